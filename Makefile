@@ -1,0 +1,61 @@
+# Everything runs from .venv; each target makes what it needs. Only python3 (3.11 or newer), pip and make are presumed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --only-binary :all:
+
+FAILED := -n 0 -v --last-failed --last-failed-no-failures none
+
+.PHONY: setup run test check bench soak lock clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make run    start evalsite with its demo data      make test   run the whole test suite"
+	@echo "make check  lint, types, imports, migrations       make bench  speed, as ratios       make soak  the long checks"
+
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evalsite needs Python 3.11 or newer; set PYTHON=/path/to/it")'
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/base: requirements/base.txt $(VENV)/made
+	@echo "Installing what evalsite runs on (about a minute, once) ..."
+	@$(PIP) -r requirements/base.txt
+	@touch $@
+
+$(VENV)/dev: requirements/dev.txt $(VENV)/base
+	@echo "Installing the tools for tests and checks ..."
+	@$(PIP) -r requirements/dev.txt
+	@touch $@
+
+setup: $(VENV)/base
+
+run: setup
+	@exec $(BIN)/python manage.py serve
+
+test: $(VENV)/dev
+	$(BIN)/python -m pytest $(if $(AGAIN),|| $(BIN)/python -m pytest $(FAILED))
+	$(BIN)/python -m tests.on_postgres $(if $(AGAIN),|| $(BIN)/python -m tests.on_postgres $(FAILED))
+
+check: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/djlint --quiet --lint templates
+	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py makemigrations --check --dry-run
+	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py check --fail-level WARNING
+
+bench: $(VENV)/dev
+	$(BIN)/python -m tests.bench
+
+soak: $(VENV)/dev
+	EVALSITE_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak
+
+# Locks without addresses: hashes only.
+lock:
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/dev.in -o requirements/dev.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -c requirements/dev.txt requirements/base.in -o requirements/base.txt
+
+clean:
+	rm -rf $(VENV)

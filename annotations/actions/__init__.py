@@ -1,0 +1,80 @@
+"""Writes over several tables of annotations. Each function is one transaction, keywords only."""
+
+from annotations.actions.adjudicating import (
+    adjudicate,
+    make_known,
+    make_ordinary,
+    return_label,
+    withdraw_adjudication,
+)
+from annotations.actions.campaigns import (
+    add_annotators,
+    close_campaign,
+    enter,
+    exclude_labels,
+    make_annotator,
+    open_campaign,
+    pause_campaign,
+    remove_annotator,
+)
+from annotations.actions.errors import (
+    AlreadyLabelled,
+    CampaignNotOpen,
+    DayIsFull,
+    KeyReused,
+    NotInvited,
+    PracticeFailed,
+    PracticeIsOver,
+    Refused,
+    SlotTaken,
+    StaleEdit,
+    Stopped,
+)
+from annotations.actions.labels import Submitted, change_label, save_draft, submit_label
+from annotations.actions.leases import lease_end, next_assignment, presented_order, release_expired, skip
+from annotations.actions.making import add_items, change_campaign, copy_campaign, make_campaign
+from annotations.actions.quality import let_go_on, let_in, practise_again, see_interludes
+
+__all__ = [
+    "AlreadyLabelled",
+    "CampaignNotOpen",
+    "DayIsFull",
+    "KeyReused",
+    "NotInvited",
+    "PracticeFailed",
+    "PracticeIsOver",
+    "Refused",
+    "SlotTaken",
+    "StaleEdit",
+    "Stopped",
+    "Submitted",
+    "add_annotators",
+    "add_items",
+    "adjudicate",
+    "change_campaign",
+    "change_label",
+    "close_campaign",
+    "copy_campaign",
+    "enter",
+    "exclude_labels",
+    "lease_end",
+    "let_go_on",
+    "let_in",
+    "make_annotator",
+    "make_campaign",
+    "make_known",
+    "make_ordinary",
+    "next_assignment",
+    "open_campaign",
+    "pause_campaign",
+    "practise_again",
+    "presented_order",
+    "release_expired",
+    "remove_annotator",
+    "return_label",
+    "save_draft",
+    "see_interludes",
+    "skip",
+    "submit_label",
+    "withdraw_adjudication",
+]

@@ -1,0 +1,113 @@
+"""Campaigns: made, opened, paused, closed; who belongs to them."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+
+from annotations.actions.errors import NotInvited, Refused
+from annotations.actions.leases import release_all
+from annotations.models import (
+    Annotator,
+    Assignment,
+    Campaign,
+    CampaignItem,
+    Label,
+    Membership,
+    new_pseudonym,
+)
+from bank.access import RULES
+from bank.actions import BadInput
+from bank.models import User
+
+MAY_LABEL = RULES["label"]
+
+
+def make_annotator(person: User) -> Annotator:
+    """The annotator behind an account, made when there is none yet."""
+    annotator, _ = Annotator.objects.get_or_create(
+        person=person, defaults={"name": person.username, "origin": "account", "pseudonym": new_pseudonym()}
+    )
+    return annotator
+
+
+def enter(*, person: User, **campaign: object) -> tuple[Campaign, Annotator]:
+    """A campaign (by ``pk`` or ``name``) and this person as an annotator in it: a member, or somebody who may join.
+
+    Raises NotInvited.
+    """
+    lookup = {f"campaign__{name}": value for name, value in campaign.items()}
+    members = Membership.objects.filter(annotator__person=person, **lookup).exclude(campaign__state="draft")
+    for member in members.select_related("campaign", "annotator"):
+        if member.withdrawn_at:
+            raise NotInvited(f"{person} was taken out of {member.campaign}.")
+        return member.campaign, member.annotator
+    found = Campaign.objects.filter(open_to_all=True, state=Campaign.State.OPEN, **campaign).first()
+    if found is None:
+        raise NotInvited(f"{person} labels in no such campaign.")
+    return found, make_annotator(person)
+
+
+@transaction.atomic
+def add_annotators(*, campaign: Campaign, people: Iterable[User]) -> int:
+    """Let these people label in the campaign; how many are new to it. Raises BadInput for a role that cannot label."""
+    added = 0
+    for person in people:
+        if person.role not in MAY_LABEL:
+            raise BadInput(f"{person.username} is a {person.role} and cannot label.")
+        member, fresh = Membership.objects.get_or_create(campaign=campaign, annotator=make_annotator(person))
+        back = Membership.objects.filter(pk=member.pk, withdrawn_at__isnull=False).update(withdrawn_at=None)
+        added += fresh or bool(back)
+    return added
+
+
+@transaction.atomic
+def remove_annotator(*, campaign: Campaign, annotator: Annotator, now: datetime, exclude: bool = False) -> int:
+    """Take somebody out: what they hold is free again, and they cannot come back by asking.
+
+    Their labels stay and count; with ``exclude`` they stay, count nowhere, and their slots are free for others.
+    How many labels were excluded.
+    """
+    member, _ = Membership.objects.select_for_update().get_or_create(campaign=campaign, annotator=annotator)
+    release_all(campaign=campaign, annotator=annotator, now=now)
+    member.withdrawn_at = now
+    member.save(update_fields=["withdrawn_at"])
+    return exclude_labels(campaign=campaign, annotator=annotator) if exclude else 0
+
+
+@transaction.atomic
+def exclude_labels(*, campaign: Campaign, annotator: Annotator) -> int:
+    """Count this annotator's labels of the campaign no more, and let others label those items; how many."""
+    counted = Label.objects.filter(campaign=campaign, annotator=annotator, excluded=False)
+    places = list(counted.values_list("assignment__campaign_item", flat=True))
+    held = Assignment.objects.filter(label__in=counted, slot__isnull=False)
+    # The label keeps its assignment, which gives its slot back.
+    held.update(state=Assignment.State.WITHDRAWN, slot=None)
+    for place in places:
+        CampaignItem.objects.filter(pk=place).update(taken=F("taken") - 1)
+    return Label.objects.filter(campaign=campaign, annotator=annotator, excluded=False).update(excluded=True)
+
+
+def open_campaign(*, campaign: Campaign) -> None:
+    """Hand out items (again). Raises Refused for labels that came from a file."""
+    if campaign.imported:
+        raise Refused("These labels came from a file; there is nothing to open.")
+    _set_state(campaign, Campaign.State.OPEN)
+
+
+def pause_campaign(*, campaign: Campaign) -> None:
+    """Hand out nothing more for now; what is open may still be submitted."""
+    _set_state(campaign, Campaign.State.PAUSED)
+
+
+@transaction.atomic
+def close_campaign(*, campaign: Campaign, now: datetime) -> None:
+    """End it: leases are freed, nothing more is taken."""
+    _set_state(campaign, Campaign.State.CLOSED)
+    release_all(campaign=campaign, now=now)
+
+
+def _set_state(campaign: Campaign, state: str) -> None:
+    campaign.state = state
+    campaign.save(update_fields=["state"])

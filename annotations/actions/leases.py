@@ -1,0 +1,291 @@
+"""Who holds what: exact assignment on SQLite and PostgreSQL.
+
+A slot of a campaign item is taken by a conditional update (``taken < overlap``); two unique constraints, one holder a
+slot and one assignment an item and annotator, hold even if this code were wrong. What one annotator does is put in a
+row by locking their membership; on SQLite the transaction (IMMEDIATE) does that by itself.
+"""
+
+import hashlib
+import random
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, QuerySet
+
+from annotations.actions import quality
+from annotations.actions.errors import (
+    AlreadyLabelled,
+    CampaignNotOpen,
+    DayIsFull,
+    NotInvited,
+    PracticeFailed,
+    Stopped,
+)
+from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
+from bank.models import Item, ItemResponse
+from judging.models import Judgment
+
+LEASED, SUBMITTED = Assignment.State.LEASED, Assignment.State.SUBMITTED
+SKIPPED, EXPIRED = Assignment.State.SKIPPED, Assignment.State.EXPIRED
+GIVEN = (SUBMITTED, Assignment.State.WITHDRAWN)  # there is a label
+AT_MOST = 2  # open assignments of one annotator in a campaign: the one at hand and the next
+# How items are handed out. Least labelled first spreads the labels; the others finish one item after the other.
+ORDERS = {
+    Campaign.Order.LEAST: ("taken", "-priority", "position"),
+    Campaign.Order.SHUFFLED: ("position",),  # which are dealt by the campaign's seed
+    Campaign.Order.FIXED: ("position",),
+    Campaign.Order.DISPUTED: ("-priority", "taken", "position"),
+}
+
+
+def next_assignment(
+    *, campaign: Campaign, annotator: Annotator, now: datetime, prefetch: bool = False
+) -> Assignment | None:
+    """The annotator's open assignment, or a new one; None when nothing is left for them.
+
+    ``prefetch`` leases one more beside the open one, and answers it. Practice comes first, one item at a time. Then
+    whatever ran out (it may hold a draft), hidden gold where it is due, fresh items in the campaign's order, and last
+    what this annotator skipped, oldest first. What comes back has its item, sample, campaign and annotator loaded.
+    Raises NotInvited, CampaignNotOpen, Stopped, PracticeFailed, DayIsFull.
+    """
+    release_expired(now=now)
+    with transaction.atomic():
+        member = lock(campaign=campaign, annotator=annotator)
+        begun = _begun(campaign, annotator)
+        open_ones = [had.pk for had in begun if had.state == LEASED]
+        if open_ones and not prefetch:
+            return _loaded(open_ones[0])
+        if len(open_ones) >= AT_MOST:
+            return _loaded(open_ones[1])
+        if campaign.state != Campaign.State.OPEN:
+            raise CampaignNotOpen(campaign.state)
+        if member.stopped_at:
+            raise Stopped
+        practice = quality.has_practice(campaign) and not member.qualified
+        if practice and member.qualified is False:
+            raise PracticeFailed
+        if practice and open_ones:
+            return None  # the feedback comes first
+        if not practice:
+            _within_the_day(campaign, annotator, len(open_ones), now)
+        # What was begun in practice stays there when somebody is let in by hand.
+        begun = [had for had in begun if had.practice == practice]
+        return (
+            _lease_again([had for had in begun if had.state == EXPIRED], campaign, now)
+            or _lease_fresh(campaign, annotator, now, practice=practice)
+            or _lease_again([had for had in begun if had.state == SKIPPED], campaign, now)
+        )
+
+
+def skip(*, assignment: Assignment, now: datetime) -> datetime | None:
+    """Give the item back; it returns to this annotator last. Twice is once.
+
+    Answers when the time for the item leased ahead ends. Raises AlreadyLabelled, NotInvited.
+    """
+    with transaction.atomic():
+        campaign = assignment.campaign_item.campaign
+        lock(campaign=campaign, annotator=assignment.annotator)
+        assignment.refresh_from_db(fields=["state", "draft"])
+        if assignment.state in GIVEN:
+            raise AlreadyLabelled
+        _release(assignment.pk, assignment.campaign_item_id, now=now, state=SKIPPED)
+        Assignment.objects.filter(pk=assignment.pk, state=EXPIRED).update(state=SKIPPED, lease_until=now)
+        Assignment.objects.filter(pk=assignment.pk).update(draft=assignment.draft | {"skipped": True})
+        return start_time_of_next(campaign=campaign, annotator=assignment.annotator, now=now)
+
+
+def release_expired(*, now: datetime) -> int:
+    """Free the slots whose lease ran out, in every campaign; how many."""
+    expired = Assignment.objects.filter(state=LEASED, lease_until__lt=now)
+    freed = 0
+    for pk, item_id in expired.values_list("pk", "campaign_item_id")[:500]:
+        with transaction.atomic():
+            freed += _release(pk, item_id, now=now, state=EXPIRED, only_before=now)
+    return freed
+
+
+def release_all(*, campaign: Campaign, now: datetime, annotator: Annotator | None = None) -> None:
+    """Free every lease of the campaign, or of one annotator in it."""
+    leased = Assignment.objects.filter(state=LEASED, campaign_item__campaign=campaign)
+    if annotator is not None:
+        leased = leased.filter(annotator=annotator)
+    for pk, item_id in leased.values_list("pk", "campaign_item_id"):
+        _release(pk, item_id, now=now, state=EXPIRED)
+
+
+def lock(*, campaign: Campaign, annotator: Annotator) -> Membership:
+    """Make this annotator's requests wait for one another; their membership as it is now. Raises NotInvited."""
+    mine = Membership.objects.select_for_update().filter(campaign=campaign, annotator=annotator)
+    member = mine.first()
+    if member is None:
+        if not campaign.open_to_all or campaign.state != Campaign.State.OPEN:
+            raise NotInvited(f"{annotator} is no member of {campaign}.")
+        Membership.objects.get_or_create(campaign=campaign, annotator=annotator)
+        member = mine.get()
+    if member.withdrawn_at:
+        raise NotInvited(f"{annotator} was taken out of {campaign}.")
+    return member
+
+
+def take_slot(*, item_id: int, overlap: int | None) -> int | None:
+    """The number of a slot that is now ours, or None when all are held. ``overlap`` None: there is always one more."""
+    free = CampaignItem.objects.filter(pk=item_id)
+    if overlap is not None:
+        free = free.filter(taken__lt=overlap)
+    if not free.update(taken=F("taken") + 1):
+        return None
+    if overlap == 1:
+        return 0
+    # The update holds the item's row to the end of the transaction: nobody else counts its slots meanwhile.
+    found = Assignment.objects.filter(campaign_item=item_id, slot__isnull=False).values_list("slot", flat=True)
+    held = set(found)
+    return next(slot for slot in count() if slot not in held)
+
+
+def slots_of(place: CampaignItem, campaign: Campaign) -> int | None:
+    """How many may label an item; None where everybody does."""
+    return None if place.practice or place.gold is not None else campaign.overlap
+
+
+def start_time_of_next(*, campaign: Campaign, annotator: Annotator, now: datetime) -> datetime | None:
+    """The assignment that was leased ahead is at hand now: its time starts. When it ends; None without one."""
+    until = lease_end(campaign=campaign, now=now)
+    ahead = Assignment.objects.filter(annotator=annotator, state=LEASED, campaign_item__campaign=campaign)
+    return until if ahead.update(leased_at=now, lease_until=until) else None
+
+
+def lease_end(*, campaign: Campaign, now: datetime) -> datetime:
+    """When a lease that starts now is over."""
+    return now + timedelta(minutes=campaign.lease_minutes)
+
+
+def presented_order(*, seed: int, item_id: int, annotator_id: int, size: int) -> str:
+    """Canonical positions in the order this annotator sees them: random over annotators, the same at every look."""
+    digest = hashlib.sha256(f"{seed}:{item_id}:{annotator_id}".encode()).digest()
+    order = list(range(max(size, 1)))
+    random.Random(digest).shuffle(order)
+    return "".join(map(str, order))
+
+
+def _release(pk: int, item_id: int, *, now: datetime, state: str, only_before: datetime | None = None) -> int:
+    held = Assignment.objects.filter(pk=pk, state=LEASED)
+    if only_before is not None:
+        held = held.filter(lease_until__lt=only_before)
+    freed = held.update(state=state, slot=None, lease_until=now)
+    if freed:
+        CampaignItem.objects.filter(pk=item_id).update(taken=F("taken") - 1)
+    return freed
+
+
+OF_PLACE = ("campaign_item__taken", "campaign_item__practice", "campaign_item__gold")
+
+
+class _Begun(NamedTuple):
+    """An assignment that was begun and not submitted."""
+
+    pk: int
+    state: str
+    lease_until: datetime
+    item_id: int  # of the campaign
+    taken: int
+    practice: bool
+    slots: int | None  # None: without limit
+
+
+def _begun(campaign: Campaign, annotator: Annotator) -> list[_Begun]:
+    """What this annotator holds, or had before and gave back or lost to the clock; in the order it was leased."""
+    mine = Assignment.objects.filter(annotator=annotator, state__in=(LEASED, EXPIRED, SKIPPED))
+    mine = mine.filter(campaign_item__campaign=campaign).order_by("leased_at", "pk")
+    columns = ("pk", "state", "lease_until", "campaign_item", *OF_PLACE)
+    return [
+        _Begun(pk, state, until, place, taken, practice, None if practice or gold is not None else campaign.overlap)
+        for pk, state, until, place, taken, practice, gold in mine.values_list(*columns)
+    ]
+
+
+def _loaded(pk: int) -> Assignment:
+    related = ("annotator", "campaign_item__campaign", "campaign_item__item__sample")
+    return Assignment.objects.select_related(*related).get(pk=pk)
+
+
+def _lease_fresh(
+    campaign: Campaign, annotator: Annotator, now: datetime, *, practice: bool = False
+) -> Assignment | None:
+    seen = Assignment.objects.filter(campaign_item=OuterRef("pk"), annotator=annotator)
+    unseen = CampaignItem.objects.filter(~Exists(seen), campaign=campaign, practice=practice)
+    found = None
+    if practice:
+        found = _take_any(unseen.order_by("position"))
+    elif campaign.gold_rate and quality.gold_is_due(campaign, annotator):
+        found = _take_any(quality.of_annotator(unseen.filter(gold__isnull=False), campaign, annotator))
+    if found is None and not practice:
+        free = unseen.filter(gold__isnull=True, taken__lt=campaign.overlap)
+        found = _take_free(free.order_by(*ORDERS[Campaign.Order(campaign.order)]), campaign.overlap)
+    if found is None:
+        return None
+    place, slot = found
+    item = Item.objects.select_related("sample").get(pk=place.item_id)
+    place.item, place.campaign = item, campaign
+    return Assignment.objects.create(
+        campaign_item=place,
+        annotator=annotator,
+        order=_order(campaign, place, annotator),
+        slot=slot,
+        leased_at=now,
+        lease_until=lease_end(campaign=campaign, now=now),
+    )
+
+
+def _take_free(candidates: "QuerySet[CampaignItem]", overlap: int) -> tuple[CampaignItem, int] | None:
+    """The first candidate with a free slot, and the slot."""
+    while True:
+        # Where rows can be locked, step over those that others are taking; the second look waits for them instead.
+        place = candidates.select_for_update(skip_locked=True).first() or candidates.first()
+        if place is None:
+            return None
+        slot = take_slot(item_id=place.pk, overlap=overlap)
+        if slot is not None:
+            return place, slot
+
+
+def _take_any(candidates: "QuerySet[CampaignItem]") -> tuple[CampaignItem, int] | None:
+    """The first of items whose slots are without limit."""
+    place = candidates.first()
+    slot = None if place is None else take_slot(item_id=place.pk, overlap=None)
+    return None if place is None or slot is None else (place, slot)
+
+
+def _within_the_day(campaign: Campaign, annotator: Annotator, open_ones: int, now: datetime) -> None:
+    """Raise DayIsFull when what was labelled today and what is open make up the day's cap."""
+    if campaign.daily_cap is None:
+        return
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    today = Label.objects.filter(campaign=campaign, annotator=annotator, created_at__gte=midnight)
+    today = today.exclude(assignment__campaign_item__practice=True)
+    if today.count() + open_ones >= campaign.daily_cap:
+        raise DayIsFull(campaign.daily_cap)
+
+
+def _order(campaign: Campaign, place: CampaignItem, annotator: Annotator) -> str:
+    """A judge's analysis speaks of the answers in the order it saw them, so its reviewers see the same."""
+    item = place.item
+    if place.reviewed_id is not None:
+        return Judgment.objects.values_list("order", flat=True).get(pk=place.reviewed_id)
+    size = 2 if item.kind == Item.Kind.PAIR else ItemResponse.objects.filter(item=item).count()
+    return presented_order(seed=campaign.seed, item_id=item.pk, annotator_id=annotator.pk, size=size)
+
+
+def _lease_again(had: list[_Begun], campaign: Campaign, now: datetime) -> Assignment | None:
+    """Lease one of these again: the oldest that has a slot left."""
+    for begun in sorted(had, key=lambda one: (one.lease_until, one.pk)):
+        if begun.slots is not None and begun.taken >= begun.slots:
+            continue
+        slot = take_slot(item_id=begun.item_id, overlap=begun.slots)
+        if slot is not None:
+            until = lease_end(campaign=campaign, now=now)
+            again = Assignment.objects.filter(pk=begun.pk)
+            again.update(state=LEASED, slot=slot, leased_at=now, lease_until=until)
+            return _loaded(begun.pk)
+    return None

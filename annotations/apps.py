@@ -1,0 +1,33 @@
+from typing import TYPE_CHECKING
+
+from django.apps import AppConfig
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from bank.models import Benchmark, Item
+
+
+class AnnotationsConfig(AppConfig):
+    name = "annotations"
+
+    def ready(self) -> None:
+        from bank import exports
+        from bank.imports import parts
+        from judging import item_sets
+
+        parts.register("labels", "annotations.imports.Labels")
+        exports.register("labels", "annotations.exports.labels")
+        exports.register("preferences", "annotations.exports.all_preferences")
+        item_sets.register("campaign", _items)
+
+
+def _items(benchmark: "Benchmark", name: str) -> "QuerySet[Item]":
+    """The items of a campaign, for runs over them. Raises LookupError."""
+    from annotations.models import Campaign
+    from bank.models import Item
+
+    campaign = Campaign.objects.filter(benchmark=benchmark, name=name).first()
+    if campaign is None:
+        raise LookupError(f"there is no campaign {name!r} in {benchmark}.")
+    return Item.objects.filter(pk__in=campaign.campaign_items.values("item"))

@@ -1,0 +1,55 @@
+"""Which items of a benchmark can be labelled by a protocol, and which judgments reviewed."""
+
+from collections.abc import Iterable
+
+from django.db.models import Count, QuerySet
+
+import bank.criteria
+from annotations.ballots import Ballot
+from bank.models import Benchmark, Item, Sample
+from bank.models.catalogue import in_hidden_splits
+from judging.models import OVERLAP, Judgment, Run
+
+FEWEST_RANKED, MOST_RANKED = 3, 8
+
+
+def items(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False) -> QuerySet[Item]:
+    """Items of approved samples that this ballot can be cast on, in a stable order."""
+    found = Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind)
+    found = found.filter(sample__status=Sample.Status.APPROVED, sample__retired_in="")
+    if ballot.protocol == "batch":
+        found = found.annotate(n=Count("places")).filter(n__gte=FEWEST_RANKED, n__lte=MOST_RANKED)
+    if ballot.protocol in ("choice-extraction", "yes-no", "components"):
+        found = found.filter(places__isnull=False)
+    if ballot.protocol == "choice-extraction":
+        found = found.exclude(sample__options={})
+    if ballot.protocol == "components":
+        samples = bank.criteria.shown_weights(sample_ids=_samples(found), by_campaign=shows_criteria)
+        found = found.filter(sample__in=list(samples))
+    return found.order_by("pk")
+
+
+def judgments(*, benchmark: Benchmark, run: Run | None = None) -> QuerySet[Judgment]:
+    """Verdicts of judges that annotators may see one by one: not the overlap baseline's, nor those of hidden splits."""
+    found = Judgment.objects.filter(run__benchmark=benchmark, status=Judgment.Status.OK)
+    found = found.filter(item__sample__status=Sample.Status.APPROVED, item__sample__retired_in="")
+    found = found.exclude(run__judge__baseline=OVERLAP).exclude(in_hidden_splits("item__sample__"))
+    return (found if run is None else found.filter(run=run)).order_by("pk")
+
+
+def why_none(*, benchmark: Benchmark, ballot: Ballot) -> str:
+    """What to do where there is nothing to label."""
+    if ballot.kind and not Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind).exists():
+        make = f"make_items {ballot.kind} --benchmark {benchmark}"
+        return f"{benchmark} has no {ballot.kind} items yet; make them first: manage.py {make}"
+    return f"{benchmark} has nothing to label by {ballot.protocol}: " + {
+        "components": "no sample whose weighted components annotators may all see. Show the criteria that are marked "
+        "for campaigns, or make components public.",
+        "choice-extraction": "no sample of its items has options.",
+        "batch": f"no item has {FEWEST_RANKED} to {MOST_RANKED} answers.",
+        "review": "no judge has given a verdict that annotators may see.",
+    }.get(ballot.protocol, "no item of an approved sample.")
+
+
+def _samples(found: QuerySet[Item]) -> Iterable[int]:
+    return set(found.values_list("sample", flat=True))

@@ -1,0 +1,85 @@
+"""manage.py export {samples,responses,items,labels,judgments} --benchmark SLUG --format {jsonl,csv,parquet}"""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotations.exports import label_studio, preferences, rows
+from annotations.models import Campaign
+from annotations.subsets import SUBSETS, subset_of
+from bank import exports
+from bank.actions import BadInput, find_benchmark
+from bank.imports import chunks
+from bank.management.importing import Failed, bad_input_fails
+from bank.models import Benchmark
+from judging.exports import of_keys
+from judging.models import Run
+
+LABEL_STUDIO = "label-studio"
+
+
+class Command(BaseCommand):
+    help = "Write a table of a benchmark in the generic format."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("what", choices=list(exports.COLUMNS))
+        parser.add_argument("--benchmark", required=True, metavar="SLUG")
+        shapes = (*exports.SHAPES, LABEL_STUDIO)
+        parser.add_argument("--format", dest="shape", choices=shapes, required=True, help=f"{LABEL_STUDIO}: labels")
+        parser.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
+        hidden = parser.add_mutually_exclusive_group()
+        hidden.add_argument("--with-criteria", action="store_true", help="samples with what they are judged by")
+        hidden.add_argument("--with-analyses", action="store_true", help="judgments with analyses and raw replies")
+        parser.add_argument("--reason", default="", metavar="TEXT", help="why hidden text is read, for the access log")
+        parser.add_argument("--campaign", metavar="NAME", help="labels and preferences of this campaign alone")
+        parser.add_argument("--run", type=int, metavar="ID", help="with --subset: the run whose judgments these are")
+        parser.add_argument(
+            "--subset", choices=list(SUBSETS), help="judgments that agree with people (hq), or not (hard)"
+        )
+        parser.add_argument("--names", action="store_true", help="annotators by name instead of by pseudonym")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        hidden = options["with_criteria"] or options["with_analyses"]
+        if hidden and not options["reason"].strip():
+            raise Failed("Hidden text leaves only with a reason: --reason TEXT.")
+        asked = exports.Asked(
+            command=f"export {options['what']}",
+            reason=options["reason"],
+            criteria=options["with_criteria"],
+            analyses=options["with_analyses"],
+            names=options["names"],
+        )
+        with bad_input_fails():
+            benchmark = find_benchmark(options["benchmark"])
+            records = _part(benchmark, options) or exports.records(options["what"], benchmark=benchmark, asked=asked)
+            try:
+                if options["shape"] == LABEL_STUDIO:
+                    exports.write_pieces(made=label_studio(records), output=options["output"])
+                    return
+                count = exports.write(
+                    records=records, what=options["what"], shape=options["shape"], output=options["output"]
+                )
+            except OSError as error:
+                raise Failed(f"{options['output']} cannot be written: {error.strerror}") from None
+        self.stderr.write(f"{count:,} {options['what']}")
+
+
+def _part(benchmark: Benchmark, options: dict[str, Any]) -> exports.Records | None:
+    """A part of a table: of one campaign, or a subset of a run; None for the whole. Raises BadInput."""
+    what = options["what"]
+    if options["shape"] == LABEL_STUDIO and what != "labels":
+        raise BadInput(f"{LABEL_STUDIO} is a format of labels.")
+    if options["subset"]:
+        found = Run.objects.filter(pk=options["run"] or 0, benchmark=benchmark).select_related("benchmark").first()
+        if found is None or what != "judgments":
+            raise BadInput(f"A subset is one of the judgments of a run on {benchmark}: --run ID.")
+        return of_keys(chunks(subset_of(found, options["subset"])))
+    if options["campaign"] is None:
+        return None
+    campaign = Campaign.objects.filter(name=options["campaign"]).first()
+    if campaign is None or what not in ("labels", "preferences"):
+        raise BadInput(f"There are no {what} of a campaign {options['campaign']!r}.")
+    if what == "preferences":
+        return preferences(benchmark=benchmark, campaign=campaign)
+    return rows(benchmark=benchmark, campaign=campaign, names=options["names"])

@@ -1,0 +1,80 @@
+"""manage.py make_campaign NAME --benchmark SLUG --protocol NAME: items to label, open at once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotations import ballots
+from annotations.actions import make_campaign
+from bank.actions import BadInput, find_benchmark
+from bank.management.importing import bad_input_fails, counted
+from bank.models import User
+from judging.models import Run
+
+
+class Command(BaseCommand):
+    help = "Make a campaign over all items of the protocol's kind. It is open at once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", metavar="NAME")
+        parser.add_argument("--benchmark", required=True, metavar="SLUG", help="SLUG or SLUG@VERSION")
+        parser.add_argument("--protocol", required=True, metavar="NAME", help=", ".join(ballots.BALLOTS))
+        parser.add_argument("--overlap", type=int, default=1, metavar="K", help="labels per item (default 1)")
+        parser.add_argument("--lease", type=int, default=30, metavar="MINUTES", help="time for one item (default 30)")
+        parser.add_argument("--annotators", metavar="A,B,...", help="names of accounts (default: every annotator)")
+        parser.add_argument(
+            "--ballot", type=json.loads, default={}, metavar="JSON", help='settings of the protocol, as {"ties": true}'
+        )
+        parser.add_argument("--run", type=int, metavar="ID", help="review: the judgments of this run (default: of all)")
+        parser.add_argument("--criteria", action="store_true", help="show the criteria that are marked for campaigns")
+        parser.add_argument("--guidelines", type=Path, metavar="FILE", help="a Markdown file that annotators can open")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with bad_input_fails():
+            people = None if options["annotators"] is None else _people(options["annotators"])
+            campaign = make_campaign(
+                name=options["name"],
+                benchmark=find_benchmark(options["benchmark"]),
+                protocol=options["protocol"],
+                overlap=options["overlap"],
+                lease_minutes=options["lease"],
+                annotators=people,
+                guidelines=_text(options["guidelines"]),
+                shows_criteria=options["criteria"],
+                ballot=options["ballot"],
+                run=None if options["run"] is None else _run(options["run"], options["benchmark"]),
+            )
+        items = counted(campaign.campaign_items.count(), "items")
+        who = "every annotator" if people is None else counted(len(people), "annotators")
+        labels = f"{counted(campaign.overlap, 'labels')} each"
+        self.stdout.write(f"Made campaign {campaign.name!r}, open now: {items}, {labels}, for {who}.")
+        if people is not None and len(people) < campaign.overlap:
+            self.stdout.write(f"{campaign.overlap} labels per item need as many annotators; add some on its page.")
+
+
+def _run(pk: int, benchmark: str) -> Run:
+    run = Run.objects.filter(pk=pk, benchmark=find_benchmark(benchmark)).first()
+    if run is None:
+        raise BadInput(f"{benchmark} has no run {pk}.")
+    return run
+
+
+def _people(names: str) -> list[User]:
+    wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    found = {person.username: person for person in User.objects.filter(username__in=wanted)}
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        command = f"manage.py make_user {missing[0]} --role annotator"
+        raise BadInput(f"There is no account {missing[0]!r}; make it: {command}")
+    return [found[name] for name in wanted]
+
+
+def _text(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read as text: {error}") from None

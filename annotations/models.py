@@ -1,0 +1,305 @@
+"""Campaigns, who labels what, and the labels."""
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from bank.models import Benchmark, Item, Sample, User, Verdict
+from judging.models import Judgment
+
+
+class Annotator(models.Model):
+    """Somebody who labels: a person with an account, or a name in an imported file."""
+
+    person = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="annotator"
+    )
+    name = models.CharField(max_length=200)  # as written in the file; an account's user name
+    origin = models.CharField(max_length=100)  # "account", or the benchmark's slug whose file named them
+    pseudonym = models.CharField(max_length=40, unique=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["origin", "name"], name="annotator_name")]
+
+    def __str__(self) -> str:
+        return self.pseudonym
+
+
+class Campaign(models.Model):
+    """Items to label, by whom and how."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft"
+        OPEN = "open"
+        PAUSED = "paused"
+        CLOSED = "closed"
+
+    class Order(models.TextChoices):
+        LEAST = "least", "Least labelled first"
+        SHUFFLED = "shuffled", "Shuffled, one item after the other"
+        FIXED = "fixed", "In the benchmark's order"
+        DISPUTED = "disputed", "Most disputed first"
+
+    name = models.CharField(max_length=200, unique=True)
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="campaigns")
+    protocol = models.CharField(max_length=30, default="pairwise-criteria")
+    ballot = models.JSONField(default=dict, blank=True)  # settings of the protocol, see annotations.ballots
+    guidelines = models.TextField(blank=True)
+    overlap = models.PositiveSmallIntegerField(default=1)
+    blind = models.BooleanField(default=True)
+    shows_criteria = models.BooleanField(default=False)
+    order = models.CharField(max_length=8, choices=Order.choices, default=Order.LEAST)
+    daily_cap = models.PositiveIntegerField(null=True, blank=True)  # labels of one annotator in a day of UTC
+    due = models.DateField(null=True, blank=True)
+    plan = models.JSONField(default=dict, blank=True)  # how the items were chosen; see annotations.sampling
+    rule = models.JSONField(default=dict, blank=True)  # what flows in by itself; see annotations.actions.inflow
+    practice_pass = models.FloatField(null=True, blank=True)  # share of the practice items to get right
+    gold_rate = models.FloatField(default=0)  # share of hidden gold items in what an annotator is given
+    gold_pass = models.FloatField(default=0.7)  # share of them to get right
+    gold_least = models.PositiveSmallIntegerField(default=5)  # so many are needed before anything is said
+    gold_stops = models.BooleanField(default=True)  # a second time below the mark hands out nothing more
+    lease_minutes = models.PositiveSmallIntegerField(default=30)
+    seed = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=6, choices=State.choices, default=State.DRAFT)
+    imported = models.BooleanField(default=False)
+    open_to_all = models.BooleanField(default=False)  # every annotator may join, by asking for an item
+    created_at = models.DateTimeField(auto_now_add=True)
+    members = models.ManyToManyField(Annotator, through="Membership", related_name="campaigns")
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.CheckConstraint(condition=Q(overlap__gte=1), name="campaign_overlap_positive")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """An annotator of a campaign. ``qualified`` is null until a practice round, where there is one, is done.
+
+    Who was withdrawn keeps the row, so that nobody comes back by asking, and is no member any more.
+    """
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="memberships")
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="memberships")
+    qualified = models.BooleanField(null=True, blank=True)
+    tries = models.JSONField(default=list, blank=True)  # finished practice rounds: [{"right", "of", "at"}]
+    warned_at = models.DateTimeField(null=True, blank=True)  # told that hidden gold items went wrong
+    warning_seen = models.BooleanField(default=False)
+    stopped_at = models.DateTimeField(null=True, blank=True)  # nothing more is handed out
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    joined_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["campaign", "annotator"], name="membership_once")]
+
+
+class CampaignItem(models.Model):
+    """An item of a campaign. ``taken`` counts the slots that are leased or labelled: never more than the overlap.
+
+    A hidden gold item (``gold``, its right verdict in canonical order) and a practice item (``practice``, with
+    ``gold``) go to everybody: their slots are without limit. ``note`` says why that verdict is right.
+    """
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="campaign_items")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="campaign_items")
+    reviewed = models.ForeignKey(Judgment, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    gold = models.JSONField(null=True, blank=True)
+    practice = models.BooleanField(default=False)
+    note = models.TextField(blank=True)
+    why = models.CharField(max_length=200, blank=True)  # what brought it here: "no majority in run 3"
+    priority = models.IntegerField(default=0)
+    position = models.PositiveIntegerField(default=0)
+    taken = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        ordering = ["position", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["campaign", "item"], condition=Q(reviewed__isnull=True), name="campaign_item_once"
+            ),
+            models.UniqueConstraint(
+                fields=["campaign", "reviewed"], condition=Q(reviewed__isnull=False), name="campaign_review_once"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["campaign", "taken", "-priority", "position"], name="campaign_item_next"),
+            models.Index(fields=["campaign", "position"], name="campaign_item_in_order"),
+        ]
+
+
+class Assignment(models.Model):
+    """One annotator's hold on one campaign item.
+
+    A slot is held while the state is leased or submitted; ``slot`` then is its number below the overlap, and the
+    database lets nobody else have it. A skipped or expired assignment has no slot and may be leased again; a withdrawn
+    one has a label that is excluded, and may not.
+    """
+
+    class State(models.TextChoices):
+        LEASED = "leased"
+        SUBMITTED = "submitted"
+        SKIPPED = "skipped"
+        EXPIRED = "expired"
+        WITHDRAWN = "withdrawn"  # its label is excluded
+
+    campaign_item = models.ForeignKey(CampaignItem, on_delete=models.CASCADE, related_name="assignments")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="assignments")
+    order = models.CharField(max_length=10, default="01")  # canonical positions in presented order
+    state = models.CharField(max_length=9, choices=State.choices, default=State.LEASED)
+    slot = models.PositiveSmallIntegerField(null=True, blank=True)
+    leased_at = models.DateTimeField()
+    lease_until = models.DateTimeField()
+    draft = models.JSONField(default=dict, blank=True)
+    draft_at = models.DateTimeField(null=True, blank=True)
+    feedback_seen = models.BooleanField(default=False)  # of a practice item
+    # The judge's analysis as it was displayed last, for spans: its SHA-256, and how many characters it has.
+    displayed_sha256 = models.CharField(max_length=64, blank=True)
+    displayed_length = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["campaign_item", "annotator"], name="assignment_once"),
+            models.UniqueConstraint(fields=["campaign_item", "slot"], name="assignment_slot"),
+            models.CheckConstraint(
+                condition=Q(state__in=["leased", "submitted"], slot__isnull=False)
+                | Q(state__in=["skipped", "expired", "withdrawn"], slot__isnull=True),
+                name="assignment_slot_while_held",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["annotator", "state"], name="assignment_of_annotator"),
+            models.Index(fields=["lease_until"], condition=Q(state="leased"), name="assignment_lease_end"),
+        ]
+
+    # What bank.criteria.for_assignment asks.
+    @property
+    def shows_criteria(self) -> bool:
+        return self.campaign_item.campaign.shows_criteria
+
+    @property
+    def sample(self) -> Sample:
+        return self.campaign_item.item.sample
+
+    @property
+    def reader(self) -> User:
+        person = self.annotator.person
+        if person is None:
+            raise ValueError("An annotator without an account reads nothing.")
+        return person
+
+
+class Label(Verdict):
+    """One annotator's verdict on one item, in canonical order. Every change is kept as a revision."""
+
+    assignment = models.OneToOneField(Assignment, on_delete=models.CASCADE, related_name="label")
+    # Copied from the assignment, so that labels and judgments meet in one query and the database forbids a second one.
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="labels")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="labels")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="labels")
+    seconds = models.FloatField(null=True, blank=True)
+    comment = models.TextField(blank=True)
+    flags = models.JSONField(default=list, blank=True)
+    idempotency_key = models.CharField(max_length=64, null=True, blank=True)
+    excluded = models.BooleanField(default=False)
+    displayed_sha256 = models.CharField(max_length=64, blank=True)  # of the text that grade and spans are about
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    class Meta(Verdict.Meta):
+        constraints = [
+            *Verdict.Meta.constraints,
+            models.UniqueConstraint(fields=["annotator", "idempotency_key"], name="label_idempotency_key"),
+        ]
+        indexes = [models.Index(fields=["campaign", "annotator"], name="label_of_annotator")]
+
+
+class LabelRevision(models.Model):
+    """What a label was before a change: by whom and when it was given, and when it was replaced."""
+
+    label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="revisions")
+    verdict = models.JSONField()
+    seconds = models.FloatField(null=True, blank=True)
+    comment = models.TextField(blank=True)
+    flags = models.JSONField(default=list, blank=True)
+    by = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
+    given_at = models.DateTimeField()
+    replaced_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class LabelReturn(models.Model):
+    """A label that staff gave back to its annotator with a note. It stands until it is changed or confirmed."""
+
+    label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="returns")
+    note = models.TextField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["label"], condition=Q(answered_at__isnull=True), name="label_return_open_once"
+            )
+        ]
+
+
+class Invitation(models.Model):
+    """A signed link into a campaign, for anybody who has it or for one address. See annotations.invitations."""
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="invitations")
+    email = models.EmailField(blank=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    most = models.PositiveIntegerField(null=True, blank=True)  # people who may come in by it
+    used = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-pk"]
+
+
+class GuidelinePicture(models.Model):
+    """A picture that the guidelines of a campaign show as ``![words](name)``."""
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="pictures")
+    name = models.CharField(max_length=100)
+    sha256 = models.CharField(max_length=64)
+    kind = models.CharField(max_length=4)
+    width = models.PositiveIntegerField()
+    height = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["campaign", "name"], name="guideline_picture_name")]
+
+    @property
+    def path(self) -> str:
+        """Below the media folder."""
+        return f"images/{self.sha256[:2]}/{self.sha256}.{self.kind}"
+
+
+class Adjudication(Verdict):
+    """A curator's verdict on an item that annotators disagreed about; the raw labels stay."""
+
+    campaign_item = models.OneToOneField(CampaignItem, on_delete=models.CASCADE, related_name="adjudication")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    comment = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta(Verdict.Meta):
+        constraints = [*Verdict.Meta.constraints]
+
+
+def new_pseudonym() -> str:
+    """A name that tells nothing: "annotator-" and six characters."""
+    return f"annotator-{secrets.token_hex(3)}"

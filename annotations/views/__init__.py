@@ -1,0 +1,1 @@
+"""Pages of annotations: labelling for annotators, campaigns for staff."""

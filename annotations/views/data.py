@@ -1,0 +1,188 @@
+"""Labels out, and what judges leave in doubt in."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from annotations import actions, disputes, exports, inflow, material, subsets
+from annotations.actions.making import candidates_of
+from annotations.models import Campaign, Label
+from annotations.monitor import visible_campaigns
+from bank.access import allowed, requires
+from bank.actions import BadInput
+from bank.exports import pieces
+from bank.imports import chunks
+from bank.models import User
+from bank.models.catalogue import is_staff
+from judging.exports import of_keys
+from judging.models import Judgment, Run
+
+MOST_CHOSEN = 10_000
+
+
+@requires("read-labels")
+@require_safe
+def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
+    """Downloads of the labels, and the rule by which items flow in."""
+    viewer = cast(User, request.user)
+    campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
+    may_write = allowed(viewer, "write-campaigns") and not campaign.imported
+    labels = Label.objects.filter(campaign=campaign)
+    context: dict[str, Any] = {
+        "section": "campaigns",
+        "campaign": campaign,
+        "shapes": exports.SHAPES,
+        "labels": labels.count(),
+        "changed": labels.filter(revisions__isnull=False).distinct().count(),
+        "staff": is_staff(viewer),
+        "may_write": allowed(viewer, "write-campaigns"),
+        "tab": "data",
+    }
+    if may_write:
+        inflow.flow_in(campaign)
+        chosen = campaign.rule.get("runs")
+        every, reasons = chosen == inflow.ALL, campaign.rule.get("reasons", ())
+        context |= {
+            "reasons": [(name, words, name in reasons) for name, words in disputes.REASONS.items()],
+            "runs": [(run, not every and run.pk in (chosen or ())) for run in inflow.runs_for(campaign)[:100]],
+            "all_runs": every,
+        }
+    return render(request, "annotations/campaign-data.html", context)
+
+
+@requires("read-labels")
+@require_safe
+def campaign_download(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The labels of a campaign as a file; names of annotators only for staff who ask for them."""
+    viewer = cast(User, request.user)
+    return download(get_object_or_404(visible_campaigns(viewer), pk=pk), viewer, request.GET)
+
+
+def download(campaign: Campaign, viewer: User, asked: Any) -> HttpResponseBase:
+    """A file in the shape ``as``. Raises Http404 for a shape that there is not."""
+    shape = asked.get("as", "jsonl")
+    if shape not in exports.SHAPES:
+        raise Http404("no such file")
+    staff = is_staff(viewer)
+    _, content, ending = exports.SHAPES[shape]
+    body = exports.written(
+        shape=shape,
+        campaign=campaign,
+        names=staff and asked.get("names") == "1",
+        staff=staff,
+        parts=None if staff else material.open_parts,
+    )
+    answer = StreamingHttpResponse(body, content_type=content)
+    kind = "-preferences" if shape == "preferences" else ""
+    answer["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}{kind}.{ending}"'
+    return answer
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
+    """What flows into the campaign by itself."""
+    campaign = get_object_or_404(Campaign, pk=pk, imported=False)
+    chosen = [int(run) for run in request.POST.getlist("runs") if run.isascii() and run.isdigit() and len(run) < 10]
+    runs = inflow.ALL if request.POST.get("all_runs") else chosen
+    try:
+        brought = inflow.set_rule(campaign=campaign, runs=runs, reasons=request.POST.getlist("reasons"))
+    except (BadInput, actions.Refused) as error:
+        messages.error(request, str(error))
+    else:
+        said = f"It brought {brought:,} item{'' if brought == 1 else 's'}." if campaign.rule else "Nothing flows in."
+        messages.success(request, f"The rule is changed. {said}")
+    return redirect("annotations:campaign-data", pk)
+
+
+@requires("write-campaigns")
+@require_safe
+def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
+    """What of a judge's run people should look at, and its HQ and HARD subsets."""
+    run = get_object_or_404(Run.objects.select_related("judge", "benchmark"), pk=pk)
+    found = disputes.of_run(run)
+    context = {
+        "section": "judging",
+        "run": run,
+        "reasons": [
+            (name, words, sum(name in held for held in found.values())) for name, words in disputes.REASONS.items()
+        ],
+        "subsets": [(name, words, len(subsets.subset_of(run, name))) for name, words in subsets.SUBSETS.items()],
+        "campaigns": Campaign.objects.filter(benchmark=run.benchmark, imported=False).exclude(state="closed"),
+        "doubted": len(found),
+    }
+    return render(request, "annotations/run-doubts.html", context)
+
+
+@requires("read-analyses")
+@require_safe
+def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
+    """The HQ or HARD judgments of a run as rows of the generic format, without analyses."""
+    run = get_object_or_404(Run.objects.select_related("benchmark"), pk=pk)
+    if subset not in subsets.SUBSETS:
+        raise Http404("no such subset")
+    records = of_keys(chunks(subsets.subset_of(run, subset)))
+    body = pieces(records=records, what="judgments", shape="jsonl")
+    answer = StreamingHttpResponse(body, content_type="application/x-ndjson")
+    answer["Content-Disposition"] = f'attachment; filename="run-{pk}-{subset}.jsonl"'
+    return answer
+
+
+@requires("write-campaigns")
+@require_POST
+def doubts_add(request: HttpRequest, pk: int) -> HttpResponse:
+    """Add what is in doubt in a run to a campaign that there is."""
+    run = get_object_or_404(Run.objects.select_related("benchmark"), pk=pk)
+    campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), benchmark=run.benchmark)
+    reasons = [name for name in request.POST.getlist("reasons") if name in disputes.REASONS]
+    try:
+        candidates = candidates_of(campaign)
+        brought = inflow.bring(campaign=campaign, run=run, reasons=reasons, candidates=candidates)
+    except (BadInput, actions.Refused) as error:
+        messages.error(request, str(error))
+        return redirect("annotations:run-doubts", pk)
+    messages.success(request, f"{brought:,} item{'' if brought == 1 else 's'} added; the others were there already.")
+    return redirect("annotations:campaign-detail", campaign.pk)
+
+
+@requires("write-campaigns")
+@require_POST
+def judgments_add(request: HttpRequest) -> HttpResponse:
+    """The items of chosen judgments (``judgment``, several) into a campaign; without ``campaign`` it asks which."""
+    asked = request.POST.getlist("judgment")[:MOST_CHOSEN]
+    ids = sorted({int(text) for text in asked if text.isascii() and text.isdigit() and len(text) < 19})
+    if "campaign" not in request.POST:
+        return _which_campaign(request, ids)
+    campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), imported=False)
+    chosen = inflow.of_judgments(campaign=campaign, ids=ids)
+    try:
+        brought = actions.add_items(campaign=campaign, chosen=chosen)
+    except actions.Refused as error:
+        messages.error(request, str(error))
+    else:
+        left = len(ids) - len(chosen.candidates)
+        more = f" {left:,} are on items that this campaign cannot take, or on the same item." if left else ""
+        messages.success(request, f"{brought:,} item{'' if brought == 1 else 's'} added to {campaign.name}.{more}")
+    return redirect("annotations:campaign-items", campaign.pk)
+
+
+def _which_campaign(request: HttpRequest, ids: list[int]) -> HttpResponse:
+    judgments = Judgment.objects.filter(pk__in=ids)
+    benchmarks = judgments.order_by().values("run__benchmark")
+    campaigns = Campaign.objects.filter(benchmark__in=benchmarks, imported=False).exclude(state=Campaign.State.CLOSED)
+    context = {
+        "section": "judging",
+        "judgments": judgments.values_list("pk", flat=True).order_by("pk"),
+        "items": judgments.values("item").distinct().count(),
+        "campaigns": campaigns.select_related("benchmark").order_by("-pk"),
+        "benchmark": judgments.values_list("run__benchmark", flat=True).first(),
+    }
+    return render(request, "annotations/judgments-add.html", context)
+
+
+def _id(request: HttpRequest) -> int:
+    text = request.POST.get("campaign", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -1,0 +1,157 @@
+"""A campaign's items and how far their labels agree; adjudication, gold and practice items, labels given back."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from annotations import actions, ballots, entry, items
+from annotations.agreement import agreement_of
+from annotations.given import labels_of
+from annotations.models import Annotator, Campaign, CampaignItem, Label
+from annotations.monitor import visible_campaigns
+from annotations.verdicts import in_words
+from bank.access import allowed, requires
+from bank.actions import BadInput
+from bank.models import User
+from bank.models.catalogue import is_staff
+
+PAGE = 50
+MOST_IN_MATRIX = 30
+
+
+@requires("read-judging")
+@require_safe
+def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
+    """How far the annotators agree, with intervals."""
+    viewer = cast(User, request.user)
+    campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
+    agreement = agreement_of(campaign, labels_of(campaign))
+    people = {one.pk: one for one in Annotator.objects.filter(pk__in=agreement.people)}
+    shown = agreement.people[:MOST_IN_MATRIX]
+    cells = agreement.cells
+    matrix = [
+        (
+            people[a].name if is_staff(viewer) else people[a].pseudonym,
+            [None if a == b else cells.get((min(a, b), max(a, b))) for b in shown],
+        )
+        for a in shown
+    ]
+    context = {
+        "section": "campaigns",
+        "campaign": campaign,
+        "agreement": agreement,
+        "matrix": matrix,
+        "left_out": len(agreement.people) - len(shown),
+        "kappa": request.GET.get("show") == "kappa",
+        "tab": "agreement",
+        "may_write": allowed(viewer, "write-campaigns"),
+    }
+    return render(request, "annotations/campaign-agreement.html", context)
+
+
+@requires("write-campaigns")
+@require_safe
+def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
+    """The items, the least agreed first."""
+    campaign = get_object_or_404(Campaign, pk=pk)
+    show = request.GET.get("show", "")
+    show = show if show in items.SHOWS else ""
+    context = {
+        "section": "campaigns",
+        "campaign": campaign,
+        "page": Paginator(items.items_of(campaign, show=show), PAGE).get_page(request.GET.get("page")),
+        "shows": items.SHOWS,
+        "show": show,
+        "query": f"show={show}" if show else "",
+        "tab": "items",
+        "may_write": True,
+    }
+    return render(request, "annotations/campaign-items.html", context)
+
+
+@requires("write-campaigns")
+@require_safe
+def item_detail(request: HttpRequest, pk: int, place: int) -> HttpResponse:
+    """One item with every label; a verdict beside them, or what is right about it."""
+    found = _place(pk, place)
+    return _page(request, found)
+
+
+def _page(request: HttpRequest, place: CampaignItem, error: str = "", status: int = 200) -> HttpResponse:
+    campaign = place.campaign
+    labels = items.labels_of(place)
+    verdicts = [said.label.verdict() for said in labels if not said.label.excluded]
+    before, after = items.neighbours(campaign, place)
+    context = {
+        "section": "campaigns",
+        "campaign": campaign,
+        "place": place,
+        "sample": place.item.sample,
+        "images": place.item.sample.images.all(),
+        "answers": items.answers_of(place),
+        "labels": labels,
+        "entry": entry.entry_of(place, verdicts, entry.stands(place, verdicts)),
+        "adjudication": getattr(place, "adjudication", None),
+        "adjudicated": in_words(place.adjudication.verdict()) if hasattr(place, "adjudication") else "",
+        "gold": in_words(place.gold) if place.gold else "",
+        "untouched": not place.assignments.exists() and not campaign.imported,
+        "before": before,
+        "after": after,
+        "question": ballots.BALLOTS[campaign.protocol].question if campaign.protocol in ballots.BALLOTS else "",
+        "error": error,
+        "tab": "items",
+        "may_write": True,
+    }
+    return render(request, "annotations/campaign-item.html", context, status=status)
+
+
+@requires("write-campaigns")
+@require_POST
+def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
+    """Adjudicate an item, or say that its verdict is known."""
+    found, by = _place(pk, place), cast(User, request.user)
+    verdicts = [label.verdict() for label in Label.objects.filter(assignment__campaign_item=found, excluded=False)]
+    note, do = request.POST.get("note", ""), request.POST.get("do", "")
+    try:
+        match do:
+            case "withdraw":
+                actions.withdraw_adjudication(place=found)
+            case "ordinary":
+                actions.make_ordinary(place=found)
+            case _:
+                verdict = entry.read(entry.entry_of(found, verdicts, {}), request.POST)
+                if do in ("gold", "practice"):
+                    actions.make_known(place=found, verdict=verdict, note=note, practice=do == "practice")
+                else:
+                    actions.adjudicate(place=found, by=by, verdict=verdict, comment=note)
+    except (BadInput, actions.Refused) as refusal:
+        return _page(request, found, str(refusal), 400)
+    messages.success(request, "Saved. The labels stay as they are." if do == "adjudicate" else "Saved.")
+    after = items.neighbours(found.campaign, found)[1] if do == "adjudicate" else None
+    return redirect("annotations:item-detail", pk, after or place)
+
+
+@requires("write-campaigns")
+@require_POST
+def label_return(request: HttpRequest, pk: int, label: int) -> HttpResponse:
+    """Give a label back to its annotator with a note."""
+    labels = Label.objects.select_related("campaign", "assignment__campaign_item", "annotator")
+    found = get_object_or_404(labels, pk=label, campaign=pk)
+    place = found.assignment.campaign_item_id
+    try:
+        note = request.POST.get("note", "")
+        actions.return_label(label=found, by=cast(User, request.user), note=note, now=timezone.now())
+    except (BadInput, actions.Refused) as refusal:
+        return _page(request, _place(pk, place), str(refusal), 400)
+    messages.success(request, f"{found.annotator.name} will be shown the item with your note before anything else.")
+    return redirect("annotations:item-detail", pk, place)
+
+
+def _place(campaign: int, place: int) -> CampaignItem:
+    related = ("campaign__benchmark", "item__sample", "adjudication__by", "reviewed")
+    return get_object_or_404(CampaignItem.objects.select_related(*related), pk=place, campaign=campaign)

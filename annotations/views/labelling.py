@@ -1,0 +1,239 @@
+"""The pages on which annotators label. Nothing here tells which model answered.
+
+The labelling page and the fragment that its script swaps in are one template. Without the script every step is a form
+and a redirect.
+"""
+
+from datetime import datetime
+from typing import Any, cast
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from annotations import actions, ballots, interludes, material
+from annotations.ballots import BadVerdict
+from annotations.guidelines import rendered
+from annotations.inflow import flow_in
+from annotations.models import Annotator, Assignment, Campaign
+from annotations.queries import annotator_of, assignments_of, my_campaigns, progress_of, work_of
+from bank.access import requires
+from bank.media import image_response
+from bank.models import SampleImage, User
+
+FRAGMENT = "X-Fragment"  # set by the page's script
+CONFIDENCES = (
+    ("0.25", lazy("A guess")),
+    ("0.5", lazy("Not very")),
+    ("0.75", lazy("Fairly")),
+    ("1.0", lazy("Certain")),
+)
+
+
+@requires("label")
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """The campaigns that this person labels in."""
+    mine = my_campaigns(annotator_of(cast(User, request.user)))
+    return render(request, "annotations/index.html", {"section": "annotate", "mine": mine})
+
+
+@requires("label")
+@require_safe
+def work(request: HttpRequest, pk: int) -> HttpResponse:
+    """The annotator's open item of this campaign, or the next one."""
+    campaign, annotator = _campaign(request, pk)
+    if (returned := interludes.returned_to(campaign=campaign, annotator=annotator)) is not None:
+        return redirect("annotations:assignment-detail", returned)
+    if (interlude := interludes.before_work(campaign=campaign, annotator=annotator)) is not None:
+        progress = progress_of(campaign=campaign, annotator=annotator)
+        return _render(request, campaign, annotator, {"work": None, "interlude": interlude, "progress": progress})
+    flow_in(campaign)
+    try:
+        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
+    except actions.Refused as refusal:
+        return _nothing(request, campaign, annotator, str(refusal))
+    if assignment is None:
+        return _nothing(request, campaign, annotator)
+    return _show(request, assignment)
+
+
+@requires("label")
+@require_POST
+def go_on(request: HttpRequest, pk: int) -> HttpResponse:
+    """What was told between two items has been read."""
+    campaign, annotator = _campaign(request, pk)
+    actions.see_interludes(campaign=campaign, annotator=annotator)
+    return redirect("annotations:work", campaign.pk)
+
+
+@requires("label")
+@require_POST
+def ahead(request: HttpRequest, pk: int) -> HttpResponse:
+    """The item after the open one, leased now so that the page has it at hand; 204 when there is none."""
+    campaign, annotator = _campaign(request, pk)
+    try:
+        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=timezone.now(), prefetch=True)
+    except actions.Refused:
+        assignment = None
+    if assignment is None:
+        return HttpResponse(status=204)
+    return _show(request, assignment, ahead=True)
+
+
+@requires("label")
+@require_safe
+def assignment_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    """One of the annotator's own items: open, run out, or labelled and to be changed."""
+    return _show(request, _assignment(request, pk))
+
+
+@requires("label")
+@require_POST
+def assignment_submit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Store the label, or the change of it, and go on."""
+    assignment, now = _assignment(request, pk), timezone.now()
+    posted = _posted(request, assignment)
+    given: dict[str, Any] = {
+        "verdict": {name: posted.get(name) for name in ballots.FIELDS},
+        **{name: posted[name] for name in ("seconds", "comment", "flags", "confidence")},
+    }
+    until: datetime | None = None
+    try:
+        if request.POST.get("editing"):
+            if assignment.state != Assignment.State.SUBMITTED:
+                raise Http404("no label to change")
+            actions.change_label(assignment=assignment, now=now, seen=_moment(request.POST.get("seen", "")), **given)
+        else:
+            key = request.POST.get("key", "")
+            until = actions.submit_label(assignment=assignment, now=now, idempotency_key=key, **given).next_until
+    except BadVerdict as error:
+        return _refuse(request, assignment, posted, str(error), error.field, 400)
+    except actions.NotInvited:
+        raise Http404("no longer a member") from None
+    except actions.Refused as refusal:
+        return _refuse(request, assignment, posted, str(refusal), refusal.code, 409)
+    if request.headers.get(FRAGMENT):
+        return JsonResponse({"saved": True, "lease_until": until.isoformat() if until else None})
+    return redirect("annotations:work", assignment.campaign_item.campaign_id)
+
+
+@requires("label")
+@require_POST
+def assignment_skip(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give the item back and go on."""
+    assignment, now = _assignment(request, pk), timezone.now()
+    try:
+        until = actions.skip(assignment=assignment, now=now)
+    except actions.NotInvited:
+        raise Http404("no longer a member") from None
+    except actions.Refused as refusal:
+        return _refuse(request, assignment, _posted(request, assignment), str(refusal), refusal.code, 409)
+    if request.headers.get(FRAGMENT):
+        return JsonResponse({"saved": True, "lease_until": until.isoformat() if until else None})
+    return redirect("annotations:work", assignment.campaign_item.campaign_id)
+
+
+@requires("label")
+@require_POST
+def assignment_draft(request: HttpRequest, pk: int) -> HttpResponse:
+    """Keep what is typed so far."""
+    assignment, now = _assignment(request, pk), timezone.now()
+    try:
+        editing = bool(request.POST.get("editing"))
+        actions.save_draft(assignment=assignment, draft=_posted(request, assignment), now=now, editing=editing)
+    except BadVerdict as error:
+        return JsonResponse({"error": str(error), "code": error.field}, status=400)
+    except actions.Refused as refusal:
+        return JsonResponse({"error": str(refusal), "code": refusal.code}, status=409)
+    return JsonResponse({"saved": now.isoformat()})
+
+
+@requires("label")
+@require_safe
+def assignment_image(request: HttpRequest, pk: int, position: int) -> HttpResponseBase:
+    """A picture of the item, under an address that tells nothing."""
+    sample = _assignment(request, pk).campaign_item.item.sample_id
+    return image_response(get_object_or_404(SampleImage, sample=sample, position=position), request)
+
+
+def _campaign(request: HttpRequest, pk: int) -> tuple[Campaign, Annotator]:
+    try:
+        campaign, annotator = actions.enter(person=cast(User, request.user), pk=pk)
+    except actions.NotInvited:
+        raise Http404("no such campaign") from None
+    if campaign.protocol not in ballots.BALLOTS:
+        raise Http404("not labelled here")
+    return campaign, annotator
+
+
+def _assignment(request: HttpRequest, pk: int) -> Assignment:
+    return get_object_or_404(assignments_of(cast(User, request.user)), pk=pk)
+
+
+def _show(
+    request: HttpRequest,
+    assignment: Assignment,
+    *,
+    ahead: bool = False,
+    given: dict[str, Any] | None = None,
+    notice: str = "",
+    code: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    page = work_of(assignment, ahead=ahead, typed=given)
+    context = {
+        "work": page,
+        "progress": page.progress,
+        "notice": notice,
+        "code": code,
+        "confidences": CONFIDENCES,
+        "flags": [(name, words, name in page.given.get("flags", ())) for name, words in ballots.FLAGS.items()],
+    }
+    return _render(request, page.campaign, assignment.annotator, context, status=status)
+
+
+def _nothing(request: HttpRequest, campaign: Campaign, annotator: Annotator, why: str = "") -> HttpResponse:
+    progress = progress_of(campaign=campaign, annotator=annotator)
+    return _render(request, campaign, annotator, {"work": None, "why": why, "progress": progress})
+
+
+def _render(
+    request: HttpRequest, campaign: Campaign, annotator: Annotator, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    context |= {"campaign": campaign, "ballot": ballots.of(campaign), "me": annotator.pk}
+    if not request.headers.get(FRAGMENT):
+        context["guidelines"] = rendered(campaign.guidelines, campaign)
+    template = "annotations/_work.html" if request.headers.get(FRAGMENT) else "annotations/work.html"
+    return render(request, template, context, status=status)
+
+
+def _refuse(
+    request: HttpRequest, assignment: Assignment, posted: dict[str, Any], words: str, code: str, status: int
+) -> HttpResponse:
+    """Say why, and keep what was typed."""
+    if request.headers.get(FRAGMENT):
+        return JsonResponse({"error": words, "code": code}, status=status)
+    assignment = assignments_of(cast(User, request.user)).get(pk=assignment.pk)
+    return _show(request, assignment, given=posted, notice=words, code=code, status=status)
+
+
+def _posted(request: HttpRequest, assignment: Assignment) -> dict[str, Any]:
+    """The form's fields in presented terms; what is no verdict is left to the ballot to refuse."""
+    form, ballot = ballots.Form(request.POST), ballots.of(assignment.campaign_item.campaign)
+    return ballot.posted(form, material.of(assignment, ballot)) | {
+        "comment": form.text("comment"),
+        "flags": [flag for flag in form.texts("flags") if flag in ballots.FLAGS],
+        "seconds": form.number("seconds"),
+        "confidence": form.number("confidence") if ballot.asks_confidence else None,
+    }
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

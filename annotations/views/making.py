@@ -1,0 +1,172 @@
+"""Making a campaign, copying one, and changing how it goes on. Staff only."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotations import actions, ballots, guidelines
+from annotations.actions.making import candidates_for, foresee, new_seed
+from annotations.eligible import why_none
+from annotations.forms import THESE, Guidelines, HandedOut, NewCampaign
+from annotations.models import Campaign, GuidelinePicture
+from annotations.queries import annotator_of, campaigns_of
+from bank.access import allowed, requires
+from bank.actions import BadInput
+from bank.images import NotAnImage
+from bank.media import image_response
+from bank.models import Item, User
+
+
+@requires("write-campaigns")
+@require_http_methods(["GET", "HEAD", "POST"])
+def campaign_new(request: HttpRequest) -> HttpResponse:
+    """A form for a campaign, which is open as soon as it is made, or a draft."""
+    posted = request.method == "POST"
+    form = NewCampaign(request.POST, request.FILES) if posted else NewCampaign(initial=_wanted(request))
+    if posted and form.is_valid():
+        given = form.cleaned_data
+        these = list(given["annotators"]) if given["who"] == THESE else None
+        names = ("name", "benchmark", "protocol", "overlap", "lease_minutes", "guidelines", "blind", "shows_criteria")
+        opened = "draft" not in request.POST
+        try:
+            campaign = actions.make_campaign(
+                annotators=these,
+                plan=form.plan(),
+                ballot=form.ballot(),
+                seed=given["seed"],
+                opened=opened,
+                **{name: given[name] for name in names},
+                **form.options(),
+            )
+        except BadInput as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, f"{campaign.name} is {'open' if opened else 'a draft'}.")
+            return redirect("annotations:campaign-detail", campaign.pk)
+    context: dict[str, Any] = {"section": "campaigns", "form": form, "has_items": Item.objects.exists()}
+    return render(request, "annotations/campaign-new.html", context)
+
+
+def _wanted(request: HttpRequest) -> dict[str, Any]:
+    """What a link to the form asks for: ``?benchmark=1&how=run&run=3&reasons=differs``."""
+    names = ("benchmark", "protocol", "how", "run")
+    found: dict[str, Any] = {name: request.GET[name] for name in names if request.GET.get(name)}
+    return found | ({"reasons": request.GET.getlist("reasons")} if request.GET.get("reasons") else {})
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_count(request: HttpRequest) -> HttpResponse:
+    """What the campaign that is being put together would be made of."""
+    form = NewCampaign(request.POST)
+    form.is_valid()  # a name may still be missing
+    given = form.cleaned_data
+    context: dict[str, Any] = {}
+    if given.get("benchmark") and given.get("protocol"):
+        try:
+            seed = given.get("seed")
+            chosen = foresee(
+                benchmark=given["benchmark"],
+                protocol=given["protocol"],
+                plan=form.plan(),
+                seed=new_seed() if seed is None else seed,
+                shows_criteria=bool(given.get("shows_criteria")),
+            )
+            items = len(chosen.candidates)
+            if not items and not candidates_for(benchmark=given["benchmark"], protocol=given["protocol"]):
+                raise BadInput(why_none(benchmark=given["benchmark"], ballot=ballots.get(given["protocol"])))
+            context = {"items": items, "samples": chosen.samples, "labels": items * (given.get("overlap") or 1)}
+        except BadInput as error:
+            context = {"why": str(error)}
+    return render(request, "annotations/_campaign_count.html", context)
+
+
+@requires("write-campaigns")
+@require_POST
+def guidelines_preview(request: HttpRequest) -> HttpResponse:
+    """Guidelines as annotators will read them; ``campaign`` says whose pictures they may show."""
+    campaign = Campaign.objects.filter(pk=_number(request.POST.get("campaign", ""))).first()
+    html = guidelines.rendered(request.POST.get("guidelines", "")[:50_000], campaign)
+    return render(request, "annotations/_guidelines.html", {"html": html})
+
+
+@requires("write-campaigns")
+@require_http_methods(["GET", "HEAD", "POST"])
+def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
+    """How a campaign hands out its items, and its guidelines."""
+    campaign = get_object_or_404(Campaign, pk=pk, imported=False)
+    names = [name for name in HandedOut().fields if hasattr(campaign, name)]
+    posted = request.method == "POST"
+    form = HandedOut(request.POST) if posted else HandedOut(initial={name: getattr(campaign, name) for name in names})
+    if posted and form.is_valid():
+        shape = {name: form.cleaned_data[name] for name in ("overlap", "lease_minutes")}
+        try:
+            actions.change_campaign(campaign=campaign, **shape, **form.options())
+        except BadInput as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "The settings are changed.")
+            return redirect("annotations:campaign-settings", pk)
+    context = {
+        "section": "campaigns",
+        "campaign": campaign,
+        "form": form,
+        "guidelines": Guidelines(initial={"guidelines": campaign.guidelines}),
+        "rendered": guidelines.rendered(campaign.guidelines, campaign),
+        "pictures": campaign.pictures.all(),
+        "tab": "settings",
+        "may_write": True,
+    }
+    return render(request, "annotations/campaign-settings.html", context)
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_copy(request: HttpRequest, pk: int) -> HttpResponse:
+    """Another campaign over the same items."""
+    campaign = get_object_or_404(Campaign, pk=pk)
+    try:
+        copied = actions.copy_campaign(campaign=campaign, name=request.POST.get("name", ""))
+    except (BadInput, actions.Refused) as error:
+        messages.error(request, str(error))
+        return redirect("annotations:campaign-detail", pk)
+    messages.success(request, f"{copied.name} is a draft with the same items. Look at it, then open it.")
+    return redirect("annotations:campaign-detail", copied.pk)
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_guidelines(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change what annotators read under Guidelines, and its pictures."""
+    campaign = get_object_or_404(Campaign, pk=pk)
+    form = Guidelines(request.POST)
+    if not form.is_valid():
+        messages.error(request, "The guidelines are too long.")
+        return redirect("annotations:campaign-settings", pk)
+    campaign.guidelines = form.cleaned_data["guidelines"].strip()
+    campaign.save(update_fields=["guidelines"])
+    for file in request.FILES.getlist("pictures")[: guidelines.MOST_PICTURES]:
+        try:
+            guidelines.add_picture(campaign=campaign, name=file.name or "", data=file)
+        except NotAnImage as error:
+            messages.error(request, f"{file.name}: {error}.")
+    gone = [name for name in request.POST.getlist("remove") if name]
+    campaign.pictures.filter(name__in=gone).delete()
+    messages.success(request, "The guidelines are changed.")
+    return redirect("annotations:campaign-settings", pk)
+
+
+@requires("be-signed-in")
+@require_safe
+def guidelines_picture(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
+    """A picture of the guidelines, for those who may label in the campaign or read it."""
+    viewer = cast(User, request.user)
+    seen = Campaign.objects.all() if allowed(viewer, "write-campaigns") else campaigns_of(annotator_of(viewer))
+    return image_response(get_object_or_404(GuidelinePicture, campaign__in=seen, campaign=pk, name=name), request)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -1,0 +1,119 @@
+"""Every permission rule, in one table.
+
+A page's view carries ``@requires("rule")``; an API class carries ``access_rule = "rule"``. Whatever carries none is
+answered with 404 by ``AccessMiddleware``: a URL that was not declared is closed. Which *objects* somebody sees is
+decided by QuerySets (``visible_to``); what is not visible is 404, as if absent.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseBase
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from bank.models import User
+from bank.models.people import Role
+
+ANONYMOUS = "anonymous"
+EVERYBODY = frozenset({ANONYMOUS, *Role.values})
+SIGNED_IN = frozenset(Role.values)
+STAFF = frozenset({Role.CURATOR, Role.ADMINISTRATOR})
+
+RULES: dict[str, frozenset[str]] = {
+    "read-public": EVERYBODY,  # public leaderboards, public samples
+    "be-signed-in": SIGNED_IN,
+    "label": frozenset({Role.ANNOTATOR, *STAFF}),  # own assignments only
+    "read-labels": frozenset({Role.RESEARCHER, *STAFF}),  # others' labels; pseudonymous below staff
+    "read-judging": frozenset({Role.RESEARCHER, *STAFF}),  # campaigns, judges, runs
+    "write-judging": STAFF,
+    "write-campaigns": STAFF,
+    "submit": frozenset({Role.RESEARCHER, *STAFF}),  # own submissions; staff see all
+    "manage-submissions": STAFF,
+    "read-bank": STAFF,
+    "write-bank": STAFF,  # benchmarks, samples, capabilities; every change is kept; uploads
+    "review-samples": STAFF,  # others' samples only
+    "read-criteria": STAFF,  # and each read is logged
+    "read-analyses": STAFF,
+    "administer": frozenset({Role.ADMINISTRATOR}),
+}
+
+View = TypeVar("View", bound=Callable[..., Any])
+Viewer = User | AnonymousUser
+
+
+class Undeclared(LookupError):
+    """A rule that is not in the table."""
+
+
+def role_of(viewer: Viewer) -> str:
+    return viewer.role if isinstance(viewer, User) and viewer.is_active else ANONYMOUS
+
+
+def allowed(viewer: Viewer, rule: str) -> bool:
+    """Whether the table lets this viewer do what the rule names. Raises Undeclared for an unknown rule."""
+    try:
+        return role_of(viewer) in RULES[rule]
+    except KeyError:
+        raise Undeclared(rule) from None
+
+
+def requires(rule: str) -> Callable[[View], View]:
+    """Declare the rule of a view; AccessMiddleware enforces it before the view runs."""
+    if rule not in RULES:
+        raise Undeclared(rule)
+
+    def declare(view: View) -> View:
+        view.access_rule = rule  # type: ignore[attr-defined]
+        return view
+
+    return declare
+
+
+def rule_of(view: Any) -> str | None:
+    """The rule that a view or the class behind it carries."""
+    for holder in (view, getattr(view, "cls", None), getattr(view, "view_class", None)):
+        rule = getattr(holder, "access_rule", None)
+        if rule is not None:
+            return str(rule)
+    return None
+
+
+class AccessMiddleware:
+    """Closes every view that declares no rule, and enforces the declared one on pages.
+
+    API views authenticate later (by token) and are held to the same table by ``Declared``.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: object, kwargs: object
+    ) -> HttpResponseBase | None:
+        rule = rule_of(view)
+        if rule is None:
+            raise Http404("undeclared")
+        if hasattr(view, "cls") or allowed(request.user, rule):
+            return None
+        if request.user.is_authenticated:
+            raise PermissionDenied
+        return redirect_to_login(request.get_full_path())
+
+
+class Declared(BasePermission):
+    """The same table for API classes; an action may carry its own rule in ``access_rules``."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        own = getattr(view, "access_rules", {})
+        actions = [getattr(view, "action", None)]
+        if request.method == "OPTIONS":  # asks about the route: whoever may do something here may ask
+            actions = list(getattr(view, "action_map", {}).values()) or actions
+        rules = {own.get(action, getattr(view, "access_rule", None)) for action in actions}
+        return any(rule is not None and allowed(request.user, rule) for rule in rules)

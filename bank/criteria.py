@@ -1,0 +1,416 @@
+"""The hidden table, and its only readers.
+
+Every reader checks that it may, and writes one record to the access log. ``related_name="+"`` keeps templates,
+serializers and filters from wandering here; an import contract lists who may import this module
+(write ``import bank.criteria``, never ``from bank.criteria import ...`` for the readers).
+"""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db import models, transaction
+from django.db.models import Q
+
+from bank import bulk
+from bank.fields import EncryptedTextField, cipher
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from bank.models import Sample, User
+    from bank.readers import AssignmentOfCampaign, JudgingRun, KeyedSubmission
+
+
+class Criterion(models.Model):
+    """What a sample is judged by. The text exists only encrypted."""
+
+    class Kind(models.TextChoices):
+        EXACT_REFERENCE = "exact_reference"
+        SOFT_REFERENCE = "soft_reference"
+        RANGE = "range"
+        GUIDELINE = "guideline"
+        COMPONENT = "component"
+        ANSWER_KEY = "answer_key"
+
+    class ShownTo(models.TextChoices):
+        STAFF = "staff"
+        CAMPAIGN = "campaign"
+        PUBLIC = "public"
+
+    sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+", db_index=False)  # see Meta
+    key = models.CharField(max_length=60)
+    position = models.PositiveSmallIntegerField(default=0)
+    kind = models.CharField(max_length=16, choices=Kind.choices, default=Kind.GUIDELINE)
+    category = models.CharField(max_length=60, blank=True)
+    weight = models.FloatField(null=True, blank=True)
+    shown_to = models.CharField(max_length=8, choices=ShownTo.choices, default=ShownTo.STAFF)
+    version = models.PositiveIntegerField(default=1)
+    text = EncryptedTextField()
+
+    class Meta:
+        ordering = ["sample_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["sample", "key"], name="criterion_key"),
+            models.CheckConstraint(
+                condition=Q(shown_to__in=["staff", "campaign", "public"]), name="criterion_shown_to_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"criterion {self.pk}"
+
+
+class CriterionRevision(models.Model):
+    """One change of a criterion. ``old`` and ``new`` hold it as JSON, encrypted; null where there was or is none."""
+
+    sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=60)
+    version = models.PositiveIntegerField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    old = EncryptedTextField(null=True)
+    new = EncryptedTextField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"change {self.pk} of a criterion"
+
+
+class CriteriaAccess(models.Model):
+    """One read of criteria: who, when, through what, and why. Written only by ``record``, never changed."""
+
+    who = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    by_command = models.CharField(max_length=100, blank=True)
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+    how = models.CharField(max_length=40)
+    about = models.CharField(max_length=100, blank=True)
+    sample_count = models.PositiveIntegerField()
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["who", "id"], name="access_of_person"),
+            models.Index(fields=["how", "id"], name="access_how"),
+        ]
+
+    @property
+    def sample_ids(self) -> list[int]:
+        return list(self.accessed.order_by("pk").values_list("sample_id", flat=True))
+
+
+class AccessedSample(models.Model):
+    """A sample whose criteria were read. Its id alone: the record outlives the sample."""
+
+    access = models.ForeignKey(CriteriaAccess, on_delete=models.CASCADE, related_name="accessed")
+    sample_id = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["sample_id", "access"], name="access_to_sample")]
+
+
+def record(*, sample_ids: Iterable[int], **values: Any) -> None:
+    """Write one record to the access log."""
+    ids = list(dict.fromkeys(sample_ids))
+    with transaction.atomic():
+        access = CriteriaAccess.objects.create(sample_count=len(ids), **values)
+        AccessedSample.objects.bulk_create([AccessedSample(access=access, sample_id=pk) for pk in ids], batch_size=1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A criterion as its readers get it."""
+
+    key: str
+    kind: str
+    category: str
+    weight: float | None
+    shown_to: str
+    version: int
+    text: str
+
+
+def for_staff(*, user: "User", samples: Iterable["Sample"], how: str, reason: str = "") -> dict[int, list[Text]]:
+    """Criteria by sample id for a curator or administrator. Raises PermissionDenied for anybody else."""
+    from bank.models.catalogue import is_staff
+
+    if not is_staff(user):
+        raise PermissionDenied("Criteria are for curators and administrators.")
+    ids = [sample.pk for sample in samples]
+    record(who=user, how=how, sample_ids=ids, reason=reason)
+    return _read(Q(sample_id__in=ids))
+
+
+def for_command(*, command: str, sample_ids: Sequence[int], reason: str) -> dict[int, list[Text]]:
+    """Criteria by sample id for whoever has the machine's command line and says why."""
+    if not reason.strip():
+        raise PermissionDenied("Say why criteria are read: --reason TEXT.")
+    record(by_command=command, how="command", sample_ids=sample_ids, reason=reason)
+    return _read(Q(sample_id__in=sample_ids))
+
+
+def note_quoted(
+    *, sample_ids: Iterable[int], how: str, reason: str, user: "User | None" = None, command: str = ""
+) -> None:
+    """Log that texts which can quote these samples' criteria leave, to a person or by a command.
+
+    Raises PermissionDenied below staff, and without a reason.
+    """
+    from bank.models.catalogue import is_staff
+
+    if user is not None and not is_staff(user):
+        raise PermissionDenied("What judges wrote is for curators and administrators.")
+    if not reason.strip():
+        raise PermissionDenied("Say why texts that can quote criteria leave.")
+    record(who=user, by_command=command, how=how, sample_ids=sample_ids, reason=reason)
+
+
+def for_judging(*, run: "JudgingRun", sample_ids: Sequence[int]) -> dict[int, list[Text]]:
+    """Criteria by sample id for the prompts of a run whose settings use them."""
+    if not run.reads_criteria:
+        raise PermissionDenied(f"Run {run.pk} judges without criteria.")
+    record(how="judging", about=f"run {run.pk}", sample_ids=sample_ids)
+    return _read(Q(sample_id__in=sample_ids))
+
+
+def for_assignment(assignment: "AssignmentOfCampaign") -> list[Text]:
+    """The criteria that a campaign shows to the annotator of this assignment: none unless it was set to."""
+    if not assignment.shows_criteria:
+        return []
+    sample = assignment.sample
+    if sample.split in sample.benchmark.hidden_splits:
+        return []
+    record(who=assignment.reader, how="labelling", about=f"assignment {assignment.pk}", sample_ids=[sample.pk])
+    shown = [Criterion.ShownTo.CAMPAIGN, Criterion.ShownTo.PUBLIC]
+    return _read(Q(sample_id=sample.pk, shown_to__in=shown)).get(sample.pk, [])
+
+
+def for_public(*, samples: Iterable["Sample"]) -> dict[int, list[Text]]:
+    """Criteria by sample id that their benchmark publishes to everybody: of approved samples of public benchmarks.
+
+    Not those of hidden splits. Not logged: there is nothing to guard.
+    """
+    from bank.models.catalogue import in_hidden_splits
+
+    return _read(
+        Q(
+            sample_id__in=[sample.pk for sample in samples],
+            shown_to=Criterion.ShownTo.PUBLIC,
+            sample__status="approved",
+            sample__benchmark__visibility="public",
+        )
+        & ~in_hidden_splits("sample__")
+    )
+
+
+def open_parts(parts: dict[str, Any] | None, keys: set[str]) -> dict[str, Any] | None:
+    """Points by component as those may see them who know only the public ones, whose ``keys`` these are."""
+    return None if parts is None else {key: points for key, points in parts.items() if key in keys} or None
+
+
+def public_keys(sample_ids: Iterable[int]) -> dict[int, set[str]]:
+    """The keys of public criteria by sample id. What others are called, and how many there are, is hidden."""
+    found: dict[int, set[str]] = defaultdict(set)
+    shown = Criterion.objects.filter(sample_id__in=set(sample_ids), shown_to=Criterion.ShownTo.PUBLIC)
+    for sample, key in shown.order_by().values_list("sample_id", "key"):
+        found[sample].add(key)
+    return found
+
+
+def shown_weights(*, sample_ids: Iterable[int], by_campaign: bool) -> dict[int, list[tuple[str, float]]]:
+    """Key and weight of the components of each sample, in order, where annotators see every one of them.
+
+    ``by_campaign``: those that campaigns may show, too. A sample with a hidden component, with one that has no weight,
+    or of a hidden split is left out. Holds no text, so it is not logged.
+    """
+    from bank.models.catalogue import in_hidden_splits
+
+    found: dict[int, list[Any]] = defaultdict(list)
+    rows = Criterion.objects.filter(sample_id__in=list(sample_ids), kind=Criterion.Kind.COMPONENT)
+    rows = rows.exclude(in_hidden_splits("sample__")).order_by("sample_id", "position", "pk")
+    columns = ("sample_id", "key", "weight", "shown_to", "sample__benchmark__visibility")
+    for sample, key, weight, shown_to, visibility in rows.values_list(*columns):
+        public = shown_to == Criterion.ShownTo.PUBLIC and (by_campaign or visibility == "public")
+        seen = public or (by_campaign and shown_to == Criterion.ShownTo.CAMPAIGN)
+        found[sample].append((key, weight) if seen and weight else None)
+    return {sample: parts for sample, parts in found.items() if None not in parts}
+
+
+def for_redaction(*, reader: "User", sample: "Sample", about: str) -> list[str]:
+    """The texts that a redactor takes out of what ``reader`` is shown: every criterion that is not public."""
+    record(who=reader, how="redaction", about=about, sample_ids=[sample.pk])
+    hidden = Criterion.objects.filter(sample=sample).exclude(shown_to=Criterion.ShownTo.PUBLIC)
+    return [row.text for row in hidden.order_by("pk")]
+
+
+def for_scoring(*, submission: "KeyedSubmission", sample_ids: Sequence[int]) -> dict[int, str]:
+    """Answer keys by sample id, for the scores of a submission; samples without a key are left out."""
+    if submission.state in ("failed", "withdrawn"):
+        raise PermissionDenied(f"Submission {submission.pk} is {submission.state}: it is not scored.")
+    record(how="scoring", about=f"submission {submission.pk}", sample_ids=sample_ids)
+    keys = Criterion.objects.filter(sample_id__in=sample_ids, kind=Criterion.Kind.ANSWER_KEY)
+    return {row.sample_id: row.text for row in keys.order_by("-position", "-pk")}
+
+
+EDITED = ("kind", "category", "weight", "shown_to", "text")
+
+
+def edit(*, user: "User", sample: "Sample", rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Make these rows ({key, kind, category, weight, shown_to, text}, in order) the sample's criteria.
+
+    A changed criterion gets the next version, and every change is kept with its old and new text, encrypted. Returns
+    what changed in words that hold no hidden text. Call it inside a transaction. Raises PermissionDenied.
+    """
+    from bank.models.catalogue import is_staff
+
+    if not is_staff(user):
+        raise PermissionDenied("Criteria are for curators and administrators.")
+    stored = {row.key: row for row in Criterion.objects.select_for_update().filter(sample=sample)}
+    said: list[str] = []
+    kept: list[CriterionRevision] = []
+
+    def keep(key: str, version: int, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
+        texts = [None if side is None else json.dumps(side, ensure_ascii=False) for side in (old, new)]
+        kept.append(CriterionRevision(sample=sample, key=key, version=version, by=user, old=texts[0], new=texts[1]))
+
+    wanted = {row["key"] for row in rows}
+    for key, row in stored.items():
+        if key not in wanted:
+            keep(key, row.version, {name: getattr(row, name) for name in EDITED}, None)
+            said.append(f"{key} removed")
+            row.delete()
+    for position, given in enumerate(rows):
+        new = {name: given[name] for name in EDITED}
+        found = stored.get(given["key"])
+        if found is None:
+            # Past what was removed under the same key: a fingerprint never comes back.
+            last = CriterionRevision.objects.filter(sample=sample, key=given["key"]).aggregate(n=models.Max("version"))
+            version = (last["n"] or 0) + 1
+            Criterion.objects.create(sample=sample, key=given["key"], position=position, version=version, **new)
+            keep(given["key"], version, None, new)
+            said.append(f"{given['key']} added")
+            continue
+        old = {name: getattr(found, name) for name in EDITED}
+        moved = found.position != position
+        if old != new or moved:
+            for name in EDITED:
+                setattr(found, name, new[name])
+            found.position = position
+            if old != new:
+                found.version += 1
+                keep(found.key, found.version, old, new)
+                said.append(f"{found.key} changed")
+            else:
+                said.append(f"{found.key} moved")
+            found.save()
+    CriterionRevision.objects.bulk_create(kept)
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A kept change of a criterion as its reader gets it."""
+
+    key: str
+    version: int
+    by: str
+    at: "datetime"
+    old: dict[str, Any] | None
+    new: dict[str, Any] | None
+
+
+def changes_for_staff(*, user: "User", sample: "Sample") -> list[Change]:
+    """Every kept change of a sample's criteria, newest first. Logged. Raises PermissionDenied."""
+    from bank.models.catalogue import is_staff
+
+    if not is_staff(user):
+        raise PermissionDenied("Criteria are for curators and administrators.")
+    record(who=user, how="history", sample_ids=[sample.pk])
+    rows = CriterionRevision.objects.filter(sample=sample).select_related("by")
+    return [Change(row.key, row.version, str(row.by or ""), row.at, _side(row.old), _side(row.new)) for row in rows]
+
+
+def _side(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else json.loads(text)
+
+
+def count_of(sample_ids: Iterable[int]) -> dict[int, int]:
+    """How many criteria each of these samples has. Tells nothing of what they say, so it is not logged."""
+    rows = Criterion.objects.filter(sample_id__in=list(sample_ids)).order_by()
+    return dict(rows.values_list("sample_id").annotate(n=models.Count("pk")))
+
+
+def fingerprint(samples: "models.QuerySet[Sample]") -> str:
+    """Tells whether the criteria of these samples are the same versions as before. Holds nothing of their text."""
+    digest = hashlib.sha256()
+    rows = Criterion.objects.filter(sample__in=samples.order_by()).order_by("pk").values_list("pk", "version")
+    for pk, version in rows.iterator():
+        digest.update(f"{pk}:{version};".encode())
+    return digest.hexdigest()
+
+
+def _read(condition: Q) -> dict[int, list[Text]]:
+    found: dict[int, list[Text]] = defaultdict(list)
+    for row in Criterion.objects.filter(condition).order_by("sample_id", "position", "pk"):
+        found[row.sample_id].append(
+            Text(row.key, row.kind, row.category, row.weight, row.shown_to, row.version, row.text)
+        )
+    return dict(found)
+
+
+def differing(wanted: dict[int, list[dict[str, Any]]]) -> set[int]:
+    """Ids of samples whose stored criteria are not those given.
+
+    For importers, which hold the text of their file; nothing stored leaves this function.
+    """
+    stored: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    names = ("key", "kind", "category", "weight", "shown_to", "text")
+    for row in Criterion.objects.filter(sample_id__in=list(wanted)).order_by("sample_id", "position", "pk"):
+        stored[row.sample_id].append({name: getattr(row, name) for name in names})
+    return {sample for sample, rows in wanted.items() if stored[sample] != rows}
+
+
+PLAIN = ("key", "kind", "category", "weight", "shown_to", "text")
+Plain = tuple[str, str, str, float | None, str, str]  # the values of PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """Criteria of many samples, by columns, with their texts encrypted: they may lie in a file for a while."""
+
+    owners: list[int]  # the number of its sample, for each
+    positions: list[int]
+    columns: list[tuple[Any, ...]]  # those of PLAIN
+
+
+def sealed(hidden: Sequence[Sequence[Plain]]) -> Sealed:
+    """The criteria of each of these samples."""
+    rows = [row for rows in hidden for row in rows]
+    columns = list(zip(*rows, strict=True))
+    if rows:
+        columns[-1] = tuple(cipher().encrypt_all(columns[-1]))
+    return Sealed(
+        owners=[number for number, rows in enumerate(hidden) for _ in rows],
+        positions=[position for rows in hidden for position in range(len(rows))],
+        columns=columns,
+    )
+
+
+def write_sealed(sealed: Sealed, sample_ids: Sequence[int]) -> None:
+    """Store criteria of samples that have none yet; these are the ids of those that ``sealed`` was made of."""
+    owners = [sample_ids[number] for number in sealed.owners]
+    rows = list(zip(owners, sealed.positions, [1] * len(owners), *sealed.columns, strict=True))
+    bulk.insert(Criterion, ("sample_id", "position", "version", *PLAIN), rows)
+
+
+def write_new(rows: dict[int, list[dict[str, Any]]]) -> None:
+    """Store the criteria of samples that have none yet, by sample id."""
+    hidden: list[list[Plain]] = [[tuple(text[name] for name in PLAIN) for text in texts] for texts in rows.values()]
+    write_sealed(sealed(hidden), list(rows))

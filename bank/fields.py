@@ -1,0 +1,91 @@
+"""A text column that is encrypted at rest."""
+
+import os
+from base64 import b64encode, urlsafe_b64decode
+from binascii import Error, a2b_base64, b2a_base64
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+from django.db import models
+
+NONCE = 12
+
+
+class Unreadable(Exception):
+    """The stored text was changed, or none of CRITERIA_KEYS made it."""
+
+
+class Cipher:
+    """AES-256-GCM with a random nonce for every text, which one key may do four billion times (NIST SP 800-38D, 8.3).
+
+    Encrypts with the first key and decrypts with any. A token is base64 of nonce, text and tag.
+    """
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._ciphers = [AESGCM(urlsafe_b64decode(key)) for key in keys]
+
+    def encrypt(self, text: bytes) -> bytes:
+        nonce = os.urandom(NONCE)
+        return b64encode(nonce + self._ciphers[0].encrypt(nonce, text, None))
+
+    def encrypt_all(self, texts: Iterable[str]) -> list[str]:
+        """The same for many texts at once."""
+        plain = [text.encode() for text in texts]
+        nonces, seal = os.urandom(NONCE * len(plain)), self._ciphers[0].encrypt
+        tokens = []
+        for number, text in enumerate(plain):
+            nonce = nonces[NONCE * number : NONCE * number + NONCE]
+            tokens.append(b2a_base64(nonce + seal(nonce, text, None), newline=False).decode("ascii"))
+        return tokens
+
+    def decrypt(self, token: str | bytes) -> bytes:
+        """Raises InvalidTag."""
+        try:
+            data = a2b_base64(token, strict_mode=True)
+        except (Error, ValueError):
+            raise InvalidTag from None
+        for one in self._ciphers:
+            try:
+                return one.decrypt(data[:NONCE], data[NONCE:], None)
+            except (InvalidTag, ValueError):  # ValueError: shorter than a nonce
+                continue
+        raise InvalidTag
+
+    def rotate(self, token: str | bytes) -> bytes:
+        """The same text under the first key."""
+        return self.encrypt(self.decrypt(token))
+
+
+@cache
+def _cipher(keys: tuple[str, ...]) -> Cipher:
+    return Cipher(keys)
+
+
+def cipher() -> Cipher:
+    """The cipher of the current settings: encrypts with the newest key, decrypts with any."""
+    return _cipher(tuple(settings.CRITERIA_KEYS))
+
+
+class EncryptedTextField(models.TextField):
+    """Text whose column holds a token of the cipher. It cannot be filtered on: every write makes another token."""
+
+    description = "encrypted text"
+
+    def get_prep_value(self, value: str | None) -> str | None:
+        return None if value is None else cipher().encrypt(value.encode()).decode()
+
+    def from_db_value(self, value: str | None, expression: object, connection: object) -> str | None:
+        if value is None:
+            return None
+        try:
+            return cipher().decrypt(value).decode()
+        except InvalidTag:
+            place = f"{self.model.__name__}.{self.name}"
+            raise Unreadable(f"{place} was changed, or none of CRITERIA_KEYS made it") from None
+
+    def get_lookup(self, lookup_name: str) -> Any:
+        return super().get_lookup(lookup_name) if lookup_name == "isnull" else None

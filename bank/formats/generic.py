@@ -1,0 +1,130 @@
+"""The project's own format: JSON Lines, and CSV or Parquet with the same names (lists and objects as JSON text)."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from bank.formats.reading import BadFile, Problem, Row, Where, json_records, kind_of, parse_json, rows, validated
+from bank.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
+
+NAME = "generic"
+TITLE = "Project's own (JSON Lines, CSV, Parquet)"
+LOOKED_AT = 50
+FILES = {
+    "samples": ("samples.jsonl", "samples.csv", "samples.parquet"),
+    "responses": ("responses.jsonl", "responses.csv", "responses.parquet"),
+    "labels": ("labels.jsonl", "labels.csv", "labels.parquet"),
+    "judgments": ("judgments.jsonl", "judgments.csv", "judgments.parquet"),
+}
+# How the cells of a table, which are all text, become values.
+LISTS = frozenset(
+    """images capability options criteria metadata option_order responses ranking parts spans flags order
+    settings revisions""".split()
+)
+FLOATS = frozenset({"score", "seconds", "confidence", "cost"})
+INTEGERS = frozenset(["tokens", "situation", "grade", "repeat", "prompt_tokens", "completion_tokens"])
+FORMULA = re.compile(r"'*[=+\-@\t\r]")  # with the apostrophes that escaping puts before it
+BOOLEANS = frozenset({"answer", "agree", "hallucination"})
+
+
+def recognises(path: Path) -> bool:
+    """Whether a row of this file carries the names of the format."""
+    return bool(parts(path))
+
+
+def parts(path: Path) -> tuple[str, ...]:
+    """What a folder holds by the names of its files, a file by the names in its first good row."""
+    if path.is_dir():
+        return tuple(part for part, names in FILES.items() if any((path / name).is_file() for name in names))
+    try:
+        first = next((row for row in islice(rows(path), LOOKED_AT) if isinstance(row, Row)), None)
+    except BadFile:
+        return ()
+    names = set(first.data) if first else set()
+    if {"key", "instruction"} <= names:
+        return ("samples",)
+    if {"kind", "sample"} <= names:
+        return ("labels",) if "annotator" in names else ("judgments",)
+    return ("responses",) if {"sample", "text"} <= names else ()
+
+
+def samples(path: Path) -> Iterator[Row | Problem]:
+    return _read(path, "samples", SampleRecord)
+
+
+def responses(path: Path) -> Iterator[Row | Problem]:
+    return _read(path, "responses", ResponseRecord)
+
+
+def labels(path: Path) -> Iterator[Row | Problem]:
+    return _read(path, "labels", LabelRecord)
+
+
+def judgments(path: Path) -> Iterator[Row | Problem]:
+    return _read(path, "judgments", JudgmentRecord)
+
+
+def escape(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula; ``unescape`` gives it back."""
+    return "'" + cell if FORMULA.match(cell) else cell
+
+
+def unescape(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
+
+
+def _read(path: Path, what: str, record: type[BaseModel]) -> Iterator[Row | Problem]:
+    if path.is_dir():
+        found = [path / name for name in FILES[what] if (path / name).is_file()]
+        if not found:
+            raise BadFile(Where(str(path)), f"holds none of {', '.join(FILES[what])}")
+        path = found[0]
+    kind = kind_of(path)
+    if kind == "jsonl":
+        return json_records(path, record)
+    return validated(_typed(rows(path), what) if kind in ("csv", "parquet") else rows(path), record)
+
+
+def _typed(found: Iterable[Row | Problem], what: str) -> Iterator[Row | Problem]:
+    for row in found:
+        if isinstance(row, Problem):
+            yield row
+            continue
+        data: dict[str, Any] = {}
+        faults = []
+        for name, cell in row.data.items():
+            try:
+                data[name] = _cell(name, cell, what) if isinstance(cell, str) else cell
+            except ValueError as error:
+                faults.append(Problem(row.where, name, str(error)))
+        if faults:
+            yield from faults
+        else:
+            yield Row(row.where, data)
+
+
+def _cell(name: str, cell: str, what: str) -> Any:
+    cell = unescape(cell)
+    text = cell.strip()
+    if name in LISTS:
+        if text[:1] in "[{":
+            return parse_json(text)
+        if name in ("images", "capability", "responses", "flags"):
+            return [part.strip() for part in text.split("|")]
+        raise ValueError("is not JSON")
+    if not text.isascii() and (name in FLOATS or name in INTEGERS):
+        raise ValueError("is not a number in plain digits")
+    if name in FLOATS:
+        return float(text)
+    if name in INTEGERS:
+        return int(text)
+    if name in BOOLEANS and what in ("labels", "judgments"):
+        known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if text.lower() not in known:
+            raise ValueError("is neither true nor false")
+        return known[text.lower()]
+    return cell

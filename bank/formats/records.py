@@ -1,0 +1,352 @@
+"""What every format is read into: validated records with the names of the ``generic`` format.
+
+Validation happens here, before the database: SQLite stores what PostgreSQL refuses, so neither is asked.
+"""
+
+import math
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+MAX_TEXT = 2_000_000
+MAX_INT = 2**31 - 1
+MAX_OPTIONS = 26
+MAX_PATH = 700
+
+
+def _clean(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("holds a NUL character")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair, which is no character") from None
+    return text
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise ValueError("is not a finite number")
+    return number
+
+
+def _plain(value: Any) -> Any:
+    """JSON values as a whole get the same cleaning as the texts in them."""
+    if isinstance(value, str):
+        return _clean(value)
+    if isinstance(value, float):
+        return _finite(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 2**53:
+        raise ValueError("holds a number beyond 2^53")
+    if isinstance(value, dict):
+        return {_clean(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _name(value: Any) -> Any:
+    """Names may be written as whole numbers; they are names all the same."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_clean)]
+Filled = Annotated[Text, AfterValidator(_filled)]
+Name = Annotated[str, BeforeValidator(_name), Field(max_length=200), AfterValidator(_clean), AfterValidator(_filled)]
+Short = Annotated[str, BeforeValidator(_name), Field(max_length=200), AfterValidator(_clean)]
+Number = Annotated[float, AfterValidator(_finite)]
+Count = Annotated[int, Field(ge=0, le=MAX_INT)]
+Json = Annotated[Any, AfterValidator(_plain)]
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class CriterionRecord(Record):
+    key: Annotated[str, BeforeValidator(_name), Field(max_length=60), AfterValidator(_clean)] = ""
+    kind: Literal["exact_reference", "soft_reference", "range", "guideline", "component", "answer_key"] = "guideline"
+    text: Filled
+    weight: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
+    category: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
+    shown_to: Literal["staff", "campaign", "public"] = "staff"
+
+
+class ImageRecord(Record):
+    """A picture: a file, the bytes themselves (readers only), or no more than an address, which is never fetched."""
+
+    file: Text = ""
+    data: bytes | None = Field(default=None, repr=False)
+    url: Text = ""
+    required: bool = True  # false: where the file is not there, the sample comes in without it
+    description: Text = ""
+    objects: list[Json] = []
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> "ImageRecord":
+        if not self.file.strip() and self.data is None and not self.url.strip():
+            raise ValueError("names neither a file nor an address")
+        return self
+
+    @property
+    def only_address(self) -> bool:
+        return not self.file and self.data is None
+
+    def as_absent(self, position: int) -> dict[str, Any]:
+        """What is kept of a picture that is not here."""
+        kept = {"file": self.file, "url": self.url, "description": self.description, "objects": self.objects}
+        return {"position": position} | {name: value for name, value in kept.items() if value}
+
+
+def _image(value: Any) -> Any:
+    return {"file": value} if isinstance(value, str) else value
+
+
+def _options(options: dict[str, str]) -> dict[str, str]:
+    if options and not 2 <= len(options) <= MAX_OPTIONS:
+        raise ValueError(f"a choice is among 2 to {MAX_OPTIONS} options, not {len(options)}")
+    return options
+
+
+def _among(answer: str, info: ValidationInfo) -> str:
+    options = info.data.get("options")
+    if answer and options and answer not in options:
+        raise ValueError(f"is not among the options {', '.join(options)}")
+    return answer
+
+
+class SampleRecord(Record):
+    key: Name
+    instruction: Filled
+    images: list[Annotated[ImageRecord, BeforeValidator(_image)]] = []
+    question_type: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
+    level: Short = ""
+    capability: list[Name] = []
+    split: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
+    source: Short = ""
+    language: Annotated[str, Field(max_length=16), AfterValidator(_clean)] = ""
+    hint: Text = ""
+    group: Short = ""
+    options: Annotated[
+        dict[Annotated[str, Field(max_length=8), AfterValidator(_clean)], Text], AfterValidator(_options)
+    ] = {}
+    answer: Annotated[Text, AfterValidator(_among)] = ""
+    criteria: list[CriterionRecord] = []
+    metadata: dict[Annotated[str, AfterValidator(_clean)], Json] = {}
+    status: Literal["draft", "review", "approved", "rejected"] = "approved"
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "SampleRecord":
+        if self.level and self.capability and self.capability[0] != self.level:
+            raise ValueError("level and the top of capability name different things")
+        if any(" / " in name for name in (*self.capability, self.level)):
+            raise ValueError('a capability name may not hold " / "')
+        if len(" / ".join(self.capability)) > MAX_PATH:
+            raise ValueError(f"the capability path is longer than {MAX_PATH} characters")
+        keys = [criterion.key for criterion in self.criteria if criterion.key]
+        if len(set(keys)) != len(keys):
+            raise ValueError("two criteria have the same key")
+        return self
+
+    @property
+    def path(self) -> list[str]:
+        return self.capability or ([self.level] if self.level else [])
+
+
+def _needed(key: str, info: ValidationInfo) -> str:
+    if not key.strip() and not info.data.get("image_url"):
+        raise ValueError("is missing or empty")
+    return key
+
+
+class ResponseRecord(Record):
+    """A response. A format that knows its samples by the picture's address names that instead of the key; one that
+    counts the rotations of a circular evaluation gives the number in place of the variant."""
+
+    image_url: Annotated[Text, Field(exclude=True)] = ""
+    rotation: Annotated[Count, Field(exclude=True)] = 0
+    sample: Annotated[Short, AfterValidator(_needed), Field(validate_default=True)] = ""
+    model: Short = ""
+    variant: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
+    text: Text = ""
+    status: Literal["ok", "refused", "filtered", "truncated", "empty", "error"] | None = None
+    reason: Text = ""
+    option_order: list[Short] | None = None
+    tokens: Count | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "ResponseRecord":
+        if self.status == "ok" and not self.text.strip():
+            raise ValueError("text is empty although status is ok")
+        return self
+
+    @property
+    def known_status(self) -> str:
+        return self.status or ("ok" if self.text.strip() else "empty")
+
+
+class ResponseRef(Record):
+    model: Name
+    variant: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
+
+
+def _ref(value: Any) -> Any:
+    return {"model": value} if isinstance(value, str | int) else value
+
+
+Ref = Annotated[ResponseRef, BeforeValidator(_ref)]
+
+
+def _when(value: Any) -> Any:
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _groups(value: Any) -> Any:
+    """A ranking without ties may be written flat."""
+    if isinstance(value, list):
+        return [group if isinstance(group, list) else [group] for group in value]
+    return value
+
+
+class PartRecord(Record):
+    component: Name
+    points: Number
+
+
+class VerdictRecord(Record):
+    """The verdict columns as a file writes them, about responses in the order the row names them.
+
+    A format whose rows hold the responses too gives their ``texts``, so that no verdict meets another text.
+    """
+
+    texts: Annotated[list[Text], Field(exclude=True, repr=False)] = []
+    kind: Literal["score", "pair", "batch"]
+    protocol: Annotated[str, Field(max_length=30), AfterValidator(_clean)] = ""
+    sample: Name
+    responses: list[Ref] = []
+    score: Number | None = None
+    choice: Literal["first", "second", "tie", "undecided"] | None = None
+    situation: Literal[1, 2] | None = None
+    ranking: Annotated[list[list[Ref]], BeforeValidator(_groups)] | None = None
+    parts: list[PartRecord] | None = None
+    option: Annotated[str, Field(max_length=8), AfterValidator(_clean)] | None = None
+    extraction: Literal["label", "judge", "random"] | None = None
+    answer: bool | None = None
+    agree: bool | None = None
+    grade: Annotated[int, Field(ge=1, le=5)] | None = None
+    hallucination: bool | None = None
+    spans: list[list[Count]] | None = None
+    confidence: Number | None = None
+    reason: Text = ""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "VerdictRecord":
+        wanted = {"score": (0, 1), "pair": (2, 2), "batch": (3, 8)}[self.kind]
+        if not wanted[0] <= len(self.responses) <= wanted[1]:
+            counts = " to ".join(str(count) for count in dict.fromkeys(wanted))
+            raise ValueError(f"a {self.kind} item takes {counts} responses, not {len(self.responses)}")
+        if len(set(self.responses)) != len(self.responses):
+            raise ValueError("responses: the same response twice")
+        if self.situation is not None and self.choice != "undecided":
+            raise ValueError("situation goes with the choice undecided only")
+        if self.choice is not None and self.kind != "pair":
+            raise ValueError("choice belongs to a pair")
+        if self.ranking is not None:
+            ranked = [ref for group in self.ranking for ref in group]
+            if sorted(ranked, key=repr) != sorted(self.responses, key=repr):
+                raise ValueError("ranking does not name every response once")
+        return self
+
+    @property
+    def has_verdict(self) -> bool:
+        names = ("score", "choice", "ranking", "parts", "option", "answer", "agree", "grade", "hallucination")
+        return any(getattr(self, name) is not None for name in names)
+
+    def columns(self) -> dict[str, Any]:
+        """The verdict columns, positions counted in the order of ``responses``."""
+        place = {ref: position for position, ref in enumerate(self.responses)}
+        ranking = None if self.ranking is None else [sorted(place[ref] for ref in group) for group in self.ranking]
+        parts = None if self.parts is None else {part.component: part.points for part in self.parts}
+        plain = ("score", "choice", "situation", "option", "extraction", "answer", "agree", "grade", "hallucination")
+        found = {name: getattr(self, name) for name in (*plain, "spans", "confidence", "reason")}
+        return {**found, "ranking": ranking, "parts": parts}
+
+
+class LabelRecord(VerdictRecord):
+    annotator: Name
+    seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
+    comment: Text = ""
+    flags: list[Short] = []
+    campaign: Short = ""
+    at: Annotated[AwareDatetime | None, BeforeValidator(_when)] = None
+    revisions: list[Json] = []  # what the label was before each change, oldest first; see Revision
+
+    @model_validator(mode="after")
+    def _decided(self) -> "LabelRecord":
+        if not self.has_verdict:
+            raise ValueError("the label holds no verdict")
+        self.earlier()
+        return self
+
+    def earlier(self) -> list["Revision"]:
+        """The revisions, each checked as a verdict on the same item. Raises ValueError."""
+        about = {"kind": self.kind, "sample": self.sample, "responses": self.responses}
+        found = []
+        for number, revision in enumerate(self.revisions, 1):
+            if not isinstance(revision, dict) or set(revision) & set(about):
+                raise ValueError(f"revision {number} is not what the label was before")
+            try:
+                found.append(Revision.model_validate(about | revision))
+            except ValidationError as error:
+                raise ValueError(f"revision {number}: {error.errors()[0]['msg']}") from None
+        return found
+
+
+class Revision(VerdictRecord):
+    """What a label was from ``at`` until ``until``."""
+
+    seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
+    comment: Text = ""
+    flags: list[Short] = []
+    at: Annotated[AwareDatetime, BeforeValidator(_when)]
+    until: Annotated[AwareDatetime, BeforeValidator(_when)]
+
+
+class JudgmentRecord(VerdictRecord):
+    judge: Short = ""
+    run: Short = ""
+    settings: dict[Annotated[str, AfterValidator(_clean)], Json] = {}
+    order: list[Ref] | None = None
+    repeat: Count = 0
+    analysis: Text | None = None
+    raw: Text | None = None
+    status: Literal["ok", "parse_failed", "refused", "filtered", "truncated", "empty", "error", "skipped_budget"] = "ok"
+    reported_model: Short = ""
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    cost: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _decided(self) -> "JudgmentRecord":
+        if (self.status == "ok") != self.has_verdict:
+            raise ValueError("status ok goes with a verdict, any other status without one")
+        if self.order is not None and sorted(self.order, key=repr) != sorted(self.responses, key=repr):
+            raise ValueError("order does not name every response once")
+        return self

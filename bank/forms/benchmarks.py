@@ -1,0 +1,126 @@
+"""Forms of a benchmark: its facts, and what leaves it."""
+
+import re
+from typing import Any
+
+from django import forms
+
+from bank import exports
+from bank.capability_trees import TITLES
+from bank.forms import Clean, Styled
+from bank.models import Benchmark, EvaluatedModel
+
+LABELS = {"plurality": "Most frequent verdict wins", "mllm-bench": "As in MLLM-Bench: undecided outweighs"}
+
+
+def scale_as_text(scale: list[dict[str, Any]]) -> str:
+    lines = [f"{step['value']} = {step['label']}" if step.get("label") else str(step["value"]) for step in scale]
+    return "\n".join(lines)
+
+
+class Facts(Styled):
+    """What a benchmark is."""
+
+    title = Clean(max_length=200)
+    description = Clean(required=False, widget=forms.Textarea(attrs={"rows": 3}), max_length=20_000)
+    licence = Clean(required=False, max_length=200, help_text="Of pictures and texts, such as CC BY 4.0.")
+    anchor = forms.ModelChoiceField(
+        queryset=EvaluatedModel.objects.none(),
+        required=False,
+        empty_label="none",
+        help_text="The model that all others are compared with.",
+    )
+    majority = forms.ChoiceField(label="Majority rule", choices=list(LABELS.items()))
+    score_scale = Clean(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text="One step a line, such as 1 = Poor. Leave it empty where answers are only compared.",
+        max_length=2_000,
+    )
+    edition = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        anchor: Any = self.fields["anchor"]
+        anchor.queryset = EvaluatedModel.objects.order_by("name")
+
+    def clean_score_scale(self) -> list[dict[str, Any]]:
+        steps: list[dict[str, Any]] = []
+        for line in self.cleaned_data["score_scale"].splitlines():
+            if not line.strip():
+                continue
+            found = re.fullmatch(r"\s*(-?\d{1,6}(?:\.\d{1,3})?)\s*(?:=\s*(.{0,60}?))?\s*", line)
+            if found is None:
+                raise forms.ValidationError(f"{line.strip()!r} is no step: write a number, =, and its name.")
+            number = float(found[1])
+            value = int(number) if number.is_integer() else number
+            if any(step["value"] == value for step in steps):
+                raise forms.ValidationError(f"{value} stands twice.")
+            steps.append({"value": value, "label": found[2] or ""})
+        return steps
+
+
+class NewBenchmark(Facts):
+    slug = forms.CharField(
+        label="Short name",
+        max_length=80,
+        help_text="For addresses and commands: letters, digits, - and _. It cannot be changed later.",
+    )
+    version = forms.CharField(max_length=40, initial="1")
+    tree = forms.ChoiceField(
+        label="Capability tree",
+        required=False,
+        choices=[("", "empty, I make my own"), *TITLES.items()],
+        help_text="To begin with; you can change every part of it.",
+    )
+    field_order = ["title", "slug", "version", "description", "licence", "tree", "anchor", "majority", "score_scale"]
+
+
+def facts_of(benchmark: Benchmark) -> dict[str, Any]:
+    """What the form shows of a benchmark."""
+    names = ("title", "description", "licence", "anchor", "majority", "edition")
+    return {name: getattr(benchmark, name) for name in names} | {"score_scale": scale_as_text(benchmark.score_scale)}
+
+
+SHAPES = {"jsonl": "JSON Lines", "csv": "CSV", "parquet": "Parquet"}
+TABLES = {
+    "samples": "Samples: instruction, pictures by name, options, capability",
+    "responses": "Responses of all models",
+    "items": "Items: what judges and people give verdicts on",
+    "labels": "Labels: people's verdicts, from all campaigns",
+    "preferences": "Preferences: pairs for training by DPO, from all campaigns",
+    "judgments": "Judgments: judges' verdicts, from all runs",
+}
+# What is asked for by a tick of its own, and the table that holds it.
+TICKS = {"criteria": "samples", "analyses": "judgments", "names": "labels"}
+
+
+class Export(Styled):
+    what = forms.ChoiceField(label="What", widget=forms.RadioSelect, initial="samples")
+    shape = forms.ChoiceField(
+        label="File", choices=[(s, SHAPES[s]) for s in exports.SHAPES], widget=forms.RadioSelect, initial="jsonl"
+    )
+    criteria = forms.BooleanField(required=False, label="Samples with criteria and answer keys")
+    analyses = forms.BooleanField(required=False, label="Judgments with analyses and raw replies")
+    names = forms.BooleanField(required=False, label="Labels with the annotators' names, not their pseudonyms")
+    reason = Clean(
+        required=False,
+        max_length=500,
+        help_text="Needed with criteria and analyses. It stands in the access log with your name.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["what"].choices = [(what, TABLES[what]) for what in exports.known()]  # type: ignore[attr-defined]
+
+    def ticks(self) -> list[forms.BoundField]:
+        return [self[name] for name in TICKS]
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        for name, table in TICKS.items():
+            if given.get(name) and given.get("what") != table:
+                self.add_error(name, f"That belongs to {table}: choose {table}, or take the tick away.")
+        if (given.get("criteria") or given.get("analyses")) and not (given.get("reason") or "").strip():
+            self.add_error("reason", "Say why hidden text leaves: it goes out only with a reason.")
+        return given

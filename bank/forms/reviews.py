@@ -1,0 +1,96 @@
+"""Forms of cross-review."""
+
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+
+from bank.actions.reviews import MOST_REVIEWS
+from bank.forms import Clean, Styled
+from bank.models import SampleReview, User
+from bank.models.catalogue import STAFF
+from bank.models.reviews import GUIDELINE
+
+VERDICTS = {
+    "fine": "Fine as it is",
+    "revise": "Send back to be revised",
+    "reject": "Reject: it does not belong here",
+}
+
+
+class People(forms.ModelMultipleChoiceField):
+    def label_from_instance(self, person: Any) -> str:
+        return f"{person.get_full_name() or person.username}, {person.role}"
+
+
+def people_who_review() -> QuerySet[User]:
+    return User.objects.filter(is_active=True, role__in=STAFF).order_by("username")
+
+
+class OpenRound(Styled):
+    reviewers = People(queryset=User.objects.none(), widget=forms.CheckboxSelectMultiple, label="Who reviews")
+    per_sample = forms.IntegerField(label="Reviews a sample", initial=1, min_value=1, max_value=MOST_REVIEWS)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        reviewers: Any = self.fields["reviewers"]
+        reviewers.queryset = people_who_review()
+
+
+class Review(Styled):
+    """Six points and a verdict. Built from GUIDELINE: ``<point>`` ok or not, ``<point>_note``."""
+
+    verdict = forms.ChoiceField(choices=list(VERDICTS.items()), widget=forms.RadioSelect)
+    note = Clean(
+        required=False,
+        max_length=5_000,
+        label="To the author",
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Needed where the sample is not fine.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, (title, meaning) in GUIDELINE.items():
+            self.fields[name] = forms.ChoiceField(
+                label=title,
+                help_text=meaning,
+                choices=[("ok", "holds"), ("not", "does not")],
+                widget=forms.RadioSelect(attrs={"class": "check"}),
+                error_messages={"required": "Say whether it holds."},
+            )
+            self.fields[f"{name}_note"] = Clean(
+                required=False,
+                max_length=1_000,
+                widget=forms.TextInput(attrs={"class": "input", "placeholder": "what is wrong, where it does not"}),
+            )
+
+    def rows(self) -> list[tuple[Any, Any]]:
+        """(point, its note) as bound fields."""
+        return [(self[name], self[f"{name}_note"]) for name in GUIDELINE]
+
+    def points(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {name: {"ok": given[name] == "ok", "note": given[f"{name}_note"].strip()} for name in GUIDELINE}
+
+
+class Check(Styled):
+    decision = forms.ChoiceField(
+        choices=[
+            ("approve", "Approve: it belongs to the benchmark"),
+            ("revise", "Send back to be revised"),
+            ("reject", "Reject"),
+        ],
+        widget=forms.RadioSelect,
+    )
+    reason = Clean(
+        required=False,
+        max_length=5_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Needed where you send it back or reject it.",
+    )
+
+
+def verdict_words(review: SampleReview) -> str:
+    """``fine``, ``revise`` ... or that it waits."""
+    return review.get_verdict_display().lower() if review.verdict else "waits"

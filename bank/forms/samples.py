@@ -1,0 +1,364 @@
+"""The sample editor. Rows of criteria and pictures come numbered; a button adds empty ones without losing a letter."""
+
+import json
+import re
+from dataclasses import asdict, replace
+from typing import Any
+
+from django import forms
+from django.core import signing
+
+from bank import images
+from bank.actions.samples import Picture
+from bank.forms import Clean, Styled
+from bank.models import Benchmark, Sample
+from bank.models.catalogue import Capability
+from bank.queries import tree_of
+
+EMPTY_ROWS = 2
+MOST_ROWS = 40
+SALT = "bank.held-picture"
+KINDS = {
+    "guideline": "evaluation guideline",
+    "exact_reference": "exact reference",
+    "soft_reference": "soft reference",
+    "range": "acceptable range",
+    "component": "component with points",
+}
+SHOWN = {"staff": "staff only", "campaign": "annotators, where a campaign shows criteria", "public": "everybody"}
+QUESTION_TYPES = ("open-ended", "closed-ended", "compound", "multiple-choice", "yes-no")
+
+
+class TreeChoice(forms.ChoiceField):
+    """A capability by its place in the tree."""
+
+    def __init__(self, *, benchmark: Benchmark | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+
+    def grow(self, benchmark: Benchmark, *, first: list[tuple[str, str]]) -> None:
+        nodes = tree_of(benchmark, counts={})
+        self.nodes: dict[str, Capability] = {str(node.capability.pk): node.capability for node in nodes}
+        self.choices = first + [(str(n.capability.pk), f"{n.indent}{n.capability.name}") for n in nodes]
+
+
+class SampleFields(Styled):
+    key = Clean(max_length=200, help_text="A short name, unique in the benchmark.")
+    instruction = Clean(
+        widget=forms.Textarea(attrs={"rows": 5}),
+        max_length=200_000,
+        help_text="What models are asked. Markdown, and LaTeX between $ signs.",
+    )
+    hint = Clean(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 2}))
+    question_type = Clean(
+        label="Question type", required=False, max_length=40, widget=forms.TextInput(attrs={"list": "question-types"})
+    )
+    options = Clean(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        max_length=20_000,
+        help_text="For multiple choice, one a line. They become A, B, C ...; a line may name its own: D: maybe.",
+    )
+    answer = Clean(
+        label="Answer key",
+        required=False,
+        max_length=20_000,
+        help_text="The right option's letter, or the one right answer. Hidden like a criterion.",
+    )
+    capability = TreeChoice(required=False)
+    split = Clean(required=False, max_length=40, widget=forms.TextInput(attrs={"list": "splits"}))
+    source = Clean(required=False, max_length=200, help_text="Where picture and question come from.")
+    group = Clean(
+        required=False, max_length=200, help_text="Samples that share a picture or a prompt carry the same word."
+    )
+    language = Clean(required=False, max_length=16, help_text="Such as en or zh.")
+    note = Clean(required=False, max_length=500, label="What you changed", help_text="Stands in the history.")
+    edition = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, benchmark: Benchmark, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        capability: Any = self.fields["capability"]
+        capability.grow(benchmark, first=[("", "none")])
+
+    def clean_options(self) -> dict[str, str]:
+        options: dict[str, str] = {}
+        for line in self.cleaned_data["options"].splitlines():
+            if not line.strip():
+                continue
+            named = re.fullmatch(r"\s*([A-Za-z0-9]{1,2})\s*[:.)]\s+(\S.*?)\s*", line)
+            free = (chr(65 + n) for n in range(26) if chr(65 + n) not in options)
+            letter, text = (named[1], named[2]) if named else (next(free, ""), line.strip())
+            if not letter:
+                raise forms.ValidationError("There are at most 26 options.")
+            if letter in options:
+                raise forms.ValidationError(f"Two options are called {letter}.")
+            options[letter] = text
+        if len(options) == 1:
+            raise forms.ValidationError("One option is no choice: give two or more, or none.")
+        return options
+
+    def clean_capability(self) -> Capability | None:
+        capability: Any = self.fields["capability"]
+        return capability.nodes.get(self.cleaned_data["capability"])
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        options, answer = given.get("options"), (given.get("answer") or "").strip()
+        if options and answer and answer not in options:
+            self.add_error("answer", f"The answer is one of the options' letters: {', '.join(options)}.")
+        return given
+
+
+class CriterionRow(Styled):
+    key = forms.CharField(required=False, max_length=60, widget=forms.HiddenInput)
+    kind = forms.ChoiceField(choices=list(KINDS.items()), initial="guideline")
+    text = Clean(required=False, widget=forms.Textarea(attrs={"rows": 3}), max_length=200_000)
+    weight = forms.FloatField(
+        required=False, min_value=0, max_value=1e6, widget=forms.NumberInput(attrs={"step": "any"})
+    )
+    category = Clean(required=False, max_length=60)
+    shown_to = forms.ChoiceField(label="Seen by", choices=list(SHOWN.items()), initial="staff")
+    order = forms.IntegerField(required=False, min_value=0, max_value=1000)
+    remove = forms.BooleanField(required=False)
+
+
+class PictureRow(Styled):
+    pk = forms.IntegerField(widget=forms.HiddenInput)
+    description = Clean(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 2}))
+    objects_found = Clean(
+        label="Detected objects", required=False, max_length=50_000, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    order = forms.IntegerField(required=False, min_value=0, max_value=1000)
+    remove = forms.BooleanField(required=False)
+
+    def clean_objects_found(self) -> list[Any]:
+        return [_object(line) for line in self.cleaned_data["objects_found"].splitlines() if line.strip()]
+
+
+def _object(line: str) -> Any:
+    """A detected object: a name, or what a detector wrote as JSON."""
+    if line.strip()[:1] in "{[":
+        try:
+            return json.loads(line)
+        except ValueError:
+            pass
+    return line.strip()
+
+
+def objects_as_text(objects: list[Any]) -> str:
+    return "\n".join(o if isinstance(o, str) else json.dumps(o, ensure_ascii=False) for o in objects)
+
+
+class MultipleFiles(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class Files(forms.FileField):
+    def clean(self, data: Any, initial: Any = None) -> list[Any]:
+        single = super().clean
+        return [single(one, initial) for one in data] if isinstance(data, list | tuple) else [single(data, initial)]
+
+
+class NewPictures(Styled):
+    pictures = Files(
+        required=False,
+        label="Add pictures",
+        widget=MultipleFiles(attrs={"accept": "image/png,image/jpeg,image/webp", "class": "files"}),
+        help_text="PNG, JPEG or WebP up to 40 MB; stored anew without what a camera wrote into them.",
+    )
+
+    def clean_pictures(self) -> list[images.Stored]:
+        stored = []
+        for file in self.cleaned_data["pictures"]:
+            if file is None:
+                continue
+            if file.size > images.MAX_BYTES:
+                raise forms.ValidationError(f"{file.name}: larger than {images.MAX_BYTES // 2**20} MB.")
+            try:
+                stored.append(images.ingest(file.read()))
+            except images.NotAnImage as error:
+                raise forms.ValidationError(f"{file.name}: {error}.") from None
+        return stored
+
+
+def _held(token: str) -> images.Stored | None:
+    try:
+        return images.Stored(**signing.loads(token, salt=SALT, max_age=86_400))
+    except signing.BadSignature:
+        return None
+
+
+class Editor:
+    """The whole form: fields, criteria rows, picture rows, new pictures."""
+
+    def __init__(
+        self,
+        *,
+        benchmark: Benchmark,
+        sample: Sample | None,
+        criteria: list[Any],
+        data: Any = None,
+        files: Any = None,
+    ) -> None:
+        self.sample = sample
+        self.adding = data is not None and "more" in data
+        bound = data
+        first = self._initial(sample, criteria)
+        self.fields = SampleFields(bound, initial=first, benchmark=benchmark)
+        stored = list(sample.images.all()) if sample else []
+        if data is None:
+            rows = [
+                {"key": c.key, "kind": c.kind, "text": c.text, "weight": c.weight, "category": c.category}
+                | {"shown_to": c.shown_to, "order": number}
+                for number, c in enumerate((c for c in criteria if c.key != "answer" or c.kind != "answer_key"), 1)
+            ]
+            count = len(rows) + EMPTY_ROWS
+            self.criteria = [
+                CriterionRow(prefix=f"c{n}", initial=rows[n] if n < len(rows) else {"order": n + 1})
+                for n in range(count)
+            ]
+        else:
+            count = self._count(data.get("rows")) + (EMPTY_ROWS if self.adding else 0)
+            count = min(count, MOST_ROWS)
+            self.criteria = [CriterionRow(self._with_defaults(data, n), prefix=f"c{n}") for n in range(count)]
+        for row in self.criteria:
+            if criteria_kind_missing(row):
+                row.fields["kind"].choices += [("answer_key", "answer key")]  # type: ignore[attr-defined]
+        self.pictures = [
+            PictureRow(
+                bound,
+                prefix=f"p{picture.pk}",
+                initial={
+                    "pk": picture.pk,
+                    "description": picture.description,
+                    "objects_found": objects_as_text(picture.objects_found),
+                    "order": number,
+                },
+            )
+            for number, picture in enumerate(stored, 1)
+        ]
+        self.shown = list(zip(self.pictures, stored, strict=True))
+        self.new = NewPictures(bound, files)
+        self.held = [] if data is None else [one for token in data.getlist("held") if (one := _held(token))]
+
+    @staticmethod
+    def _count(text: str | None) -> int:
+        return min(int(text), MOST_ROWS) if text and text.isascii() and text.isdigit() and len(text) < 4 else 0
+
+    @staticmethod
+    def _with_defaults(data: Any, number: int) -> Any:
+        """A row that was just added is not in the data yet: it gets what an empty row starts with."""
+        if f"c{number}-kind" in data:
+            return data
+        filled = data.copy()
+        filled.update({f"c{number}-kind": "guideline", f"c{number}-shown_to": "staff", f"c{number}-order": number + 1})
+        return filled
+
+    @staticmethod
+    def _initial(sample: Sample | None, criteria: list[Any]) -> dict[str, Any]:
+        if sample is None:
+            return {"language": "en"}
+        names = ("key", "instruction", "hint", "question_type", "split", "source", "group", "language", "edition")
+        answer = next((c.text for c in criteria if (c.key, c.kind) == ("answer", "answer_key")), "")
+        options = "\n".join(f"{letter}: {text}" for letter, text in sample.options.items())
+        return {name: getattr(sample, name) for name in names} | {
+            "capability": str(sample.capability_id or ""),
+            "options": options,
+            "answer": answer,
+        }
+
+    def is_valid(self) -> bool:
+        valid = [form.is_valid() for form in (self.fields, *self.criteria, *self.pictures, self.new)]
+        if self.new.is_valid():
+            self.held += self.new.cleaned_data["pictures"]
+        return all(valid)
+
+    @property
+    def held_tokens(self) -> list[tuple[str, images.Stored]]:
+        """What the form carries of pictures that came in and are not saved yet."""
+        return [(signing.dumps(asdict(replace(one, made=None)), salt=SALT), one) for one in self.held]
+
+    def take_over(self, edition: int) -> None:
+        """Let the same typed text be saved over the edition that stands now."""
+        self.fields.data = {**self.fields.data, "edition": str(edition)}
+
+    def values(self) -> dict[str, Any]:
+        given = self.fields.cleaned_data
+        names = ("key", "instruction", "hint", "question_type", "options", "split", "source", "group", "language")
+        return {name: given[name] for name in names}
+
+    def criteria_rows(self) -> list[dict[str, Any]]:
+        """The criteria as they are to be stored; new ones get the next free number as key."""
+        kept = [
+            row.cleaned_data
+            for row in self.criteria
+            if row.cleaned_data["text"].strip() and not row.cleaned_data["remove"]
+        ]
+        kept.sort(key=lambda row: row["order"] if row["order"] is not None else MOST_ROWS + 1)
+        taken = {row["key"] for row in kept}
+        numbers = (str(n) for n in range(1, 10_000) if str(n) not in taken and f"c{n}" not in taken)
+        rows = [
+            {
+                "key": row["key"] or next(numbers),
+                "kind": row["kind"],
+                "category": row["category"].strip(),
+                "weight": row["weight"],
+                "shown_to": row["shown_to"],
+                "text": row["text"].strip(),
+            }
+            for row in kept
+        ]
+        answer = self.fields.cleaned_data["answer"].strip()
+        if answer:
+            key = {"key": "answer", "kind": "answer_key", "category": "", "weight": None, "shown_to": "staff"}
+            rows.append(key | {"text": answer})
+        return rows
+
+    def picture_list(self) -> list[Picture]:
+        """The pictures as they are to be stored, new ones last."""
+        rows = [row.cleaned_data for row in self.pictures if not row.cleaned_data["remove"]]
+        rows.sort(key=lambda row: row["order"] if row["order"] is not None else 1001)
+        there = [
+            Picture(pk=row["pk"], description=row["description"].strip(), objects_found=row["objects_found"])
+            for row in rows
+        ]
+        return there + [Picture(stored=stored) for stored in self.held]
+
+
+def criteria_kind_missing(row: CriterionRow) -> bool:
+    """Whether a row holds a kind that is not offered to new ones: an answer key under a name of its own."""
+    return (row["kind"].value() or "") == "answer_key"
+
+
+class Bulk(Styled):
+    """What to set on many samples; what stays empty stays as it is."""
+
+    split = Clean(required=False, max_length=40, widget=forms.TextInput(attrs={"list": "splits"}))
+    no_split = forms.BooleanField(required=False, label="Take the split away")
+    capability = TreeChoice(required=False)
+    status = forms.ChoiceField(
+        required=False, choices=[("", "leave as it is"), *((s.value, s.label.lower()) for s in Sample.Status)]
+    )
+    question_type = Clean(
+        label="Question type", required=False, max_length=40, widget=forms.TextInput(attrs={"list": "question-types"})
+    )
+    note = Clean(required=False, max_length=500, label="Why", help_text="Stands in every sample's history.")
+
+    def __init__(self, *args: Any, benchmark: Benchmark, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        capability: Any = self.fields["capability"]
+        capability.grow(benchmark, first=[("", "leave as it is"), ("none", "none")])
+
+    def values(self) -> dict[str, Any]:
+        """Field to new value, of what was chosen."""
+        given = self.cleaned_data
+        values: dict[str, Any] = {}
+        if given["no_split"] or given["split"]:
+            values["split"] = "" if given["no_split"] else given["split"]
+        if given["capability"]:
+            capability: Any = self.fields["capability"]
+            values["capability"] = capability.nodes.get(given["capability"])
+        if given["status"]:
+            values["status"] = given["status"]
+        if given["question_type"]:
+            values["question_type"] = given["question_type"]
+        return values

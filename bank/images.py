@@ -1,0 +1,145 @@
+"""Pictures in: checked, re-encoded and named by content."""
+
+import hashlib
+import io
+import os
+import threading
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from PIL import Image, ImageOps
+
+FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp"}
+MAX_PIXELS = 40_000_000
+MAX_BYTES = 40 * 2**20
+Image.MAX_IMAGE_PIXELS = MAX_PIXELS
+
+
+class NotAnImage(ValueError):
+    """The file is not a picture that may come in; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A picture in the media folder. ``made`` is the path of a file that was not there before, else None.
+
+    ``phash`` tells how it looks: 16 hexadecimal digits, of which few differ between pictures that look alike.
+    """
+
+    sha256: str
+    original_sha256: str
+    kind: str
+    width: int
+    height: int
+    phash: str
+    made: Path | None
+
+
+def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None) -> Stored:
+    """Check a picture by its content, re-encode it without metadata, and store it under the hash of the result.
+
+    ``keep=False`` checks only and writes no file; ``into`` is a folder for files that are not yet to be served, by
+    the names that ``home`` takes. Takes one frame of PNG, JPEG or WebP of at most 40 megapixels, turned
+    as its orientation tag says. The name and its ending play no part. Raises NotAnImage.
+    """
+    data = source if isinstance(source, bytes) else _read(source)
+    original = hashlib.sha256(data).hexdigest()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(data), formats=list(FORMATS)) as image:
+                kind = FORMATS[str(image.format)]
+                if image.width * image.height > MAX_PIXELS:
+                    raise NotAnImage(f"{image.width} x {image.height} is more than {MAX_PIXELS // 10**6} megapixels")
+                if getattr(image, "n_frames", 1) > 1:
+                    raise NotAnImage("an animation; send one frame")
+                image.load()
+                if home(f"{original}.{kind}").exists():  # one of ours, come back by an export: never encoded twice
+                    return Stored(original, original, kind, *image.size, dhash(image), None)
+                upright = ImageOps.exif_transpose(image)
+                encoded = _encode(upright, kind)
+                width, height = upright.size
+                phash = dhash(upright)
+    except NotAnImage:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise NotAnImage(f"more than {MAX_PIXELS // 10**6} megapixels") from None
+    except (OSError, ValueError, SyntaxError, EOFError, OverflowError, MemoryError):
+        raise NotAnImage("not a readable PNG, JPEG or WebP picture") from None
+    sha256 = hashlib.sha256(encoded).hexdigest()
+    name = f"{sha256}.{kind}"
+    made = None
+    if keep and not home(name).exists():
+        made = _write(home(name) if into is None else into / name, encoded)
+    return Stored(sha256, original, kind, width, height, phash, made)
+
+
+def home(name: str) -> Path:
+    """Where the picture ``<sha256>.<kind>`` is served from."""
+    return Path(settings.MEDIA_ROOT, "images", name[:2], name)
+
+
+def dhash(image: Image.Image) -> str:
+    """The difference hash (Krawetz 2013): is each of 8 x 8 grey fields brighter than its right neighbour?
+
+    Two pictures look alike where few of the 64 bits differ; scaling, small edits and re-encoding change few.
+    """
+    grey = image.convert("RGBA").convert("L") if "transparency" in image.info else image.convert("L")
+    fields = grey.resize((9, 8), Image.Resampling.BILINEAR, reducing_gap=3.0).tobytes()
+    bits = 0
+    for row in range(8):
+        for column in range(8):
+            bits = bits << 1 | (fields[9 * row + column] > fields[9 * row + column + 1])
+    return f"{bits:016x}"
+
+
+def _read(path: Path) -> bytes:
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise NotAnImage(f"{size / 2**20:.0f} MB is more than {MAX_BYTES // 2**20} MB")
+    return path.read_bytes()
+
+
+def _encode(image: Image.Image, kind: str) -> bytes:
+    plain = Image.new(image.mode, image.size)  # a copy of the pixels alone: no EXIF, no comments, no profile
+    plain.paste(image)
+    if image.mode == "P" and (palette := image.getpalette()):
+        plain.putpalette(palette)
+        if "transparency" in image.info:
+            plain = image.convert("RGBA")
+    out = io.BytesIO()
+    if kind == "jpg":
+        if plain.mode not in ("RGB", "L", "CMYK"):
+            plain = plain.convert("RGB")
+        plain.save(out, "JPEG", quality=92)
+    elif kind == "webp":
+        plain.save(out, "WEBP", quality=90)
+    else:
+        plain.save(out, "PNG", compress_level=6)
+    return out.getvalue()
+
+
+def _write(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
+    draft.write_bytes(data)
+    os.replace(draft, path)
+    return path
+
+
+def smaller(data: bytes, *, longest: int) -> bytes:
+    """A stored picture with its longer edge at most ``longest`` pixels, of the same kind; as it is when not longer.
+
+    The same bytes and length give the same bytes.
+    """
+    with Image.open(io.BytesIO(data), formats=list(FORMATS)) as image:
+        if max(image.size) <= longest:
+            return data
+        kind = str(image.format)
+        reduced = image.convert("RGBA" if image.mode == "P" else image.mode)
+        reduced.thumbnail((longest, longest), Image.Resampling.LANCZOS)
+        buffer = io.BytesIO()
+        reduced.save(buffer, kind, **({} if kind == "PNG" else {"quality": 90}))
+        return buffer.getvalue()

@@ -1,0 +1,190 @@
+"""Check everything, then write everything in one transaction."""
+
+import gc
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, OperationalError, transaction
+
+from bank import bulk, formats
+from bank.formats.reading import BadFile, Problem, Row, Where
+from bank.imports import Cancelled, Progress, Report, batched, parts
+from bank.imports.parts import Taker
+from bank.imports.scene import Scene
+from bank.imports.versions import mark_retired
+from bank.models import Benchmark
+
+BATCH = 1000
+IN_MEMORY = 16 * 2**20
+HEAVY = 32 * 2**20
+TRIES = 5
+WRITING = "write"
+PASSING = ("database is locked", "deadlock detected")  # another long import holds what this one needs
+GARBAGE = (200_000, 20, 50)  # rows come and go without cycles: looking for those was a quarter of the time
+Finish = Callable[[Benchmark, dict[str, Report]], None]
+
+
+def nothing_more(benchmark: Benchmark, reports: dict[str, Report]) -> None:
+    """For imports whose end nobody else has a part in."""
+
+
+class Spool:
+    """What is to be written, kept in a file without a name: nobody finds it, and a kill leaves none behind."""
+
+    def __init__(self) -> None:
+        folder = str(settings.DATA) if settings.DATA.is_dir() else None
+        self.file: Any = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder)  # noqa: SIM115 (see close)
+
+    def put(self, part: str, rows: int, batch: Any) -> None:
+        pickler = pickle.Pickler(self.file, pickle.HIGHEST_PROTOCOL)
+        pickler.fast = True  # plain values, nothing twice
+        pickler.dump((part, rows, batch))
+
+    def __iter__(self) -> Iterator[tuple[str, int, Any]]:
+        self.file.seek(0)
+        while True:
+            try:
+                yield pickle.load(self.file)  # noqa: S301 (written by this process, open to nobody else)
+            except EOFError:
+                return
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def run(
+    *,
+    scene: Callable[[], Scene],
+    names: Sequence[str],
+    dry_run: bool,
+    skip_bad: bool,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+    finish: Finish = nothing_more,
+) -> dict[str, Report]:
+    """Import these parts, which are in order. ``scene`` sets out anew.
+
+    Another import of the same names at the same time is found by the database's own constraints when the second one
+    writes; the second then starts again and sees what the first has made. So it does when it waited for the write lock
+    in vain.
+    """
+    for left in reversed(range(TRIES)):
+        try:
+            return _once(scene(), names, dry_run, skip_bad, progress, cancelled, finish)
+        except (IntegrityError, OperationalError) as error:
+            passing = isinstance(error, IntegrityError) or any(word in str(error) for word in PASSING)
+            if not (passing and left):
+                raise
+    raise AssertionError("unreachable")
+
+
+def _once(
+    scene: Scene,
+    names: Sequence[str],
+    dry_run: bool,
+    skip_bad: bool,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+    finish: Finish,
+) -> dict[str, Report]:
+    spool = Spool()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*GARBAGE)
+    try:
+        takers = {name: parts.taker(name, scene) for name in names}
+        reports = {name: Report() for name in names}
+        whole = True
+        for name in names:
+            whole &= _check(scene, name, takers[name], reports[name], spool, progress, cancelled)
+        bad = any(report.problems for report in reports.values())
+        if dry_run or not whole or (bad and not skip_bad):
+            return reports
+        with transaction.atomic():
+            coming = {
+                model: reports[name].made[noun]
+                for name, taker in takers.items()
+                for noun, model in getattr(taker, "tables", {}).items()
+            }
+            with bulk.loading(coming):
+                _write(scene, takers, spool, progress, cancelled)
+            if "samples" in reports and (retired := mark_retired(scene.open()))[0]:
+                reports["samples"].made[f"samples retired in version {retired[1]}"] = retired[0]
+            finish(scene.open(), reports)
+            if cancelled():
+                raise Cancelled
+            scene.settle()
+        for report in reports.values():
+            report.written = True
+        return reports
+    finally:
+        spool.close()
+        gc.set_threshold(*thresholds)
+
+
+def _check(
+    scene: Scene,
+    name: str,
+    taker: Taker,
+    report: Report,
+    spool: Spool,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+) -> bool:
+    """Whether the file could be read to its end."""
+
+    def good(rows: Iterator[Row | Problem]) -> Iterator[Row]:
+        for row in rows:
+            if isinstance(row, Row):
+                report.rows += 1
+                yield row
+            else:
+                report.add(row)
+
+    read = formats.reader(scene.module, name)
+    try:
+        for rows in _batches(good(read(scene.path)), getattr(taker, "weigh", None)):
+            if cancelled():
+                raise Cancelled
+            batch = taker.check(rows, report)
+            if batch and scene.writes:
+                spool.put(name, len(rows), batch)
+            progress(name, report.rows)
+    except BadFile as error:
+        report.add(error.problem)
+        return False
+    if not report.rows and not report.problems:
+        report.refuse(Where("the file"), "", "holds no rows")
+    return True
+
+
+def _batches(rows: Iterator[Row], weigh: Callable[[Row], int] | None) -> Iterator[list[Row]]:
+    """Rows by the thousand; of heavy ones, which bring their pictures with them, fewer."""
+    if weigh is None:
+        yield from batched(rows, BATCH)
+        return
+    batch: list[Row] = []
+    held = 0
+    for row in rows:
+        batch.append(row)
+        held += weigh(row)
+        if len(batch) == BATCH or held > HEAVY:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
+def _write(
+    scene: Scene, takers: dict[str, Taker], spool: Spool, progress: Progress, cancelled: Callable[[], bool]
+) -> None:
+    scene.open()
+    done = 0
+    for name, rows, batch in spool:
+        if cancelled():
+            raise Cancelled
+        takers[name].write(batch)
+        done += rows
+        progress(WRITING, done)

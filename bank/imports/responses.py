@@ -1,0 +1,161 @@
+"""Models' responses."""
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, ClassVar
+
+from bank import bulk
+from bank.formats.reading import Row, Where
+from bank.formats.records import ResponseRecord
+from bank.imports import Report, chunks
+from bank.imports.addressing import Addresses
+from bank.imports.scene import Scene
+from bank.imports.seen import Seen
+from bank.models import EvaluatedModel, Response
+
+Place = tuple[int, str, str]  # sample, model, variant: what no two responses share
+COMPARED = ("text", "reason", "option_order", "tokens")
+COLUMNS = ("sample_id", "model_id", "variant", "status", *COMPARED)
+
+
+# Responses to be made, by columns: their samples (see Scene), the names of their models, and the rest of COLUMNS. Plain
+# lists: millions of values go through the spool.
+Batch = tuple[list[int], list[str], tuple[list[Any], ...]]
+
+
+class Responses:
+    """Takes response records of the scene's benchmark.
+
+    ``scene.model`` names the model of rows that name none; rows of other models are then left out.
+    """
+
+    tables: ClassVar = {"responses": Response}
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.seen = Seen()
+        self.models: dict[str, int] = dict(EvaluatedModel.objects.values_list("name", "pk"))
+        self.answering: dict[str, bool] = {}  # whether responses of the model to this benchmark are stored
+        self.coming: set[str] = set()
+        self.addresses = Addresses(scene.benchmark, scene.addressed)
+
+    def check(self, rows: list[Row], report: Report) -> Batch | None:
+        if any(row.data.image_url or row.data.rotation for row in rows):
+            rows = list(self._settled(rows, report))
+        names = [row.data.model or self.scene.model for row in rows]
+        if self.scene.model or not all(names):
+            rows, names = self._named(rows, names, report)
+        samples = self.scene.sample_ids([row.data.sample for row in rows])
+        if not all(samples):
+            rows, names, samples = self._known(rows, names, samples, report)
+        places = list(zip(samples, names, [row.data.variant for row in rows], strict=True))
+        taken = self.seen.claim(places, [row.where for row in rows])
+        stored = self._stored(places)
+        if taken or stored:
+            fresh = [
+                number
+                for number, (row, place) in enumerate(zip(rows, places, strict=True))
+                if self._fresh(row, taken.get(number), stored.get(place), report)
+            ]
+            rows, places = [rows[number] for number in fresh], [places[number] for number in fresh]
+            samples, names = [place[0] for place in places], [place[1] for place in places]
+        new_models = set(names) - self.models.keys() - self.coming
+        self.coming |= new_models
+        report.made["models"] += len(new_models)
+        report.made["responses"] += len(rows)
+        self.scene.announce_responses(places)
+        if not (self.scene.writes and rows):
+            return None
+        records: list[ResponseRecord] = [row.data for row in rows]
+        orders = [None if r.option_order is None else json.dumps(r.option_order) for r in records]
+        values = (
+            [record.variant for record in records],
+            [record.known_status for record in records],
+            [record.text for record in records],
+            [record.reason for record in records],
+            orders,
+            [record.tokens for record in records],
+        )
+        return samples, names, values
+
+    def write(self, batch: Batch) -> None:
+        samples, names, values = batch
+        for name in sorted(set(names) - self.models.keys()):
+            organisation = self.organisations.get(name, "")
+            # The benchmark was opened since the names were read, and its anchor made.
+            model, _ = EvaluatedModel.objects.get_or_create(name=name, defaults={"organisation": organisation})
+            self.models[name] = model.pk
+        if min(samples) < 0:
+            samples = [self.scene.real(sample) for sample in samples]
+        models = [self.models[name] for name in names]
+        bulk.insert(Response, COLUMNS, list(zip(samples, models, *values, strict=True)))
+
+    @cached_property
+    def organisations(self) -> dict[str, str]:
+        module = self.scene.module
+        return module.organisations(self.scene.path) if hasattr(module, "organisations") else {}
+
+    def _settled(self, rows: list[Row], report: Report) -> Iterator[Row]:
+        for row in self.addresses.settled(rows):
+            if isinstance(row, Row):
+                yield row
+            else:
+                report.add(row)
+
+    def _fresh(self, row: Row, before: Where | None, old: Response | None, report: Report) -> bool:
+        """Whether this response is to be made: it stood nowhere before, and none is stored."""
+        record: ResponseRecord = row.data
+        if before is not None:
+            report.refuse(row.where, "sample", f"the same response stands already at {before}")
+            return False
+        if old is None:
+            return True
+        if old.status != record.known_status or any(getattr(old, f) != getattr(record, f) for f in COMPARED):
+            reason = "another response of this model to this sample is stored; name this one by a variant"
+            report.refuse(row.where, "text", reason)
+        else:
+            report.unchanged += 1
+        return False
+
+    def _named(self, rows: list[Row], names: list[str], report: Report) -> tuple[list[Row], list[str]]:
+        """Those of the one model that is asked for, if one is; a row without a name is a problem."""
+        kept = []
+        for row, name in zip(rows, names, strict=True):
+            if self.scene.model and name != self.scene.model:
+                report.made["rows of other models left out"] += 1
+            elif not name:
+                report.refuse(row.where, "model", "is missing; name it with --model")
+            else:
+                kept.append((row, name))
+        return [row for row, _ in kept], [name for _, name in kept]
+
+    def _known(
+        self, rows: list[Row], names: list[str], samples: list[int], report: Report
+    ) -> tuple[list[Row], list[str], list[int]]:
+        """Those whose sample there is; the others are problems."""
+        kept = []
+        for row, name, sample in zip(rows, names, samples, strict=True):
+            if sample:
+                kept.append((row, name, sample))
+            else:
+                report.refuse(row.where, "sample", f"there is no sample {row.data.sample!r} in {self.scene}")
+        return [row for row, *_ in kept], [name for _, name, _ in kept], [sample for *_, sample in kept]
+
+    def _stored(self, names: list[Place]) -> dict[Place, Response]:
+        """The stored responses of these models to these samples."""
+        models = [name for name in {name for _, name, _ in names} if self._answers(name)]
+        if not models:
+            return {}
+        found = {}
+        for ids in chunks(sample for sample, _, _ in names if sample > 0):
+            for old in Response.objects.filter(sample_id__in=ids, model__name__in=models).select_related("model"):
+                found[(old.sample_id, old.model.name, old.variant)] = old
+        return found
+
+    def _answers(self, name: str) -> bool:
+        """Whether responses of the model to samples of the benchmark are stored."""
+        if name not in self.answering:
+            stored = Response.objects.filter(model__name=name, sample__benchmark=self.scene.benchmark)
+            self.answering[name] = self.scene.benchmark is not None and name in self.models and stored.exists()
+        return self.answering[name]

@@ -1,0 +1,291 @@
+"""Samples with their pictures and criteria."""
+
+import hashlib
+import json
+import os
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, ClassVar
+
+import bank.criteria
+from bank import bulk, images, quality
+from bank.formats.reading import Problem, Row, Where
+from bank.formats.records import ImageRecord, SampleRecord
+from bank.imports import Report
+from bank.imports.scene import Scene
+from bank.imports.seen import Seen
+from bank.models import Capability, Sample, SampleImage
+
+COMPARED = ("instruction", "hint", "language", "question_type", "options", "split", "source", "group", "metadata")
+COLUMNS = (
+    *("id", "benchmark_id", "capability_id", "position", "retired_in", "quality_hints"),
+    *("absent_images", "key", "status", *COMPARED),
+)
+IMAGE_COLUMNS = """sample_id position sha256 original_sha256 kind width height phash description objects_found
+    source_url""".split()
+NEW_VERSION = "Samples are never changed by an import; bring the new ones in with --version."
+REMEMBERED = 10_000
+EMPTY, NONE = "{}", "[]"
+ABSENT = "there is no such file"
+ENDINGS = {".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp"}
+
+
+# A sample to be made, as columns take it. A plain tuple: millions of them go through the spool.
+Fresh = tuple[
+    tuple[Any, ...],  # quality_hints, absent_images, key, status, and those COMPARED
+    tuple[str, ...],  # the path of the capability
+    list[tuple[Any, ...]],  # pictures, from position on
+]
+Batch = tuple[list[Fresh], bank.criteria.Sealed]
+# The pictures of a row, in its order; None: it is not here.
+Pictures = list[images.Stored | None]
+
+
+class Samples:
+    """Takes sample records into the scene's benchmark."""
+
+    tables: ClassVar = {"samples": Sample, "images": SampleImage, "criteria": bank.criteria.Criterion}
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.folder = scene, scene.images.resolve()
+        self.seen = Seen()
+        # What became of each picture, by its file or the hash of its bytes: stored, or why it cannot be taken.
+        self.pictures: OrderedDict[Path | str, images.Stored | str] = OrderedDict()
+        self.capabilities: dict[tuple[str, ...], int] = {}
+        self.position = -1
+
+    def check(self, rows: list[Row], report: Report) -> Batch | None:
+        keys = [row.data.key for row in rows]
+        ids = self.scene.sample_ids(keys) if self.scene.benchmark is not None else [0] * len(rows)
+        taken = self.seen.claim(keys, [row.where for row in rows])
+        if any(row.data.images for row in rows):
+            self._ingest(rows)
+        fresh: list[tuple[SampleRecord, Pictures]] = []
+        known: dict[int, tuple[Where, SampleRecord, Pictures]] = {}
+        for number, row in enumerate(rows):
+            record: SampleRecord = row.data
+            if number in taken:
+                report.refuse(row.where, "key", f"{record.key!r} stands already at {taken[number]}")
+                continue
+            found = self._pictures(row, report) if record.images else []
+            if found is None:
+                continue
+            if ids[number]:
+                known[ids[number]] = (row.where, record, found)
+            else:
+                fresh.append((record, found))
+        if known:
+            self._compare(known, report)
+        self.scene.announce([record.key for record, _ in fresh])
+        if "responses" in self.scene.parts:
+            for record, _ in fresh:
+                if record.images or record.options:
+                    self.scene.addressed.add(record)
+        report.made["samples"] += len(fresh)
+        report.made["images"] += sum(len(found) - found.count(None) for _, found in fresh if found)
+        hidden = [hidden_rows(record) for record, _ in fresh]
+        report.made["criteria"] += sum(map(len, hidden))
+        if not (self.scene.writes and fresh):
+            return None
+        made = [_fresh(record, found, rows) for (record, found), rows in zip(fresh, hidden, strict=True)]
+        return made, bank.criteria.sealed(hidden)
+
+    def weigh(self, row: Row) -> int:
+        """The bytes of pictures that the row itself holds."""
+        return sum(len(image.data) for image in row.data.images if image.data) if row.data.images else 0
+
+    def write(self, batch: Batch) -> None:
+        benchmark = self.scene.open()
+        if self.position < 0:
+            self.position = benchmark.samples.count()
+            self.capabilities = {tuple(node.path.split(" / ")): node.pk for node in benchmark.capabilities.all()}
+        fresh, sealed = batch
+        ids = bulk.ids(Sample, len(fresh))
+        self.scene.made.extend(ids)
+        of = benchmark.pk
+        rows = []
+        for position, (pk, (values, path, _)) in enumerate(zip(ids, fresh, strict=True), start=self.position):
+            rows.append((pk, of, self._capability(path) if path else None, position, "", *values))
+        bulk.insert(Sample, COLUMNS, rows)
+        self.position += len(fresh)
+        self._write_images([(pk, *one) for pk, (*_, pictures) in zip(ids, fresh, strict=True) for one in pictures])
+        bank.criteria.write_sealed(sealed, ids)
+
+    def _write_images(self, rows: list[tuple[Any, ...]]) -> None:
+        if not rows:
+            return
+        self.scene.pictured = True
+        staged, ready = self.scene.folder("staged"), self.scene.folder("ready")
+        for _, _, sha256, _, kind, *_ in rows:
+            name = f"{sha256}.{kind}"
+            if (staged / name).exists():
+                os.replace(staged / name, ready / name)
+                self.scene.pictures = True
+        bulk.insert(SampleImage, IMAGE_COLUMNS, rows)
+
+    def _ingest(self, rows: list[Row]) -> None:
+        """Check and keep the pictures of these rows, on all cores: decoding runs outside the interpreter's lock."""
+        named: set[Path | str] = set()
+        sources: dict[Path | str, Path | bytes] = {}
+        for image in (image for row in rows for image in row.data.images if not image.only_address):
+            name = self._name(image)
+            named.add(name)
+            if name not in self.pictures and (isinstance(name, str) or name.is_relative_to(self.folder)):
+                sources[name] = name if isinstance(name, Path) else image.data
+        into = self.scene.folder("staged") if self.scene.writes else None
+
+        def take(source: Path | bytes) -> images.Stored | str:
+            try:
+                return images.ingest(source, keep=into is not None, into=into)
+            except images.NotAnImage as error:
+                return str(error)
+            except OSError:
+                return ABSENT
+
+        if sources:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                self.pictures.update(zip(sources, pool.map(take, sources.values()), strict=True))
+        for name in named & self.pictures.keys():
+            self.pictures.move_to_end(name)
+        while len(self.pictures) > max(REMEMBERED, len(named)):
+            self.pictures.popitem(last=False)
+
+    def _name(self, image: ImageRecord) -> Path | str:
+        return (self.folder / image.file).resolve() if image.data is None else hashlib.sha256(image.data).hexdigest()
+
+    def _pictures(self, row: Row, report: Report) -> Pictures | None:
+        """The pictures of a row; None altogether when one is faulty."""
+        found: Pictures = []
+        for position, image in enumerate(row.data.images):
+            field = f"images.{position}"
+            if image.only_address:
+                found.append(None)
+                continue
+            picture = self.pictures.get(self._name(image), "lies outside the folder of images")
+            if picture == ABSENT and not image.required:
+                reason = f"{image.file!r}: the picture is absent; the sample comes in without it"
+                report.add(Problem(row.where, field, reason, warning=True))
+                found.append(None)
+            elif isinstance(picture, str):
+                report.refuse(row.where, field, f"{image.file!r}: {picture}" if image.file else picture)
+                return None
+            else:
+                ending = ENDINGS.get(Path(image.file).suffix.lower())
+                if ending not in (None, picture.kind):
+                    reason = f"{image.file!r}: the picture is {picture.kind} by content, whatever its name says"
+                    report.add(Problem(row.where, field, reason, warning=True))
+                found.append(picture)
+        return found
+
+    def _compare(self, known: dict[int, tuple[Where, SampleRecord, Pictures]], report: Report) -> None:
+        """What is stored already must be the same."""
+        differing = bank.criteria.differing({pk: criteria_of(record) for pk, (_, record, _) in known.items()})
+        stored = Sample.objects.select_related("capability").prefetch_related("images").in_bulk(list(known))
+        for pk, (where, record, found) in known.items():
+            sample = stored[pk]
+            fields = [name for name in COMPARED if getattr(sample, name) != getattr(record, name)]
+            if (sample.capability.path if sample.capability else "") != " / ".join(record.path):
+                fields.append("capability")
+            if not _same_pictures(sample, record, found):
+                fields.append("images")
+            if pk in differing:
+                fields.append("criteria")
+            if fields:
+                reason = f"sample {record.key!r} is stored with another {', '.join(fields)}. {NEW_VERSION}"
+                report.refuse(where, fields[0], reason)
+            else:
+                report.unchanged += 1
+
+    def _capability(self, path: tuple[str, ...]) -> int:
+        if path not in self.capabilities:
+            parent = self._capability(path[:-1]) if path[1:] else None
+            node = Capability.objects.create(
+                benchmark=self.scene.open(),
+                parent_id=parent,
+                name=path[-1],
+                path=" / ".join(path),
+                position=len(self.capabilities),
+            )
+            self.capabilities[path] = node.pk
+        return self.capabilities[path]
+
+
+def _fresh(record: SampleRecord, found: Pictures, hidden: list[bank.criteria.Plain]) -> Fresh:
+    hints = quality.of_sample(
+        shown=(record.instruction, record.hint),
+        options=record.options,
+        sizes=[(picture.width, picture.height) for picture in found if picture is not None] if found else (),
+        absent=None in found,
+        criteria=[(kind, text) for _, kind, _, _, _, text in hidden],
+    )
+    values = (
+        hints,
+        json.dumps(_absent(record, found)) if None in found else NONE,
+        record.key,
+        record.status,
+        record.instruction,
+        record.hint,
+        record.language,
+        record.question_type,
+        json.dumps(record.options) if record.options else EMPTY,
+        record.split,
+        record.source,
+        record.group,
+        json.dumps(record.metadata) if record.metadata else EMPTY,
+    )
+    if not found:
+        return (values, tuple(record.path), [])
+    pictures = [
+        (
+            position,
+            picture.sha256,
+            picture.original_sha256,
+            picture.kind,
+            picture.width,
+            picture.height,
+            picture.phash,
+            image.description,
+            json.dumps(image.objects),
+            image.url,
+        )
+        for position, (image, picture) in enumerate(zip(record.images, found, strict=True))
+        if picture is not None
+    ]
+    return (values, tuple(record.path), pictures)
+
+
+def _absent(record: SampleRecord, found: Pictures) -> list[dict[str, Any]]:
+    pairs = enumerate(zip(record.images, found, strict=True))
+    return [image.as_absent(position) for position, (image, picture) in pairs if picture is None]
+
+
+def _same_pictures(sample: Sample, record: SampleRecord, found: Pictures) -> bool:
+    """The same originals, or our own encodings of them, come back by an export.
+
+    A picture that is stored and only not at hand this time is no difference: a file alone has no pictures beside it.
+    """
+    here = {image.position: (image.original_sha256, image.sha256) for image in sample.images.all()}
+    gone = {image["position"]: image for image in sample.absent_images}
+    for position, (image, picture) in enumerate(zip(record.images, found, strict=True)):
+        if picture is not None and picture.original_sha256 not in here.get(position, ()):
+            return False
+        if picture is None and position not in here and gone.get(position) != image.as_absent(position):
+            return False
+    return len(here) + len(gone) == len(found)
+
+
+def criteria_of(record: SampleRecord) -> list[dict[str, Any]]:
+    """The hidden rows of a sample by name."""
+    return [dict(zip(bank.criteria.PLAIN, row, strict=True)) for row in hidden_rows(record)]
+
+
+def hidden_rows(record: SampleRecord) -> list[bank.criteria.Plain]:
+    """The hidden rows of a sample: its criteria, and the answer key as one more."""
+    rows: list[bank.criteria.Plain] = [
+        (c.key or str(number), c.kind, c.category, c.weight, c.shown_to, c.text)
+        for number, c in enumerate(record.criteria, start=1)
+    ]
+    if record.answer:
+        rows.append(("answer", "answer_key", "", None, "staff", record.answer))
+    return rows

@@ -1,0 +1,49 @@
+"""Answer keys and weights for boards: what sums over responses and points need, and never a text beside a key.
+
+Guarded as ``bank.criteria`` is, whose reading this is: an import contract lists who may import it.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import models
+
+from bank.criteria import Criterion, record
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A component as boards need it: what its points are out of. Never its text."""
+
+    key: str
+    category: str
+    weight: float
+    public: bool
+
+
+def keys_for_boards(*, benchmark: Any, sample_ids: Sequence[int]) -> dict[int, str]:
+    """Answer keys by sample id, for sums over the responses of every model; samples without a key are left out."""
+    record(how="boards", about=f"benchmark {benchmark}", sample_ids=sample_ids)
+    keys = Criterion.objects.filter(sample_id__in=sample_ids, kind=Criterion.Kind.ANSWER_KEY)
+    return {row.sample_id: row.text for row in keys.order_by("-position", "-pk")}
+
+
+def parts_for_boards(*, benchmark: Any, sample_ids: Sequence[int]) -> dict[int, list[Part]]:
+    """The weighted components by sample id, for sums over points. Whoever shows categories keeps to the public ones."""
+    record(how="boards", about=f"benchmark {benchmark}", sample_ids=sample_ids)
+    rows = Criterion.objects.filter(sample_id__in=sample_ids, kind=Criterion.Kind.COMPONENT, weight__gt=0).order_by(
+        "sample_id", "position", "pk"
+    )
+    found: dict[int, list[Part]] = defaultdict(list)
+    for sample, key, category, weight, shown in rows.values_list("sample_id", "key", "category", "weight", "shown_to"):
+        found[sample].append(Part(key, category, float(weight or 0), shown == Criterion.ShownTo.PUBLIC))
+    return dict(found)
+
+
+def edition_of(benchmark: Any) -> tuple[int, int, int]:
+    """Count, last id and sum of versions of a benchmark's criteria: the same as long as they are. Holds no text."""
+    rows = Criterion.objects.filter(sample__benchmark=benchmark)
+    found = rows.aggregate(n=models.Count("pk"), last=models.Max("pk"), versions=models.Sum("version"))
+    return found["n"], found["last"] or 0, found["versions"] or 0

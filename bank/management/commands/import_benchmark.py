@@ -1,0 +1,17 @@
+"""manage.py import_benchmark FORMAT PATH --benchmark SLUG [--version V] [--images DIR] [--anchor MODEL]"""
+
+from pathlib import Path
+
+from django.core.management.base import CommandParser
+
+from bank.management.importing import ImportCommand
+
+
+class Command(ImportCommand):
+    help = "Bring a benchmark's samples, pictures and hidden criteria in."
+    part, told = "samples", ("anchor",)
+
+    def more_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--version", dest="benchmark_version", default="", metavar="V", help="default 1")
+        parser.add_argument("--images", type=Path, metavar="DIR", help="where image paths start; default beside PATH")
+        parser.add_argument("--anchor", default="", metavar="MODEL", help="the model that others are compared with")

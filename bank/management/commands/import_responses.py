@@ -1,0 +1,13 @@
+"""manage.py import_responses FORMAT PATH --benchmark SLUG [--model NAME]"""
+
+from django.core.management.base import CommandParser
+
+from bank.management.importing import ImportCommand
+
+
+class Command(ImportCommand):
+    help = "Bring models' responses in."
+    part, told = "responses", ("model",)
+
+    def more_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--model", default="", metavar="NAME", help="the model of rows that name none")

@@ -1,0 +1,33 @@
+"""manage.py make_items {score,pair,batch} --benchmark SLUG [--models A,B] [--anchor MODEL] [--sample N --seed S]"""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from bank import actions
+from bank.management.importing import bad_input_fails
+from bank.models import Item
+
+
+class Command(BaseCommand):
+    help = "Make items to judge and label from stored responses."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("kind", choices=Item.Kind.values)
+        parser.add_argument("--benchmark", required=True, metavar="SLUG")
+        parser.add_argument("--models", default="", metavar="A,B", help="default: all that responded, by name")
+        parser.add_argument("--anchor", default="", metavar="MODEL", help="pair every model with this one")
+        parser.add_argument("--sample", type=int, metavar="N", help="draw N samples")
+        parser.add_argument("--seed", type=int, default=0, metavar="S")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with bad_input_fails():
+            made, everything = actions.make_items(
+                kind=options["kind"],
+                benchmark=actions.find_benchmark(options["benchmark"]),
+                models=[name.strip() for name in options["models"].split(",") if name.strip()],
+                anchor=options["anchor"],
+                sample=options["sample"],
+                seed=options["seed"],
+            )
+        self.stdout.write(f"Made {made} items; {everything - made} were there already.")

@@ -1,0 +1,45 @@
+"""manage.py rotate_criteria_key"""
+
+from functools import partial
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from bank import rotation
+from bank.management.importing import Failed, progress_of
+
+
+class Command(BaseCommand):
+    help = (
+        "Encrypt criteria, analyses and raw replies with the newest of CRITERIA_KEYS. Put the new key first, restart "
+        "server and workers, run this, then take the older keys out."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="only count what is under which key")
+
+    def handle(self, *, dry_run: bool, **options: Any) -> None:
+        if not dry_run:
+            try:
+                with progress_of(self) as progress:
+                    changed = rotation.rotate(partial(progress, "texts"))
+            except rotation.Unreadable as error:
+                raise Failed(str(error)) from None
+            self.stdout.write(f"Encrypted {changed:,} texts with the newest key.")
+        with progress_of(self) as progress:
+            counts = rotation.survey(partial(progress, "texts looked at"))
+        for name, count in counts.items():
+            lost = f", {count.unreadable:,} unreadable" if count.unreadable else ""
+            self.stdout.write(f"{name}: {count.newest:,} under the newest key, {count.older:,} under older ones{lost}")
+        older = sum(count.older for count in counts.values())
+        if any(count.unreadable for count in counts.values()):
+            raise Failed("Some texts cannot be read with any of CRITERIA_KEYS. Put the key that made them back.")
+        if dry_run:
+            self.stdout.write(f"Would encrypt {older:,} texts again. Nothing was written.")
+        elif older:
+            raise Failed(
+                f"{older:,} texts were written under an older key meanwhile: something still runs with old settings. "
+                "Restart server and workers, then run this again."
+            )
+        else:
+            self.stdout.write("Everything is under the newest key: the older ones can be taken out of CRITERIA_KEYS.")

@@ -1,0 +1,136 @@
+"""What the import commands share: arguments, progress, the report, exit status."""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from bank import formats
+from bank.formats.reading import BadFile, Problem
+from bank.imports import BadInput, Progress, Report
+from bank.imports.bundle import bring
+from bank.models import Benchmark
+
+MOST_ALIKE = 50
+ALIKE = re.compile(r"'[^']*'|\d+")
+
+
+class Failed(CommandError):
+    """Bad input: exit status 1."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, returncode=1)
+
+
+def counted(count: int, noun: str) -> str:
+    """``3 runs``, ``1 run``."""
+    return f"{count:,} {noun[:-1] if count == 1 and noun.endswith('s') else noun}"
+
+
+@contextmanager
+def bad_input_fails() -> Iterator[None]:
+    """Say what is wrong with the input and end with status 1."""
+    try:
+        yield
+    except (BadInput, BadFile, LookupError, Benchmark.DoesNotExist) as error:
+        raise Failed(str(error)) from None
+
+
+class ImportCommand(BaseCommand):
+    """FORMAT PATH --benchmark SLUG [--dry-run] [--skip-bad] and what a subclass adds.
+
+    ``told`` names the options of a subclass that ``bring`` takes by the same name.
+    """
+
+    requires_system_checks: list[str] = []  # `serve` and `check` make them; they load the code of every page
+    part: str
+    told: tuple[str, ...] = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("format", choices=formats.NAMES, metavar="FORMAT", help=", ".join(formats.NAMES))
+        parser.add_argument("path", type=Path, metavar="PATH", help="a file, a directory or a zip")
+        parser.add_argument("--benchmark", required=True, metavar="SLUG", help="SLUG or SLUG@VERSION")
+        parser.add_argument("--dry-run", action="store_true", help="say what would be made, and every bad row")
+        parser.add_argument("--skip-bad", action="store_true", help="import the good rows although others are bad")
+        self.more_arguments(parser)
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        # The contract's --version is the benchmark's; Django's own option of that name gives way.
+        return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
+
+    def more_arguments(self, parser: CommandParser) -> None:
+        """For subclasses."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        slug, _, version = options["benchmark"].partition("@")
+        told: dict[str, Any] = {name: options[name] or "" for name in self.told}
+        with bad_input_fails(), progress_of(self) as progress:
+            reports = bring(
+                path=options["path"],
+                format=options["format"],
+                parts=[self.part],
+                slug=slug,
+                version=options.get("benchmark_version") or version,
+                images=options.get("images"),
+                dry_run=options["dry_run"],
+                skip_bad=options["skip_bad"],
+                progress=progress,
+                **told,
+            )
+        self.tell(reports[self.part], options)
+
+    def tell(self, report: Report, options: dict[str, Any]) -> None:
+        for line in gathered(report.warnings):
+            self.stderr.write(f"warning  {line}")
+        for problem in report.problems:
+            self.stderr.write(f"bad row  {problem}")
+        counts = ", ".join(counted(count, noun) for noun, count in report.made.items() if count) or "nothing new"
+        were = "was" if report.unchanged == 1 else "were"
+        same = f"; {report.unchanged:,} {were} there already" if report.unchanged else ""
+        if report.bad > len(report.problems):
+            self.stderr.write(f"... and more; only the first {len(report.problems):,} are listed.")
+        bad = f"; {counted(report.bad, 'bad rows')}" if report.problems else ""
+        if options["dry_run"]:
+            self.stdout.write(f"Would make {counts}{same}{bad}. Nothing was written.")
+        elif report.written:
+            self.stdout.write(f"Made {counts}{same}{bad}.")
+        if report.problems and not (report.written and options["skip_bad"]):
+            hint = "" if options["dry_run"] else " --skip-bad imports the good ones."
+            raise Failed(f"{counted(report.bad, 'bad rows')}, nothing was written.{hint}")
+
+
+def gathered(warnings: Sequence[Problem]) -> Iterator[str]:
+    """Every warning, but of many alike (but for names and numbers) the first and how many more there are."""
+    alike: dict[tuple[str, str], list[Problem]] = {}
+    for warning in warnings:
+        alike.setdefault((warning.where.file, ALIKE.sub("", f"{warning.field} {warning.reason}")), []).append(warning)
+    for some in alike.values():
+        yield from map(str, some[:MOST_ALIKE])
+        if len(some) > MOST_ALIKE:
+            yield f"{some[0].where.file}: {len(some) - MOST_ALIKE:,} more like the last one"
+
+
+@contextmanager
+def progress_of(command: BaseCommand) -> Iterator[Progress]:
+    """A bar on a terminal; elsewhere a plain line at every 10,000th row."""
+    if sys.stderr.isatty():
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        columns = (TextColumn("{task.description} {task.completed:,.0f}"), BarColumn(), TimeElapsedColumn())
+        with Bar(*columns, transient=True) as bar:
+            task = bar.add_task("", total=None)
+            yield lambda part, done: bar.update(task, description=f"{part}:", completed=done)
+        return
+    told = {"": 0}
+
+    def line(part: str, done: int) -> None:
+        if done - told.get(part, 0) >= 10_000:
+            told[part] = done
+            command.stdout.write(f"{part}: {done:,} rows")
+
+    yield line

@@ -1,0 +1,39 @@
+"""Tables of the bank. The hidden ones are in ``bank.criteria``."""
+
+from bank.criteria import AccessedSample, CriteriaAccess, Criterion, CriterionRevision
+from bank.models.catalogue import Benchmark, Capability, Sample, SampleImage
+from bank.models.items import Item, ItemResponse
+from bank.models.people import FailedSignIn, User
+from bank.models.responses import EvaluatedModel, Response
+from bank.models.reviews import ReviewRound, SampleReview
+from bank.models.revisions import SampleRevision
+from bank.models.submissions import ResponseMark, Submission, SubmissionCount, SubmissionRules, SubmissionScore
+from bank.models.uploads import Upload
+from bank.models.verdict import Verdict
+
+__all__ = [
+    "AccessedSample",
+    "Benchmark",
+    "Capability",
+    "CriteriaAccess",
+    "Criterion",
+    "CriterionRevision",
+    "EvaluatedModel",
+    "FailedSignIn",
+    "Item",
+    "ItemResponse",
+    "Response",
+    "ResponseMark",
+    "ReviewRound",
+    "Sample",
+    "SampleImage",
+    "SampleReview",
+    "SampleRevision",
+    "Submission",
+    "SubmissionCount",
+    "SubmissionRules",
+    "SubmissionScore",
+    "Upload",
+    "User",
+    "Verdict",
+]

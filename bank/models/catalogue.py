@@ -1,0 +1,217 @@
+"""Benchmarks and their samples: what anybody who may see the benchmark may see."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from bank.models.people import Role
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
+
+    from bank.models.people import User
+
+    Viewer = User | AnonymousUser
+
+STAFF = (Role.CURATOR, Role.ADMINISTRATOR)
+
+
+def is_staff(viewer: "Viewer") -> bool:
+    """Curators and administrators: those who see everything in the bank."""
+    return bool(viewer.is_authenticated and viewer.is_active and getattr(viewer, "role", None) in STAFF)
+
+
+class BenchmarkQuerySet(models.QuerySet["Benchmark"]):
+    def visible_to(self, viewer: "Viewer") -> "BenchmarkQuerySet":
+        return self if is_staff(viewer) else self.filter(visibility=Benchmark.Visibility.PUBLIC)
+
+    def named(self, name: str) -> "Benchmark":
+        """The benchmark called ``SLUG`` (its newest version) or ``SLUG@VERSION``. Raises Benchmark.DoesNotExist."""
+        slug, _, version = name.partition("@")
+        found = self.filter(slug=slug, **({"version": version} if version else {})).order_by("-pk").first()
+        if found is None:
+            raise Benchmark.DoesNotExist(f"There is no benchmark {name!r}.")
+        return found
+
+    def newest(self) -> "BenchmarkQuerySet":
+        """Of every slug the version that was made last."""
+        last = self.model.objects.filter(slug=models.OuterRef("slug")).order_by("-pk").values("pk")[:1]
+        return self.filter(pk=models.Subquery(last))
+
+
+class Benchmark(models.Model):
+    """A named, versioned set of samples."""
+
+    class Visibility(models.TextChoices):
+        PUBLIC = "public"
+        PRIVATE = "private"
+
+    class Majority(models.TextChoices):
+        PLURALITY = "plurality"
+        MLLM_BENCH = "mllm-bench"
+
+    slug = models.SlugField(max_length=80, db_index=False)
+    version = models.CharField(max_length=40, default="1")
+    title = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    licence = models.CharField(max_length=200, blank=True)
+    anchor = models.ForeignKey("bank.EvaluatedModel", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.PUBLIC)
+    majority = models.CharField(max_length=12, choices=Majority.choices, default=Majority.PLURALITY)
+    score_scale = models.JSONField(default=list, blank=True)  # [{"value": 1, "label": "Poor"}, ...]
+    # Splits whose answers, and single verdicts about them, nobody below staff sees. Their samples are public.
+    hidden_splits = models.JSONField(default=list, blank=True)
+    source_format = models.CharField(max_length=24, blank=True)
+    checked_at = models.DateTimeField(null=True, blank=True)  # when every sample was last looked at for hints
+    edition = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = BenchmarkQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["title", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["slug", "version"], name="benchmark_slug_version"),
+            models.CheckConstraint(condition=~Q(slug__contains="@"), name="benchmark_slug_without_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.slug}@{self.version}"
+
+
+class Capability(models.Model):
+    """A node of a benchmark's capability tree; ``path`` holds the names from the top, joined by " / "."""
+
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="capabilities")
+    parent = models.ForeignKey("self", on_delete=models.CASCADE, null=True, blank=True, related_name="children")
+    name = models.CharField(max_length=200)
+    path = models.CharField(max_length=700)
+    position = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["position", "pk"]
+        constraints = [models.UniqueConstraint(fields=["benchmark", "path"], name="capability_path")]
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def level(self) -> str:
+        """The name at the top of the tree."""
+        return self.path.split(" / ", 1)[0]
+
+
+def in_hidden_splits(prefix: str = "") -> Q:
+    """Samples of hidden splits, as a condition; ``prefix`` leads to the sample (``item__sample__``)."""
+    found = Q(pk__in=[])
+    for pk, splits in Benchmark.objects.exclude(hidden_splits=[]).values_list("pk", "hidden_splits"):
+        found |= Q(**{f"{prefix}benchmark": pk, f"{prefix}split__in": splits})
+    return found
+
+
+class SampleQuerySet(models.QuerySet["Sample"]):
+    def visible_to(self, viewer: "Viewer") -> "SampleQuerySet":
+        if is_staff(viewer):
+            return self
+        return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC, status=Sample.Status.APPROVED)
+
+    def verdicts_visible_to(self, viewer: "Viewer") -> "SampleQuerySet":
+        """Visible samples about which the viewer may read single verdicts: not those of hidden splits."""
+        found = self.visible_to(viewer)
+        return found if is_staff(viewer) else found.exclude(in_hidden_splits())
+
+
+class Sample(models.Model):
+    """Images and an instruction. What it is judged by is in ``bank.criteria`` and not reachable from here."""
+
+    class Status(models.TextChoices):
+        DRAFT = "draft"
+        REVIEW = "review"
+        EXPERT = "expert"
+        APPROVED = "approved"
+        REJECTED = "rejected"
+
+    benchmark = models.ForeignKey(
+        Benchmark, on_delete=models.CASCADE, related_name="samples", db_index=False
+    )  # see Meta
+    key = models.CharField(max_length=200)
+    instruction = models.TextField()
+    hint = models.TextField(blank=True)
+    language = models.CharField(max_length=16, blank=True)
+    question_type = models.CharField(max_length=40, blank=True)
+    options = models.JSONField(default=dict, blank=True)
+    split = models.CharField(max_length=40, blank=True)
+    capability = models.ForeignKey(Capability, on_delete=models.PROTECT, null=True, blank=True, related_name="samples")
+    source = models.CharField(max_length=200, blank=True)
+    group = models.CharField(max_length=200, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    # Pictures that the file names and that are not stored here: [{"position", "file", "url", ...}].
+    absent_images = models.JSONField(default=list, blank=True)
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.APPROVED)
+    status_reason = models.TextField(blank=True, db_default="")
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="samples"
+    )
+    edition = models.PositiveIntegerField(default=1, db_default=1)  # raised by every change: tells a stale form
+    quality_hints = models.PositiveSmallIntegerField(default=0, db_default=0)  # bits, see bank.quality.HINTS
+    retired_in = models.CharField(max_length=40, blank=True)
+    position = models.PositiveIntegerField(default=0)
+
+    objects = SampleQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["position", "pk"]
+        constraints = [models.UniqueConstraint(fields=["benchmark", "key"], name="sample_key")]
+        indexes = [
+            models.Index(fields=["benchmark", "position", "id"], name="sample_in_order"),
+            # Holds all that the sample list filters and sorts by, so that facets are counted without the rows.
+            models.Index(
+                fields=[
+                    *("benchmark", "capability", "question_type", "split", "status"),
+                    *("quality_hints", "position", "id"),
+                ],
+                name="sample_facets",
+            ),
+            models.Index(fields=["status"], condition=Q(status="expert"), name="sample_to_check"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def cluster(self) -> str:
+        """What makes samples dependent on one another: the image or prompt they share, else the sample itself."""
+        return self.group or self.key
+
+
+class SampleImage(models.Model):
+    """One picture of a sample. The file is named by the hash of its own bytes."""
+
+    sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="images", db_index=False)  # see Meta
+    position = models.PositiveSmallIntegerField(default=0)
+    sha256 = models.CharField(max_length=64, db_index=True)
+    original_sha256 = models.CharField(max_length=64)
+    phash = models.CharField(
+        max_length=16, blank=True, db_default=""
+    )  # perceptual: 64 bits in hex, see bank.images.dhash
+    kind = models.CharField(max_length=4)  # jpg, png, webp: what the bytes are, whatever the original's name said
+    width = models.PositiveIntegerField()
+    height = models.PositiveIntegerField()
+    description = models.TextField(blank=True)
+    described_by = models.CharField(max_length=240, blank=True, db_default="")  # the model that wrote it, and its run
+    objects_found = models.JSONField(default=list, blank=True)
+    source_url = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [models.UniqueConstraint(fields=["sample", "position"], name="sample_image_position")]
+
+    @property
+    def path(self) -> str:
+        """Where the file lies, below the media folder."""
+        return f"images/{self.sha256[:2]}/{self.sha256}.{self.kind}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"width": self.width, "height": self.height, "description": self.description}

@@ -1,0 +1,56 @@
+"""Items: what judges and annotators give verdicts on."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from django.db import models
+
+from bank.models.catalogue import Sample
+from bank.models.responses import Response
+
+
+def content_hash(*, kind: str, sample_id: int, response_ids: Iterable[int]) -> str:
+    """The identity of an item: the same whichever way a row names its responses."""
+    return hashlib.sha256(f"{kind}:{sample_id}:{sorted(response_ids)}".encode()).hexdigest()
+
+
+class Item(models.Model):
+    """A sample with one response to score, two to compare or several to rank, in canonical order.
+
+    The canonical order is that of the file which first named the item; every stored verdict speaks in it.
+    """
+
+    class Kind(models.TextChoices):
+        SCORE = "score"
+        PAIR = "pair"
+        BATCH = "batch"
+
+    kind = models.CharField(max_length=5, choices=Kind.choices)
+    sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="items")
+    content_hash = models.CharField(max_length=64, unique=True)
+    responses = models.ManyToManyField(Response, through="ItemResponse", related_name="items")
+
+    class Meta:
+        indexes = [models.Index(fields=["sample", "kind"], name="item_of_sample")]
+
+    def ordered_responses(self) -> list[Response]:
+        """The responses in canonical order (one query unless prefetched as ``places__response``)."""
+        return [place.response for place in self.places.all()]
+
+
+class ItemResponse(models.Model):
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="places")
+    position = models.PositiveSmallIntegerField()
+    response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="places")
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["item", "position"], name="item_position"),
+            models.UniqueConstraint(fields=["item", "response"], name="item_response"),
+        ]
+
+
+def kind_of(responses: Sequence[object]) -> Item.Kind:
+    """The kind of item that so many responses make."""
+    return {0: Item.Kind.SCORE, 1: Item.Kind.SCORE, 2: Item.Kind.PAIR}.get(len(responses), Item.Kind.BATCH)

@@ -1,0 +1,70 @@
+"""Evaluated models and what they answered."""
+
+from typing import TYPE_CHECKING
+
+from django.db import models
+from django.db.models import Q
+
+from bank.models.catalogue import Sample, is_staff
+
+if TYPE_CHECKING:
+    from bank.models.catalogue import Viewer
+
+
+class EvaluatedModel(models.Model):
+    """A multimodal model under evaluation, known by its name as files write it."""
+
+    name = models.CharField(max_length=200, unique=True)
+    organisation = models.CharField(max_length=200, blank=True)
+    open = models.BooleanField(null=True, blank=True)
+    family = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ResponseQuerySet(models.QuerySet["Response"]):
+    def visible_to(self, viewer: "Viewer") -> "ResponseQuerySet":
+        """Responses to samples that the viewer may see; what somebody else submitted is for staff."""
+        if is_staff(viewer):
+            return self
+        own = models.Q(submission__by=viewer.pk) if viewer.is_authenticated else models.Q()
+        return self.filter(models.Q(submission=None) | own, sample__in=Sample.objects.visible_to(viewer))
+
+
+class Response(models.Model):
+    """One model's answer to one sample. It is never changed: another answer is another variant."""
+
+    class Status(models.TextChoices):
+        OK = "ok"
+        REFUSED = "refused"
+        FILTERED = "filtered"
+        TRUNCATED = "truncated"
+        EMPTY = "empty"
+        ERROR = "error"
+
+    sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="responses", db_index=False)  # see Meta
+    model = models.ForeignKey(EvaluatedModel, on_delete=models.PROTECT, related_name="responses")
+    variant = models.CharField(max_length=60, blank=True)
+    text = models.TextField(blank=True)
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.OK)
+    reason = models.TextField(blank=True)
+    option_order = models.JSONField(null=True, blank=True)
+    tokens = models.PositiveIntegerField(null=True, blank=True)
+    submission = models.ForeignKey(
+        "bank.Submission", on_delete=models.PROTECT, null=True, blank=True, related_name="responses", db_index=False
+    )
+
+    objects = ResponseQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["sample", "model", "variant"], name="response_once")]
+        indexes = [
+            models.Index(fields=["submission"], name="response_submitted", condition=Q(submission__isnull=False))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model_id}:{self.sample_id}"

@@ -1,0 +1,134 @@
+"""What researchers send in: the rules of a benchmark, each submission with its scores, and how many there were."""
+
+import secrets
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import models
+
+from bank.models.catalogue import Benchmark, is_staff
+from bank.models.responses import EvaluatedModel, Response
+
+if TYPE_CHECKING:
+    from bank.models.catalogue import Viewer
+
+
+def new_seed() -> str:
+    return secrets.token_hex(16)
+
+
+class SubmissionRules(models.Model):
+    """What a benchmark takes from researchers. A benchmark without a row takes nothing."""
+
+    benchmark = models.OneToOneField(Benchmark, on_delete=models.CASCADE, related_name="submission_rules")
+    open = models.BooleanField(default=False)
+    per_day = models.PositiveIntegerField(null=True, blank=True, default=5)
+    in_all = models.PositiveIntegerField(null=True, blank=True, default=50)
+    count_failed = models.BooleanField(default=False)
+    required_splits = models.JSONField(default=list, blank=True)  # none named: all
+    private_half = models.BooleanField(default=True)
+    # Decides which half a sample of a hidden split is in; not changed once somebody has submitted.
+    seed = models.CharField(max_length=32, default=new_seed, editable=False)
+    notes = models.TextField(blank=True)
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    changed_at = models.DateTimeField(auto_now=True)
+
+
+class SubmissionQuerySet(models.QuerySet["Submission"]):
+    def visible_to(self, viewer: "Viewer") -> "SubmissionQuerySet":
+        """Staff see all, others their own to benchmarks that they may see."""
+        if is_staff(viewer):
+            return self
+        if not viewer.is_authenticated:
+            return self.none()
+        return self.filter(by=viewer, benchmark__visibility=Benchmark.Visibility.PUBLIC)
+
+
+class Submission(models.Model):
+    """Responses of one model that somebody sent in as one file; also what was sent and did not pass."""
+
+    class State(models.TextChoices):
+        CHECKED = "checked"  # stored, and nothing in it has a key to be scored by
+        SCORED = "scored"
+        FAILED = "failed"  # nothing of it is stored but what was wrong
+        WITHDRAWN = "withdrawn"
+
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="submissions")
+    name = models.CharField(max_length=200)  # of the model, also where none was made
+    model = models.ForeignKey(EvaluatedModel, on_delete=models.PROTECT, null=True, related_name="submissions")
+    file_name = models.CharField(max_length=200, blank=True)
+    file_sha256 = models.CharField(max_length=64)
+    counts = models.JSONField(default=dict)
+    problems = models.JSONField(default=dict)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.CHECKED)
+    reason = models.TextField(blank=True)  # of the last change of state by a person
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    changed_at = models.DateTimeField(null=True)
+    released_at = models.DateTimeField(null=True)  # when the kept half's score was shown to the submitter
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = SubmissionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"submission {self.pk}"
+
+
+class SubmissionScoreQuerySet(models.QuerySet["SubmissionScore"]):
+    def visible_to(self, viewer: "Viewer", submission: Submission) -> "SubmissionScoreQuerySet":
+        """The scores of a submission that the viewer may see, who may see the submission."""
+        found = self.filter(submission=submission)
+        if is_staff(viewer) or submission.released_at is not None:
+            return found
+        return found.exclude(part=SubmissionScore.Part.KEPT)
+
+
+class SubmissionScore(models.Model):
+    """What one part of one split amounts to. Read it through ``visible_to``: the kept half is for staff."""
+
+    class Part(models.TextChoices):
+        WHOLE = "whole"
+        SHOWN = "shown"  # the half of a hidden split whose score comes back
+        KEPT = "kept"  # the other half, until it is released
+
+    class Kind(models.TextChoices):
+        CHOICE = "choice"
+        YES_NO = "yes_no"
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
+    split = models.CharField(max_length=40, blank=True)
+    hidden = models.BooleanField()
+    part = models.CharField(max_length=5, choices=Part.choices)
+    kind = models.CharField(max_length=6, choices=Kind.choices)
+    n = models.PositiveIntegerField()
+    numbers = models.JSONField()
+    at = models.DateTimeField(auto_now_add=True)
+
+    objects = SubmissionScoreQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["split", "part", "kind"]
+        constraints = [models.UniqueConstraint(fields=["submission", "split", "part", "kind"], name="score_once")]
+
+
+class ResponseMark(models.Model):
+    """One response of an open split held against its key."""
+
+    response = models.OneToOneField(Response, on_delete=models.CASCADE, related_name="mark")
+    option = models.CharField(max_length=60, blank=True)  # as the sample names it, or yes or no; empty: none was found
+    right = models.BooleanField()
+
+
+class SubmissionCount(models.Model):
+    """How often somebody submitted to a benchmark in a period: ``all``, a day, or an hour of checks."""
+
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="+")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    period = models.CharField(max_length=24)
+    used = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["benchmark", "person", "period"], name="submission_count_once")]

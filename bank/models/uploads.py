@@ -1,0 +1,85 @@
+"""Files that staff send to be checked and brought in."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+
+class UploadQuerySet(models.QuerySet["Upload"]):
+    def waiting(self) -> "UploadQuerySet":
+        """What a worker should take, oldest first; whether one holds it already, its folder's lock tells."""
+        return self.filter(state__in=Upload.WORKED).order_by("pk")
+
+    def open(self) -> "UploadQuerySet":
+        """Uploads that may still become an import."""
+        return self.exclude(state__in=Upload.ENDED)
+
+
+class Upload(models.Model):
+    """One or several files on their way into the bank. The files lie in a folder of their own, see ``bank.uploads``.
+
+    Nothing here quotes a file: names, counts and reasons only, for files hold criteria.
+    """
+
+    class State(models.TextChoices):
+        RECEIVING = "receiving"
+        RECEIVED = "received", "Waiting for the check"
+        CHECKING = "checking"
+        CHECKED = "checked", "Waits for you"
+        IMPORTING = "importing"
+        DONE = "done", "Imported"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    WORKED = (State.RECEIVED, State.CHECKING, State.IMPORTING)
+    ENDED = (State.DONE, State.FAILED, State.CANCELLED)
+
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=255)  # as it was dropped: shown, never used as a path
+    files = models.JSONField()  # [[path, bytes], ...]: their order is that of the bytes received
+    size = models.BigIntegerField()
+    received = models.BigIntegerField(default=0)
+    sha256 = models.CharField(max_length=64, blank=True)  # of all bytes in order: promised by the sender, or computed
+    folder = models.CharField(max_length=32, unique=True)  # its name below the staged folder, random
+    state = models.CharField(max_length=9, choices=State.choices, default=State.RECEIVING)
+    tries = models.PositiveSmallIntegerField(default=0)  # how often the present step was begun
+    fault = models.TextField(blank=True)  # why it failed or was cancelled, in words
+    found = models.JSONField(default=dict, blank=True)  # what the check found: format, counts, problems by reason, diff
+    choices = models.JSONField(default=dict, blank=True)  # slug, version, title, ..., as the person confirmed them
+    report = models.JSONField(default=dict, blank=True)  # what the import made
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    objects = UploadQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [models.Index(fields=["state", "id"], name="upload_waiting")]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(received__gte=0, received__lte=models.F("size")), name="upload_received_in_size"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_worked(self) -> bool:
+        """Whether a worker has it, or should."""
+        return self.state in self.WORKED
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in self.ENDED
+
+    @property
+    def percent(self) -> float:
+        """How much of it has come in."""
+        return 100 * self.received / self.size if self.size else 100.0
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """What was made, or would be, by noun."""
+        return (self.report or self.found).get("made", {})

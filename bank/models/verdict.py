@@ -1,0 +1,107 @@
+"""The verdict columns, the same for judges, annotators and adjudicators, in canonical item order."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models import Q
+
+if TYPE_CHECKING:
+    from bank.models.responses import Response
+
+
+class Choice(models.TextChoices):
+    FIRST = "first"
+    SECOND = "second"
+    TIE = "tie"
+    UNDECIDED = "undecided"
+
+
+TURNED = {Choice.FIRST: Choice.SECOND, Choice.SECOND: Choice.FIRST}
+
+COLUMNS = (
+    "score",
+    "choice",
+    "situation",
+    "ranking",
+    "parts",
+    "option",
+    "extraction",
+    "answer",
+    "agree",
+    "grade",
+    "hallucination",
+    "spans",
+    "confidence",
+    "reason",
+)
+
+
+class Verdict(models.Model):
+    """What was decided about an item. Missing is null with a reason, never 0.
+
+    ``ranking`` holds groups of canonical positions, best first: ``[[1], [0, 2]]``. ``parts`` holds points by component
+    key. ``spans`` are [start, end) offsets of the displayed text, beside the hash of that text.
+    """
+
+    score = models.FloatField(null=True, blank=True)
+    choice = models.CharField(max_length=9, choices=Choice.choices, null=True, blank=True)
+    situation = models.PositiveSmallIntegerField(null=True, blank=True)
+    ranking = models.JSONField(null=True, blank=True)
+    parts = models.JSONField(null=True, blank=True)
+    option = models.CharField(max_length=8, null=True, blank=True)
+    extraction = models.CharField(max_length=6, null=True, blank=True)
+    answer = models.BooleanField(null=True, blank=True)
+    agree = models.BooleanField(null=True, blank=True)
+    grade = models.PositiveSmallIntegerField(null=True, blank=True)
+    hallucination = models.BooleanField(null=True, blank=True)
+    spans = models.JSONField(null=True, blank=True)
+    confidence = models.FloatField(null=True, blank=True)
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        abstract = True
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(choice__isnull=True) | Q(choice__in=Choice.values), name="%(class)s_choice_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(situation__isnull=True) | Q(situation__in=(1, 2), choice=Choice.UNDECIDED),
+                name="%(class)s_situation_only_undecided",
+            ),
+            models.CheckConstraint(
+                condition=Q(extraction__isnull=True) | Q(extraction__in=("label", "judge", "random")),
+                name="%(class)s_extraction_known",
+            ),
+        ]
+
+    def verdict(self) -> dict[str, Any]:
+        """The columns that hold something."""
+        return {name: value for name in COLUMNS if (value := getattr(self, name)) not in (None, "")}
+
+    def as_row(self, responses: "Sequence[Response]") -> dict[str, Any]:
+        """The verdict as the ``generic`` format writes it: rankings by model, parts as a list."""
+        row = self.verdict()
+        if "ranking" in row:
+            names = [
+                {"model": response.model.name, "variant": response.variant} if response.variant else response.model.name
+                for response in responses
+            ]
+            row["ranking"] = [[names[position] for position in group] for group in row["ranking"]]
+        if "parts" in row:
+            row["parts"] = [{"component": name, "points": points} for name, points in row["parts"].items()]
+        return row
+
+
+def turned(verdict: dict[str, Any], *, order: list[int]) -> dict[str, Any]:
+    """A verdict given in a presented or file order, in canonical order.
+
+    ``order[k]`` is the canonical position of what stood at place k. Scores, parts and the like name no position.
+    """
+    result = dict(verdict)
+    choice = result.get("choice")
+    if choice in TURNED and order[:2] == [1, 0]:
+        result["choice"] = TURNED[Choice(choice)]
+    if result.get("ranking") is not None:
+        result["ranking"] = [sorted(order[place] for place in group) for group in result["ranking"]]
+    return result

@@ -1,0 +1,161 @@
+"""Who read criteria, when, how and why: pages of the access log, newest first.
+
+Pages go by primary key, so that the thousandth is as fast as the first. Dates become bounds of the key, since records
+are written in the order of time.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from django.db.models import F, QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from bank.models import AccessedSample, CriteriaAccess, Sample, User
+
+PAGE = 50
+NAMED = 3  # samples named in a row of the page
+NAMED_IN_FILE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the log is filtered by; empty values do not filter."""
+
+    person: str = ""  # a user name, or a command's name
+    how: str = ""
+    sample: str = ""  # a key, in whichever benchmark
+    sample_id: int | None = None
+    since: date | None = None  # days of UTC, both included
+    until: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record with the first of its samples: (id, benchmark, key), the latter two empty where it is gone."""
+
+    access: CriteriaAccess
+    samples: Sequence[tuple[int, str, str]]
+
+    @property
+    def more(self) -> int:
+        return self.access.sample_count - len(self.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    rows: list[Row] = field(default_factory=list)
+    older: int | None = None  # key to go on from
+    newer: int | None = None
+
+
+def ways() -> list[str]:
+    """Every ``how`` in the log, by one look into the index each."""
+    found: list[str] = []
+    while (next_one := _next_way(found[-1] if found else "")) is not None:
+        found.append(next_one)
+    return found
+
+
+def _next_way(after: str) -> str | None:
+    return CriteriaAccess.objects.filter(how__gt=after).order_by("how").values_list("how", flat=True).first()
+
+
+def page(asked: Asked, *, before: int | None = None, after: int | None = None) -> LogPage:
+    """The newest records, or those before (older) or after (newer) a key."""
+    if after is not None:
+        found = _keys(asked, oldest_first=True, after=after, limit=PAGE + 1)
+        keys, more_newer, more_older = found[:PAGE][::-1], len(found) > PAGE, True
+    else:
+        found = _keys(asked, before=before, limit=PAGE + 1)
+        keys, more_newer, more_older = found[:PAGE], before is not None, len(found) > PAGE
+    return LogPage(
+        rows=_rows(keys, NAMED),
+        older=keys[-1] if keys and more_older else None,
+        newer=keys[0] if keys and more_newer else None,
+    )
+
+
+def everything(asked: Asked) -> Iterator[Row]:
+    """All records, newest first, for a file."""
+    last: int | None = None
+    while keys := _keys(asked, before=last, limit=1000):
+        yield from _rows(keys, NAMED_IN_FILE)
+        last = keys[-1]
+
+
+def _keys(
+    asked: Asked, *, before: int | None = None, after: int | None = None, oldest_first: bool = False, limit: int
+) -> list[int]:
+    """Keys of matching records, in order."""
+    conditions = _conditions(asked)
+    if conditions is None:
+        return []
+    if before is not None:
+        conditions["pk__lt"] = before
+    if after is not None:
+        conditions["pk__gt"] = after
+    sign = "" if oldest_first else "-"
+    ids = _sample_ids(asked)
+    if ids is None:
+        rows = CriteriaAccess.objects.filter(**conditions).order_by(f"{sign}pk")
+        return list(rows.values_list("pk", flat=True)[:limit])
+    # From the sample's side: its index holds the records in order.
+    moved = {f"access__{name}".replace("access__pk", "access_id"): value for name, value in conditions.items()}
+    touched = AccessedSample.objects.filter(sample_id__in=ids, **moved).order_by(f"{sign}access_id")
+    return list(touched.values_list("access_id", flat=True).distinct()[:limit])
+
+
+def _conditions(asked: Asked) -> dict[str, Any] | None:
+    """As filters of CriteriaAccess; None where nothing can match."""
+    conditions: dict[str, Any] = {}
+    if asked.how:
+        conditions["how"] = asked.how
+    if asked.person:
+        user = User.objects.filter(username=asked.person).first()
+        conditions |= {"who": user} if user else {"by_command": asked.person}
+    if asked.since:
+        conditions["at__gte"] = start = datetime.combine(asked.since, time(), UTC)
+        first = CriteriaAccess.objects.filter(at__gte=start).order_by("at").values_list("pk", flat=True).first()
+        if first is None:
+            return None
+        conditions["pk__gte"] = first
+    if asked.until:
+        conditions["at__lt"] = end = datetime.combine(asked.until, time(), UTC) + timedelta(days=1)
+        last = CriteriaAccess.objects.filter(at__lt=end).order_by("-at").values_list("pk", flat=True).first()
+        if last is None:
+            return None
+        conditions["pk__lte"] = last
+    return conditions
+
+
+def _sample_ids(asked: Asked) -> list[int] | None:
+    if asked.sample_id is not None:
+        return [asked.sample_id]
+    if asked.sample:
+        return list(Sample.objects.filter(key=asked.sample).order_by().values_list("pk", flat=True)[:200])
+    return None
+
+
+def _rows(keys: Sequence[int], named: int) -> list[Row]:
+    records = CriteriaAccess.objects.select_related("who").in_bulk(keys)
+    firsts: QuerySet[AccessedSample, Any] = (
+        AccessedSample.objects.filter(access__in=keys)
+        .annotate(place=Window(RowNumber(), partition_by="access_id", order_by=F("pk").asc()))
+        .filter(place__lte=named)
+        .order_by("pk")
+        .values_list("access_id", "sample_id")
+    )
+    listed = list(firsts)
+    columns = ("pk", "benchmark__slug", "benchmark__version", "key")
+    known = {
+        pk: (f"{slug}@{version}", key)
+        for pk, slug, version, key in Sample.objects.filter(pk__in={sample for _, sample in listed})
+        .order_by()
+        .values_list(*columns)
+    }
+    samples: dict[int, list[tuple[int, str, str]]] = {}
+    for access, sample in listed:
+        samples.setdefault(access, []).append((sample, *known.get(sample, ("", ""))))
+    return [Row(records[key], samples.get(key, [])) for key in keys]

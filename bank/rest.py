@@ -1,0 +1,64 @@
+"""What all API classes share: pages by cursor, filters by allow-list, errors that tell nothing hidden."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.filters import BaseFilterBackend
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+
+class Pages(CursorPagination):
+    """Pages by cursor, oldest first. ``page_size`` up to 500; anything else is 400."""
+
+    page_size = 100
+    max_page_size = 500
+    page_size_query_param = "page_size"
+    ordering = "pk"
+
+    def get_page_size(self, request: Request) -> int:
+        wanted = request.query_params.get("page_size")
+        if wanted is None:
+            return self.page_size
+        if not (wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:9]) <= self.max_page_size):
+            raise exceptions.ValidationError({"page_size": f"A whole number from 1 to {self.max_page_size}."})
+        return int(wanted)
+
+
+class AllowedFilters(BaseFilterBackend):
+    """Filters by allow-list: a view names them in ``filters = {parameter: lookup}``; an unknown parameter is 400."""
+
+    COMMON = frozenset({"cursor", "page_size", "format"})
+
+    def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:
+        filters: dict[str, str] = getattr(view, "filters", {})
+        unknown = set(request.query_params) - set(filters) - self.COMMON
+        if unknown:
+            known = ", ".join(sorted(filters)) or "none"
+            raise exceptions.ValidationError(dict.fromkeys(sorted(unknown), f"Not a filter here. Filters: {known}."))
+        for name, lookup in filters.items():
+            if name in request.query_params:
+                try:
+                    queryset = queryset.filter(**{lookup: request.query_params[name]})
+                except (ValueError, TypeError):
+                    raise exceptions.ValidationError({name: "Not a value of this filter."}) from None
+        return queryset
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        return [
+            {"name": name, "in": "query", "required": False, "schema": {"type": "string"}}
+            for name in getattr(view, "filters", {})
+        ]
+
+
+def explain(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Errors as JSON. A refusal and an absence say no more than that."""
+    if isinstance(error, Http404):
+        error = exceptions.NotFound()
+    elif isinstance(error, PermissionDenied):
+        error = exceptions.PermissionDenied()
+    return exception_handler(error, context)

@@ -1,0 +1,238 @@
+"""Writes about submissions: one transaction each."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from django.db import transaction
+from pydantic import TypeAdapter, ValidationError
+
+from bank.actions import BadInput
+from bank.formats.reading import Problem, Row
+from bank.formats.records import Name, ResponseRecord
+from bank.imports import batched
+from bank.models import Benchmark, EvaluatedModel, Response, Submission, SubmissionRules, User
+from bank.submissions import quota, scoring
+from bank.submissions.check import Checked, check, read, wanted_samples
+from bank.submissions.errors import Closed, NameTaken, Refused
+from bank.submissions.halves import even_seed
+
+HIGHEST_LIMIT = 1_000_000
+COLUMNS = ("variant", "text", "reason", "option_order", "tokens")
+
+
+def rules_of(benchmark: Benchmark) -> SubmissionRules:
+    """The rules of a benchmark; where none were made, those that a curator starts from: closed."""
+    return SubmissionRules.objects.filter(benchmark=benchmark).first() or SubmissionRules(benchmark=benchmark)
+
+
+@transaction.atomic
+def set_rules(
+    *,
+    by: User,
+    benchmark: Benchmark,
+    open: bool,
+    per_day: int | None,
+    in_all: int | None,
+    count_failed: bool,
+    hidden_splits: Collection[str],
+    required_splits: Collection[str],
+    private_half: bool,
+    notes: str = "",
+) -> SubmissionRules:
+    """Change what a benchmark takes from researchers. Scores that are stored stay as they are. Raises BadInput."""
+    known = set(benchmark.samples.values_list("split", flat=True).order_by().distinct())
+    for split in sorted({*hidden_splits, *required_splits} - known):
+        raise BadInput(f"{benchmark.title} has no split {split!r}. There are: {', '.join(sorted(known)) or 'none'}.")
+    for words, limit in (("A day", per_day), ("In all", in_all)):
+        if limit is not None and not 1 <= limit <= HIGHEST_LIMIT:
+            raise BadInput(f"{words}: a whole number from 1, or nothing for no limit.")
+    rules = rules_of(benchmark)
+    rules.open, rules.per_day, rules.in_all, rules.count_failed = open, per_day, in_all, count_failed
+    rules.required_splits, rules.private_half = sorted(required_splits), private_half
+    rules.notes, rules.changed_by = notes.strip(), by
+    if not benchmark.submissions.exists():  # after the first one, no sample may change halves
+        hidden = benchmark.samples.filter(split__in=hidden_splits).only("key", "group")
+        rules.seed = even_seed(Counter(sample.cluster for sample in hidden.iterator(chunk_size=2000)))
+    rules.save()
+    benchmark.hidden_splits = sorted(hidden_splits)
+    benchmark.save(update_fields=["hidden_splits"])
+    return rules
+
+
+def check_only(*, person: User, benchmark: Benchmark, name: str, path: Path, now: datetime) -> Checked:
+    """What would be said about a file. Uses no submission, but so many an hour. Raises Refused."""
+    rules = _open_rules(benchmark)
+    quota.spend_check(benchmark=benchmark, person=person, now=now)
+    return check(path, benchmark=benchmark, rules=rules, name=name)
+
+
+def submit(
+    *,
+    person: User,
+    benchmark: Benchmark,
+    name: str,
+    path: Path,
+    file_name: str = "",
+    organisation: str = "",
+    is_open: bool | None = None,
+    now: datetime,
+) -> Submission:
+    """Check, count, store and score one file; all of it, or a failed submission that stores nothing but its faults.
+
+    Raises Refused (Closed, NameTaken, Exceeded) where nothing is recorded at all.
+    """
+    rules = _open_rules(benchmark)
+    name = clean_name(name)
+    quota.refuse(rules=rules, have=quota.left(rules=rules, person=person, now=now), now=now)
+    refuse_taken(name=name, person=person, benchmark=benchmark)
+    found = check(path, benchmark=benchmark, rules=rules, name=name)
+    submission = Submission(
+        by=person, benchmark=benchmark, name=name, file_name=file_name[:200], file_sha256=_sha256(path)
+    )
+    submission.counts = found.counts()
+    if not found.ok:
+        return _failed(submission, found, rules=rules, now=now)
+    with transaction.atomic():
+        quota.spend(rules=rules, person=person, now=now)
+        submission.model = _claim(
+            name=name, person=person, benchmark=benchmark, organisation=organisation, is_open=is_open
+        )
+        submission.save()
+        _store(submission, path)
+        rescore(submission=submission)
+    return submission
+
+
+@transaction.atomic
+def rescore(*, submission: Submission) -> None:
+    """Hold what is stored against the keys of now."""
+    if submission.state in (Submission.State.FAILED, Submission.State.WITHDRAWN):
+        raise Refused(f"A submission that is {submission.state} is not scored.")
+    scored = scoring.score(submission, rules_of(submission.benchmark))
+    submission.state = Submission.State.SCORED if scored else Submission.State.CHECKED
+    submission.save(update_fields=["state", "counts"])
+
+
+@transaction.atomic
+def withdraw(*, submission: Submission, by: User, reason: str = "", now: datetime) -> None:
+    """Take a submission out of everything that counts. It stays listed, with its mark. Raises Refused."""
+    taken = Submission.objects.filter(pk=submission.pk, state__in=[Submission.State.CHECKED, Submission.State.SCORED])
+    if not taken.update(state=Submission.State.WITHDRAWN, reason=reason, changed_by=by, changed_at=now):
+        raise Refused("Only a submission that passed, and is not withdrawn yet, can be withdrawn.")
+    submission.refresh_from_db()
+
+
+@transaction.atomic
+def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> None:
+    """Take a withdrawal back. Raises Refused."""
+    if not reason:
+        raise Refused("Say why the submission is restored.")
+    withdrawn = Submission.objects.filter(pk=submission.pk, state=Submission.State.WITHDRAWN)
+    if not withdrawn.update(state=Submission.State.CHECKED, reason=reason, changed_by=by, changed_at=now):
+        raise Refused("Only a withdrawn submission can be restored.")
+    submission.refresh_from_db()
+    rescore(submission=submission)
+
+
+@transaction.atomic
+def release(*, submission: Submission, now: datetime) -> None:
+    """Show the score of the half that is kept back to whoever submitted. Raises Refused."""
+    scored = Submission.objects.filter(pk=submission.pk, state=Submission.State.SCORED, released_at=None)
+    if not scored.update(released_at=now):
+        raise Refused("Only a scored submission has a final score to release, and each only once.")
+    submission.refresh_from_db()
+
+
+def clean_name(name: str) -> str:
+    """A model's name as it is stored. Raises Refused."""
+    try:
+        return str(TypeAdapter(Name).validate_python(name.strip()))
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise Refused(f"The model's name {reason if reason.startswith(('is', 'holds')) else 'is too long'}.") from None
+
+
+def refuse_taken(*, name: str, person: User, benchmark: Benchmark) -> None:
+    """Raise NameTaken where the name is another model's, or has answered this benchmark."""
+    why = _taken(name, person, benchmark)
+    if why:
+        number = 2
+        while _taken(proposal := f"{name[:190]}-{number}", person, benchmark):
+            number += 1
+        raise NameTaken(name, proposal, why)
+
+
+def _taken(name: str, person: User, benchmark: Benchmark) -> str:
+    model = EvaluatedModel.objects.filter(name=name).first()
+    if model is None:
+        return ""
+    own = model.submissions.filter(by=person)
+    if own.filter(benchmark=benchmark).exists():
+        return f"has been submitted to {benchmark.title} already"
+    others = model.submissions.exclude(by=person).exists() or model.responses.filter(submission=None).exists()
+    return "belongs to another model" if others or not own.exists() else ""
+
+
+def _claim(*, name: str, person: User, benchmark: Benchmark, organisation: str, is_open: bool | None) -> EvaluatedModel:
+    """The model of a submission, made now or the person's own. Two at once: the second waits, then finds it taken."""
+    fresh = [EvaluatedModel(name=name, organisation=organisation.strip()[:200], open=is_open)]
+    known = set(EvaluatedModel.objects.filter(name=name).values_list("pk", flat=True))
+    EvaluatedModel.objects.bulk_create(fresh, ignore_conflicts=True)
+    model = EvaluatedModel.objects.select_for_update().get(name=name)
+    if known or model.submissions.exists() or model.responses.exists():
+        refuse_taken(name=name, person=person, benchmark=benchmark)
+    return model
+
+
+def _open_rules(benchmark: Benchmark) -> SubmissionRules:
+    rules = rules_of(benchmark)
+    if not rules.open:
+        raise Closed(f"{benchmark.title} takes no submissions at present.")
+    return rules
+
+
+def _failed(submission: Submission, found: Checked, *, rules: SubmissionRules, now: datetime) -> Submission:
+    submission.state, submission.problems = Submission.State.FAILED, found.faults()
+    with transaction.atomic():
+        if rules.count_failed:
+            quota.spend(rules=rules, person=submission.by, now=now)
+        else:
+            quota.spend_check(benchmark=submission.benchmark, person=submission.by, now=now)
+        submission.save()
+    return submission
+
+
+def _store(submission: Submission, path: Path) -> None:
+    """Write the responses of a file that was checked."""
+    samples = dict(submission.benchmark.samples.filter(status="approved").values_list("key", "pk"))
+    for batch in batched(_records(submission, path), 1000):
+        Response.objects.bulk_create(
+            [
+                Response(
+                    sample_id=samples[record.sample],
+                    model=submission.model,
+                    submission=submission,
+                    status=record.known_status,
+                    **{name: getattr(record, name) for name in COLUMNS},
+                )
+                for record in batch
+            ]
+        )
+
+
+def _records(submission: Submission, path: Path) -> Iterator[ResponseRecord]:
+    wanted = wanted_samples(submission.benchmark)
+    for row in read(path, benchmark=submission.benchmark, name=submission.name):
+        if isinstance(row, Problem) and row.warning:
+            continue
+        if not isinstance(row, Row) or row.data.sample not in wanted:
+            raise Refused("The benchmark was changed while your file was read. Send it again.")
+        yield row.data
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

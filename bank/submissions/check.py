@@ -1,0 +1,193 @@
+"""Reading a submitted file against its benchmark: every bad row, what is missing, what should not be there."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bank import formats
+from bank.formats.reading import BadFile, Problem, Row, Where
+from bank.formats.records import ResponseRecord
+from bank.imports.addressing import Addresses
+from bank.models import Benchmark, Sample, SubmissionRules
+
+MOST_ROWS = 2_000_000
+MOST_PROBLEMS = 2_000  # row errors that are kept; the others are counted
+MOST_IDS = 200_000
+MOST_WARNINGS = 20
+ROTATION = re.compile(r"circular-(\d{1,2})")
+
+
+@dataclass
+class Checked:
+    """What a file holds and what is wrong with it. ``missing`` and ``extra`` are sample keys, with the rotation."""
+
+    rows: int = 0
+    responses: int = 0
+    splits: dict[str, dict[str, int]] = field(default_factory=dict)
+    circular: bool = False
+    problems: list[list[str]] = field(default_factory=list)  # place, field, reason
+    problem_count: int = 0
+    missing: list[str] = field(default_factory=list)
+    missing_count: int = 0
+    extra: list[str] = field(default_factory=list)
+    extra_count: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not (self.problem_count or self.missing_count or self.extra_count)
+
+    def counts(self) -> dict[str, Any]:
+        names = ("rows", "responses", "splits", "circular", "warnings")
+        return {name: getattr(self, name) for name in names}
+
+    def faults(self) -> dict[str, Any]:
+        names = ("problems", "problem_count", "missing", "missing_count", "extra", "extra_count")
+        return {name: getattr(self, name) for name in names}
+
+    def add(self, problem: Problem) -> None:
+        if problem.warning:
+            self.warnings = [*self.warnings, str(problem)][:MOST_WARNINGS]
+            return
+        self.problem_count += 1
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append([str(problem.where), problem.field, problem.reason])
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A sample as a submission sees it: the labels of its options, none for an open question."""
+
+    key: str
+    split: str
+    labels: tuple[str, ...]
+
+
+def wanted_samples(benchmark: Benchmark) -> dict[str, Wanted]:
+    """The samples that can be answered, by key: approved and not retired, whoever asks."""
+    found = benchmark.samples.filter(status=Sample.Status.APPROVED, retired_in="").order_by("position", "pk")
+    return {
+        key: Wanted(key, split, tuple(options)) for key, split, options in found.values_list("key", "split", "options")
+    }
+
+
+def required_splits(rules: SubmissionRules, splits: set[str]) -> set[str]:
+    """The splits that a submission must answer: those named, of those that there are; else all."""
+    return set(rules.required_splits) & splits or splits
+
+
+def read(path: Path, *, benchmark: Benchmark, name: str) -> Iterator[Row | Problem]:
+    """The responses in a file, each of this model and with its rotation written in one way. Raises BadFile."""
+    if not path.stat().st_size:
+        raise BadFile(Where(path.name), "is empty")
+    having = [module for module in formats.MODULES.values() if hasattr(module, "responses")]
+    # What no format recognises is read as the project's own, whose complaints name row and field.
+    module = next((module for module in having if module.recognises(path)), formats.MODULES["generic"])
+    reader = formats.reader(module, "responses")
+    for row in Addresses(benchmark, answerable=True).settled(reader(path)):
+        if isinstance(row, Problem):
+            yield row
+            continue
+        record: ResponseRecord = row.data
+        if record.model and record.model != name:
+            yield Problem(row.where, "model", f"is {record.model!r}; this submission is of {name!r}")
+            continue
+        variant = "" if record.variant == "circular-0" else record.variant
+        yield Row(row.where, record.model_copy(update={"model": name, "variant": variant}))
+
+
+def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str) -> Checked:
+    """Everything about a file that can be told without a key."""
+    found = Checked()
+    samples = wanted_samples(benchmark)
+    sent: dict[tuple[str, str], Where] = {}
+    extra: dict[str, None] = {}
+    try:
+        for row in read(path, benchmark=benchmark, name=name):
+            found.rows += 1
+            if found.rows > MOST_ROWS:
+                raise BadFile(row.where, f"more than {MOST_ROWS:,} rows")
+            if isinstance(row, Problem):
+                found.add(row)
+                continue
+            record: ResponseRecord = row.data
+            sample = samples.get(record.sample)
+            if sample is None:
+                extra[named(record.sample, record.variant)] = None
+                continue
+            before = sent.setdefault((record.sample, record.variant), row.where)
+            if before is not row.where:
+                where = named(record.sample, record.variant)
+                found.add(Problem(row.where, "sample", f"{where} was answered already at {before}"))
+                continue
+            fault = variant_fault(record, sample)
+            if fault is not None:
+                found.add(Problem(row.where, *fault))
+    except BadFile as error:
+        found.add(error.problem)
+        return found
+    if not found.rows:
+        found.add(Problem(Where(path.name), "", "holds no rows"))
+    found.responses = len(sent)
+    found.extra, found.extra_count = list(extra)[:MOST_IDS], len(extra)
+    _completeness(found, samples=samples, sent=set(sent), rules=rules)
+    return found
+
+
+def named(key: str, variant: str) -> str:
+    return f"{key} ({variant})" if variant else key
+
+
+def variant_fault(record: ResponseRecord, sample: Wanted) -> tuple[str, str] | None:
+    """What is wrong with a response's rotation or order of options: (field, reason)."""
+    labels = sample.labels
+    shift = 0
+    if record.variant:
+        match = ROTATION.fullmatch(record.variant)
+        if match is None:
+            return (
+                "variant",
+                f"is {record.variant!r}; it is left out, or circular-1 to circular-{max(len(labels) - 1, 1)}",
+            )
+        shift = int(match[1])
+        if not labels:
+            return "variant", f"sample {sample.key} has no options to rotate"
+        if shift >= len(labels):
+            return "variant", f"sample {sample.key} has {len(labels)} options: circular-{len(labels) - 1} is the last"
+    if record.option_order is not None:
+        order = tuple(record.option_order)
+        if sorted(order) != sorted(labels):
+            return "option_order", f"does not name each of {', '.join(labels) or 'no options'} once"
+        if record.variant and order != labels[shift:] + labels[:shift]:
+            return "option_order", f"is not the rotation {record.variant}: place i shows option i + {shift}"
+    return None
+
+
+def _completeness(
+    found: Checked, *, samples: dict[str, Wanted], sent: set[tuple[str, str]], rules: SubmissionRules
+) -> None:
+    """Every required split, and every one that was begun, must be whole; so must the rotations once there is one."""
+    found.circular = any(variant for _, variant in sent)
+    begun = {samples[key].split for key, _ in sent}
+    needed = begun | required_splits(rules, {sample.split for sample in samples.values()})
+    of_split: Counter[str] = Counter()
+    rotations: Counter[str] = Counter()
+    for sample in samples.values():
+        if sample.split not in needed:
+            continue
+        passes = max(len(sample.labels), 1) if found.circular else 1
+        of_split[sample.split] += 1
+        for shift in range(passes):
+            variant = f"circular-{shift}" if shift else ""
+            if (sample.key, variant) in sent:
+                rotations[sample.split] += 1
+                continue
+            found.missing_count += 1
+            if len(found.missing) < MOST_IDS:
+                found.missing.append(named(sample.key, variant))
+    found.splits = {
+        split: {"samples": count, "responses": rotations[split]} for split, count in sorted(of_split.items())
+    }

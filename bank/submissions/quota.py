@@ -1,0 +1,104 @@
+"""How many submissions a person has left. Counted by the database: exact whoever asks at once, from any process."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F
+
+from bank.models import Benchmark, SubmissionCount, SubmissionRules, User
+from bank.submissions.errors import Exceeded
+
+ALL = "all"
+CHECKS_PER_HOUR = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left today and in all; None is without limit."""
+
+    today: int | None
+    in_all: int | None
+
+    @property
+    def none(self) -> bool:
+        return 0 in (self.today, self.in_all)
+
+
+def _day(now: datetime) -> str:
+    return now.astimezone(UTC).date().isoformat()
+
+
+def _until(now: datetime, *, hour: bool = False) -> int:
+    """Seconds to the next hour or the next day, both of UTC."""
+    now = now.astimezone(UTC)
+    start = now.replace(minute=0, second=0, microsecond=0)
+    end = start + timedelta(hours=1) if hour else start.replace(hour=0) + timedelta(days=1)
+    return max(1, int((end - now).total_seconds()) + 1)
+
+
+def left(*, rules: SubmissionRules, person: User, now: datetime) -> Left:
+    """What a person may still send. Only ``spend`` decides."""
+    found = SubmissionCount.objects.filter(
+        benchmark=rules.benchmark_id, person=person, period__in=[ALL, _day(now)]
+    ).values_list("period", "used")
+    used = dict(found)
+
+    def rest(limit: int | None, period: str) -> int | None:
+        return None if limit is None else max(0, limit - used.get(period, 0))
+
+    return Left(rest(rules.per_day, _day(now)), rest(rules.in_all, ALL))
+
+
+def refuse(*, rules: SubmissionRules, have: Left, now: datetime) -> None:
+    """Raise Exceeded where nothing is left."""
+    if have.in_all == 0:
+        raise _used_up(rules, now)
+    if have.today == 0:
+        raise _used_up_today(rules, now)
+
+
+@transaction.atomic
+def spend(*, rules: SubmissionRules, person: User, now: datetime) -> None:
+    """Count one submission, for the day and in all. Raises Exceeded, and then counts nothing."""
+    if not _take(rules.benchmark_id, person, _day(now), rules.per_day):
+        raise _used_up_today(rules, now)
+    if not _take(rules.benchmark_id, person, ALL, rules.in_all):
+        raise _used_up(rules, now)
+
+
+@transaction.atomic
+def spend_check(*, benchmark: Benchmark, person: User, now: datetime) -> None:
+    """Count one reading of a file that makes no submission. Raises Exceeded."""
+    period = f"check {now.astimezone(UTC):%Y-%m-%dT%H}"
+    if not _take(benchmark.pk, person, period, CHECKS_PER_HOUR):
+        message = f"{CHECKS_PER_HOUR} files an hour are checked for one person; wait until the hour is over."
+        raise Exceeded(message, _until(now, hour=True))
+    old = SubmissionCount.objects.filter(benchmark=benchmark, person=person, period__startswith="check ")
+    old.exclude(period=period).delete()
+
+
+def _take(benchmark: int, person: User, period: str, limit: int | None) -> bool:
+    """Raise the counter unless it stands at the limit. The one condition that decides is in the update itself."""
+    row = SubmissionCount(benchmark_id=benchmark, person=person, period=period)
+    SubmissionCount.objects.bulk_create([row], ignore_conflicts=True)
+    counter = SubmissionCount.objects.filter(benchmark_id=benchmark, person=person, period=period)
+    if limit is not None:
+        counter = counter.filter(used__lt=limit)
+    return bool(counter.update(used=F("used") + 1))
+
+
+def _used_up_today(rules: SubmissionRules, now: datetime) -> Exceeded:
+    times = "once" if rules.per_day == 1 else f"{rules.per_day} times"
+    return Exceeded(
+        f"You may submit to {rules.benchmark.title} {times} a day, and have today. The day ends at midnight UTC.",
+        _until(now),
+    )
+
+
+def _used_up(rules: SubmissionRules, now: datetime) -> Exceeded:
+    times = "once" if rules.in_all == 1 else f"{rules.in_all} times"
+    return Exceeded(
+        f"You may submit to {rules.benchmark.title} {times} in all, and have. Ask a curator if you need more.",
+        _until(now),
+    )

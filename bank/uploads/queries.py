@@ -1,0 +1,34 @@
+"""Reads for the pages of uploads."""
+
+from typing import Any
+
+from django.db import connection
+
+from bank.models import Upload
+from bank.uploads import staging
+
+MANY = 300_000  # rows: SQLite takes some ten seconds to write them, and lets nobody else write meanwhile
+
+
+def progress(upload: Upload) -> dict[str, Any]:
+    """How far the worker is: ``{phase, part, rows, of, percent}``; ``held`` says whether one is at it."""
+    if not upload.is_worked:
+        return {}
+    told = staging.told(upload, "progress.json") or {}
+    rows, total = told.get("rows", 0), told.get("of") or 0
+    return told | {
+        "held": staging.is_held(upload),
+        "cancelling": staging.asked_to_cancel(upload),
+        "percent": min(100.0, 100 * rows / total) if total else None,
+    }
+
+
+def preview(upload: Upload) -> list[dict[str, Any]]:
+    """The first samples as they will look."""
+    return staging.told(upload, "preview.json") or []
+
+
+def others_wait(upload: Upload) -> bool:
+    """Whether people who label would notice the import."""
+    rows = sum(part["rows"] - part["unchanged"] for part in upload.found.get("counted", []))
+    return connection.vendor == "sqlite" and rows > MANY

@@ -1,0 +1,278 @@
+"""What a worker does with uploads: looks at the files, and brings them in once that was confirmed.
+
+Whoever works an upload holds the lock of its folder: a killed worker lets go of it, and the next one begins that step
+again. Nothing of the step before is left, for an import is one transaction.
+"""
+
+import csv
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.utils import timezone
+
+from bank.formats import generic, reader
+from bank.formats.reading import BadFile, Problem
+from bank.imports import BadInput, Cancelled, Report, bundle, diff
+from bank.models import Benchmark, Upload
+from bank.uploads import actions, proposals, staging, words
+from bank.uploads.preview import keep_preview
+
+log = logging.getLogger(__name__)
+TELL_EVERY = 0.3  # seconds
+LOOK_EVERY = 0.5
+REASONS = 30  # kinds of problems that the page shows
+FIRST = 5  # rows of each
+TRIES = 5
+
+
+class Teller:
+    """Leaves the progress where the pages find it, a few times a second, and looks for the wish to cancel."""
+
+    def __init__(self, upload: Upload, stop: Callable[[], bool], totals: dict[str, int] | None = None) -> None:
+        self.upload, self.stop, self.totals = upload, stop, totals or {}
+        self.told = self.looked = 0.0
+        self.wish = False
+
+    def __call__(self, part: str, rows: int) -> None:
+        now = time.monotonic()
+        if now - self.told < TELL_EVERY:
+            return
+        self.told = now
+        writing = part == "write"
+        of = sum(self.totals.values()) if writing else self.totals.get(part, 0)
+        told = {"phase": "writing" if writing else "checking", "part": "all" if writing else part}
+        staging.tell(self.upload, "progress.json", told | {"rows": rows, "of": of})
+
+    def cancelled(self) -> bool:
+        now = time.monotonic()
+        if now - self.looked >= TELL_EVERY:
+            self.looked = now
+            self.wish = staging.asked_to_cancel(self.upload)
+        return self.wish or self.stop()
+
+
+def work_all(*, stop: Callable[[], bool] = lambda: False, linger: float = 0) -> int:
+    """Work every upload that waits, and for ``linger`` seconds those that come; returns how many steps were made."""
+    done = 0
+    actions.sweep()
+    until = time.monotonic() + linger
+    while not stop():
+        made = sum(work(upload, stop=stop) for upload in Upload.objects.waiting())
+        done += made
+        if made:
+            until = time.monotonic() + linger
+        elif time.monotonic() >= until:
+            break
+        else:
+            time.sleep(LOOK_EVERY)
+    return done
+
+
+def is_waiting() -> bool:
+    """Whether there is an upload that nobody works."""
+    return any(not staging.is_held(upload) for upload in Upload.objects.waiting() if staging.folder(upload).exists())
+
+
+def work(upload: Upload, *, stop: Callable[[], bool] = lambda: False) -> bool:
+    """One step of one upload; False when another worker holds it, or it waits no more."""
+    try:
+        with staging.held(upload):
+            upload.refresh_from_db()
+            if not upload.is_worked:
+                return False
+            _step(upload, stop)
+            return True
+    except staging.Busy:
+        return False
+    except FileNotFoundError:
+        if staging.folder(upload).exists():
+            raise
+        _fail(upload, "Its files are gone from this machine. Send them again.")
+        return True
+
+
+def _step(upload: Upload, stop: Callable[[], bool]) -> None:
+    try:
+        if staging.asked_to_cancel(upload):
+            raise Cancelled
+        if upload.tries >= TRIES:
+            raise BadInput(f"The worker was stopped {TRIES} times while it was at this. Perhaps it takes more memory "
+                           "than there is: send it in smaller files.")  # fmt: skip
+        upload.tries += 1
+        upload.save(update_fields=["tries"])
+        if upload.state == Upload.State.IMPORTING:
+            _bring(upload, stop)
+        else:
+            _check(upload, stop)
+    except Cancelled:
+        if not staging.asked_to_cancel(upload):
+            upload.tries = 0  # this worker is asked to end: the next one begins the step again
+            upload.save(update_fields=["tries"])
+            return
+        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
+        staging.remove(upload)
+    except (BadFile, BadInput, LookupError) as error:
+        _fail(upload, words.without_paths(str(error), upload))
+    except Exception:
+        log.exception("Upload %s failed", upload.pk)
+        _fail(upload, "An error of this site stopped it. Nothing was brought in; whoever runs the site finds the cause "
+              "in the worker's log.")  # fmt: skip
+
+
+def _fail(upload: Upload, reason: str) -> None:
+    Upload.objects.filter(pk=upload.pk).update(state=Upload.State.FAILED, fault=reason, changed_at=timezone.now())
+    staging.remove(upload, keep_problems=True)
+
+
+# -- the check ------------------------------------------------------------------------------------------------------
+
+
+def _check(upload: Upload, stop: Callable[[], bool]) -> None:
+    upload.state = Upload.State.CHECKING
+    upload.save(update_fields=["state", "changed_at"])
+    teller = Teller(upload, stop)
+    promised, found_digest = upload.sha256, staging.digest(upload)
+    if promised and promised != found_digest:
+        raise BadInput("What came in is not what was sent: its SHA-256 is another. Send it again.")
+    staging.tell(upload, "progress.json", {"phase": "unpacking"})
+    with bundle.opened(staging.files(upload), teller.cancelled) as here:
+        seen = bundle.look(here)
+        proposed = proposals.propose(upload, seen)
+        choices = proposed | upload.choices
+        keep_preview(upload, seen)
+        found = {
+            "format": seen.format,
+            "format_title": seen.name,
+            "parts": list(seen.parts),
+            "proposed": proposed,
+            "checked": choices,
+        }
+        reports: dict[str, Report] = {}
+        try:
+            if not choices["benchmark"]:
+                raise BadInput("Name the benchmark that these belong to.")
+            reports = bundle.bring(
+                path=here, dry_run=True, progress=teller, cancelled=teller.cancelled, **_arguments(choices)
+            )
+        except (BadInput, LookupError) as error:  # other choices may do
+            found["fault"] = words.without_paths(str(error), upload)
+        newest = Benchmark.objects.filter(slug=choices["benchmark"]).order_by("-pk").first()
+        if newest is not None and "samples" in choices["parts"] and reports:
+            rows = reader(seen.module, "samples")(seen.path)
+            found["diff"] = diff.against(
+                benchmark=newest, rows=rows, images=seen.images, cancelled=teller.cancelled
+            ) | {"retires": choices["version"] != newest.version}
+    found |= summary(reports, upload)
+    changed = Upload.objects.filter(pk=upload.pk, state=Upload.State.CHECKING).update(
+        state=Upload.State.CHECKED,
+        tries=0,
+        found=found,
+        choices=choices,
+        sha256=found_digest,
+        changed_at=timezone.now(),
+    )
+    if not changed:
+        raise Cancelled
+
+
+def _arguments(choices: dict[str, Any]) -> dict[str, Any]:
+    names = ("version", "title", "anchor", "visibility", "model", "judge", "campaign", "parts")
+    return {"slug": choices["benchmark"]} | {name: choices.get(name) or "" for name in names}
+
+
+def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
+    """What the pages tell of reports: counts by part, problems by reason with their first rows; the CSV of all."""
+    made: Counter[str] = Counter()
+    for report in reports.values():
+        made.update(report.made)
+    faults = [(part, problem) for part, report in reports.items() for problem in [*report.problems, *report.warnings]]
+    staging_list = staging.folder(upload) / "problems.csv"
+    staging_list.unlink(missing_ok=True)
+    if faults:
+        with staging_list.open("w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["part", "kind", "file", "line", "record", "field", "reason"])
+            table.writerows(map(generic.escape, row) for row in _rows(faults, upload))
+    reasons = _by_reason(faults, upload)
+    return {
+        "counted": [_counted(name, report) for name, report in reports.items()],
+        "made": {noun: count for noun, count in made.items() if count},
+        "words": words.counts(made),
+        "bad": sum(report.bad for report in reports.values()),
+        "warnings": len({problem.where for _, problem in faults if problem.warning}),
+        "reasons": reasons[:REASONS],
+        "more_reasons": max(0, len(reasons) - REASONS),
+    }
+
+
+def _counted(name: str, report: Report) -> dict[str, Any]:
+    counts = {"name": name, "rows": report.rows, "unchanged": report.unchanged, "bad": report.bad}
+    return counts | {"words": words.counts(report.made)}
+
+
+def _rows(faults: list[tuple[str, Problem]], upload: Upload) -> Iterator[list[str]]:
+    for part, fault in faults:
+        where = fault.where
+        line, record = ("" if n is None else str(n) for n in (where.line, where.record))
+        kind = "remark" if fault.warning else "bad"
+        yield [part, kind, words.without_paths(where.file, upload), line, record, fault.field, words.reason(fault)]
+
+
+def _by_reason(faults: list[tuple[str, Problem]], upload: Upload) -> list[dict[str, Any]]:
+    groups: dict[tuple[bool, str], dict[str, Any]] = {}
+    for _, fault in faults:
+        kind = words.kind(fault)
+        group = groups.setdefault(
+            (fault.warning, kind), {"reason": kind, "warning": fault.warning, "count": 0, "first": []}
+        )
+        group["count"] += 1
+        if len(group["first"]) < FIRST:
+            where = words.without_paths(str(fault.where), upload)
+            group["first"].append({"where": where, "field": fault.field, "reason": words.reason(fault)})
+    return sorted(groups.values(), key=lambda group: (group["warning"], -group["count"]))
+
+
+# -- the import -----------------------------------------------------------------------------------------------------
+
+
+def _bring(upload: Upload, stop: Callable[[], bool]) -> None:
+    totals = {part["name"]: part["rows"] for part in upload.found["counted"]}
+    teller = Teller(upload, stop, totals)
+    began = time.monotonic()
+    kept: dict[str, Any] = {}
+
+    def finish(benchmark: Benchmark, reports: dict[str, Report]) -> None:
+        """Inside the import's transaction: what it made and that it is done are true together."""
+        kept["report"] = _report(upload, reports, seconds=time.monotonic() - began)
+        done = Upload.objects.filter(pk=upload.pk, state=Upload.State.IMPORTING).update(
+            state=Upload.State.DONE, report=kept["report"], changed_at=timezone.now()
+        )
+        if not done:
+            raise Cancelled
+
+    reports = bundle.bring(
+        path=staging.files(upload),
+        skip_bad=bool(upload.choices.get("skip_bad")),
+        progress=teller,
+        cancelled=teller.cancelled,
+        finish=finish,
+        **_arguments(upload.choices),
+    )
+    if all(report.written for report in reports.values()):
+        staging.remove(upload, keep_problems=True)
+        return
+    fault = "The bank has changed since the check, and some rows cannot come in any more. Look at what is found now."
+    found = upload.found | summary(reports, upload) | {"fault": fault}
+    Upload.objects.filter(pk=upload.pk, state=Upload.State.IMPORTING).update(
+        state=Upload.State.CHECKED, found=found, changed_at=timezone.now()
+    )
+
+
+def _report(upload: Upload, reports: dict[str, Report], seconds: float) -> dict[str, Any]:
+    told = {key: value for key, value in summary(reports, upload).items() if key in ("made", "words")}
+    told |= {"parts": [_counted(name, report) for name, report in reports.items()], "seconds": round(seconds, 1)}
+    told["left_out"] = sum(report.bad for report in reports.values())
+    return told

@@ -1,0 +1,1 @@
+"""Pages of the bank, for curators and administrators."""

@@ -1,0 +1,106 @@
+"""The access log of criteria, for administrators."""
+
+import csv
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import render
+from django.utils.http import urlencode
+from django.views.decorators.http import require_safe
+
+from bank.access import requires
+from bank.formats.generic import escape
+from bank.queries import access_log
+from bank.queries.access_log import Asked
+
+HEAD = ("time", "who", "how", "about", "samples", "sample_ids", "reason")
+NOT_A_DAY = "Days are written like 2026-03-31; this filter was left out."
+
+
+@requires("administer")
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Who read criteria, when, how, of which samples and why; newest first."""
+    asked, problem = _asked(request)
+    found = access_log.page(asked, before=_key(request, "before"), after=_key(request, "after"))
+    given = _given(request)
+    context = {
+        "section": "access-log",
+        "log": found,
+        "asked": asked,
+        "given": given,
+        "ways": access_log.ways(),
+        "problem": problem,
+        "query": urlencode(given),
+    }
+    return render(request, "bank/access-log.html", context)
+
+
+@requires("administer")
+@require_safe
+def export(request: HttpRequest) -> HttpResponseBase:
+    """The same records as CSV, all pages. Of many samples the first hundred ids are named."""
+    asked, _ = _asked(request)
+    response = StreamingHttpResponse(_lines(asked), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="criteria-access.csv"'
+    return response
+
+
+class _Line:
+    """What csv.writer writes to: hands each line on."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _lines(asked: Asked) -> Iterator[str]:
+    writer: Any = csv.writer(_Line())
+    yield writer.writerow(HEAD)
+    for row in access_log.everything(asked):
+        access = row.access
+        ids = " ".join(str(pk) for pk, _, _ in row.samples) + (" ..." if row.more else "")
+        cells = [
+            access.at.isoformat(timespec="seconds"),
+            access.who.username if access.who else access.by_command,
+            access.how,
+            access.about,
+            access.sample_count,
+            ids,
+            access.reason,
+        ]
+        yield writer.writerow([escape(cell) if isinstance(cell, str) else cell for cell in cells])
+
+
+def _given(request: HttpRequest) -> dict[str, str]:
+    names = ("person", "how", "sample", "sample_id", "since", "until")
+    given = {name: request.GET.get(name, "").strip().replace("\x00", "")[:200] for name in names}
+    return {name: value for name, value in given.items() if value}
+
+
+def _asked(request: HttpRequest) -> tuple[Asked, str]:
+    """The filters of the address, and what is wrong with them in words."""
+    given, days, problem = _given(request), {}, ""
+    for name in ("since", "until"):
+        try:
+            days[name] = date.fromisoformat(given[name]) if name in given else None
+            if days[name] == date.max:
+                raise ValueError
+        except ValueError:
+            days[name], problem = None, NOT_A_DAY
+    asked = Asked(
+        person=given.get("person", ""),
+        how=given.get("how", ""),
+        sample=given.get("sample", ""),
+        sample_id=_key(request, "sample_id"),
+        since=days["since"],
+        until=days["until"],
+    )
+    return asked, problem
+
+
+def _key(request: HttpRequest, name: str) -> int | None:
+    """A key of the address; None where it is none."""
+    value = request.GET.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) <= 18 else None

@@ -1,0 +1,150 @@
+"""Benchmarks: the list, one with its samples, its facts, publishing, export, quality hints."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from bank import exports, quality
+from bank.access import requires
+from bank.actions import benchmarks as actions
+from bank.actions.errors import BadInput, Stale
+from bank.forms.benchmarks import Export, Facts, NewBenchmark, facts_of
+from bank.queries import Filter, benchmarks_with_counts, by_status, list_samples, summary_of
+from bank.queries.reviews import shares_of, to_check, to_revise
+from bank.views.common import benchmark_named, person
+
+
+@requires("read-bank")
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """The benchmarks of the bank, and what waits for this person."""
+    viewer = person(request)
+    context = {
+        "section": "bank",
+        "lines": benchmarks_with_counts(),
+        "waiting": sum(share.left for share in shares_of(viewer)),
+        "checks": to_check(viewer).count(),
+        "revisions": to_revise(viewer).count(),
+    }
+    return render(request, "bank/index.html", context)
+
+
+@requires("read-bank")
+@require_safe
+def benchmark_detail(request: HttpRequest, name: str) -> HttpResponse:
+    """The samples of one benchmark, filtered by facets and searched by text."""
+    benchmark = benchmark_named(name)
+    chosen = Filter.of(request.GET)
+    listing = list_samples(
+        benchmark, chosen, after=request.GET.get("after", "")[:40], before=request.GET.get("before", "")[:40]
+    )
+    context = {
+        "section": "bank",
+        "benchmark": benchmark,
+        "summary": summary_of(benchmark),
+        "chosen": chosen,
+        "listing": listing,
+        "rows": [
+            (sample, quality.hints_in(sample.quality_hints), listing.responses.get(sample.pk, 0))
+            for sample in listing.rows
+        ],
+        "query": chosen.address(),
+    }
+    return render(request, "bank/benchmark.html", context)
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def benchmark_new(request: HttpRequest) -> HttpResponse:
+    """A form for a new benchmark; it is private until it is published."""
+    form = NewBenchmark(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        given = {name: value for name, value in form.cleaned_data.items() if name != "edition"}
+        try:
+            benchmark = actions.make_benchmark(**given)
+        except BadInput as error:
+            form.add_error("slug", str(error))
+        else:
+            messages.success(request, f"{benchmark.title} is made. Only staff see it until you publish it.")
+            return redirect("bank:benchmark-detail", benchmark)
+    return render(request, "bank/benchmark-form.html", {"section": "bank", "form": form})
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def benchmark_edit(request: HttpRequest, name: str) -> HttpResponse:
+    """A benchmark's facts."""
+    benchmark = benchmark_named(name)
+    form = Facts(request.POST if request.method == "POST" else None, initial=facts_of(benchmark))
+    context: dict[str, Any] = {"section": "bank", "form": form, "benchmark": benchmark}
+    if request.method == "POST" and form.is_valid():
+        given = dict(form.cleaned_data)
+        try:
+            actions.change_benchmark(benchmark=benchmark, edition=given.pop("edition") or 0, **given)
+        except Stale as stale:
+            context["stale"] = str(stale)
+            form.data = {**form.data, "edition": str(benchmark.edition)}
+        else:
+            messages.success(request, "Saved.")
+            return redirect("bank:benchmark-detail", benchmark)
+    return render(request, "bank/benchmark-form.html", context)
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
+    """Who may see the benchmark, with what that shows."""
+    benchmark = benchmark_named(name)
+    if request.method == "POST":
+        wanted = request.POST.get("visibility")
+        if wanted in ("public", "private"):
+            actions.set_visibility(benchmark=benchmark, visibility=wanted)
+            said = "is published" if wanted == "public" else "is for staff only again"
+            messages.success(request, f"{benchmark.title} {said}.")
+        return redirect("bank:benchmark-detail", benchmark)
+    groups = by_status(benchmark)
+    context = {
+        "section": "bank",
+        "benchmark": benchmark,
+        "approved": groups["approved"],
+        "others": sum(groups.values()) - groups["approved"],
+        "summary": summary_of(benchmark),
+    }
+    return render(request, "bank/publish.html", context)
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
+    """Tables of the benchmark as files; hidden text only with a reason, and each page of it is logged."""
+    benchmark = benchmark_named(name)
+    form = Export(request.POST if request.method == "POST" else None, initial={"what": "samples", "shape": "jsonl"})
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        what, shape = given["what"], given["shape"]
+        wishes = {name: given[name] for name in ("criteria", "analyses", "names")}
+        asked = exports.Asked(user=person(request), reason=given["reason"], **wishes)
+        records = exports.records(what, benchmark=benchmark, asked=asked)
+        pieces = exports.pieces(records=records, what=what, shape=shape)
+        secret = "".join(f"-with-{name}" for name, wanted in wishes.items() if wanted)
+        filename = f"{benchmark.slug}-{benchmark.version}-{what}{secret}.{shape}"
+        answer = StreamingHttpResponse(pieces, content_type=exports.TYPES[shape])
+        answer["Content-Disposition"] = f'attachment; filename="{filename}"'
+        answer["Cache-Control"] = "no-store"
+        return answer
+    context = {"section": "bank", "benchmark": benchmark, "form": form, "summary": summary_of(benchmark)}
+    return render(request, "bank/export.html", context)
+
+
+@requires("write-bank")
+@require_POST
+def benchmark_check(request: HttpRequest, name: str) -> HttpResponse:
+    """Look for quality hints again."""
+    benchmark = benchmark_named(name)
+    counts = quality.check(benchmark=benchmark, user=person(request))
+    found = ", ".join(f"{n:,} {quality.BY_NAME[hint].title}" for hint, n in counts.items() if n)
+    messages.success(request, f"Checked {benchmark.samples.count():,} samples: {found or 'nothing to look at'}.")
+    return redirect("bank:benchmark-detail", benchmark)

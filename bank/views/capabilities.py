@@ -1,0 +1,123 @@
+"""The editor of a capability tree."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from bank.access import requires
+from bank.actions import capabilities as actions
+from bank.actions.errors import BadInput
+from bank.capability_trees import TITLES, TREES
+from bank.models import Benchmark, Capability
+from bank.queries import tree_of
+from bank.queries.benchmarks import by_capability
+from bank.views.common import benchmark_named, person
+
+
+def _node(benchmark: Benchmark, text: str | None) -> Capability:
+    if text and text.isascii() and text.isdigit() and len(text) < 16:
+        found = benchmark.capabilities.select_related("parent", "benchmark").filter(pk=int(text)).first()
+        if found is not None:
+            return found
+    raise BadInput("That capability is not there any more.")
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def capabilities(request: HttpRequest, name: str) -> HttpResponse:
+    """The tree; a chosen node beside it can be renamed, moved, merged or deleted. Works without script."""
+    benchmark = benchmark_named(name)
+    here = reverse("bank:capabilities", args=[benchmark])
+    if request.method == "POST":
+        do = DOES.get(request.POST.get("do", ""))
+        if do is None:
+            raise Http404("no such change")
+        node = request.POST.get("node", "")
+        try:
+            node = do(request, benchmark)
+        except BadInput as error:
+            messages.error(request, str(error))
+        return redirect(f"{here}?node={node}#tree" if node else f"{here}#tree")
+    nodes = tree_of(benchmark)
+    picked = next((n for n in nodes if str(n.capability.pk) == request.GET.get("node")), None)
+    elsewhere = [n for n in nodes if picked is None or n.capability.pk not in picked.below]
+    context = {
+        "section": "bank",
+        "benchmark": benchmark,
+        "nodes": nodes,
+        "picked": picked,
+        "elsewhere": elsewhere,
+        "templates": TITLES,
+        "unplaced": by_capability(benchmark).get(None, 0),
+    }
+    return render(request, "bank/capabilities.html", context)
+
+
+def _add(request: HttpRequest, benchmark: Benchmark) -> str:
+    parent = _node(benchmark, request.POST["parent"]) if request.POST.get("parent") else None
+    made = actions.add(benchmark=benchmark, name=request.POST.get("name", ""), parent=parent)
+    messages.success(request, f"Added {made.name}.")
+    return str(parent.pk) if parent else ""
+
+
+def _rename(request: HttpRequest, benchmark: Benchmark) -> str:
+    node = _node(benchmark, request.POST.get("node"))
+    actions.rename(node=node, name=request.POST.get("name", ""))
+    return str(node.pk)
+
+
+def _move(request: HttpRequest, benchmark: Benchmark) -> str:
+    node = _node(benchmark, request.POST.get("node"))
+    parent = _node(benchmark, request.POST["parent"]) if request.POST.get("parent") else None
+    actions.move(node=node, parent=parent)
+    messages.success(request, f"Moved {node.name} {f'below {parent.name}' if parent else 'to the top'}.")
+    return str(node.pk)
+
+
+def _shift(up: bool) -> Callable[[HttpRequest, Benchmark], str]:
+    def do(request: HttpRequest, benchmark: Benchmark) -> str:
+        node = _node(benchmark, request.POST.get("node"))
+        actions.shift(node=node, up=up)
+        return request.POST.get("picked", "")
+
+    return do
+
+
+def _merge(request: HttpRequest, benchmark: Benchmark) -> str:
+    node, into = _node(benchmark, request.POST.get("node")), _node(benchmark, request.POST.get("into"))
+    name = node.name
+    moved = actions.merge(node=node, into=into, by=person(request))
+    messages.success(request, f"Merged {name} into {into.name}: {moved:,} sample{'' if moved == 1 else 's'} moved.")
+    return str(into.pk)
+
+
+def _delete(request: HttpRequest, benchmark: Benchmark) -> str:
+    node = _node(benchmark, request.POST.get("node"))
+    actions.delete(node=node)
+    messages.success(request, f"Deleted {node.name}.")
+    return ""
+
+
+def _plant(request: HttpRequest, benchmark: Benchmark) -> str:
+    tree = request.POST.get("tree", "")
+    if tree not in TREES:
+        raise BadInput("Choose a template.")
+    made = actions.plant(benchmark=benchmark, tree=TREES[tree])
+    messages.success(request, f"Added {made} capabilities." if made else "All of them are there already.")
+    return ""
+
+
+DOES: dict[str, Callable[[HttpRequest, Benchmark], str]] = {
+    "add": _add,
+    "rename": _rename,
+    "move": _move,
+    "up": _shift(True),
+    "down": _shift(False),
+    "merge": _merge,
+    "delete": _delete,
+    "plant": _plant,
+}

@@ -1,0 +1,45 @@
+"""What the bank's pages share."""
+
+from typing import cast
+
+from django.http import Http404, HttpRequest
+
+from bank.models import Benchmark, Sample, User
+from bank.queries import Filter, chosen_samples, groups_of
+
+
+def benchmark_named(name: str) -> Benchmark:
+    """The benchmark of an address, or 404."""
+    try:
+        return Benchmark.objects.select_related("anchor").named(name)
+    except Benchmark.DoesNotExist:
+        raise Http404("no such benchmark") from None
+
+
+def person(request: HttpRequest) -> User:
+    return cast(User, request.user)
+
+
+def suggestions(benchmark: Benchmark) -> dict[str, list[str]]:
+    """Values in use, offered while typing."""
+    groups = groups_of(benchmark)
+    types = sorted({group[1] for group in groups if group[1]})[:50]
+    splits = sorted({group[2] for group in groups if group[2]})[:50]
+    return {
+        "splits": sorted({*splits, "dev", "test"}),
+        "types": sorted({*types, "open-ended", "closed-ended", "compound", "multiple-choice"}),
+    }
+
+
+def following(sample: Sample, chosen: Filter, *, back: bool = False) -> Sample | None:
+    """The neighbour of a sample in the filtered list."""
+    found = (
+        chosen_samples(sample.benchmark, chosen)
+        if chosen.active
+        else sample.benchmark.samples.order_by("position", "pk")
+    )
+    if back:
+        before = found.filter(position=sample.position, pk__lt=sample.pk) | found.filter(position__lt=sample.position)
+        return before.order_by("-position", "-pk").only("pk").first()
+    after = found.filter(position=sample.position, pk__gt=sample.pk) | found.filter(position__gt=sample.position)
+    return after.only("pk").first()

@@ -1,0 +1,239 @@
+"""One sample: the page, its criteria, its history, the editor; and many at once."""
+
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+import bank.criteria
+from bank import quality
+from bank.access import requires
+from bank.actions import samples as actions
+from bank.actions.errors import BadInput, Stale
+from bank.forms.samples import Bulk, Editor
+from bank.models import Benchmark, Response, Sample
+from bank.models.reviews import GUIDELINE
+from bank.queries import Filter, chosen_samples, count_chosen
+from bank.views.common import benchmark_named, following, person, suggestions
+
+SIDE_BY_SIDE = 4
+SHOWN_FIRST = 2
+
+
+def _sample(pk: int) -> Sample:
+    found = Sample.objects.select_related("benchmark", "capability", "author").prefetch_related("images")
+    return get_object_or_404(found, pk=pk)
+
+
+@requires("read-bank")
+@require_safe
+def sample_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    """One sample with its pictures and responses side by side; criteria open on request, and each opening is logged."""
+    sample = _sample(pk)
+    chosen = Filter.of(request.GET)
+    responses = list(
+        sample.responses.select_related("model").order_by("model__name", "variant").defer("text", "reason")
+    )
+    asked = [value for value in request.GET.getlist("model") if value.isascii() and value.isdigit()][:50]
+    names = [str(response.pk) for response in responses]
+    by_model = {f"{r.model_id}": str(r.pk) for r in reversed(responses) if not r.variant}
+    picked = list(dict.fromkeys(by_model[value] for value in asked if value in by_model))[:SIDE_BY_SIDE]
+    if not picked and not asked:
+        picked = names[:SHOWN_FIRST]
+    texts = {str(r.pk): r for r in Response.objects.filter(pk__in=picked).select_related("model")}
+    query = chosen.address()
+    models = urlencode([("model", value) for value in asked])
+    context = {
+        "section": "bank",
+        "tab": "sample",
+        "sample": sample,
+        "hints": quality.hints_in(sample.quality_hints),
+        "alike": _alike(sample),
+        "responses": responses,
+        "picked": [texts[value] for value in picked],
+        "picked_models": {texts[value].model_id for value in picked},
+        "most": SIDE_BY_SIDE,
+        "before": following(sample, chosen, back=True),
+        "after": following(sample, chosen),
+        "query": query,
+        "chosen_fields": parse_qsl(query),
+        "onward": "&".join(filter(None, (query, models))),
+        "items": sample.items.values("kind").annotate(n=Count("pk")).order_by("kind"),
+        "reviews": sample.reviews.select_related("round", "reviewer").exclude(verdict="").order_by("-pk"),
+        "guideline": GUIDELINE,
+        "may_check": sample.status == Sample.Status.EXPERT and sample.author_id != person(request).pk,
+    }
+    return render(request, "bank/sample.html", context)
+
+
+def _alike(sample: Sample) -> list[Sample]:
+    """The samples whose pictures look almost the same, where the sample is marked for it."""
+    bit = quality.BY_NAME["duplicate"]
+    if not sample.quality_hints & bit.bit:
+        return []
+    found = quality.alike(sample, among=quality.masks_with(bit))
+    return list(Sample.objects.filter(pk__in=found[:20]).order_by("position"))
+
+
+@requires("read-criteria")
+@require_safe
+def criteria(request: HttpRequest, pk: int) -> HttpResponse:
+    """What a sample is judged by; the access log gets one record."""
+    sample = get_object_or_404(Sample.objects.select_related("benchmark"), pk=pk)
+    found = bank.criteria.for_staff(user=person(request), samples=[sample], how="page")
+    texts = found.get(sample.pk, [])
+    context = {
+        "section": "bank",
+        "sample": sample,
+        "criteria": texts,
+        "points": sum(text.weight or 0 for text in texts),
+    }
+    fragment = bool(request.headers.get("HX-Request"))
+    return render(request, "bank/_criteria.html" if fragment else "bank/criteria.html", context)
+
+
+@requires("read-bank")
+@require_safe
+def sample_history(request: HttpRequest, pk: int) -> HttpResponse:
+    """Who changed what and when; changes of criteria by name, their texts on a page of their own."""
+    sample = _sample(pk)
+    context = {
+        "section": "bank",
+        "tab": "history",
+        "sample": sample,
+        "revisions": [(r, _lines(r.changes)) for r in sample.revisions.select_related("by")[:200]],
+    }
+    return render(request, "bank/history.html", context)
+
+
+@requires("read-criteria")
+@require_safe
+def criteria_history(request: HttpRequest, pk: int) -> HttpResponse:
+    """Every old and new text of the criteria; logged."""
+    sample = _sample(pk)
+    changes = bank.criteria.changes_for_staff(user=person(request), sample=sample)
+    context = {"section": "bank", "tab": "history", "sample": sample, "changes": changes}
+    return render(request, "bank/criteria-history.html", context)
+
+
+def _lines(changes: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """(field, old, new) as words."""
+    return [(name.replace("_", " "), _words(old), _words(new)) for name, (old, new) in changes.items()]
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{letter}: {text}" for letter, text in value.items())
+    if isinstance(value, list):
+        return "\n".join(
+            f"{picture['sha256'][:8]} {picture.get('description', '')}".strip()
+            if isinstance(picture, dict)
+            else str(picture)
+            for picture in value
+        )
+    return str(value)
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def sample_new(request: HttpRequest, name: str) -> HttpResponse:
+    """The editor, empty."""
+    return _edit(request, benchmark_named(name), None)
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def sample_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """The editor over a sample; opening it reads the criteria, which is logged."""
+    sample = _sample(pk)
+    return _edit(request, sample.benchmark, sample)
+
+
+def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> HttpResponse:
+    posted = request.method == "POST"
+    context: dict[str, Any] = {"section": "bank", "tab": "edit", "benchmark": benchmark, "sample": sample}
+    texts: list[bank.criteria.Text] = []
+    if sample is not None and not posted:
+        texts = bank.criteria.for_staff(user=person(request), samples=[sample], how="editor").get(sample.pk, [])
+    editor = Editor(
+        benchmark=benchmark,
+        sample=sample,
+        criteria=texts,
+        data=request.POST if posted else None,
+        files=request.FILES if posted else None,
+    )
+    if posted and editor.is_valid() and not editor.adding:
+        try:
+            saved = actions.save_sample(
+                by=person(request),
+                benchmark=benchmark,
+                sample=sample,
+                edition=editor.fields.cleaned_data["edition"] or 0,
+                fields=editor.values(),
+                capability=editor.fields.cleaned_data["capability"],
+                pictures=editor.picture_list(),
+                criteria=editor.criteria_rows(),
+                note=editor.fields.cleaned_data["note"].strip(),
+            )
+        except Stale as stale:
+            context["stale"] = str(stale)
+            context["theirs"] = _since(sample, editor.fields.cleaned_data["edition"])
+            editor.take_over(Sample.objects.only("edition").get(pk=sample.pk).edition if sample else 0)
+        except BadInput as error:
+            editor.fields.add_error("key", str(error))
+        else:
+            if "another" in request.POST:
+                messages.success(request, f"Saved {saved.key}. Here is room for the next one.")
+                return redirect("bank:sample-new", benchmark)
+            messages.success(request, f"Saved {saved.key}.")
+            return redirect("bank:sample-detail", saved.pk)
+    context |= {"editor": editor, "suggestions": suggestions(benchmark)}
+    return render(request, "bank/sample-form.html", context)
+
+
+def _since(sample: Sample | None, edition: int | None) -> list[Any]:
+    """What others changed after the edition that a form was opened with."""
+    if sample is None:
+        return []
+    found = sample.revisions.select_related("by").filter(edition__gt=edition or 0)
+    return [(revision, _lines(revision.changes)) for revision in found[:5]]
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def samples_change(request: HttpRequest, name: str) -> HttpResponse:
+    """Set values on all samples of the filter: first what and how many, then, confirmed, done."""
+    benchmark = benchmark_named(name)
+    chosen = Filter.of(request.GET)
+    found = chosen_samples(benchmark, chosen)
+    count = count_chosen(benchmark, chosen)
+    form = Bulk(request.POST if request.method == "POST" else None, benchmark=benchmark)
+    context: dict[str, Any] = {"section": "bank", "benchmark": benchmark, "chosen": chosen, "count": count}
+    if request.method == "POST" and form.is_valid() and "back" not in request.POST:
+        values, note = form.values(), form.cleaned_data["note"].strip()
+        context["changes"] = [(n.replace("_", " "), str(v) if v else "none") for n, v in values.items()]
+        if not values:
+            form.add_error(None, "Choose what to change.")
+        elif values.get("status") == Sample.Status.REJECTED and not note:
+            form.add_error("note", "Say why the samples are rejected.")
+        elif request.POST.get("confirmed") == str(count):
+            changed = actions.change_many(by=person(request), samples=found, values=values, note=note)
+            same = f" {count - changed:,} had these values already." if changed < count else ""
+            messages.success(request, f"Changed {changed:,} sample{'' if changed == 1 else 's'}.{same}")
+            return redirect(f"{reverse('bank:benchmark-detail', args=[benchmark])}?{_kept(chosen, values)}")
+        else:
+            context["ask"] = True
+            context["moved"] = "confirmed" in request.POST
+    context |= {"form": form, "query": chosen.address(), "suggestions": suggestions(benchmark)}
+    return render(request, "bank/samples-change.html", context)
+
+
+def _kept(chosen: Filter, values: dict[str, Any]) -> str:
+    """The filter without what was changed: else the list would be empty."""
+    pairs = [pair for pair in chosen.address().split("&") if pair and pair.split("=")[0] not in values]
+    return "&".join(pairs)

@@ -1,0 +1,20 @@
+"""The project: settings, URLs, health.
+
+Django talks to whatever is importable as ``sqlite3``. The SQLite of most systems has a rare WAL race
+(fixed in 3.51.3); where the ``pysqlite3`` wheel is installed, which bundles a fixed one, it takes its place.
+"""
+
+import os
+import sys
+
+# A second BLAS thread spins more than it helps on matrices of this size; web workers run side by side anyway.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+try:
+    import pysqlite3
+except ImportError:  # no wheel for this system: `manage.py check` and /readyz say which SQLite is in use
+    pass
+else:
+    sys.modules.setdefault("sqlite3", pysqlite3)
+    sys.modules.setdefault("sqlite3.dbapi2", pysqlite3.dbapi2)

@@ -1,0 +1,21 @@
+"""Signing in and out, and one's own settings."""
+
+from django.contrib.auth import views as auth
+from django.urls import path
+
+from bank.access import requires
+from evalsite.forms import SignIn
+from evalsite.preferences import preferences
+
+app_name = "accounts"
+urlpatterns = [
+    path(
+        "sign-in/",
+        requires("read-public")(
+            auth.LoginView.as_view(template_name="accounts/sign-in.html", authentication_form=SignIn)
+        ),
+        name="sign-in",
+    ),
+    path("settings/", preferences, name="settings"),
+    path("sign-out/", requires("be-signed-in")(auth.LogoutView.as_view()), name="sign-out"),
+]

@@ -1,0 +1,163 @@
+"""The demo data that a fresh local installation starts with; all of it was written for the project (bank/demo/)."""
+
+import json
+import random
+from pathlib import Path
+
+from django.conf import settings as site
+from django.db import transaction
+from django.utils import timezone
+
+from annotations import ballots
+from annotations.actions import make_annotator, make_campaign, presented_order
+from annotations.actions.making import dealt
+from annotations.models import Assignment, Campaign, CampaignItem, Membership
+from bank import actions
+from bank.formats import generic
+from bank.imports.bundle import bring
+from bank.models import Benchmark, EvaluatedModel, Item, User
+from bank.submissions import actions as submissions
+from evalsite.demo_drafts import load_drafts
+from judging import baselines
+from judging.actions import start_run
+from judging.models import Judge
+
+FOLDER = Path(site.BASE_DIR) / "bank" / "demo"
+SLUG = "everyday-scenes"
+SHAPES = "shapes"
+TITLE = "Everyday scenes"
+# Campaigns in progress: the labels that are there, annotators per item.
+CAMPAIGNS = {
+    "Everyday scenes, round 1": ("labels", 2),
+    "Everyday scenes, scores": ("scores", 3),
+    "Everyday scenes, rankings": ("rankings", 3),
+}
+OPTIONS_CAMPAIGN = "Shapes at a glance, which option is meant"
+PROTOCOLS = ("pairwise-criteria", "score", "batch")  # that the baselines run in
+PASSWORD = "evalsite-demo"  # noqa: S105 (printed at the start of a local installation, which listens to localhost only)
+SIGN_INS = {
+    "admin": "administrator: everything, and people",
+    "curator": "bank, criteria, campaigns, judges and runs",
+    "annotator": "labels answers in the browser",
+    "researcher": "reads leaderboards, runs and labels, submits responses",
+}
+ROLES = {"admin": "administrator", "curator": "curator", "annotator": "annotator", "researcher": "researcher"}
+GUIDELINES = (FOLDER / "guidelines.md").read_text(encoding="utf-8")
+
+
+@transaction.atomic
+def load() -> None:
+    """Bring everything in, or nothing: people, benchmarks, responses, items, campaigns in progress, baseline runs."""
+    people = {name: _person(name) for name in SIGN_INS}
+    benchmark = _benchmark()
+    for name, (file, overlap) in CAMPAIGNS.items():
+        _campaign(benchmark, people["annotator"], name=name, file=file, overlap=overlap)
+    _shapes(people["curator"], people["researcher"], people["annotator"])
+    load_drafts(folder=FOLDER, people=people)
+    for protocol in PROTOCOLS:
+        for judge in Judge.objects.exclude(baseline=""):
+            if baselines.can(judge.baseline, protocol):
+                settings = {"criteria": True} if judge.baseline == "criteria-overlap" else {}
+                start_run(judge=judge, benchmark=benchmark, protocol=protocol, settings=settings, by=people["curator"])
+
+
+def _person(name: str) -> User:
+    return User.objects.create_user(name, password=PASSWORD, role=ROLES[name])
+
+
+def _benchmark() -> Benchmark:
+    models = json.loads((FOLDER / "models.json").read_text(encoding="utf-8"))
+    for model in models:
+        EvaluatedModel.objects.get_or_create(name=model.pop("name"), defaults=model)
+    for report in bring(path=FOLDER, format=generic, parts=["samples", "responses"], slug=SLUG, title=TITLE).values():
+        _clean(report)
+    benchmark = Benchmark.objects.get(slug=SLUG)
+    benchmark.description = (
+        "Drawn scenes, charts and documents with everyday questions on six levels. Written for the demo: "
+        "the models and their answers are invented."
+    )
+    benchmark.licence = "CC0 1.0"
+    benchmark.save(update_fields=["description", "licence"])
+    names = [json_model["name"] for json_model in json.loads((FOLDER / "models.json").read_text(encoding="utf-8"))]
+    for kind in Item.Kind.values:
+        actions.make_items(kind=kind, benchmark=benchmark, models=names)
+    return benchmark
+
+
+def _shapes(curator: User, researcher: User, annotator: User) -> None:
+    """Multiple choice with a hidden split, open to the researcher, who sent two models' answers and took one back.
+
+    The annotator is asked which option the other answers mean.
+    """
+    folder = FOLDER / "shapes"
+    _clean(bring(path=folder / "samples.jsonl", format=generic, slug=SHAPES, title="Shapes at a glance")["samples"])
+    benchmark = Benchmark.objects.get(slug=SHAPES)
+    benchmark.description = "Coloured shapes to count and to name, with a hidden test split. Written for the demo."
+    benchmark.licence = "CC0 1.0"
+    benchmark.save(update_fields=["description", "licence"])
+    submissions.set_rules(
+        by=curator,
+        benchmark=benchmark,
+        open=True,
+        per_day=5,
+        in_all=50,
+        count_failed=False,
+        hidden_splits=["test"],
+        required_splits=["test"],
+        private_half=True,
+        notes="Answer by the **letter** of an option. The dev split is marked answer by answer; of the test split you "
+        "get numbers alone.",
+    )
+    for file, name, weights in (("kestrel", "Kestrel-VL 7B rotated", True), ("wren", "Wren 3B draft", True)):
+        sent = submissions.submit(
+            person=researcher,
+            benchmark=benchmark,
+            name=name,
+            path=folder / f"{file}.jsonl",
+            file_name=f"{file}.jsonl",
+            organisation={"kestrel": "Kestrel Lab", "wren": "Tern Works"}[file],
+            is_open=weights,
+            now=timezone.now(),
+        )
+        _clean(sent)
+        if file == "kestrel":
+            submissions.release(submission=sent, now=timezone.now())
+    submissions.withdraw(
+        submission=sent, by=researcher, reason="The prompt lacked the options of some questions.", now=timezone.now()
+    )
+    actions.make_items(kind=Item.Kind.SCORE, benchmark=benchmark)
+    make_campaign(
+        name=OPTIONS_CAMPAIGN, benchmark=benchmark, protocol="choice-extraction", annotators=[annotator], seed=0
+    )
+
+
+def _campaign(benchmark: Benchmark, person: User, *, name: str, file: str, overlap: int) -> None:
+    """A campaign that three annotators have begun, and that the demo annotator can go on with."""
+    _clean(bring(path=FOLDER / f"{file}.jsonl", format=generic, slug=SLUG)["labels"])
+    campaign = Campaign.objects.get(name=name)
+    campaign.imported = False
+    campaign.state = Campaign.State.OPEN
+    campaign.overlap = overlap
+    campaign.guidelines = GUIDELINES if campaign.protocol == "pairwise-criteria" else ""
+    campaign.ballot = ballots.get(campaign.protocol).settled({}, scale=ballots.scale_of(benchmark))
+    campaign.save()
+    items = Item.objects.filter(sample__benchmark=benchmark, kind=ballots.get(campaign.protocol).kind)
+    begun = set(campaign.campaign_items.values_list("item", flat=True))
+    CampaignItem.objects.bulk_create(
+        CampaignItem(campaign=campaign, item=item) for item in items if item.pk not in begun
+    )
+    for shown in Assignment.objects.filter(campaign_item__campaign=campaign).select_related("campaign_item"):
+        item, size = shown.campaign_item.item_id, len(shown.order)
+        shown.order = presented_order(seed=0, item_id=item, annotator_id=shown.annotator_id, size=size)
+        shown.save(update_fields=["order"])
+    order = dealt(dict(items.values_list("pk", "sample")), rng=random.Random(0))
+    for campaign_item in campaign.campaign_items.all():
+        campaign_item.position = order.index(campaign_item.item_id)
+        campaign_item.save(update_fields=["position"])
+    Membership.objects.create(campaign=campaign, annotator=make_annotator(person))
+
+
+def _clean(report: object) -> None:
+    problems = getattr(report, "problems", [])
+    if problems:
+        raise ValueError(f"The demo data does not import: {problems}")

@@ -1,0 +1,71 @@
+"""Where secrets come from: the environment, or a key file that a local installation makes for itself."""
+
+import os
+import secrets
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+
+FILE = "local-keys.env"
+HINTS = {
+    "SECRET_KEY": "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'",
+    "CRITERIA_KEYS": "python3 -c 'import base64, os; print(base64.urlsafe_b64encode(os.urandom(32)).decode())'",
+}
+
+
+def load(*, data: Path, local: bool) -> tuple[str, list[str]]:
+    """Return the secret key and the criteria keys, newest first.
+
+    A local installation (see ``settings.LOCAL``) makes ``local-keys.env`` in the data folder on its first start.
+    Raises ImproperlyConfigured, naming what to set, when a secret is missing or malformed.
+    """
+    values = {name: os.environ.get(name, "").strip() for name in HINTS}
+    path = data / FILE
+    if local and not all(values.values()):
+        stored = _read(path) or _make(path)
+        values = {name: value or stored.get(name, "") for name, value in values.items()}
+    for name, value in values.items():
+        if not value:
+            raise ImproperlyConfigured(
+                f"{name} is not set. evalsite does not start without it. Make one with\n  {HINTS[name]}\n"
+                f"and put it into the environment as {name}."
+            )
+    if len(values["SECRET_KEY"]) < 32:
+        raise ImproperlyConfigured(f"SECRET_KEY is shorter than 32 characters. Make one with\n  {HINTS['SECRET_KEY']}")
+    keys = [key.strip() for key in values["CRITERIA_KEYS"].split(",") if key.strip()]
+    for position, key in enumerate(keys, start=1):
+        try:
+            Fernet(key)
+        except ValueError:
+            raise ImproperlyConfigured(
+                f"CRITERIA_KEYS: key {position} is not 32 bytes in URL-safe base64. Make one with\n"
+                f"  {HINTS['CRITERIA_KEYS']}\nSeveral keys are separated by commas, newest first."
+            ) from None
+    return values["SECRET_KEY"], keys
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except FileNotFoundError:
+        return {}
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def _make(path: Path) -> dict[str, str]:
+    """Write the file whole or not at all; of two processes that start at once, the first one's keys hold."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = {"SECRET_KEY": secrets.token_urlsafe(50), "CRITERIA_KEYS": Fernet.generate_key().decode()}
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with open(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+        file.writelines(f"{name}={value}\n" for name, value in values.items())
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        values = _read(path)
+    finally:
+        draft.unlink()
+    return values

@@ -1,0 +1,46 @@
+"""Filters and tags that every template has."""
+
+from functools import lru_cache
+
+from django import template
+from django.templatetags.static import static
+from django.utils.html import format_html, json_script
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
+
+import bank.text
+from evalsite import texts
+
+register = template.Library()
+
+
+@register.simple_tag
+@lru_cache(maxsize=512)
+def icon(name: str, size: str = "") -> SafeString:
+    """An icon of the sprite, drawn by reference."""
+    return format_html(
+        '<svg class="i {}" aria-hidden="true"><use href="{}#{}"/></svg>', size, static("icons.svg"), name
+    )
+
+
+@register.filter
+def markdown(text: str | None, links: str = "") -> SafeString:
+    """Text that a model wrote, as safe HTML; see bank.text. ``|markdown:"links"`` for what staff write."""
+    return bank.text.markdown(text or "", links=links == "links")
+
+
+@register.simple_tag
+def rebind(name: str, cap: str, what: str, also: str = "") -> SafeString:
+    """A row of the list of keys: a button that takes another key, and what the key does."""
+    beside = format_html(' <kbd class="cap">{}</kbd>', also) if also else ""
+    return format_html(
+        '<div><dt><button class="cap" type="button" data-rebind="{}" data-cap="{}" data-what="{}">{}</button>{}</dt>'
+        "<dd>{}</dd></div>",
+        *(name, name, what, cap, beside, what),
+    )
+
+
+@register.simple_tag
+def script_words() -> SafeString:
+    """The scripts' texts in the language of the page, as JSON that they read."""
+    return json_script(texts.of_scripts(get_language() or "en"), "script-words")

@@ -1,0 +1,36 @@
+"""Every address of the site. Each view behind one carries its access rule; see bank.access."""
+
+from django.urls import include, path
+from django.views.generic import RedirectView
+from drf_spectacular.views import SpectacularAPIView
+
+from bank.access import requires
+from evalsite import views
+from leaderboard.views import home
+
+api = [
+    path("", include("bank.api_urls")),
+    path("", include("judging.api_urls")),
+    path("", include("annotations.api_urls")),
+    path("", include("leaderboard.api_urls")),
+]
+
+urlpatterns = [
+    path("", home, name="home"),
+    path("accounts/", include("evalsite.accounts_urls")),
+    path("bank/", include("bank.urls")),
+    path("judging/", include("judging.urls")),
+    path("", include("annotations.urls")),  # /annotate/ and /campaigns/
+    path("", include("leaderboard.urls")),  # / and /leaderboards/
+    path("api/v1/", include(api)),
+    path("api/schema/", requires("read-public")(SpectacularAPIView.as_view()), name="api-schema"),
+    path("api/docs/", views.api_docs, name="api-docs"),
+    path("healthz", views.healthz, name="healthz"),
+    path("readyz", views.readyz, name="readyz"),
+    path("favicon.ico", requires("read-public")(RedirectView.as_view(url="/static/favicon.svg")), name="favicon"),
+]
+
+handler400 = "evalsite.views.bad_request"
+handler403 = "evalsite.views.forbidden"
+handler404 = "evalsite.views.not_found"
+handler500 = "evalsite.views.server_error"

@@ -1,0 +1,375 @@
+"""Writes over judges and runs. Each is one transaction."""
+
+import hashlib
+import logging
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings as site
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from bank import bulk
+from bank.imports import BadInput
+from bank.models import Benchmark, Item, User
+from judging import baselines, client, item_sets, plan, prompts, protocols, use
+from judging.models import BASELINES, OVERLAP, Collected, Judge, Judgment, PromptTemplate, Run, RunItem
+from judging.prompts import checking
+from judging.work import kinds
+
+log = logging.getLogger(__name__)
+
+# Names of variables that hold this site's own secrets: no judge is sent those.
+OWN_SECRETS = re.compile(r"SECRET_KEY|CRITERIA_KEYS|DATABASE_URL|.*PASSWORD.*|PG.*|AWS_.*")
+
+
+def ensure_baselines() -> None:
+    """The built-in judges, which need no endpoint, are in the database."""
+    for baseline in BASELINES:
+        Judge.objects.get_or_create(name=f"baseline-{baseline}", defaults={"baseline": baseline})
+
+
+@transaction.atomic
+def add_judge(
+    *,
+    name: str,
+    base_url: str,
+    model: str,
+    key_env: str = "",
+    concurrency: int = 16,
+    rpm: int | None = None,
+    tpm: int | None = None,
+    timeout: int = 120,
+    price_in: float | None = None,
+    price_out: float | None = None,
+    family: str = "",
+    any_host: bool = False,
+) -> Judge:
+    """Make a judge behind an OpenAI-compatible endpoint. Raises BadInput.
+
+    ``any_host`` is for commands: in the page and by the API only hosts in JUDGE_HOSTS and variables that are named like
+    keys are taken, for otherwise a curator could have other secrets of the machine sent somewhere. A name that exists
+    with the same address and model gets the new limits and prices.
+    """
+    name, model, base_url = name.strip(), model.strip(), base_url.strip().rstrip("/")
+    if not name or name.startswith("baseline-"):
+        raise BadInput("A judge has a name, and one that does not begin with baseline-.", "name")
+    if not model:
+        raise BadInput("Name the model as the endpoint calls it.", "model")
+    _check_address(base_url, any_host=any_host)
+    _check_variable(key_env, any_name=any_host)
+    for field, value, low in (
+        ("concurrency", concurrency, 1),
+        ("rpm", rpm, 1),
+        ("tpm", tpm, 1),
+        ("timeout", timeout, 1),
+    ):
+        if value is not None and not low <= value <= 1_000_000_000:
+            raise BadInput(f"{field}: a whole number from {low} up.", field)
+    if concurrency > 1_024:
+        raise BadInput("concurrency: at most 1,024 calls at once.", "concurrency")
+    for field, price in (("price_in", price_in), ("price_out", price_out)):
+        if price is not None and not 0 <= price < 1e9:
+            raise BadInput(f"{field}: US dollars per million tokens, 0 or more.", field)
+    if (price_in is None) != (price_out is None):
+        raise BadInput("Give both prices or none: for tokens sent and for tokens received.", "price_out")
+    values: dict[str, Any] = {
+        "key_env": key_env,
+        "concurrency": concurrency,
+        "rpm": rpm,
+        "tpm": tpm,
+        "timeout": timeout,
+        "price_in": price_in,
+        "price_out": price_out,
+        "family": family,
+    }
+    existing = Judge.objects.filter(name=name).first()
+    if existing is None:
+        return Judge.objects.create(name=name, base_url=base_url, model=model, any_host=any_host, **values)
+    if (existing.base_url, existing.model) != (base_url, model) or existing.is_baseline:
+        raise BadInput(
+            f"{name} exists with another endpoint or model. Its verdicts would be mixed: choose another name.", "name"
+        )
+    if existing.any_host and not any_host:
+        raise BadInput(f"{name} was made by command; change it there.", "name")
+    for field, value in values.items():
+        setattr(existing, field, value)
+    existing.save()
+    return existing
+
+
+def _check_address(base_url: str, *, any_host: bool) -> None:
+    try:
+        parts = urlsplit(base_url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise BadInput("The address is not a URL.", "base_url") from None
+    if parts.scheme not in ("http", "https") or not host or len(base_url) > 500:
+        raise BadInput("The address is a URL like https://api.example.org/v1.", "base_url")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise BadInput(
+            "The address holds no name, password, ? or #. Keys come from an environment variable.", "base_url"
+        )
+    if not any_host and not client.host_allowed(base_url, site.JUDGE_HOSTS):
+        known = ", ".join(site.JUDGE_HOSTS) or "none"
+        raise BadInput(
+            f"{host} is not among the hosts that judges may use ({known}). Whoever runs this site can add it to "
+            "JUDGE_HOSTS, or make the judge with `manage.py add_judge`.",
+            "base_url",
+        )
+
+
+def _check_variable(name: str, *, any_name: bool) -> None:
+    if not name:
+        return
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,99}", name):
+        raise BadInput("The name of an environment variable, like OPENAI_API_KEY; never the key itself.", "key_env")
+    if OWN_SECRETS.fullmatch(name) or not (any_name or name.endswith("_API_KEY") or name.startswith("JUDGE_")):
+        raise BadInput("The variable's name ends in _API_KEY or begins with JUDGE_.", "key_env")
+
+
+@transaction.atomic
+def add_template(*, protocol: str, name: str, text: str, note: str = "", by: User | None = None) -> PromptTemplate:
+    """Store a template as the next version of its name. Raises BadInput, with every fault of the text."""
+    try:
+        asked = protocols.get(protocol)
+    except protocols.UnknownProtocol as error:
+        raise BadInput(str(error), "protocol") from None
+    name, text = name.strip(), text.replace("\r\n", "\n").rstrip("\n")
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
+        raise BadInput("The name is small letters, digits and hyphens, at most 40, a letter first.", "name")
+    if name in prompts.names(protocol):
+        raise BadInput(f"{name} is built in and stays as it is. Give yours a name of its own.", "name")
+    if faults := checking.faults(asked, text):
+        raise BadInput("\n".join(faults), "text")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    earlier = PromptTemplate.objects.filter(protocol=protocol, name=name).select_for_update()
+    versions = {row.version: row.sha256 for row in earlier}
+    if same := [version for version, sha256 in versions.items() if sha256 == digest]:
+        raise BadInput(f"Version {same[0]} of {name} has this very text.", "text")
+    number = max(versions, default=0) + 1
+    return PromptTemplate.objects.create(
+        protocol=protocol, name=name, version=number, text=text, sha256=digest, note=note.strip()[:300], by=by
+    )
+
+
+@transaction.atomic
+def discard_template(*, template: PromptTemplate) -> None:
+    """Throw a version away that no run has used. Raises BadInput."""
+    if use.runs_with(template.protocol, template.name, template.version).exists():
+        raise BadInput("A run has used this version: it stays, so that its judgments can be told.")
+    if PromptTemplate.objects.filter(
+        protocol=template.protocol, name=template.name, version__gt=template.version
+    ).exists():
+        raise BadInput("There is a newer version: this one stays, so that no number is given twice.")
+    template.delete()
+
+
+@transaction.atomic
+def start_run(
+    *,
+    judge: Judge,
+    benchmark: Benchmark,
+    protocol: str,
+    settings: Mapping[str, Any] | None = None,
+    items: "QuerySet[Item] | Sequence[Item] | None" = None,
+    limit: int | None = None,
+    budget: float | None = None,
+    by: User | None = None,
+    new: bool = False,
+    reuse: bool = False,
+    batched: bool = False,
+) -> Run:
+    """Start judging a benchmark's items, or go on with the run that does the same. Raises BadInput.
+
+    The same judge, protocol, settings and items, with the criteria as they were, continue the existing run: a paused
+    one resumes, a finished one makes what is missing. A cancelled run stays so. ``items`` may be chosen by the caller;
+    others than the protocol's kind are left out. ``settings`` may hold ``items``, a set of them (see ``item_sets``). A
+    new ``budget`` replaces the old one. ``reuse`` answers identical calls from stored ones; ``batched`` hands calls in
+    by the endpoint's batch interface.
+    """
+    given = {} if settings is None else dict(settings) if isinstance(settings, Mapping) else settings
+    try:
+        asked = protocols.get(protocol)
+        item_set = item_sets.canonical(given.pop("items", None) if isinstance(given, dict) else None)
+        chosen = asked.settings(given)
+    except protocols.UnknownProtocol as error:
+        raise BadInput(str(error), "protocol") from None
+    except (protocols.BadSettings, item_sets.BadItemSet) as error:
+        raise BadInput(str(error), "settings") from None
+    _check_judge(judge, asked, chosen, budget)
+    if limit is not None and limit < 1:
+        raise BadInput("limit: a whole number from 1 up.", "limit")
+    query = plan.covered(benchmark=benchmark, kind=asked.kind)
+    if isinstance(items, QuerySet):
+        query = query.filter(pk__in=items.values("pk"))
+    elif items is not None:
+        query = query.filter(pk__in=[item.pk for item in items])
+    try:
+        query = item_sets.items(item_set, benchmark=benchmark, query=query)
+    except item_sets.BadItemSet as error:
+        raise BadInput(str(error), "settings") from None
+    item_ids = list((query if limit is None else query[:limit]).values_list("pk", flat=True))
+    if not item_ids:
+        if item_set:
+            raise BadInput(f"No items of kind {asked.kind} in {benchmark} are in that set.", "settings")
+        raise BadInput(
+            f"{benchmark} has no items of kind {asked.kind}. Make them first: "
+            f"manage.py make_items {asked.kind} --benchmark {benchmark.slug}",
+            "benchmark",
+        )
+    identity: dict[str, Any] = {
+        "kind": Run.Kind.JUDGMENTS,
+        "judge": judge,
+        "benchmark": benchmark,
+        "protocol": protocol,
+        "settings_hash": protocols.settings_hash(chosen),
+        "items_hash": hashlib.sha256(",".join(map(str, sorted(item_ids))).encode()).hexdigest(),
+    }
+    if not new and (run := go_on(identity, budget)):
+        return run
+    template = None if judge.is_baseline else prompts.get(protocol, *prompts.split(str(chosen["prompt"])))
+    run = Run.objects.create(
+        **identity,
+        settings=chosen,
+        template=f"{protocol}.{template.name}" if template else "",
+        template_version=template.version if template else None,
+        template_sha256=template.sha256 if template else "",
+        seed=secrets.randbelow(2**31),
+        item_set=item_set,
+        abilities=judge.abilities,
+        budget=budget,
+        by=by,
+        reuse=reuse,
+        batched=batched,
+    )
+    bulk.insert(RunItem, ("run_id", "item_id"), [(run.pk, pk) for pk in item_ids])
+    run.criteria_fingerprint = plan.criteria_fingerprint(run)
+    run.planned, run.verdicts, run.failures, run.undecided = len(item_ids) * plan.per_item(run), 0, 0, 0
+    run.save(update_fields=["criteria_fingerprint", "planned", "verdicts", "failures", "undecided"])
+    return run
+
+
+def _check_judge(judge: Judge, protocol: protocols.Protocol, settings: Mapping[str, Any], budget: float | None) -> None:
+    if not judge.can_run:
+        raise BadInput(f"{judge.name} has no endpoint: its judgments were imported. Add it as a judge first.", "judge")
+    if judge.is_baseline and not baselines.can(judge.baseline, protocol.name):
+        raise BadInput(f"{judge.name} has nothing to say in the protocol {protocol.name}.", "judge")
+    if judge.baseline == OVERLAP and not settings.get("criteria"):
+        raise BadInput(f"{judge.name} goes by the criteria; with criteria false it has nothing to go by.", "settings")
+    check_abilities(judge, settings)
+    check_budget(judge, budget)
+
+
+def check_abilities(judge: Judge, settings: Mapping[str, Any]) -> None:
+    """Raises BadInput for what the endpoint was seen not to do."""
+    if settings.get("context", "image") == "image" and judge.abilities.get("vision") is False:
+        raise BadInput(f"{judge.name} does not see pictures, as its test showed: choose another context.", "settings")
+    if settings.get("structured") and judge.abilities.get("json_schema") is not True:
+        raise BadInput(f"{judge.name} was not seen to keep to a JSON schema: test it, or leave it out.", "settings")
+    if "reasoning_effort" in settings and judge.abilities.get("reasoning_effort") is False:
+        raise BadInput(f"{judge.name} takes no reasoning effort, as its test showed; leave it out.", "settings")
+
+
+def check_budget(judge: Judge, budget: float | None) -> None:
+    """Raises BadInput for a budget that cannot be kept."""
+    if budget is None:
+        return
+    if not 0 < budget < 1e9:
+        raise BadInput("budget: US dollars, more than 0.", "budget")
+    if not judge.is_baseline and (judge.price_in is None or judge.price_out is None):
+        raise BadInput(f"{judge.name} has no prices, so no budget can be kept. Give it prices first.", "budget")
+
+
+def go_on(identity: Mapping[str, Any], budget: float | None) -> Run | None:
+    """The run of that identity, going on; None when there is none, or the criteria are not what they were."""
+    earlier = Run.objects.filter(**identity, imported=False).exclude(state=Run.State.CANCELLED)
+    for run in earlier.order_by("-pk"):
+        if run.kind == Run.Kind.JUDGMENTS and run.criteria_fingerprint != plan.criteria_fingerprint(run):
+            continue
+        if budget is not None:
+            run.budget = budget
+            run.save(update_fields=["budget"])
+        if run.state == Run.State.PAUSED or (run.state == Run.State.FINISHED and kinds.of(run).page(reads=False)):
+            _queue(run, frm=run.state)
+        run.refresh_from_db()
+        return run
+    return None
+
+
+def _queue(run: Run, *, frm: str) -> bool:
+    changed = Run.objects.filter(pk=run.pk, state=frm).update(state=Run.State.QUEUED, state_reason="", finished_at=None)
+    return bool(changed)
+
+
+@transaction.atomic
+def pause_run(*, run: Run, reason: str = "") -> None:
+    """Stop a run for now; its worker notices within about a second. Raises BadInput when it is not going on."""
+    live = [Run.State.QUEUED, Run.State.RUNNING]
+    if not Run.objects.filter(pk=run.pk, state__in=live).update(state=Run.State.PAUSED, state_reason=reason):
+        raise BadInput("Only a queued or running run can pause.")
+
+
+@transaction.atomic
+def resume_run(*, run: Run) -> None:
+    """Let a paused run go on; a model that answered and made it pause is accepted from now on. Raises BadInput."""
+    known = Run.objects.filter(pk=run.pk, state=Run.State.PAUSED, imported=False)
+    run.refresh_from_db()
+    accepted = {"reported_model": ""} if "other_model" in run.live else {}
+    if not known.update(state=Run.State.QUEUED, state_reason="", **accepted):
+        raise BadInput("Only a paused run can resume.")
+
+
+@transaction.atomic
+def cancel_run(*, run: Run) -> None:
+    """End a run for good; its verdicts stay. Raises BadInput when it has ended already."""
+    ended = [Run.State.FINISHED, Run.State.CANCELLED]
+    changed = Run.objects.filter(pk=run.pk).exclude(state__in=ended).update(state=Run.State.CANCELLED, state_reason="")
+    if not changed:
+        raise BadInput("This run has ended already.")
+
+
+@transaction.atomic
+def release_analyses(*, run: Run, by: User) -> None:
+    """Let researchers read what the judge wrote, redacted, from now on. Raises BadInput when they may already."""
+    open_to_them = {"analyses_released_at": timezone.now(), "analyses_released_by": by}
+    if not Run.objects.filter(pk=run.pk, analyses_released_at=None).update(**open_to_them):
+        raise BadInput("The analyses of this run are released already.")
+    log.info("Analyses of run %s released by %s", run.pk, by.pk)
+
+
+@transaction.atomic
+def withhold_analyses(*, run: Run, by: User) -> None:
+    """Close the analyses again. Raises BadInput when they are not released."""
+    closed = {"analyses_released_at": None, "analyses_released_by": None}
+    if not Run.objects.filter(pk=run.pk, analyses_released_at__isnull=False).update(**closed):
+        raise BadInput("The analyses of this run are not released.")
+    log.info("Analyses of run %s withheld again by %s", run.pk, by.pk)
+
+
+@transaction.atomic
+def retry_failed(*, run: Run, statuses: Sequence[str] = (), reason: str | None = None) -> int:
+    """Judge again what ended without a verdict; returns how many judgments.
+
+    Failed judgments are removed, so that they are missing, and the run goes on to make what is missing. Their calls
+    stay in the log of attempts, and what they cost stays spent. Verdicts are never removed. Raises BadInput.
+    """
+    if run.imported or run.state == Run.State.CANCELLED:
+        raise BadInput("Imported and cancelled runs are not made again.")
+    failed: QuerySet[Any] = Judgment.objects.filter(run=run).exclude(status=Judgment.Status.OK)
+    if run.kind != Run.Kind.JUDGMENTS:  # a refusal is an answer, too, and answers are never changed
+        failed = Collected.objects.filter(run=run, response=None).exclude(status=Collected.Status.OK)
+    if statuses:
+        failed = failed.filter(status__in=statuses)
+    if reason is not None:
+        failed = failed.filter(reason=reason)
+    _, removed = failed.delete()
+    number = removed.get(failed.model._meta.label, 0)
+    if number:
+        Run.objects.filter(pk=run.pk).update(failures=F("failures") - number)
+        _queue(run, frm=Run.State.FINISHED)
+    return number

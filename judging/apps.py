@@ -1,0 +1,29 @@
+from typing import Any
+
+from django.apps import AppConfig
+from django.apps import apps as installed
+from django.apps.registry import Apps
+from django.db.models.signals import post_migrate
+
+
+class JudgingConfig(AppConfig):
+    name = "judging"
+
+    def ready(self) -> None:
+        from bank import exports
+        from bank.imports import parts
+
+        parts.register("judgments", "judging.imports.Judgments")
+        exports.register("judgments", "judging.exports.judgments")
+        # The one signal of the project: a database that was made or flushed has its built-in judges, whoever did it.
+        post_migrate.connect(_baselines, sender=self)
+
+
+def _baselines(apps: Apps = installed, **_: Any) -> None:
+    from judging.actions import ensure_baselines
+
+    try:
+        apps.get_model("judging", "Judge")
+    except LookupError:  # only another room's tables were made
+        return
+    ensure_baselines()

@@ -1,0 +1,134 @@
+"""Judges that need no endpoint: the floor of every judge table. Pure functions of what a judge would be shown."""
+
+import random
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Verdict = dict[str, Any]
+
+# Words that say nothing about what an answer holds.
+STOP_WORDS = frozenset(
+    """a about after all also an and any are as at be been being both but by can could did do does each for from had has
+    have he her his how i if in into is it its may might more most must no nor not of on one only or other our out over
+    own she should so some such than that the their them then there these they this those to too under up use uses
+    using very was we were what when where which while who why will with would you your""".split()
+)
+_WORD = re.compile(r"\w+")
+
+
+class CannotJudge(ValueError):
+    """Nothing to go by for this item; says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a baseline goes by, in presented order. ``order[k]`` is the canonical position of the answer at place k.
+
+    ``rng`` is seeded by run, item and repeat, not by order, so that `random` says the same about an item in both
+    orders. ``parts`` are the components that points are given for: key, text, weight.
+    """
+
+    answers: Sequence[str]
+    criteria: Sequence[str]
+    order: Sequence[int]
+    rng: random.Random
+    scale: Sequence[float] = ()
+    parts: Sequence[tuple[str, str, float]] = ()
+
+
+def judge(baseline: str, protocol: str, case: Case) -> Verdict:
+    """The verdict of a baseline, in presented order. Raises CannotJudge, and KeyError for what ``can`` denies."""
+    return _JUDGES[protocol][baseline](case)
+
+
+def can(baseline: str, protocol: str) -> bool:
+    """Whether this baseline says anything in this protocol."""
+    return baseline in _JUDGES.get(protocol, {})
+
+
+def content_words(texts: Iterable[str]) -> frozenset[str]:
+    """The distinct words of some texts, lower-case, without those that say nothing."""
+    return frozenset(word for text in texts for word in _WORD.findall(text.casefold())) - STOP_WORDS
+
+
+def _overlaps(case: Case) -> list[int]:
+    wanted = content_words(case.criteria)
+    if not wanted:
+        raise CannotJudge("the sample has no criteria")
+    return [len(wanted & content_words([answer])) for answer in case.answers]
+
+
+def _lengths(case: Case) -> list[int]:
+    return [len(answer.split()) for answer in case.answers]
+
+
+def _higher(values: Sequence[int]) -> Verdict:
+    if values[0] == values[1]:
+        return {"choice": "tie"}
+    return {"choice": "first" if values[0] > values[1] else "second"}
+
+
+def _side(case: Case) -> Verdict:
+    return {"choice": "first" if case.order[0] == case.rng.randrange(2) else "second"}
+
+
+def _ranked(values: Sequence[float]) -> Verdict:
+    """Places by falling value; equal values share a rank."""
+    groups = [[place for place, value in enumerate(values) if value == step] for step in sorted(set(values))]
+    return {"ranking": groups[::-1]}
+
+
+def _drawn_ranking(case: Case) -> Verdict:
+    drawn = case.rng.sample(range(len(case.order)), len(case.order))
+    return _ranked([drawn[position] for position in case.order])
+
+
+def _overlap_score(case: Case) -> Verdict:
+    """The share of the criteria's words that the answer holds, on the scale."""
+    share = _overlaps(case)[0] / len(content_words(case.criteria))
+    return {"score": case.scale[round(share * (len(case.scale) - 1))]}
+
+
+def _points(case: Case, of: Callable[[str, float], float]) -> Verdict:
+    if not case.parts:
+        raise CannotJudge("the sample has no components")
+    parts = {key: of(text, weight) for key, text, weight in case.parts}
+    return {"parts": parts, "score": 10 * sum(parts.values()) / sum(weight for *_, weight in case.parts)}
+
+
+def _overlap_points(case: Case) -> Verdict:
+    said = content_words(case.answers)
+
+    def of(text: str, weight: float) -> float:
+        wanted = content_words([text])
+        return round(weight * len(wanted & said) / len(wanted), 1) if wanted else 0.0
+
+    return _points(case, of)
+
+
+_PAIRS: dict[str, Callable[[Case], Verdict]] = {
+    "random": _side,
+    "first": lambda case: {"choice": "first"},
+    "longest": lambda case: _higher(_lengths(case)),
+    "criteria-overlap": lambda case: _higher(_overlaps(case)),
+}
+_JUDGES: dict[str, dict[str, Callable[[Case], Verdict]]] = {
+    "pairwise-criteria": _PAIRS,
+    "pair": _PAIRS,
+    "batch": {
+        "random": _drawn_ranking,
+        "first": lambda case: {"ranking": [[place] for place in range(len(case.answers))]},
+        "longest": lambda case: _ranked(_lengths(case)),
+        "criteria-overlap": lambda case: _ranked(_overlaps(case)),
+    },
+    "score": {
+        "random": lambda case: {"score": case.rng.choice(list(case.scale))},
+        "criteria-overlap": _overlap_score,
+    },
+    "components": {
+        "random": lambda case: _points(case, lambda text, weight: float(case.rng.randint(0, int(weight)))),
+        "criteria-overlap": _overlap_points,
+    },
+}

@@ -1,0 +1,28 @@
+"""Calls to OpenAI-compatible endpoints, and what came of each. The only code that speaks to one.
+
+One call is one attempt: nothing is retried here, and every way in which it can end is an ``Outcome``. Memory and time
+are bounded whatever the other side does: a total deadline, a limit on the reply, no redirect followed.
+
+``messages`` what is sent · ``http`` the sending · ``answers`` what came of it.
+"""
+
+from judging.client.answers import Answer, Outcome, completed, refused, seconds_to_wait
+from judging.client.http import Endpoint, Endpoints, Failed, Received, host_allowed
+from judging.client.messages import KeyMissing, Pictures, encode, key_from
+
+__all__ = [
+    "Answer",
+    "Endpoint",
+    "Endpoints",
+    "Failed",
+    "KeyMissing",
+    "Outcome",
+    "Pictures",
+    "Received",
+    "completed",
+    "encode",
+    "host_allowed",
+    "key_from",
+    "refused",
+    "seconds_to_wait",
+]

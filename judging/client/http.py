@@ -1,0 +1,214 @@
+"""HTTP to endpoints: the ``openai`` package over aiohttp. Replies are bounded, redirects and cookies not followed."""
+
+import asyncio
+import os
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp  # noqa: TID251
+import httpx2  # noqa: TID251
+import openai  # noqa: TID251
+
+from judging.client.answers import WAIT_HEADERS, Answer, Outcome, completed, refused
+
+REPLY_LIMIT = 2_000_000  # bytes of one reply; a long verdict has about 10,000
+CONNECT_TIMEOUT = 10.0
+# What an endpoint gets to see: nothing that the SDK or the environment would add.
+SENT_HEADERS = ("authorization", "content-type")
+_limit: ContextVar[int] = ContextVar("limit", default=REPLY_LIMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A whole HTTP response, whatever its status."""
+
+    status: int
+    content: bytes
+    headers: dict[str, str] = field(default_factory=dict)  # those that ask for a pause
+
+
+class Failed(httpx2.TransportError):
+    """A call that brought no whole HTTP response."""
+
+    def __init__(self, outcome: Outcome, words: str) -> None:
+        super().__init__(words)
+        self.outcome = outcome
+        self.words = words
+
+
+class _Transport(httpx2.AsyncBaseTransport):
+    """HTTP for the SDK, on aiohttp, at a third of the CPU that its own takes."""
+
+    def __init__(self, base_url: str) -> None:
+        self._proxy = _proxy_for(base_url)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
+            headers={"accept": "application/json", "accept-encoding": "identity", "user-agent": "evalsite"},
+            auto_decompress=False,
+            trust_env=False,  # it would send what stands in ~/.netrc
+        )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        headers = {name: request.headers[name] for name in SENT_HEADERS if name in request.headers}
+        try:
+            async with self._session.request(
+                request.method,
+                str(request.url),
+                data=await request.aread(),
+                headers=headers,
+                allow_redirects=False,
+                proxy=self._proxy,
+            ) as response:
+                content = await _bounded(response, _limit.get())
+                kept = {name: response.headers[name] for name in WAIT_HEADERS if name in response.headers}
+                return httpx2.Response(response.status, headers=kept, content=content, request=request)
+        except aiohttp.ConnectionTimeoutError:
+            raise Failed(Outcome.UNREACHABLE, f"no connection within {CONNECT_TIMEOUT:.0f} s") from None
+        except aiohttp.ClientConnectorDNSError:
+            raise Failed(Outcome.UNREACHABLE, "its name cannot be resolved") from None
+        except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError):
+            raise Failed(Outcome.UNREACHABLE, "its TLS certificate was not accepted") from None
+        except aiohttp.ClientConnectorError as error:
+            words = os.strerror(error.os_error.errno) if error.os_error.errno else "no connection"
+            raise Failed(Outcome.UNREACHABLE, words.lower()) from None
+        except aiohttp.InvalidURL:
+            raise Failed(Outcome.SETUP, "the address is not a URL") from None
+        except (aiohttp.ClientError, OSError, ValueError):  # ValueError: a key with a line break in it
+            raise Failed(Outcome.TRANSIENT, "the connection broke off") from None
+
+    async def aclose(self) -> None:
+        await self._session.close()
+
+
+class Endpoint:
+    """One base address; lives as long as the event loop it was made in. Nothing of the environment is sent to it."""
+
+    def __init__(self, base_url: str) -> None:
+        self._base = base_url.rstrip("/")
+        self._client = openai.AsyncOpenAI(
+            api_key="given-with-each-call",
+            base_url=base_url,
+            max_retries=0,
+            timeout=httpx2.Timeout(None),
+            http_client=httpx2.AsyncClient(transport=_Transport(base_url), follow_redirects=False),
+        )
+
+    async def complete(self, body: bytes, *, key: str, timeout: float) -> Answer:
+        """Make one call. It ends within ``timeout`` seconds; nothing but cancellation is raised."""
+        began = time.monotonic()
+        try:
+            received = await self.send("POST", "/chat/completions", body, key=key, timeout=timeout)
+        except Failed as failed:
+            answer = Answer(failed.outcome, words=failed.words)
+        else:
+            answer = (
+                completed(received.content)
+                if received.status == 200
+                else refused(received.status, received.content, received.headers)
+            )
+        return replace(answer, seconds=time.monotonic() - began)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        key: str,
+        timeout: float,
+        limit: int = REPLY_LIMIT,
+        files: Mapping[str, tuple[str, bytes]] | None = None,
+        form: Mapping[str, str] | None = None,
+    ) -> Received:
+        """One request to a path below the base: a JSON body, or a form with files. Raises Failed."""
+        given: dict[str, Any] = {"content": body} if body is not None else {}
+        if form is not None:
+            given = {"body": form, "files": files or {}}
+        headers: dict[str, Any] = {"Authorization": f"Bearer {key}" if key else openai.Omit()}
+        if form is not None:
+            headers["Content-Type"] = "multipart/form-data"
+        call = self._client.get if method == "GET" else self._client.post
+        token = _limit.set(limit)
+        try:
+            async with asyncio.timeout(timeout):
+                response = await call(
+                    f"{self._base}{path}",
+                    cast_to=httpx2.Response,
+                    options={"headers": headers, "idempotency_key": "-"},  # not sent; spares the SDK making one up
+                    **given,
+                )
+        except TimeoutError:
+            raise Failed(Outcome.TIMEOUT, f"no whole reply within {timeout:g} s") from None
+        except openai.APIStatusError as error:
+            return Received(error.status_code, error.response.content, dict(error.response.headers))
+        except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, Failed):
+                raise error.__cause__ from None
+            raise Failed(Outcome.TRANSIENT, "the connection broke off") from None
+        finally:
+            _limit.reset(token)
+        return Received(response.status_code, response.content, dict(response.headers))
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+class Endpoints:
+    """The long-lived clients of one event loop, one per address."""
+
+    def __init__(self) -> None:
+        self._endpoints: dict[str, Endpoint] = {}
+
+    def at(self, base_url: str) -> Endpoint:
+        if base_url not in self._endpoints:
+            self._endpoints[base_url] = Endpoint(base_url)
+        return self._endpoints[base_url]
+
+    async def close(self) -> None:
+        for endpoint in self._endpoints.values():
+            await endpoint.close()
+        self._endpoints.clear()
+
+
+def _proxy_for(base_url: str) -> str | None:
+    """The proxy that the environment names for an address, if any."""
+    parts = urlsplit(base_url)
+    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+
+
+async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    received = bytearray()
+    async for chunk in response.content.iter_any():
+        received += chunk
+        if len(received) > limit:
+            response.close()
+            raise Failed(Outcome.GARBAGE, "the reply is longer than any verdict")
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding in ("identity", ""):
+        return bytes(received)
+    try:
+        plain = zlib.decompressobj(wbits=47).decompress(bytes(received), limit + 1)
+    except zlib.error:
+        raise Failed(Outcome.GARBAGE, "the reply came in an encoding that was not asked for") from None
+    if len(plain) > limit:
+        raise Failed(Outcome.GARBAGE, "the reply is longer than any verdict")
+    return plain
+
+
+def host_allowed(base_url: str, hosts: Sequence[str]) -> bool:
+    """Whether an allow-list names the host of an address, with or without its port."""
+    try:
+        parts = urlsplit(base_url)
+        port = parts.port
+    except ValueError:
+        return False
+    host = (parts.hostname or "").lower()
+    return bool(host) and (host in hosts or (port is not None and f"{host}:{port}" in hosts))

@@ -1,0 +1,85 @@
+"""What is sent: the key, the pictures, the body of a request."""
+
+import asyncio
+import base64
+import os
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from bank.images import smaller
+
+PICTURE_CACHE = 24_000_000  # bytes of encoded pictures kept: jobs come in the order of their pictures
+KINDS = {"jpg": "jpeg"}  # names of media types that are not the file's
+
+
+class KeyMissing(RuntimeError):
+    """The environment variable that should hold a judge's key is empty where the worker runs."""
+
+
+def key_from(variable: str) -> str:
+    """The key in an environment variable; "" where a judge needs none. Raises KeyMissing."""
+    if not variable:
+        return ""
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise KeyMissing(variable)
+    return key
+
+
+class Pictures:
+    """Pictures as parts of a message, encoded once and kept by content and policy, least recently used first out."""
+
+    def __init__(self, limit: int = PICTURE_CACHE) -> None:
+        self._limit = limit
+        self._held = 0
+        self._parts: OrderedDict[tuple[str, int | None, str | None], bytes] = OrderedDict()
+
+    async def part(
+        self, *, sha256: str, kind: str, path: Path, longest: int | None = None, detail: str | None = None
+    ) -> bytes:
+        """The JSON of one image part; read and encoded beside the event loop.
+
+        ``longest`` makes the picture smaller so that its longer edge has so many pixels, never larger; ``detail`` is
+        handed on to the endpoint. Raises OSError when the file cannot be read.
+        """
+        key = (sha256, longest, detail)
+        if (part := self._parts.get(key)) is not None:
+            self._parts.move_to_end(key)
+            return part
+        part = await asyncio.to_thread(_encoded, path, kind, longest, detail)
+        if key not in self._parts:  # nobody else has read it meanwhile
+            self._parts[key] = part
+            self._held += len(part)
+        while self._held > self._limit and len(self._parts) > 1:
+            self._held -= len(self._parts.popitem(last=False)[1])
+        return part
+
+
+def _encoded(path: Path, kind: str, longest: int | None, detail: str | None) -> bytes:
+    data = path.read_bytes()
+    if longest is not None:
+        data = smaller(data, longest=longest)
+    head = f'{{"type":"image_url","image_url":{{"url":"data:image/{KINDS.get(kind, kind)};base64,'.encode()
+    tail = f'","detail":"{detail}"}}}}'.encode() if detail else b'"}}'
+    return b"".join((head, base64.b64encode(data), tail))
+
+
+def encode(*, model: str, text: str, pictures: Sequence[bytes], parameters: Mapping[str, Any]) -> bytes:
+    """The body of a chat completion with one message: pictures, then text. Parameters that are null are left out."""
+    given = {name: value for name, value in parameters.items() if value is not None}
+    tail = orjson.dumps({"type": "text", "text": text.encode(errors="replace").decode()})
+    return b"".join(
+        (
+            b'{"model":',
+            orjson.dumps(model),
+            b',"messages":[{"role":"user","content":[',
+            b"".join(part + b"," for part in pictures),
+            tail,
+            b"]}]",
+            (b"," + orjson.dumps(given)[1:]) if given else b"}",
+        )
+    )

@@ -1,0 +1,108 @@
+"""What an endpoint can do, seen by asking it: a few short calls, each with one thing more than the plain one."""
+
+import asyncio
+import base64
+import io
+import json
+import random
+from typing import Any
+
+import orjson
+from PIL import Image
+
+from judging.client.answers import Answer, Outcome
+from judging.client.http import Endpoint
+
+COLOURS = {
+    "red": (220, 20, 20),
+    "green": (20, 160, 40),
+    "blue": (20, 40, 220),
+    "yellow": (240, 220, 20),
+    "black": (0, 0, 0),
+    "white": (255, 255, 255),
+}
+REFUSED = {Outcome.PERMANENT, Outcome.GARBAGE}
+ASKED = "Reply with the single digit 4 and nothing else."
+SCHEMA = {
+    "type": "object",
+    "properties": {"digit": {"type": "integer", "enum": [1, 2, 3, 4, 5]}},
+    "required": ["digit"],
+    "additionalProperties": False,
+}
+PROBES: dict[str, dict[str, Any]] = {
+    "temperature": {"temperature": 0.0},
+    "seed": {"seed": 1},
+    "reasoning_effort": {"reasoning_effort": "low"},
+    "max_tokens": {"max_tokens": 2_000},
+    "max_completion_tokens": {"max_completion_tokens": 2_000},
+    "logprobs": {"logprobs": True, "top_logprobs": 5},
+    "json_schema": {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "probe", "strict": True, "schema": SCHEMA},
+        }
+    },
+}
+
+
+class ProbeFailed(RuntimeError):
+    """The plain call did not do; says why, in words."""
+
+
+async def probe(endpoint: Endpoint, *, model: str, key: str, timeout: float, rng: random.Random) -> dict[str, Any]:
+    """The abilities of a model: ``vision``, ``json_schema``, ``logprobs``, ``seed``, ``temperature`` and
+    ``reasoning_effort`` true or false, ``max_tokens`` the name under which it takes a limit ("" for none).
+
+    What could not be found out for now (a rate limit, a passing fault) is left out. Raises ProbeFailed.
+    """
+
+    async def ask(**more: Any) -> Answer:
+        content = more.pop("content", ASKED)
+        body = {"model": model, "messages": [{"role": "user", "content": content}]} | more
+        return await endpoint.complete(orjson.dumps(body), key=key, timeout=timeout)
+
+    plain = await ask()
+    if plain.outcome != Outcome.OK:
+        raise ProbeFailed(plain.words)
+    colour = rng.choice(sorted(COLOURS))
+    answers = await asyncio.gather(ask(content=_picture(colour)), *(ask(**more) for more in PROBES.values()))
+    seen = dict(zip(("vision", *PROBES), answers, strict=True))
+    found: dict[str, Any] = {}
+    for name, answer in seen.items():
+        if answer.outcome == Outcome.OK:
+            found[name] = _shows(name, answer, colour)
+        elif answer.outcome in REFUSED:
+            found[name] = False
+    limits = [found.pop(name, None) for name in ("max_tokens", "max_completion_tokens")]
+    if True in limits:
+        found["max_tokens"] = "max_tokens" if limits[0] else "max_completion_tokens"
+    elif limits == [False, False]:
+        found["max_tokens"] = ""
+    return dict(sorted(found.items()))
+
+
+def _picture(colour: str) -> list[dict[str, Any]]:
+    buffer = io.BytesIO()
+    Image.new("RGB", (64, 64), COLOURS[colour]).save(buffer, "PNG")
+    url = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    words = f"Which colour is this picture? One word: {', '.join(COLOURS)}."
+    return [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": words}]
+
+
+def _shows(name: str, answer: Answer, colour: str) -> bool:
+    """Whether an accepted call did what was asked, as some endpoints ignore in silence what they cannot do."""
+    reply = answer.reply
+    if reply is None:
+        return False
+    if name == "vision":
+        said = reply.text.casefold()
+        return colour in said and sum(other in said for other in COLOURS) == 1
+    if name == "logprobs":
+        return any(len(token.candidates) > 1 for token in reply.tokens)
+    if name == "json_schema":
+        try:
+            found = json.loads(reply.text)
+        except ValueError:
+            return False
+        return isinstance(found, dict) and set(found) == {"digit"} and found["digit"] in range(1, 6)
+    return True

@@ -1,0 +1,215 @@
+"""Forms of the judging pages. What they take is checked by the actions and the protocols, not a second time here."""
+
+from typing import Any
+
+from django import forms
+
+from bank.forms import BenchmarkChoice, Clean, Styled
+from bank.forms.benchmarks import SHAPES
+from bank.models import Benchmark, Item
+from judging import prompts, protocols, queries
+from judging.juries import SETTING
+from judging.models import OVERLAP, Judge, PromptTemplate, Run
+from judging.protocols.settings import NAMES
+from judging.request_forms import DASH, RequestForm
+
+
+class RunForm(RequestForm):
+    """A new run. ``settings`` gives the protocol's settings as they were chosen."""
+
+    field_order = ("judge", "benchmark", "protocol", "order", "prompt", "reasoning", "context", "criteria", "repeats")
+
+    judge = forms.ModelChoiceField(queryset=Judge.objects.none(), empty_label=None)
+    benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
+    protocol = forms.ChoiceField()
+    order = forms.ChoiceField(
+        choices=[
+            ("", "As the protocol has it"),
+            ("both", "Both orders"),
+            ("shuffled", "One order, shuffled"),
+            ("fixed", "One order, as stored"),
+        ],
+        required=False,
+        help_text="Both orders show position bias and cost two calls an item.",
+    )
+    prompt = forms.ChoiceField()
+    reasoning = forms.ChoiceField(
+        choices=[
+            ("", "As the protocol has it"),
+            ("none", "Verdict only"),
+            ("first", "Reasons, then the verdict"),
+            ("after", "The verdict, then reasons"),
+            ("three-step", "Three steps, then the verdict"),
+        ],
+        required=False,
+    )
+    context = forms.ChoiceField(
+        choices=[
+            ("", "As the protocol has it"),
+            ("image", "Pictures"),
+            ("none", "No pictures"),
+            ("caption", "Descriptions of the pictures"),
+            ("objects", "Objects found in the pictures"),
+            ("caption+objects", "Descriptions and objects"),
+        ],
+        required=False,
+        help_text="What the judge sees beside the texts.",
+    )
+    criteria = forms.TypedChoiceField(
+        choices=[("", "As the protocol has it"), ("yes", "Shown to the judge"), ("no", "Kept from the judge")],
+        coerce=lambda value: value == "yes",
+        empty_value="",
+        required=False,
+        label="Hidden criteria",
+    )
+    repeats = forms.IntegerField(
+        min_value=1, max_value=100, required=False, help_text="Empty: as the protocol has it, mostly 1."
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = protocols.all_by_name()
+        judges = self.fields["judge"]
+        assert isinstance(judges, forms.ModelChoiceField)
+        judges.queryset = queries.judges_with_counts().exclude(base_url="", baseline="")
+        self._choices("protocol", [(name, protocol.title) for name, protocol in known.items()])
+        names = {name: name for protocol in known for name in prompts.names(protocol)}
+        for row in PromptTemplate.objects.defer("text"):
+            names[f"{row.name}@{row.version}"] = f"{row.name} {row.version}, for {row.protocol}"
+        self._choices("prompt", list(names.items()))
+
+    def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = choices
+
+    def settings(self) -> dict[str, Any]:
+        """The settings as chosen, without those that the protocol does not leave open."""
+        protocol = protocols.get(self.cleaned_data["protocol"])
+        closed = {*protocol.fixed, *(["order"] if protocol.kind == Item.Kind.SCORE else [])}
+        chosen = {name: self.cleaned_data[name] for name in NAMES if name not in closed}
+        return {name: value for name, value in chosen.items() if value not in ("", None)} | self.request()
+
+
+def as_form(run: Run) -> dict[str, Any]:
+    """A run's choices as the form of a new one holds them."""
+    settings = run.settings
+    same = (
+        "order",
+        "reasoning",
+        "context",
+        "repeats",
+        "seed",
+        "max_tokens",
+        "reasoning_effort",
+        "image_size",
+        "detail",
+    )
+    chosen = {name: settings[name] for name in same if settings.get(name) is not None}
+    chosen |= {name: run.item_set[name] for name in ("split", "level", "sample") if name in run.item_set}
+    chosen |= {"sample_seed": run.item_set.get("seed"), "reuse": run.reuse}
+    chosen |= {"judge": run.judge_id, "benchmark": run.benchmark_id, "protocol": run.protocol, "new": True}
+    chosen |= {"prompt": settings.get("prompt", "default"), "budget": run.budget}
+    if "criteria" in settings:
+        chosen["criteria"] = "yes" if settings["criteria"] else "no"
+    if "temperature" in settings:
+        chosen["temperature"] = DASH if settings["temperature"] is None else f"{settings['temperature']:g}"
+    return chosen
+
+
+class JudgeForm(Styled):
+    """A judge behind an endpoint."""
+
+    name = forms.CharField(max_length=200, help_text="As boards and files will call it.")
+    base_url = forms.CharField(
+        max_length=500, label="Address", help_text="Up to the version, e.g. https://api.openai.com/v1"
+    )
+    model = forms.CharField(max_length=200, help_text="As the endpoint calls it.")
+    key_env = forms.CharField(
+        max_length=100,
+        required=False,
+        label="Variable with the key",
+        help_text="The name of a variable in the worker's environment, e.g. OPENAI_API_KEY. Never the key itself.",
+    )
+    concurrency = forms.IntegerField(initial=16, min_value=1, max_value=1024, label="Calls at once")
+    timeout = forms.IntegerField(initial=120, min_value=1, max_value=3600, label="Seconds one call may take")
+    rpm = forms.IntegerField(min_value=1, required=False, label="Calls a minute", help_text="Empty: no limit.")
+    tpm = forms.IntegerField(min_value=1, required=False, label="Tokens a minute", help_text="Empty: no limit.")
+    price_in = forms.FloatField(
+        min_value=0, required=False, label="Price of tokens sent", help_text="US dollars per million."
+    )
+    price_out = forms.FloatField(
+        min_value=0, required=False, label="Price of tokens received", help_text="US dollars per million."
+    )
+    family = forms.CharField(
+        max_length=100, required=False, help_text="Of the model, for the bias towards its own family."
+    )
+
+
+class RunsChoice(forms.ModelMultipleChoiceField):
+    """Runs with what tells them apart."""
+
+    def label_from_instance(self, run: Any) -> str:
+        order = {"both": "both orders"}.get(run.orders, run.orders)
+        return f"{run.pk}: {run.judge} on {run.benchmark}, {run.protocol}, {order}, {run.state}"
+
+
+class JuryForm(Styled):
+    """A jury: a name, and one run of each member."""
+
+    name = forms.CharField(max_length=200, help_text="As boards and files will call it.")
+    runs = RunsChoice(
+        queryset=Run.objects.none(), widget=forms.CheckboxSelectMultiple, label="Members", help_text="One run of each."
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["runs"]
+        assert isinstance(field, forms.ModelMultipleChoiceField)
+        runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS).exclude(judge__baseline=OVERLAP)
+        runs = runs.exclude(settings__has_key=SETTING).select_related("judge", "benchmark")
+        field.queryset = runs.order_by("benchmark", "protocol", "judge__name", "pk")
+
+
+class SelectionForm(Styled):
+    """How a selection of judgments leaves."""
+
+    shape = forms.ChoiceField(label="File", choices=list(SHAPES.items()), widget=forms.RadioSelect, initial="jsonl")
+    analyses = forms.BooleanField(required=False, label="With what the judges wrote: analyses and raw replies")
+    reason = Clean(
+        required=False, max_length=500, help_text="Needed with analyses. It stands in the access log with your name."
+    )
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if given.get("analyses") and not (given.get("reason") or "").strip():
+            self.add_error("reason", "Say why: an analysis can quote hidden criteria.")
+        return given
+
+
+class TemplateForm(Styled):
+    """A version of a prompt template."""
+
+    protocol = forms.ChoiceField()
+    name = forms.CharField(
+        max_length=40, help_text="Small letters, digits, hyphens. A name that exists gets its next version."
+    )
+    text = Clean(label="Template", widget=forms.Textarea(attrs={"rows": 30, "spellcheck": "false"}), strip=False)
+    note = Clean(max_length=300, required=False, help_text="What is different, for those who choose.")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["protocol"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(name, protocol.title) for name, protocol in protocols.all_by_name().items()]
+
+
+class PreviewForm(forms.Form):
+    """A draft of a template, and the real sample to see it with."""
+
+    protocol = forms.CharField(max_length=40)
+    text = Clean(strip=False)
+    benchmark = forms.ModelChoiceField(queryset=Benchmark.objects.all(), required=False)
+    sample = forms.CharField(max_length=200, required=False)
+    criteria = forms.BooleanField(required=False)
+    reasoning = forms.CharField(max_length=20, required=False)

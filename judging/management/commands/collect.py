@@ -1,0 +1,44 @@
+"""manage.py collect {responses,captions} --benchmark SLUG --endpoint NAME"""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db.models import QuerySet
+
+from judging.collecting import COLLECTORS
+from judging.collecting.start import start_collecting
+from judging.management.following import RunCommand
+from judging.models import Judge
+
+
+class Command(RunCommand):
+    help = (
+        "Let an endpoint answer a benchmark's samples, or describe its pictures. Without --wait a worker does it. What "
+        "is stored already is left out; the same command goes on with the run there is."
+    )
+    counted, called = "samples", "endpoint"
+    settings_help = 'e.g. {"circular": true, "temperature": 0, "max_tokens": 1024, "items": {"split": "dev"}}'
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("kind", choices=list(COLLECTORS))
+        super().add_arguments(parser)
+        parser.add_argument("--endpoint", required=True, metavar="NAME", help="as add_judge named it")
+        parser.add_argument("--model", default="", metavar="NAME", help="under which the texts are kept")
+
+    def judges(self) -> QuerySet[Judge]:
+        return Judge.objects.exclude(base_url="")
+
+    def handle(
+        self, *, kind: str, endpoint: str, model: str, benchmark: str, chosen: str, wait: bool, **options: Any
+    ) -> None:
+        run = self.start(
+            start_collecting,
+            judge=endpoint,
+            benchmark=benchmark,
+            chosen=chosen,
+            options=options,
+            kind=kind,
+            model=model,
+        )
+        self.stdout.write(f"Run {run.pk}: {kind} of {run.model_name} for {run.benchmark}, {run.planned:,} calls")
+        self.hand_on(run, wait=wait, made=kind, doing="Collecting")

@@ -1,0 +1,31 @@
+"""manage.py make_jury NAME --runs 3,5,7"""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from judging import actions, juries
+from judging.models import Run
+
+
+class Command(BaseCommand):
+    help = "Make one judge of several, its verdicts computed from their runs. The same call again computes them anew."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--runs", required=True, metavar="A,B,...", help="one run of each member")
+
+    def handle(self, *, name: str, runs: str, **options: Any) -> None:
+        numbers = [part.strip() for part in runs.split(",")]
+        if not all(part.isascii() and part.isdigit() for part in numbers):
+            raise CommandError("--runs: numbers of runs with commas between them, e.g. 3,5,7", returncode=2)
+        found = list(Run.objects.filter(pk__in=numbers).select_related("judge", "benchmark"))
+        if missing := sorted(set(map(int, numbers)) - {run.pk for run in found}):
+            raise CommandError(f"There is no run {missing[0]}.")
+        try:
+            run = juries.make_jury(name=name, runs=found)
+        except actions.BadInput as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(
+            f"Run {run.pk}: {name} on {run.benchmark}, {run.verdicts:,} verdicts, {run.failures:,} items without one."
+        )

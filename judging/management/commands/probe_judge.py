@@ -1,0 +1,27 @@
+"""manage.py probe_judge NAME"""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from judging.actions import BadInput
+from judging.models import Judge
+from judging.probing import probe_judge
+
+
+class Command(BaseCommand):
+    help = "Find out by a few short calls what a judge's endpoint can do; runs that start from then on make use of it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+
+    def handle(self, *, name: str, **options: Any) -> None:
+        try:
+            found = probe_judge(judge=Judge.objects.get(name=name))
+        except Judge.DoesNotExist:
+            raise CommandError(f"There is no judge {name!r}.") from None
+        except BadInput as error:
+            raise CommandError(str(error)) from None
+        for ability, value in found.items():
+            shown = {True: "yes", False: "no", "": "not taken"}.get(value, value)
+            self.stdout.write(f"{ability.replace('_', ' ')}: {shown}")

@@ -1,0 +1,399 @@
+"""Which calls a run is made of, and what each of them shows to the judge."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+import bank.criteria
+from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage, User
+from judging import prompts, protocols
+from judging.models import OVERLAP, Judge, Judgment, Run
+from judging.protocols import CannotAsk, Criterion, Material, Option, Protocol, Settings
+
+PAGE = 100  # items read at once
+# Where a benchmark has no scale of its own: that of MLLM-as-a-Judge (arXiv 2402.04788).
+SCALE = ((1.0, "Poor"), (2.0, "Fair"), (3.0, "Average"), (4.0, "Good"), (5.0, "Excellent"))
+CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # place i showed option i + k (CircularEval, MMBench 4.1)
+COMPONENTS = "components"
+TOP_TOKENS = 20  # as many as the usual endpoints give
+DESCRIBED = ("caption", "objects", "caption+objects")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An item with all that its calls may show, answers in canonical order."""
+
+    item_id: int
+    content_hash: str
+    sample_id: int
+    instruction: str
+    question_type: str
+    hint: str
+    answers: tuple[str, ...]
+    criteria: tuple[Criterion, ...]
+    options: tuple[Option, ...]
+    images: tuple[SampleImage, ...]
+    absent: bool  # the sample has a picture that is not stored here
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One judgment to be made. ``order`` holds canonical positions in presented order: "10" is turned."""
+
+    subject: Subject
+    order: str
+    repeat: int
+
+    @property
+    def places(self) -> list[int]:
+        return [int(position) for position in self.order]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it is sent: the text, the pictures beside it, the parameters.
+
+    ``sha256`` is its identity within the run; ``key`` is the same for identical calls of any run: the mark that borders
+    the material, which each run draws anew, is left out of it.
+    """
+
+    text: str
+    images: tuple[SampleImage, ...]
+    parameters: Mapping[str, Any]
+    sha256: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedJudge(Asked):
+    """A request to a judge, and what it shows."""
+
+    material: Material
+
+
+def covered(*, benchmark: Benchmark, kind: str) -> "QuerySet[Item]":
+    """The items of a benchmark that a protocol for this kind can judge, in the benchmark's order."""
+    return Item.objects.filter(sample__benchmark=benchmark, kind=kind).order_by("sample__position", "sample_id", "pk")
+
+
+def criteria_fingerprint(run: Run) -> str:
+    """Which versions of the criteria a run's items have now; "" for a run that reads none."""
+    if not reads_criteria(run):
+        return ""
+    samples = Sample.objects.filter(pk__in=run.run_items.order_by().values("item__sample"))
+    return bank.criteria.fingerprint(samples)
+
+
+def reads_criteria(run: Run) -> bool:
+    """Whether this run shows criteria to its judge. Of the baselines one reads them; all do to give points for them."""
+    return run.reads_criteria and (run.judge.baseline in ("", OVERLAP) or run.protocol == COMPONENTS)
+
+
+def orders(run: Run, content_hash: str, places: int = 2) -> list[str]:
+    """The presented orders in which a run judges an item; a shuffled one is the same at every start."""
+    straight = "".join(str(place) for place in range(max(places, 1)))
+    if places < 2:
+        return [straight]
+    match run.orders:
+        case "both":
+            return [straight, straight[::-1]]
+        case "shuffled":
+            # By rank of a keyed hash: every order is as likely, and none can be foretold without the seed.
+            return ["".join(sorted(straight, key=lambda place: _digest(run, content_hash, "order", place)))]
+        case _:
+            return [straight]
+
+
+def per_item(run: Run) -> int:
+    """How many judgments an item of the run gets."""
+    kind = protocols.get(run.protocol).kind
+    return (2 if run.orders == "both" and kind != Item.Kind.SCORE else 1) * run.repeats
+
+
+def calls(run: Run) -> int:
+    """How many judgments the whole run is made of."""
+    return run.run_items.count() * per_item(run)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Jobs of some neighbouring items of a run; ``last`` is where the next page begins."""
+
+    last: int
+    jobs: tuple[Any, ...]
+
+
+def page(run: Run, *, after: int = 0, reads: bool = True) -> Page | None:
+    """The next jobs that have no judgment yet, in the order of the run's items; None when there are no more.
+
+    Items stand in the order of their samples, so calls with the same pictures come close together. Criteria are read
+    by page, each time with one record in the access log; ``reads=False`` only asks whether something is missing.
+    """
+    while rows := list(_unfinished(run, after)):
+        after = rows[-1][0]
+        if jobs := _jobs(run, [item for _, item in rows], reads=reads):
+            return Page(after, tuple(jobs))
+    return None
+
+
+def _unfinished(run: Run, after: int) -> Any:
+    """The next items of a run that have fewer judgments than planned: the database passes over finished ones."""
+    stored = Judgment.objects.filter(run=run, item=OuterRef("item")).order_by().values("run")
+    number = Coalesce(Subquery(stored.annotate(n=Count("pk")).values("n")), 0)
+    planned = per_item(run)
+    rows = run.run_items.filter(pk__gt=after).alias(stored=number).filter(stored__lt=planned)
+    return rows.order_by("pk").values_list("pk", "item_id")[:PAGE]
+
+
+def _jobs(run: Run, item_ids: Sequence[int], *, reads: bool) -> list[Job]:
+    stored = set(
+        Judgment.objects.filter(run=run, item__in=item_ids).order_by().values_list("item_id", "order", "repeat")
+    )
+    hashes = dict(Item.objects.filter(pk__in=item_ids).values_list("pk", "content_hash"))
+    places = dict(Item.objects.filter(pk__in=item_ids).order_by().annotate(n=Count("places")).values_list("pk", "n"))
+    missing = [
+        (item, order, repeat)
+        for item in item_ids
+        for repeat in range(run.repeats)
+        for order in orders(run, hashes[item], places[item])
+        if (item, order, repeat) not in stored
+    ]
+    if not missing:
+        return []
+    subjects = _subjects(list(dict.fromkeys(item for item, _, _ in missing)))
+    texts: dict[int, list[Any]] = {}
+    if reads and reads_criteria(run):
+        sample_ids = sorted({subject.sample_id for subject in subjects.values()})
+        texts = bank.criteria.for_judging(run=run, sample_ids=sample_ids)
+    judged = {item: _with_criteria(subject, texts.get(subject.sample_id, [])) for item, subject in subjects.items()}
+    return [Job(judged[item], order, repeat) for item, order, repeat in missing]
+
+
+def _subjects(item_ids: Sequence[int]) -> dict[int, Subject]:
+    """Items by id, without criteria."""
+    items = list(Item.objects.filter(pk__in=item_ids).select_related("sample"))
+    answers: dict[int, list[Response]] = {}
+    places = ItemResponse.objects.filter(item__in=item_ids).select_related("response").order_by("item_id", "position")
+    for place in places:
+        answers.setdefault(place.item_id, []).append(place.response)
+    images: dict[int, list[SampleImage]] = {}
+    samples = {item.sample_id for item in items}
+    for image in SampleImage.objects.filter(sample__in=samples).order_by("sample_id", "position"):
+        images.setdefault(image.sample_id, []).append(image)
+    return {
+        item.pk: Subject(
+            item_id=item.pk,
+            content_hash=item.content_hash,
+            sample_id=item.sample_id,
+            instruction=item.sample.instruction,
+            question_type=item.sample.question_type,
+            hint=item.sample.hint,
+            answers=tuple(response.text for response in answers.get(item.pk, ())),
+            criteria=(),
+            options=options_of(item.sample, answers.get(item.pk, ())),
+            images=tuple(images.get(item.sample_id, ())),
+            absent=bool(item.sample.absent_images),
+        )
+        for item in items
+    }
+
+
+def options_of(sample: Sample, responses: Sequence[Response]) -> tuple[Option, ...]:
+    """The sample's options as the one response saw them: its own order behind the sample's labels."""
+    keys = list(sample.options)
+    if not keys:
+        return ()
+    seen = keys
+    if len(responses) == 1:
+        order = [str(key) for key in responses[0].option_order or ()]
+        rotation = CIRCULAR.fullmatch(responses[0].variant)
+        if sorted(order) == sorted(keys):
+            seen = order
+        elif rotation:
+            shift = int(rotation["k"]) % len(keys)
+            seen = keys[shift:] + keys[:shift]
+    return tuple(Option(label, key, str(sample.options[key])) for label, key in zip(keys, seen, strict=True))
+
+
+def _with_criteria(subject: Subject, texts: Sequence[Any]) -> Subject:
+    return replace(subject, criteria=tuple(Criterion(one.key, one.kind, one.text, one.weight) for one in texts))
+
+
+def material(run: Run, job: Job) -> Material:
+    """What a call of this job may show. Raises CannotAsk where pictures are to be described and are not."""
+    subject = job.subject
+    context = run.settings.get("context", "image")
+    shown = subject.images if context == "image" else ()
+    descriptions: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    if context in DESCRIBED and subject.absent:
+        raise CannotAsk("a picture of the sample is not stored here, nor what is in it")
+    if context in DESCRIBED and subject.images:
+        if "caption" in context:
+            descriptions = tuple(image.description for image in subject.images)
+            if not all(descriptions):
+                raise CannotAsk("a picture of the sample has no description")
+        if "objects" in context:
+            objects = tuple(_objects_in_words(image) for image in subject.images)
+            if not all(objects):
+                raise CannotAsk("no objects are noted for a picture of the sample")
+    return Material(
+        instruction=subject.instruction,
+        question_type=subject.question_type,
+        hint=subject.hint,
+        answers=tuple(subject.answers[place] for place in job.places) if subject.answers else (),
+        criteria=subject.criteria,
+        options=subject.options,
+        scale=_scale(run),
+        images=len(shown),
+        descriptions=descriptions,
+        objects=objects,
+        withheld=bool(subject.images or subject.absent) and not shown,
+        nonce=_digest(run, subject.content_hash, job.order, str(job.repeat)).hex()[:16],
+    )
+
+
+def _scale(run: Run) -> tuple[tuple[float, str], ...]:
+    own = [(float(step["value"]), str(step.get("label", ""))) for step in run.benchmark.score_scale]
+    return tuple(sorted(own)) or SCALE
+
+
+def _objects_in_words(image: SampleImage) -> str:
+    return "\n".join(found if isinstance(found, str) else json.dumps(found) for found in image.objects_found)
+
+
+def draw(run: Run, job: Job) -> bytes:
+    """The seed of what chance decides about a job: the same at every start, and in both orders."""
+    return _digest(run, job.subject.content_hash, "draw", str(job.repeat))
+
+
+def asked(run: Run, job: Job, *, template: prompts.Prompt, protocol: Protocol) -> AskedJudge:
+    """Render the prompt of a job. The same job renders the same prompt, on any machine and after any crash.
+
+    Raises CannotAsk where the item lacks what the protocol asks about.
+    """
+    if job.subject.absent and run.settings.get("context", "image") == "image":
+        raise CannotAsk("a picture of the sample is not stored here")
+    about = material(run, job)
+    shown = job.subject.images if about.images else ()
+    text = protocol.render(template, about, run.settings)
+    sent = parameters(run, repeat=job.repeat, weighted=protocol.weighted)
+    if run.settings.get("structured") and (schema := protocol.schema(about, run.settings)):
+        named = {"name": "verdict", "strict": True, "schema": schema}
+        sent["response_format"] = {"type": "json_schema", "json_schema": named}
+    digest = identity(run, template=template, text=text, images=shown, sent=sent, order=job.order, repeat=job.repeat)
+    plain = text.replace(about.nonce, "")
+    key = call_key(run, text=plain, images=shown, sent=sent, repeat=job.repeat)
+    return AskedJudge(text, shown, sent, digest, key, about)
+
+
+def identity(
+    run: Run,
+    *,
+    template: prompts.Prompt,
+    text: str,
+    images: Sequence[SampleImage],
+    sent: Mapping[str, Any],
+    order: str,
+    repeat: int,
+) -> str:
+    """The hash of everything that matters to what an endpoint answers."""
+    policy = {name: run.settings[name] for name in ("image_size", "detail") if name in run.settings}
+    parts = {
+        "template": template.sha256,
+        "text": text.encode(errors="replace").decode(),
+        "images": [image.sha256 for image in images],
+        "model": run.judge.model,
+        "parameters": dict(sent),
+        "order": order,
+        "repeat": repeat,
+    } | policy
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def call_key(run: Run, *, text: str, images: Sequence[SampleImage], sent: Mapping[str, Any], repeat: int) -> str:
+    """What identical calls share: endpoint, model, text, pictures and how they are sent, parameters, repeat."""
+    parts = [run.judge.base_url, run.judge.model, text.encode(errors="replace").decode(), dict(sent), repeat]
+    parts += [[image.sha256 for image in images], run.settings.get("image_size"), run.settings.get("detail")]
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> dict[str, Any]:
+    """What goes to the endpoint beside the message, as far as the endpoint was seen to take it when the run started.
+
+    ``weighted`` asks for the log-probabilities of its tokens, too. Repeats of a seeded call get seeds of their own.
+    """
+    chosen, able = run.settings, run.abilities
+    sent: dict[str, Any] = {}
+    if able.get("temperature") is not False:
+        sent["temperature"] = chosen.get("temperature", 0.0)
+    for name in ("top_p", "reasoning_effort"):
+        if name in chosen:
+            sent[name] = chosen[name]
+    if "seed" in chosen or able.get("seed"):
+        sent["seed"] = chosen.get("seed", 0) + repeat
+    if "max_tokens" in chosen:
+        sent[able.get("max_tokens") or _usual_name(chosen)] = chosen["max_tokens"]
+    if weighted and able.get("logprobs"):
+        sent |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
+    return sent
+
+
+def _usual_name(chosen: Mapping[str, Any]) -> str:
+    """What the limit of tokens is called where nobody has looked: reasoning models have a name of their own."""
+    return "max_completion_tokens" if "reasoning_effort" in chosen else "max_tokens"
+
+
+def asked_again(judgment: Judgment, *, user: User) -> AskedJudge:
+    """The prompt of a stored judgment as it renders today, for staff. Reads criteria in the reader's own name.
+
+    Its hash differs from the judgment's when the sample or its criteria have changed since. Raises PermissionDenied,
+    CannotAsk, and prompts.UnknownPrompt for a judgment that no template of ours made.
+    """
+    run = judgment.run
+    template = template_of(run)
+    subject = _subjects([judgment.item_id])[judgment.item_id]
+    if reads_criteria(run):
+        found = bank.criteria.for_staff(
+            user=user, samples=[judgment.item.sample], how="judgment page", reason=f"judgment {judgment.pk}"
+        )
+        subject = _with_criteria(subject, found.get(subject.sample_id, []))
+    protocol = protocols.get(run.protocol)
+    return asked(run, Job(subject, judgment.order, judgment.repeat), template=template, protocol=protocol)
+
+
+def previewed(*, template: prompts.Prompt, settings: Settings, item: Item, user: User) -> Asked:
+    """A template as a judge of this item would see it, for staff. Reads criteria in the reader's own name.
+
+    Raises PermissionDenied, and CannotAsk where the item lacks what the protocol asks about.
+    """
+    protocol = protocols.get(template.protocol)
+    run = Run(judge=Judge(), benchmark=item.sample.benchmark, protocol=protocol.name, settings=settings)
+    subject = _subjects([item.pk])[item.pk]
+    if reads_criteria(run):
+        about = f"{template.protocol}.{template.name}"
+        found = bank.criteria.for_staff(user=user, samples=[item.sample], how="prompt preview", reason=about)
+        subject = _with_criteria(subject, found.get(subject.sample_id, []))
+    order = orders(run, subject.content_hash, len(subject.answers))[0]
+    return asked(run, Job(subject, order, 0), template=template, protocol=protocol)
+
+
+def template_of(run: Run) -> prompts.Prompt:
+    """The template that a run was started with. Raises prompts.UnknownPrompt when it is gone or was edited."""
+    name, version = prompts.split(str(run.settings.get("prompt", "default")))
+    template = prompts.get(run.protocol, name, version or run.template_version)
+    if run.template_sha256 != template.sha256:
+        raise prompts.UnknownPrompt(f"The prompt {template.name} {template.version} is not the one this run used.")
+    return template
+
+
+def _digest(run: Run, *parts: str) -> bytes:
+    """Bytes that nobody can know who does not know the run's seed: a keyed hash."""
+    return hashlib.blake2b("\x1f".join(parts).encode(), key=str(run.seed).encode(), digest_size=32).digest()

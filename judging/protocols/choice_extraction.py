@@ -1,0 +1,63 @@
+"""Which option an answer means, as MMBench extracts it (arXiv 2307.06281, 4.2).
+
+Step 1 reads the label in the answer's own text and needs no call; step 2 asks the judge, who may say that it is none
+of them; step 3, where the judge's reply is no verdict, draws an option or none of them by the run's seed. Each verdict
+says which step made it.
+"""
+
+import random
+from typing import Any
+
+from bank.models import Item
+from judging.protocols.base import CannotAsk, Material, Protocol
+from judging.protocols.settings import Settings
+from judging.verdicts import NONE_OF_THEM, Found, option
+from leaderboard.stats.said import option_in
+
+
+class ChoiceExtraction(Protocol):
+    name = "choice-extraction"
+    title = "Multiple choice: the option meant"
+    kind = Item.Kind.SCORE
+    answer_forms = (
+        (r"Choice: ", "Choice: and a label"),
+        (r"\bX\b", "{{ none_of_them }} where the answer means none"),
+    )
+    reasonings = ("none", "first")
+    defaults = {"criteria": False, "context": "none", "reasoning": "none"}
+    fixed = ("criteria", "context")
+
+    def values(self, material: Material, settings: Settings) -> dict[str, Any]:
+        _check(material)
+        return super().values(material, settings) | {"none_of_them": NONE_OF_THEM}
+
+    def verdict_schema(self, material: Material) -> dict[str, Any]:
+        return {"type": "string", "enum": [*material.labels, NONE_OF_THEM]}
+
+    def parse(self, text: str, material: Material, settings: Settings) -> Found:
+        found = option(text, place=self.place(settings), labels=material.labels)
+        return Found(_own(material, found.verdict["option"], "judge"), found.analysis)
+
+    def without_call(self, material: Material) -> dict[str, Any] | None:
+        _check(material)
+        label = option_in(material.answers[0], material.labels)
+        return None if label is None else _own(material, label, "label")
+
+    def fallback(self, material: Material, seed: bytes) -> dict[str, Any] | None:
+        return _own(material, random.Random(seed).choice((*material.labels, NONE_OF_THEM)), "random")
+
+
+def _own(material: Material, shown: str, extraction: str) -> dict[str, Any]:
+    """The sample's own label of the option that stood behind the shown one."""
+    keys = {choice.shown: choice.key for choice in material.options}
+    return {"option": keys.get(shown, NONE_OF_THEM), "extraction": extraction}
+
+
+def _check(material: Material) -> None:
+    if not material.options:
+        raise CannotAsk("the sample has no options to choose from")
+    if not material.answers:
+        raise CannotAsk("the item has no answer")
+
+
+PROTOCOL = ChoiceExtraction()

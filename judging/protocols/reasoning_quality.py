@@ -1,0 +1,42 @@
+"""How well an answer reasons and is written, as ChEF measures language performance (arXiv 2311.02692, C.4).
+
+The judge gets the right answer, takes what the answer says of the picture for true, and explains before it scores, 0 to
+10. ChEF averages several samples of the judge: set ``repeats``, with a temperature above 0.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bank.models import Item
+from judging.protocols.base import Material, Protocol
+from judging.protocols.reference_score import references
+from judging.protocols.settings import Settings
+from judging.verdicts import Found, score
+
+SCALE = tuple(float(value) for value in range(11))
+
+
+class ReasoningQuality(Protocol):
+    name = "reasoning-quality"
+    title = "Quality of the reasoning"
+    kind = Item.Kind.SCORE
+    weighted = True
+    answer_forms = ((r"(?:Mark|Score): [0-9]", "Score: and a number from 0 to 10"),)
+    reasonings = ("first",)
+    defaults = {"context": "none", "repeats": 3, "temperature": 1}
+    fixed = ("criteria", "context")
+
+    def values(self, material: Material, settings: Settings) -> dict[str, Any]:
+        return super().values(material, settings) | {"references": references(material)}
+
+    def scale(self, material: Material) -> Sequence[float]:
+        return SCALE
+
+    def verdict_schema(self, material: Material) -> dict[str, Any]:
+        return {"type": "number", "enum": list(SCALE)}
+
+    def parse(self, text: str, material: Material, settings: Settings) -> Found:
+        return score(text, place=self.place(settings), scale=SCALE)
+
+
+PROTOCOL = ReasoningQuality()

@@ -1,0 +1,82 @@
+"""What the settings of protocols may be. Each function returns the canonical value or raises BadSettings."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+Settings = dict[str, Any]
+
+NAMES = ("order", "criteria", "context", "reasoning", "prompt", "repeats")
+# What goes to the endpoint with every request. Left out of canonical settings where they are not given, so that
+# settings written before there were such parameters are still the same settings. Temperature is always there.
+REQUEST = ("temperature", "top_p", "structured", "seed", "max_tokens", "reasoning_effort", "image_size", "detail")
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+DETAILS = ("low", "high", "auto")
+CONTEXTS = ("image", "none", "caption", "objects", "caption+objects")
+
+
+class BadSettings(ValueError):
+    """Settings that a protocol does not take; says which and what it takes."""
+
+
+def settings_hash(settings: Mapping[str, Any]) -> str:
+    """The identity of canonical settings."""
+    canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    if not (isinstance(value, str) and value in choices):
+        raise BadSettings(f"{name}: {_shown(value)} is not one of {', '.join(choices)}.")
+    return value
+
+
+def boolean(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise BadSettings(f"{name}: true or false, not {_shown(value)}.")
+    return value
+
+
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise BadSettings(f"{name}: a whole number from {low} to {high}, not {_shown(value)}.")
+    return value
+
+
+def number_or_null(name: str, value: Any, low: float, high: float) -> float | None:
+    """A number within bounds; null leaves the parameter to the endpoint."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise BadSettings(f"{name}: a number from {low:g} to {high:g}, or null, not {_shown(value)}.")
+    return float(value)
+
+
+def request_settings(given: Mapping[str, Any], *, temperature: float | None) -> Settings:
+    """The settings of the request, in canonical form. Raises BadSettings."""
+    chosen: Settings = {"temperature": number_or_null("temperature", given.get("temperature", temperature), 0, 2)}
+    if given.get("top_p") is not None:
+        chosen["top_p"] = number_or_null("top_p", given["top_p"], 0, 1)
+    for name, low, high in (("seed", 0, 2**31 - 1), ("max_tokens", 1, 1_000_000), ("image_size", 64, 8_192)):
+        if given.get(name) is not None:
+            chosen[name] = whole(name, given[name], low, high)
+    if given.get("structured") is not None and boolean("structured", given["structured"]):
+        chosen["structured"] = True
+    for name, choices in (("reasoning_effort", EFFORTS), ("detail", DETAILS)):
+        if given.get(name) is not None:
+            chosen[name] = one_of(name, given[name], choices)
+    return chosen
+
+
+def known(given: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    if not isinstance(given, Mapping):
+        raise BadSettings('Settings are a JSON object, e.g. {"order": "both"}.')
+    names += REQUEST
+    unknown = sorted(str(name) for name in set(given) - set(names))
+    if unknown:
+        raise BadSettings(f"{unknown[0][:60]} is not a setting. Settings: {', '.join(names)}.")
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, default=str)[:60]

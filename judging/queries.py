@@ -1,0 +1,380 @@
+"""Reads for the pages of judges and runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from bank.access import Viewer
+from bank.models import Benchmark, Item
+from bank.models.catalogue import is_staff
+from judging import analyses, plan
+from judging.models import OVERLAP, Collected, Judge, Judgment, Run, WorkerBeat
+from judging.verdicts import NONE_OF_THEM
+from judging.work.money import typical_call
+
+ROWS = 14  # recent verdicts on a run's page
+WORKER_SILENT_AFTER = timedelta(seconds=60)
+OUTCOMES = {
+    "rate": "Rate limit (429)",
+    "transient": "The endpoint failed",
+    "timeout": "No whole reply in time",
+    "unreachable": "The endpoint cannot be reached",
+}
+STATUSES = {
+    "parse_failed": "No verdict in the reply",
+    "refused": "Refused by the judge",
+    "filtered": "Stopped by a content filter",
+    "truncated": "Cut off at the length limit",
+    "empty": "Empty reply",
+    "error": "Error",
+    "skipped_budget": "Left out for the budget",
+}
+NOTES = {
+    "parse_failed": "raw reply kept, counts as unscored",
+    "refused": "raw reply kept, counts as unscored",
+    "filtered": "counts as unscored",
+    "truncated": "raw reply kept, counts as unscored",
+    "empty": "counts as unscored",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Judgments of a run that ended without a verdict, of one kind."""
+
+    status: str
+    reason: str
+    count: int
+    last: datetime
+    can_retry: bool = True  # answers of a model are never changed, whatever they are
+
+    @property
+    def title(self) -> str:
+        return _sentence(self.reason) if self.status in ("error", "parse_failed") else STATUSES[self.status]
+
+    @property
+    def note(self) -> str:
+        return NOTES.get(self.status, "no verdict")
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """Calls that wait for another try."""
+
+    title: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The parts of a run's meter, in the units of its drawing."""
+
+    done: float
+    failed_at: float
+    failed: float
+    flight_at: float
+    flight: float
+
+    WIDTH = 1360.0
+    GAP = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """A run's rate over time as a drawing of 368 x 72."""
+
+    line: str
+    area: str
+    ticks: list[tuple[str, float]]  # label and height
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands."""
+
+    total: int
+    done: int  # verdicts
+    failed: int  # judgments without one
+    undecided: int | None  # None for whom verdicts are hidden
+    in_flight: int
+    limit: int
+    rate: float | None
+    spent: float
+    expected: float | None
+    left: timedelta | None
+    until: datetime | None
+    bar: Bar
+    spark: Spark | None
+    failures: list[Failure] = field(default_factory=list)
+    retrying: list[Retrying] = field(default_factory=list)
+
+    @property
+    def percent(self) -> float:
+        return 100 * (self.done + self.failed) / self.total if self.total else 0.0
+
+    @property
+    def failed_percent(self) -> float:
+        return 100 * self.failed / (self.done + self.failed) if self.failed else 0.0
+
+    @property
+    def going(self) -> bool:
+        return self.left is not None
+
+
+def runs_for(viewer: Viewer) -> QuerySet[Run]:
+    return Run.objects.visible_to(viewer).select_related("judge", "benchmark", "by", "analyses_released_by")
+
+
+def progress(run: Run, *, viewer: Viewer) -> Progress:
+    """Count a run's judgments, and read what its worker says while it holds the run."""
+    made = Judgment if run.kind == Run.Kind.JUDGMENTS else Collected
+    without = made.objects.filter(run=run, status__in=STATUSES).values(
+        "status", "reason"
+    )  # named, so that an index finds them
+    groups = list(without.annotate(n=Count("pk"), last=Max("created_at")))
+    failures = [
+        Failure(row["status"], row["reason"], row["n"], row["last"], made is Judgment or row["status"] == "error")
+        for row in groups
+    ]
+    counted = listed([run])[0]
+    done, failed, total = counted.done, counted.failed, counted.total
+    live = run.live if run.state == Run.State.RUNNING and run.is_held else {}
+    rate = float(live.get("rate") or 0) or None
+    open_calls = max(0, total - done - failed)
+    left = timedelta(seconds=open_calls / rate) if rate and open_calls else None
+    each = typical_call(run)
+    return Progress(
+        total=total,
+        done=done,
+        failed=failed,
+        undecided=_undecided(run) if sees_verdicts(run, viewer) else None,
+        in_flight=int(live.get("in_flight") or 0),
+        limit=int(live.get("limit") or run.judge.concurrency),
+        rate=rate,
+        spent=run.spent,
+        expected=run.spent + open_calls * each if each else None,
+        left=left,
+        until=timezone.now() + left if left else None,
+        bar=_bar(total, done, failed, int(live.get("in_flight") or 0)),
+        spark=_spark(run),
+        failures=sorted(failures, key=lambda failure: -failure.count),
+        retrying=[Retrying(OUTCOMES.get(why, why), count) for why, count in live.get("retrying", {}).items()],
+    )
+
+
+def things(run: Run) -> int:
+    """How many items a run judges; of a collecting run how many texts it is to bring."""
+    if run.planned is None or run.kind != Run.Kind.JUDGMENTS:
+        return run.planned or run.run_items.count()
+    return run.planned // plan.per_item(run)
+
+
+def _undecided(run: Run) -> int:
+    if run.undecided is not None:
+        return run.undecided
+    return Judgment.objects.filter(run=run, choice="undecided").count()
+
+
+def sees_verdicts(run: Run, viewer: Viewer) -> bool:
+    """Whether this viewer may see the run's verdicts one by one."""
+    return is_staff(viewer) or run.judge.baseline != OVERLAP
+
+
+def recent(run: Run, *, viewer: Viewer, show: str) -> list[Judgment]:
+    """The newest judgments of a run that this viewer may see; ``show`` is all, failed or undecided."""
+    rows = Judgment.objects.visible_to(viewer).filter(run=run)
+    if show == "failed":
+        rows = rows.exclude(status="ok")
+    elif show == "undecided":
+        rows = rows.filter(choice="undecided")
+    rows = rows.select_related("item__sample").defer("analysis", "raw")
+    rows = rows.prefetch_related("item__sample__images", "item__places__response__model").order_by("-pk")[:ROWS]
+    return analyses.without_hidden_parts(rows, viewer)
+
+
+def worker_seen() -> bool:
+    """Whether a worker said within the last minute that it lives."""
+    return WorkerBeat.objects.filter(seen_at__gt=timezone.now() - WORKER_SILENT_AFTER).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A run in a list."""
+
+    run: Run
+    total: int
+    done: int
+    failed: int
+
+    @property
+    def meter(self) -> tuple[float, float, float]:
+        """Width done, start and width failed, of 96."""
+        if not self.total:
+            return 0.0, 0.0, 0.0
+        done = round(96 * self.done / self.total, 1)
+        return done, done, round(96 * self.failed / self.total, 1)
+
+
+def listed(runs: Sequence[Run]) -> list[Listed]:
+    """Runs with their counts, in a few queries for all of them."""
+    uncounted = [run.pk for run in runs if None in (run.verdicts, run.failures)]
+    rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
+    judged = {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}
+    unplanned = [run.pk for run in runs if run.planned is None and not run.imported]
+    counted = Run.objects.filter(pk__in=unplanned).annotate(n=Count("run_items"))
+    items = dict(counted.order_by().values_list("pk", "n"))
+    result = []
+    for run in runs:
+        row = judged.get(run.pk, {"n": 0, "ok": 0})
+        done = row["ok"] if run.verdicts is None else run.verdicts
+        failed = row["n"] - row["ok"] if run.failures is None else run.failures
+        if run.imported:
+            total = done + failed
+        else:
+            total = items[run.pk] * plan.per_item(run) if run.planned is None else run.planned
+        result.append(Listed(run, total, done, failed))
+    return result
+
+
+def judges_with_counts() -> QuerySet[Judge]:
+    of_jury = Run.objects.filter(judge=OuterRef("pk"), settings__has_key="jury")
+    judges = Judge.objects.annotate(run_count=Count("runs"), is_jury=Exists(of_jury))
+    return judges.order_by("baseline", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run would take."""
+
+    items: int
+    calls: int
+    each: float | None  # US dollars
+    measured: bool  # by earlier runs of the judge, not guessed
+
+    @property
+    def cost(self) -> float | None:
+        return None if self.each is None else self.calls * self.each
+
+
+def estimate(*, judge: Judge, benchmark: Benchmark, kind: str, order: str, repeats: int, limit: int | None) -> Estimate:
+    """``order`` and ``repeats`` are a run's settings."""
+    items = plan.covered(benchmark=benchmark, kind=kind).count()
+    items = min(items, limit) if limit else items
+    calls = items * (2 if order == "both" else 1) * repeats
+    earlier = judge.runs.filter(calls__gt=0, spent__gt=0).order_by("-pk").first()
+    each = typical_call(earlier or Run(judge=judge)) or None
+    return Estimate(items, calls, each, earlier is not None)
+
+
+def items_by_kind(benchmarks: Sequence[Benchmark]) -> dict[int, dict[str, int]]:
+    """How many items of each kind benchmarks have."""
+    rows = Item.objects.filter(sample__benchmark__in=benchmarks).order_by()
+    found: dict[int, dict[str, int]] = {}
+    for row in rows.values("sample__benchmark", "kind").annotate(n=Count("pk")):
+        found.setdefault(row["sample__benchmark"], {})[row["kind"]] = row["n"]
+    return found
+
+
+# -- words and drawings ---------------------------------------------------------------------------------------------
+
+
+def verdict_words(judgment: Judgment) -> str:
+    """A verdict in words; answers are A, B, ... in canonical order."""
+    match judgment.choice:
+        case "first":
+            return "A is better"
+        case "second":
+            return "B is better"
+        case "tie":
+            return "Tie"
+        case "undecided":
+            return f"Undecided, situation {judgment.situation}" if judgment.situation else "Undecided"
+    if judgment.parts is not None:
+        return ", ".join(f"{key}: {points:g}" for key, points in judgment.parts.items())
+    if judgment.score is not None:
+        return f"{judgment.score:g}"
+    if judgment.ranking is not None:
+        return " > ".join(" = ".join(_letter(place) for place in group) for group in judgment.ranking)
+    if judgment.option == NONE_OF_THEM:
+        return "None of them"
+    if judgment.option is not None:
+        return f"Option {judgment.option}"
+    if judgment.answer is not None:
+        return "Yes" if judgment.answer else "No"
+    return judgment.reason or STATUSES.get(judgment.status, "")
+
+
+def preferred(judgment: Judgment) -> str:
+    """The model whose answer a pair's verdict prefers; "" where there is none."""
+    place = {"first": 0, "second": 1}.get(judgment.choice or "")
+    responses = judgment.item.ordered_responses() if place is not None else []
+    return responses[place].model.name if place is not None and place < len(responses) else ""
+
+
+def order_words(judgment: Judgment) -> str:
+    """The presented order: "B then A"."""
+    return " then ".join(_letter(int(place)) for place in judgment.order) if len(judgment.order) > 1 else ""
+
+
+def _letter(place: int) -> str:
+    return "ABCDEFGHIJ"[place]
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _bar(total: int, done: int, failed: int, in_flight: int) -> Bar:
+    if not total:
+        return Bar(0, 0, 0, 0, 0)
+    unit = Bar.WIDTH / total
+    widths = [round(max(number * unit, 3.0), 1) if number else 0.0 for number in (done, failed, in_flight)]
+    starts, at = [], 0.0
+    for width in widths:
+        starts.append(round(min(at, Bar.WIDTH - width), 1))
+        at += width + (Bar.GAP if width else 0)
+    return Bar(widths[0], starts[1], widths[1], starts[2], widths[2])
+
+
+LEFT, RIGHT, TOP, FLOOR = 26.0, 366.0, 8.0, 58.0
+
+
+def _spark(run: Run) -> Spark | None:
+    curve: dict[str, Any] = run.live.get("curve") or {}
+    points: list[int] = curve.get("points") or []
+    if len(points) < 3:
+        return None
+    rates = [number / curve["width"] for number in points]
+    top = _round_up(max(rates))
+    step = (RIGHT - LEFT) / (len(rates) - 1)
+    height = (FLOOR - TOP) / top
+    drawn = [f"{LEFT + n * step:.1f},{FLOOR - rate * height:.1f}" for n, rate in enumerate(rates)]
+    line = " ".join(drawn)
+    start = datetime.fromisoformat(curve["from"])
+    return Spark(
+        line=line,
+        area=f"{LEFT},{FLOOR} {line} {RIGHT},{FLOOR}",
+        ticks=[(_short(top * part), FLOOR - (FLOOR - TOP) * part) for part in (0, 0.5, 1)],
+        start=start,
+        end=start + timedelta(seconds=curve["width"] * len(points)),
+    )
+
+
+def _short(number: float) -> str:
+    return f"{number / 1000:g}k" if number >= 1000 else f"{number:g}"
+
+
+def _round_up(value: float) -> float:
+    """The next round number that halves well: 2, 4, 6, 8, 10, 20, ..."""
+    scale = 1.0
+    while value > 10 * scale:
+        scale *= 10
+    while value <= scale and scale > 0.01:
+        scale /= 10
+    return next(step * scale for step in (2, 4, 6, 8, 10) if value <= step * scale)

@@ -1,0 +1,40 @@
+"""Pages of judging."""
+
+from django.urls import path
+
+from judging.views import collecting, judges, judgments, juries, runs, templates
+
+app_name = "judging"
+urlpatterns = [
+    path("", runs.index, name="index"),
+    path("runs/new/", runs.run_new, name="run-new"),
+    path("runs/compare/", runs.run_compare, name="run-compare"),
+    path("runs/estimate/", runs.run_estimate, name="run-estimate"),
+    path("collect/new/", collecting.collect_new, name="collect-new"),
+    path("runs/<int:pk>/", runs.run_detail, name="run-detail"),
+    path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
+    path("runs/<int:pk>/pause/", runs.run_pause, name="run-pause"),
+    path("runs/<int:pk>/resume/", runs.run_resume, name="run-resume"),
+    path("runs/<int:pk>/cancel/", runs.run_cancel, name="run-cancel"),
+    path("runs/<int:pk>/retry/", runs.run_retry, name="run-retry"),
+    path("runs/<int:pk>/release/", runs.run_release, name="run-release"),
+    path("runs/<int:pk>/withhold/", runs.run_withhold, name="run-withhold"),
+    path("runs/<int:pk>/compute/", juries.jury_compute, name="jury-compute"),
+    path("juries/new/", juries.jury_new, name="jury-new"),
+    path("judges/new/", judges.judge_new, name="judge-new"),
+    path("judges/<int:pk>/", judges.judge_detail, name="judge-detail"),
+    path("judges/<int:pk>/probe/", judges.judge_probe, name="judge-probe"),
+    path("judgments/", judgments.judgment_list, name="judgment-list"),
+    path("judgments/export/", judgments.judgment_export, name="judgment-export"),
+    path("judgments/<int:pk>/", judgments.judgment_detail, name="judgment-detail"),
+    path("judgments/<int:pk>/prompt/", judgments.judgment_prompt, name="judgment-prompt"),
+    path("prompts/", templates.template_list, name="template-list"),
+    path("prompts/new/", templates.template_new, name="template-new"),
+    path("prompts/preview/", templates.template_preview, name="template-preview"),
+    path("prompts/<slug:protocol>/<slug:prompt>/<int:version>/", templates.template_detail, name="template-detail"),
+    path(
+        "prompts/<slug:protocol>/<slug:prompt>/<int:version>/discard/",
+        templates.template_discard,
+        name="template-discard",
+    ),
+]

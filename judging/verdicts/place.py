@@ -1,0 +1,134 @@
+"""Where in a reply its verdict stands: alone on the last line, on the first, or in a JSON object."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from judging.verdicts.reply import NoVerdict, Place, joined
+
+NO_VOTE: dict[Place, str] = {"last": "no vote on the last line", "first": "no vote on the first line"}
+NOTHING: dict[Place, str] = {"last": "no verdict on the last line", "first": "no verdict on the first line"}
+
+_LINE_END = re.compile(r"\r\n|\r|\n")  # no others: an answer may have brought in characters that some call line ends
+_FENCE = re.compile(r"[`~]{3,}[\w-]*|[-*_=]{3,}")
+_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?```\s*", re.DOTALL | re.IGNORECASE)
+_THINK = re.compile(r"<think(?:ing)?>(?P<thought>.*?)</think(?:ing)?>", re.DOTALL)
+_KEYS = frozenset("judgement judgment verdict score rating mark ranking rank choice answer option vote".split())
+_LABEL = re.compile(
+    r"(?:(?:my|the|final|overall)\s+)*"
+    r"(?:judge?ment|verdict|score|rating|mark|rank(?:ing)?|choice|answer|option|vote|decision)\s*(?:is\s*)?[:：]\s*",
+    re.IGNORECASE,
+)
+_JUDGEMENT = re.compile(r"(?im)^[\s*_#>-]*judge?ment\s*[*_]*\s*[:：](?P<rest>[^\r\n]*)")
+_ONE = r"\[[^\[\]]{1,12}\]"
+_BETWEEN = r"\s*[,>]?\s*"
+_BRACKETS = re.compile(rf"\[{_ONE}\](?:{_BETWEEN}\[{_ONE}\])*|\[{_ONE}(?:{_BETWEEN}{_ONE})*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A piece of a reply that may be its verdict, and the rest of the reply."""
+
+    value: str
+    analysis: str
+
+
+def verdict_line(text: str, *, place: Place, missing: str) -> Stated:
+    """The last (or first) line that says something; fences and rules are no lines. Raises NoVerdict(missing)."""
+    thought, said = split_thought(text, place=place)
+    lines = _LINE_END.split(said)
+    full = [n for n, line in enumerate(lines) if line.strip() and not _FENCE.fullmatch(line.strip())]
+    if not full:
+        raise NoVerdict(missing)
+    at = full[-1] if place == "last" else full[0]
+    rest = lines[:at] if place == "last" else lines[at + 1 :]
+    return Stated(lines[at], joined(thought, "\n".join(rest)))
+
+
+def stated(text: str, *, place: Place) -> Iterator[Stated]:
+    """What may be the verdict of a reply, the surest first.
+
+    A reply that is one JSON object: the value under ``judgement``, ``score`` or the like, and nothing else. Otherwise
+    the verdict's line without its label ("Judgement: [[4]]" gives ``[[4]]``); and where that is not one, the group in
+    double brackets of the last line that begins with "Judgement:", as MLLM-as-a-Judge's judges write it
+    ("Judgement: I rank them [[C]], [[A]], [[B]] because ..."). Raises NoVerdict.
+    """
+    thought, said = split_thought(text, place=place)
+    fenced = _FENCED.fullmatch(said)
+    bare = (fenced["inside"] if fenced else said).strip()
+    if bare.startswith("{") and bare.endswith("}"):
+        yield _in_object(bare, thought)
+        return
+    line = verdict_line(text, place=place, missing=NOTHING[place])
+    clean = re.sub(r"[*_`#]", "", line.value).strip()
+    label = _LABEL.match(clean)
+    yield Stated(clean[label.end() :] if label else clean, line.analysis)
+    if judgements := list(_JUDGEMENT.finditer(said)):
+        groups = _BRACKETS.findall(judgements[-1]["rest"])
+        if len(groups) == 1:
+            yield Stated(groups[0], joined(thought, said))
+
+
+def _in_object(text: str, thought: str) -> Stated:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name.casefold() for name, _ in pairs]
+        if len(set(names)) != len(names):
+            raise NoVerdict("the JSON object names something twice")
+        return dict(zip(names, (value for _, value in pairs), strict=True))
+
+    try:
+        found = json.loads(text, object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, NoVerdict):
+            raise
+        raise NoVerdict("the reply begins like a JSON object and is not one") from None
+    keys = [name for name in found if name in _KEYS]
+    if len(keys) != 1:
+        raise NoVerdict("the JSON object holds no verdict" if not keys else "the JSON object holds several verdicts")
+    value = found[keys[0]]
+    if isinstance(value, bool) or not isinstance(value, str | int | float | list):
+        raise NoVerdict("the verdict in the JSON object is neither a text nor a number")
+    shown = value if isinstance(value, str) else json.dumps(value).replace('"', "")
+    rest = [str(other) for name, other in found.items() if name != keys[0] and isinstance(other, str)]
+    return Stated(shown.strip(), joined(thought, *rest))
+
+
+def split_thought(text: str, *, place: Place) -> tuple[str, str]:
+    """What a model thought aloud at the start, and what it then said.
+
+    Only a single closed block counts: with a second closing tag, which the answers under judgment may have brought in,
+    nothing tells where thinking ends.
+    """
+    if not re.match(r"\s*<think(?:ing)?>", text):
+        return "", text
+    closings = len(re.findall(r"</think(?:ing)?>", text))
+    match = _THINK.match(text.lstrip())
+    if closings == 1 and match:
+        return match["thought"], text.lstrip()[match.end() :]
+    if closings and place == "last":
+        return "", text
+    raise NoVerdict(NO_VOTE[place])
+
+
+def plain(value: str) -> str:
+    """A value without quotes, balanced brackets and a closing full stop round it. Signs and points stay."""
+    before = None
+    while value != before:
+        before = value
+        value = value.strip().strip("\"'“”‘’").strip()
+        if value.endswith(".") and not value.endswith(".."):
+            value = value[:-1]
+        if len(value) > 1 and value[0] + value[-1] in ("[]", "()", "{}") and _balanced(value[1:-1]):
+            value = value[1:-1]
+    return value
+
+
+def _balanced(inside: str) -> bool:
+    depth = 0
+    for letter in inside:
+        depth += (letter in "[({") - (letter in "])}")
+        if depth < 0:
+            return False
+    return depth == 0

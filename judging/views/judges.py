@@ -1,0 +1,66 @@
+"""Pages of judges."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_POST
+
+from bank.access import allowed, requires
+from judging import actions, queries, readiness
+from judging.filters import whole
+from judging.forms import JudgeForm
+from judging.models import Judge
+from judging.probing import probe_judge
+from judging.views.common import HERE, PAGE
+
+
+@requires("read-judging")
+def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    judge = get_object_or_404(Judge, pk=pk)
+    runs = list(queries.runs_for(request.user).filter(judge=judge)[:PAGE])
+    context = {
+        "judge": judge,
+        "runs": queries.listed(runs),
+        "ready": readiness.readiness(judge) if judge.base_url and allowed(request.user, "write-judging") else None,
+        "abilities": readiness.abilities(judge),
+        "tested_at": parse_datetime(str(judge.abilities.get("at", ""))),
+        "hosts": settings.JUDGE_HOSTS,
+    }
+    return render(request, "judging/judge.html", HERE | context)
+
+
+def _known(request: HttpRequest) -> dict[str, Any]:
+    """The facts of the judge that the address names as ``from``, to change its limits and prices."""
+    key = whole(request.GET.get("from", ""))
+    judge = Judge.objects.filter(pk=key).exclude(base_url="").first() if key is not None else None
+    return {name: getattr(judge, name) for name in JudgeForm.base_fields} if judge else {}
+
+
+@requires("write-judging")
+def judge_new(request: HttpRequest) -> HttpResponse:
+    form = JudgeForm(request.POST or None, initial=_known(request))
+    if request.method == "POST" and form.is_valid():
+        try:
+            judge = actions.add_judge(**form.cleaned_data)
+        except actions.BadInput as error:
+            form.add_error(error.field if error.field in form.fields else None, str(error))
+        else:
+            return redirect("judging:judge-detail", judge.pk)
+    return render(request, "judging/judge-new.html", HERE | {"form": form}, status=422 if form.errors else 200)
+
+
+@require_POST
+@requires("write-judging")
+def judge_probe(request: HttpRequest, pk: int) -> HttpResponse:
+    """Find out by a few short calls what its endpoint can do."""
+    try:
+        probe_judge(judge=get_object_or_404(Judge, pk=pk))
+    except actions.BadInput as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "What the endpoint can do is stored; runs that start from now on use it.")
+    return redirect("judging:judge-detail", pk)

@@ -1,0 +1,220 @@
+"""Pages of runs, and the front page of judging."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from bank.access import requires
+from bank.models import User
+from judging import actions, collecting, filters, item_sets, juries, plan, protocols, queries
+from judging.collecting.queries import newest
+from judging.compare import CannotCompare, compare
+from judging.forms import RunForm, as_form
+from judging.models import Judgment, Run
+from judging.views.common import HERE, PAGE, begun
+
+OFFERED = 200  # runs to compare with
+SHOWN = ("all", "failed", "undecided")
+
+
+@requires("read-judging")
+def index(request: HttpRequest) -> HttpResponse:
+    page = Paginator(queries.runs_for(request.user), PAGE).get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "runs": queries.listed(list(page.object_list)),
+        "judges": queries.judges_with_counts(),
+        "worker": queries.worker_seen(),
+    }
+    return render(request, "judging/index.html", HERE | context)
+
+
+def _run(request: HttpRequest, pk: int) -> Run:
+    return get_object_or_404(queries.runs_for(request.user), pk=pk)
+
+
+def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
+    run = _run(request, pk)
+    show = request.GET.get("show", "all")
+    if show not in SHOWN:
+        raise Http404("no such filter")
+    protocol = protocols.all_by_name().get(run.protocol) or collecting.COLLECTORS.get(run.protocol)
+    return HERE | {
+        "item_set": item_sets.words(run.item_set),
+        "collected": newest(run, viewer=request.user, failed=show == "failed"),
+        "run": run,
+        "protocol": protocol,
+        "items": queries.things(run),
+        "progress": queries.progress(run, viewer=request.user),
+        "rows": queries.recent(run, viewer=request.user, show=show),
+        "show": show,
+        "sees_verdicts": queries.sees_verdicts(run, request.user),
+        "live": run.state in (Run.State.QUEUED, Run.State.RUNNING),
+        "worker": queries.worker_seen(),
+        "members": Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge"),
+        "stale": bool(juries.members_of(run)) and juries.is_stale(run),
+    }
+
+
+@requires("read-judging")
+def run_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    return render(request, "judging/run.html", _run_context(request, pk))
+
+
+@requires("read-judging")
+def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
+    """The live part of a run's page. It asks for itself again for as long as the run goes on."""
+    return render(request, "judging/_run_progress.html", _run_context(request, pk))
+
+
+@requires("read-judging")
+@require_safe
+def run_compare(request: HttpRequest) -> HttpResponse:
+    """Two runs side by side; without both in the address, what to choose."""
+    runs = filters.runs_seen(request.user).filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
+    keys = [filters.whole(request.GET.get(name, "")) for name in ("a", "b")]
+    chosen = [runs.filter(pk=key).first() if key is not None else None for key in keys]
+    context: dict[str, Any] = {"tab": "runs", "first": chosen[0], "second": chosen[1]}
+    if any(run is None and key is not None for run, key in zip(chosen, keys, strict=True)):
+        raise Http404("no such run")
+    offered = runs.filter(benchmark=chosen[0].benchmark) if chosen[0] else runs
+    context["offered"] = offered.order_by("-pk")[:OFFERED]
+    context["runs"] = runs.order_by("-pk")[:OFFERED]
+    if chosen[0] and chosen[1]:
+        try:
+            context["comparison"] = compare(chosen[0], chosen[1], viewer=request.user)
+        except CannotCompare as error:
+            context["problem"] = str(error)
+    return render(request, "judging/compare.html", HERE | context)
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    """What a new run begins with: the values of the address, over those of the run that it names as ``from``."""
+    given = request.GET.dict()
+    key = filters.whole(given.pop("from", ""))
+    run = queries.runs_for(request.user).filter(pk=key, kind=Run.Kind.JUDGMENTS).first() if key is not None else None
+    return (as_form(run) if run else {}) | given
+
+
+@requires("write-judging")
+def run_new(request: HttpRequest) -> HttpResponse:
+    form = RunForm(request.POST or None, initial=_initial(request))
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        done = begun(
+            form,
+            actions.start_run,
+            judge=data["judge"],
+            protocol=data["protocol"],
+            settings=form.settings(),
+            by=cast(User, request.user),
+        )
+        if done:
+            return done
+    context = {"form": form, "estimate": _estimate(form), "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
+    return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
+
+
+@requires("write-judging")
+def run_estimate(request: HttpRequest) -> HttpResponse:
+    """What the run that is being put together would take."""
+    return render(request, "judging/_run_estimate.html", {"estimate": _estimate(RunForm(request.GET))})
+
+
+def _estimate(form: RunForm) -> queries.Estimate | None:
+    if not form.is_bound:
+        form = RunForm(_first_choices(form))
+    if not form.is_valid():
+        return None
+    data = form.cleaned_data
+    protocol = protocols.get(data["protocol"])
+    try:
+        chosen = form.settings()
+        part = item_sets.canonical(chosen.pop("items", None))
+        settings = protocol.settings(chosen)
+        items = plan.covered(benchmark=data["benchmark"], kind=protocol.kind)
+        number = item_sets.items(part, benchmark=data["benchmark"], query=items).count() if part else None
+    except (protocols.BadSettings, item_sets.BadItemSet):
+        return None
+    return queries.estimate(
+        judge=data["judge"],
+        benchmark=data["benchmark"],
+        kind=protocol.kind,
+        order=settings["order"],
+        repeats=settings["repeats"],
+        limit=data["limit"] if number is None else min(number, data["limit"] or number),
+    )
+
+
+def _first_choices(form: RunForm) -> dict[str, Any]:
+    """What a form that was not touched would send."""
+    chosen = {}
+    for name, field in form.fields.items():
+        value = form.get_initial_for_field(field, name)
+        if value in (None, ""):
+            value = next((key for key, _ in getattr(field, "choices", [])), "")
+        chosen[name] = getattr(value, "value", value)
+    return chosen
+
+
+def _act(request: HttpRequest, pk: int, action: Any, done: str, **values: Any) -> HttpResponse:
+    run = _run(request, pk)
+    try:
+        result = action(run=run, **values)
+    except actions.BadInput as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, done.format(result))
+    return redirect("judging:run-detail", pk)
+
+
+@require_POST
+@requires("write-judging")
+def run_pause(request: HttpRequest, pk: int) -> HttpResponse:
+    return _act(request, pk, actions.pause_run, "The run pauses. Calls in flight may still end.")
+
+
+@require_POST
+@requires("write-judging")
+def run_resume(request: HttpRequest, pk: int) -> HttpResponse:
+    return _act(request, pk, actions.resume_run, "The run goes on as soon as a worker takes it.")
+
+
+@require_POST
+@requires("write-judging")
+def run_cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    return _act(request, pk, actions.cancel_run, "The run is cancelled. Its verdicts stay.")
+
+
+@require_POST
+@requires("write-judging")
+def run_retry(request: HttpRequest, pk: int) -> HttpResponse:
+    statuses = request.POST.getlist("status")
+    if not set(statuses) <= set(Judgment.Status.values):
+        raise Http404("no such status")
+    return _act(
+        request,
+        pk,
+        actions.retry_failed,
+        "{} judgments are made again.",
+        statuses=statuses,
+        reason=request.POST.get("reason"),
+    )
+
+
+@require_POST
+@requires("write-judging")
+def run_release(request: HttpRequest, pk: int) -> HttpResponse:
+    done = "Researchers may read what the judge wrote, with the hidden criteria taken out."
+    return _act(request, pk, actions.release_analyses, done, by=cast(User, request.user))
+
+
+@require_POST
+@requires("write-judging")
+def run_withhold(request: HttpRequest, pk: int) -> HttpResponse:
+    done = "The analyses are for staff again."
+    return _act(request, pk, actions.withhold_analyses, done, by=cast(User, request.user))

@@ -1,0 +1,39 @@
+"""Working a run: its calls, many at once, and the one writer that stores what comes of them.
+
+The truth is in the rows. A worker holds a run by a lease, reads which judgments are missing, makes the calls and
+commits the results about once a second. Killed at any moment, it loses the calls in flight and nothing else; whoever
+takes the run next starts from what is stored.
+
+``writer`` what every session does · ``kinds`` what is made · ``session`` endpoint judges · ``batches`` the same by
+batch interface · ``baseline`` built-in judges · ``store`` writes under the lease · ``pace`` limits · ``loop`` the event
+loop beside the thread that owns the database connection.
+"""
+
+import asyncio
+
+from judging.models import Run
+from judging.work.baseline import Baseline
+from judging.work.batches import Batches
+from judging.work.session import Session
+from judging.work.writer import Patience, Progress, Shared, Stopped, Watch
+
+__all__ = ["Patience", "Progress", "Shared", "Stopped", "work"]
+
+
+async def work(
+    run: Run,
+    *,
+    shared: Shared,
+    stop: asyncio.Event,
+    stopped: Stopped | None = None,
+    patience: Patience | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Work a claimed run until it is finished, pauses, somebody changes its state, or ``stop`` is set.
+
+    To be called in ``loop.run``. ``stopped`` says how the run is left when ``stop`` ends the work.
+    """
+    session = Baseline if run.judge.is_baseline else Batches if run.batched else Session
+    await session(
+        run, shared=shared, stop=stop, stopped=stopped or Stopped(), patience=patience or Patience(), watch=watch
+    ).work()

@@ -1,0 +1,44 @@
+"""Sessions of built-in judges: no calls, a page of items at a time, through the same rows as any other judge."""
+
+import random
+
+from judging import baselines, plan
+from judging.baselines import Case
+from judging.models import Run
+from judging.plan import Job
+from judging.protocols import CannotAsk
+from judging.verdicts import Reading
+from judging.work import kinds
+from judging.work.loop import db
+from judging.work.writer import Ended, Writer
+
+
+class Baseline(Writer):
+    async def session(self) -> None:
+        after = 0
+        while page := await db(plan.page, self.run, after=after):
+            after = page.last
+            self.batch.rows = [self._judge(job) for job in page.jobs]
+            await self.flush()
+            if self.ending:
+                raise self.ending
+            if self.stop.is_set():
+                raise Ended(self.stopped.state, self.stopped.reason)
+        raise Ended(Run.State.FINISHED)
+
+    def _judge(self, job: Job) -> kinds.Row:
+        try:
+            about = plan.material(self.run, job)
+            case = Case(
+                answers=about.answers,
+                criteria=[criterion.text for criterion in about.criteria],
+                order=job.places,
+                rng=random.Random(f"{self.run.seed}:{job.subject.content_hash}:{job.repeat}"),
+                scale=[value for value, _ in about.scale],
+                parts=[
+                    (one.key, one.text, one.weight) for one in about.criteria if one.kind == "component" and one.weight
+                ],
+            )
+            return self.kind.without(job, Reading("ok", baselines.judge(self.judge.baseline, self.run.protocol, case)))
+        except (CannotAsk, baselines.CannotJudge) as error:
+            return self.kind.without(job, Reading("error", reason=str(error)))

@@ -1,0 +1,220 @@
+"""What a run makes: which calls are missing, what each asks, what its reply amounts to, and where that is stored.
+
+The session, the budget, the limits, the batches and the lease are the same for all of them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q
+
+from bank.models import SampleImage
+from bank.models.verdict import turned
+from judging import collecting, plan, prompts, protocols, verdicts
+from judging.collecting import Task
+from judging.models import Collected, Judgment, Run, RunTask
+from judging.plan import Asked, Job
+from judging.verdicts import Reading, weighted_score
+
+Row = Judgment | Collected
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an identical call brought earlier."""
+
+    reply: verdicts.Reply
+    model: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    columns: dict[str, Any]  # of the new row: what the reply alone does not tell
+
+
+class Kind(ABC):
+    """One run's way of making rows. ``job`` is whatever ``page`` gave out."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @abstractmethod
+    def planned(self) -> int: ...
+
+    @abstractmethod
+    def page(self, *, after: int = 0, reads: bool = True) -> plan.Page | None: ...
+
+    @abstractmethod
+    def asked(self, job: Any, *, template: prompts.Prompt) -> Asked: ...
+
+    @abstractmethod
+    def told(self, job: Any, asked: Any) -> Row | None:
+        """The row of a job that needs no call."""
+
+    @abstractmethod
+    def read(self, job: Any, asked: Any, reply: verdicts.Reply) -> Row: ...
+
+    @abstractmethod
+    def without(self, job: Any, reading: Reading) -> Row:
+        """The row of a job whose call brought nothing to read."""
+
+    @abstractmethod
+    def key(self, job: Any) -> dict[str, Any]:
+        """How an attempt names the job."""
+
+    @abstractmethod
+    def store(self, rows: Sequence[Any]) -> tuple[int, int, int]:
+        """Store what is not stored yet, in the caller's transaction; how many verdicts, failures, undecided."""
+
+    @abstractmethod
+    def counted(self) -> dict[str, int]: ...
+
+    @abstractmethod
+    def known(self, key: str) -> Known | None:
+        """What an identical call brought in any run. Calls that failed or brought no verdict are none."""
+
+
+class Judgments(Kind):
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.protocol = protocols.get(run.protocol)
+
+    def planned(self) -> int:
+        return plan.calls(self.run)
+
+    def page(self, *, after: int = 0, reads: bool = True) -> plan.Page | None:
+        return plan.page(self.run, after=after, reads=reads)
+
+    def asked(self, job: Job, *, template: prompts.Prompt) -> plan.AskedJudge:
+        return plan.asked(self.run, job, template=template, protocol=self.protocol)
+
+    def told(self, job: Job, asked: plan.AskedJudge) -> Judgment | None:
+        told = self.protocol.without_call(asked.material)
+        return None if told is None else self.without(job, Reading("ok", told))
+
+    def read(self, job: Job, asked: plan.AskedJudge, reply: verdicts.Reply) -> Judgment:
+        parse = partial(self.protocol.parse, material=asked.material, settings=self.run.settings)
+        reading = verdicts.read(reply, parse)
+        if reading.status != "ok":
+            instead = self.protocol.fallback(asked.material, plan.draw(self.run, job))
+            if instead is not None:
+                reading = Reading("ok", instead | {"reason": f"drawn: {reading.reason}"}, analysis=reading.analysis)
+        judgment = self.without(job, reading)
+        judgment.raw = reply.text or reply.refusal or None
+        if self.protocol.weighted and judgment.score is not None:
+            scale = self.protocol.scale(asked.material)
+            judgment.weighted_score = weighted_score(reply.tokens, score=judgment.score, scale=scale)
+        return judgment
+
+    def without(self, job: Job, reading: Reading) -> Judgment:
+        """A judgment of a reading, its verdict turned into canonical order."""
+        return Judgment(
+            run=self.run,
+            item_id=job.subject.item_id,
+            order=job.order,
+            repeat=job.repeat,
+            status=reading.status,
+            analysis=reading.analysis or None,
+            **{"reason": reading.reason} | turned(reading.verdict, order=job.places),
+        )
+
+    def key(self, job: Job) -> dict[str, Any]:
+        return {"item_id": job.subject.item_id, "order": job.order, "repeat": job.repeat}
+
+    def store(self, rows: Sequence[Judgment]) -> tuple[int, int, int]:
+        items = {row.item_id for row in rows}
+        stored = set(Judgment.objects.filter(run=self.run, item__in=items).values_list("item_id", "order", "repeat"))
+        fresh = [row for row in rows if (row.item_id, row.order, row.repeat) not in stored]
+        Judgment.objects.bulk_create(fresh)
+        verdicts_ = sum(row.status == Judgment.Status.OK for row in fresh)
+        return verdicts_, len(fresh) - verdicts_, sum(row.choice == "undecided" for row in fresh)
+
+    def counted(self) -> dict[str, int]:
+        return Judgment.objects.filter(run=self.run).aggregate(
+            verdicts=Count("pk", filter=Q(status="ok")),
+            failures=Count("pk", filter=~Q(status="ok")),
+            undecided=Count("pk", filter=Q(choice="undecided")),
+        )
+
+    def known(self, key: str) -> Known | None:
+        found = Judgment.objects.filter(call_key=key, status=Judgment.Status.OK, run__imported=False)
+        old = found.exclude(extraction="random").order_by("pk").first()
+        if old is None or not old.raw:
+            return None
+        columns = {"analysis": old.analysis, "weighted_score": old.weighted_score}
+        return Known(verdicts.Reply(old.raw), old.reported_model, old.prompt_tokens, old.completion_tokens, columns)
+
+
+class Collecting(Kind):
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.collector = collecting.collector(run.kind)
+
+    def planned(self) -> int:
+        return self.run.tasks.count()
+
+    def page(self, *, after: int = 0, reads: bool = True) -> plan.Page | None:
+        rows = list(_missing(self.run, after).select_related("sample")[: plan.PAGE])
+        if not rows:
+            return None
+        images: dict[int, list[SampleImage]] = {}
+        for image in SampleImage.objects.filter(sample__in={row.sample_id for row in rows}).order_by("position"):
+            images.setdefault(image.sample_id, []).append(image)
+        jobs = [
+            Task(row.sample, row.place, self.collector.shown(row.place, images.get(row.sample_id, []))) for row in rows
+        ]
+        return plan.Page(rows[-1].pk, tuple(jobs))
+
+    def asked(self, job: Task, *, template: prompts.Prompt) -> Asked:
+        return self.collector.asked(self.run, job, template=template)
+
+    def told(self, job: Task, asked: Asked) -> None:
+        return None
+
+    def read(self, job: Task, asked: Asked, reply: verdicts.Reply) -> Collected:
+        reading = verdicts.read(reply, lambda text: verdicts.Found({}))
+        row = self.without(job, reading)
+        row.text, row.thinking = reply.refusal or reply.text, reply.reasoning
+        return row
+
+    def without(self, job: Task, reading: Reading) -> Collected:
+        reason = reading.reason.replace("the judge", "the model")
+        return Collected(run=self.run, sample=job.sample, place=job.place, status=reading.status, reason=reason)
+
+    def key(self, job: Task) -> dict[str, Any]:
+        return {"sample_id": job.sample.pk, "order": str(job.place), "repeat": 0}
+
+    def store(self, rows: Sequence[Collected]) -> tuple[int, int, int]:
+        samples = {row.sample_id for row in rows}
+        stored = set(Collected.objects.filter(run=self.run, sample__in=samples).values_list("sample_id", "place"))
+        fresh = [row for row in rows if (row.sample_id, row.place) not in stored]
+        self.collector.keep(self.run, fresh)
+        Collected.objects.bulk_create(fresh)
+        kept = sum(row.status == Collected.Status.OK for row in fresh)
+        return kept, len(fresh) - kept, 0
+
+    def counted(self) -> dict[str, int]:
+        counts = Collected.objects.filter(run=self.run).aggregate(
+            verdicts=Count("pk", filter=Q(status="ok")), failures=Count("pk", filter=~Q(status="ok"))
+        )
+        return counts | {"undecided": 0}
+
+    def known(self, key: str) -> Known | None:
+        found = Collected.objects.filter(call_key=key, status=Collected.Status.OK, run__kind=self.run.kind)
+        old = found.select_related("response").order_by("pk").first()
+        if old is None:
+            return None
+        text = old.response.text if old.response else old.text
+        columns = {"thinking": old.thinking}
+        return Known(verdicts.Reply(text), old.reported_model, old.prompt_tokens, old.completion_tokens, columns)
+
+
+def _missing(run: Run, after: int) -> Any:
+    """The tasks of a run that nothing has come of yet."""
+    done = Collected.objects.filter(run=run, sample=OuterRef("sample"), place=OuterRef("place"))
+    return RunTask.objects.filter(~Exists(done), run=run, pk__gt=after).order_by("pk")
+
+
+def of(run: Run) -> Kind:
+    return Judgments(run) if run.kind == Run.Kind.JUDGMENTS else Collecting(run)

@@ -1,0 +1,44 @@
+"""What calls cost, and whether the budget has room for one more."""
+
+from judging.client import Answer, Outcome
+from judging.models import Judge, Run
+
+# A prompt with a picture and a short vote, until replies tell what calls really take.
+ORDINARY_PROMPT, ORDINARY_REPLY = 2_000, 300
+
+
+def price(judge: Judge, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+    """What tokens cost in US dollars by the judge's prices; None without prices or without a count."""
+    if judge.price_in is None or judge.price_out is None or prompt_tokens is None:
+        return None
+    return (prompt_tokens * judge.price_in + (completion_tokens or 0) * judge.price_out) / 1e6
+
+
+def typical_call(run: Run) -> float:
+    """What one call takes, in US dollars: the run's mean so far, else an ordinary prompt's; 0 without prices."""
+    if run.calls and run.spent:
+        return run.spent / run.calls
+    return price(run.judge, ORDINARY_PROMPT, ORDINARY_REPLY) or 0.0
+
+
+class Purse:
+    """The money of one run: what it has spent, restarts and removed failures included, and what calls take."""
+
+    def __init__(self, run: Run) -> None:
+        self._judge = run.judge
+        self.budget = run.budget
+        self.spent = run.spent
+        self.typical = typical_call(run)
+
+    def pay(self, answer: Answer) -> tuple[float | None, float]:
+        """What a call cost as far as its tokens tell, and what to count for it: a typical call where they do not."""
+        cost = price(self._judge, answer.prompt_tokens, answer.completion_tokens)
+        if cost is not None:
+            self.typical += 0.1 * (cost - self.typical)
+        counted = cost if cost is not None else self.typical if answer.outcome == Outcome.OK else 0.0
+        self.spent += counted
+        return cost, counted
+
+    def has_room(self, in_flight: int) -> bool:
+        """Whether one more call fits beside those in flight."""
+        return self.budget is None or self.spent + (in_flight + 1) * self.typical <= self.budget

@@ -1,0 +1,266 @@
+"""What every session does: hold the run, commit batches, leave the run in the right state."""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import Error as DatabaseError
+from django.db import IntegrityError
+from django.utils import timezone
+
+from judging import client, plan, prompts
+from judging.models import Run
+from judging.work import kinds, store
+from judging.work.loop import db
+from judging.work.pace import Gate
+
+log = logging.getLogger(__name__)
+
+CRASHED = "The worker met an error of its own; its log says which. Nothing stored is lost: resume to go on."
+CRITERIA_CHANGED = (
+    "The criteria of these samples have changed since the run started. Verdicts by old and by new criteria are not "
+    "mixed: start a new run."
+)
+CURVE = 120  # points of a run's rate over time
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often and how long to try. Times are in seconds."""
+
+    failures: int = 6  # calls for one judgment that the endpoint fails
+    limits: int = 30  # calls for one judgment that meet a rate limit
+    backoff: float = 1.0  # before the second call; doubles
+    longest_wait: float = 60.0  # whatever Retry-After asks for
+    first_contact: int = 3  # rounds without a connection before the run pauses, when there never was one
+    out_of_reach: float = 60.0  # without a connection, when there was one before
+    limited: float = 900.0  # of nothing but rate limits
+    refusals: int = 10  # calls in a row that will never do
+    errors: int = 32  # failed calls in a row
+    drain: float = 5.0  # for calls in flight when the run stops
+    tick: float = 1.0  # between commits
+    poll: float = 20.0  # between looks at batches that are out
+    batch: int = 100  # results that are committed at once, without waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a worker knows about its run at this moment."""
+
+    total: int
+    stored: int
+    failed: int
+    in_flight: int
+    rate: float  # judgments a second, over the last minute
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The state in which a stopped worker leaves its run, and why: queued for another worker by default."""
+
+    state: str = Run.State.QUEUED
+    reason: str = ""
+
+
+Watch = Callable[[Progress], None]
+
+
+class Shared:
+    """What all runs of one process share: a client per endpoint, encoded pictures, a gate per judge."""
+
+    def __init__(self) -> None:
+        self.endpoints = client.Endpoints()
+        self.pictures = client.Pictures()
+        self._gates: dict[int, Gate] = {}
+
+    def gate(self, judge_id: int, concurrency: int) -> Gate:
+        gate = self._gates.setdefault(judge_id, Gate(concurrency))
+        gate.most = max(1, concurrency)
+        return gate
+
+
+class Ended(Exception):
+    """Why a session ends. ``state`` is None where somebody else has decided."""
+
+    def __init__(self, state: str | None, reason: str = "") -> None:
+        super().__init__(reason)
+        self.state = state
+        self.reason = reason
+
+
+class Writer(ABC):
+    """The base of a session: the batch, its commits, the end."""
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        shared: Shared,
+        stop: asyncio.Event,
+        stopped: Stopped,
+        patience: Patience,
+        watch: Watch | None,
+    ) -> None:
+        self.run = run
+        self.judge = run.judge
+        self.shared = shared
+        self.stop = stop
+        self.stopped = stopped
+        self.patience = patience
+        self.watch = watch
+        self.kind = kinds.of(run)
+        self.batch = store.Batch()
+        self.wake = asyncio.Event()
+        self.ending: Ended | None = None
+        self.lost = False
+        self.total = self.stored = self.failed = 0
+        self.recent: deque[tuple[float, int]] = deque()
+        self.curve: dict[str, Any] = {}
+        self.left_word: dict[str, Any] = {}  # for the run's page, after the end
+        self._committing = asyncio.Lock()
+
+    # -- the session --------------------------------------------------------------------------------------------
+
+    async def work(self) -> None:
+        try:
+            await db(_check, self.run)
+            self.total, self.stored, self.failed = await db(counts, self.run)
+            self.curve = dict(self.run.live.get("curve") or new_curve(timezone.now()))
+            await self.session()
+        except Ended as ended:
+            self.end(ended.state, ended.reason)
+        except store.LeaseLost:
+            self.lease_lost()
+        except Exception:
+            log.exception("Run %s stops", self.run.pk)
+            self.end(Run.State.PAUSED, CRASHED)
+        try:
+            await self._close(self.ending or Ended(self.stopped.state, self.stopped.reason))
+        except store.LeaseLost:
+            self.lease_lost()
+        if self.lost:
+            log.warning("Run %s is held by another worker now; what was not stored is dropped", self.run.pk)
+
+    @abstractmethod
+    async def session(self) -> None: ...
+
+    def end(self, state: str | None, reason: str = "") -> None:
+        """Ask the session to end. The first reason stands."""
+        if self.ending is None:
+            self.ending = Ended(state, reason)
+        self.wake.set()
+
+    def lease_lost(self) -> None:
+        self.lost = True
+        self.end(None)
+
+    async def _close(self, ended: Ended) -> None:
+        if self.lost:
+            return
+        if self.batch:
+            await self.flush()
+        await db(
+            store.leave,
+            run=self.run,
+            state=ended.state or self.stopped.state,
+            reason=ended.reason,
+            live={"curve": self.curve} | self.left_word,
+        )
+        if ended.state == Run.State.PAUSED:
+            log.warning("Run %s paused: %s", self.run.pk, ended.reason)
+
+    # -- results ------------------------------------------------------------------------------------------------
+
+    async def flush(self) -> int:
+        """Commit what there is and hold the lease; returns how many judgments.
+
+        A database that does not answer is waited for: results are kept, and no new calls are made beyond a bound.
+        Raises LeaseLost.
+        """
+        async with self._committing:
+            batch, self.batch = self.batch, store.Batch()
+            batch.live = self.live()
+            state = await self._commit(batch)
+        self._count(batch.rows)
+        if state != Run.State.RUNNING:
+            self.end(None)
+        return len(batch.rows)
+
+    async def _commit(self, batch: store.Batch) -> str:
+        pause = 0.5
+        while True:
+            try:
+                return await db(store.commit, run=self.run, batch=batch)
+            except IntegrityError:
+                raise
+            except DatabaseError as error:
+                log.warning("Run %s: the database takes no batch (%s), trying again", self.run.pk, type(error).__name__)
+                await asyncio.sleep(pause)
+                pause = min(10.0, pause * 2)
+
+    def _count(self, rows: list[kinds.Row]) -> None:
+        now = asyncio.get_running_loop().time()
+        self.stored += len(rows)
+        self.failed += sum(row.status != "ok" for row in rows)
+        self.recent.append((now, len(rows)))
+        while self.recent[0][0] < now - 60:
+            self.recent.popleft()
+        extend_curve(self.curve, len(rows), now=timezone.now())
+        if self.watch:
+            self.watch(Progress(self.total, self.stored, self.failed, self.in_flight(), self.rate()))
+
+    def rate(self) -> float:
+        """Judgments a second over the last minute, or since the start when that is less."""
+        if len(self.recent) < 2:
+            return 0.0
+        return sum(number for _, number in self.recent) / max(1.0, self.recent[-1][0] - self.recent[0][0])
+
+    def in_flight(self) -> int:
+        return 0
+
+    def live(self) -> dict[str, Any]:
+        """What the run's page shows of the worker."""
+        return {"in_flight": self.in_flight(), "rate": round(self.rate(), 3), "curve": self.curve}
+
+
+def _check(run: Run) -> None:
+    """Raise Ended when the run cannot go on as it was started."""
+    if not run.judge.can_run:
+        raise Ended(Run.State.PAUSED, f"{run.judge.name} has no endpoint: its judgments were imported.")
+    if not run.judge.is_baseline:
+        try:
+            plan.template_of(run)
+        except prompts.UnknownPrompt as error:
+            raise Ended(Run.State.PAUSED, str(error)) from None
+    if run.kind == Run.Kind.JUDGMENTS and run.criteria_fingerprint != plan.criteria_fingerprint(run):
+        raise Ended(Run.State.PAUSED, CRITERIA_CHANGED)
+
+
+def counts(run: Run) -> tuple[int, int, int]:
+    """Count what a run is made of: judgments in all, stored, stored without a verdict. Its columns say so from then."""
+    planned = kinds.of(run).planned()
+    verdicts, failures = store.recount(run, planned=planned)
+    return planned, verdicts + failures, failures
+
+
+def new_curve(at: datetime) -> dict[str, Any]:
+    """An empty curve: ``points`` hold judgments, each over ``width`` seconds, from ``from`` on."""
+    return {"from": at.isoformat(timespec="seconds"), "width": 1, "points": []}
+
+
+def extend_curve(curve: dict[str, Any], number: int, *, now: datetime) -> None:
+    """Add judgments at their time. When the curve gets longer than CURVE points, they become twice as wide."""
+    since = max(0.0, (now - datetime.fromisoformat(curve["from"])) / timedelta(seconds=1))
+    points: list[int] = list(curve["points"])
+    while since // curve["width"] >= CURVE:
+        points = [sum(points[n : n + 2]) for n in range(0, len(points), 2)]
+        curve["width"] *= 2
+    place = int(since // curve["width"])
+    points += [0] * (place + 1 - len(points))
+    points[place] += number
+    curve["points"] = points

@@ -1,0 +1,69 @@
+"""Freezing a view of a board."""
+
+from typing import Any
+
+from django.db import transaction
+
+from bank.models import User
+from judging.models import Run
+from leaderboard.boards import Board
+from leaderboard.boards.base import METHODS_VERSION
+from leaderboard.models import Snapshot
+from leaderboard.scope import Scope
+
+
+class NothingToFreeze(ValueError):
+    """The view has no rows."""
+
+
+@transaction.atomic
+def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: User) -> Snapshot:
+    """The snapshot of a view with its data; the one there is where it was frozen before. Raises NothingToFreeze.
+
+    ``scope`` is the view below staff: a snapshot is for everybody, and holds no names and no oracle.
+    """
+    if scope.staff:
+        raise ValueError("a snapshot is made of the public view")
+    if not board.rows or board.computed_at is None:
+        raise NothingToFreeze("This view has no rows to freeze.")
+    snapshot, _ = Snapshot.objects.get_or_create(
+        what=what,
+        fingerprint=board.key,
+        defaults={
+            "code": board.key[:12],
+            "benchmark": scope.benchmark,
+            "scope": view,
+            "tables": {"rows": board.rows},
+            "made_from": _made_from(scope, board),
+            "computed_at": board.computed_at,
+            "by": by,
+        },
+    )
+    return snapshot
+
+
+def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
+    runs = Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk")
+    return {
+        "kind": scope.kind,
+        "source": scope.source if scope.run is None else f"run {scope.run}",
+        "majority": scope.rule,
+        "anchor": scope.anchor,
+        "methods": METHODS_VERSION,
+        "notes": board.notes,
+        "counted": {name: board.extra[name] for name in ("items", "labels", "annotators") if name in board.extra},
+        "runs": [
+            {
+                "run": run.pk,
+                "judge": run.judge.name,
+                "model": run.reported_model or run.judge.model,
+                "protocol": run.protocol,
+                "settings": run.settings,
+                "prompt": run.template,
+                "prompt_version": run.template_version,
+                "prompt_sha256": run.template_sha256,
+                "imported": run.imported,
+            }
+            for run in runs
+        ],
+    }

@@ -1,0 +1,200 @@
+"""API of submissions: POST a file, read what it scored."""
+
+from typing import Any, cast
+
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import exceptions, mixins, serializers, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from bank.models import Benchmark, Submission, User
+from bank.submissions import actions
+from bank.submissions.check import Checked
+from bank.submissions.errors import Closed, Exceeded, Refused
+from leaderboard import submissions
+from leaderboard.forms import LARGEST, TOO_LARGE
+from leaderboard.pages import submissions as shown
+
+
+class Conflict(exceptions.APIException):
+    """409, in words."""
+
+    status_code = status.HTTP_409_CONFLICT
+
+
+class SubmissionSerializer(serializers.ModelSerializer[Submission]):
+    """A submission with the scores that the caller may see. ``by`` is its sender's name."""
+
+    by = serializers.CharField(source="by.username")
+    benchmark = serializers.CharField(source="benchmark.__str__")
+    model = serializers.CharField(source="name")
+    organisation = serializers.CharField(source="model.organisation", default="")
+    open = serializers.BooleanField(source="model.open", default=None, allow_null=True)
+    problems = serializers.SerializerMethodField()
+    scores = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Submission
+        fields = (
+            *("id", "by", "benchmark", "model", "organisation", "open", "file_name", "file_sha256", "counts", "state"),
+            *("reason", "created_at", "changed_at", "released_at", "problems", "scores"),
+        )
+
+    def get_problems(self, submission: Submission) -> dict[str, Any]:
+        """All faults; in a list how many."""
+        if self.parent is None:
+            return submission.problems
+        return {name: count for name, count in submission.problems.items() if name.endswith("count")}
+
+    def get_scores(self, submission: Submission) -> list[dict[str, Any]]:
+        return shown.scores_as_json(submission, self.context["request"].user)
+
+
+class SubmissionIn(serializers.Serializer[Any]):
+    """One model's responses to one benchmark. With ``check_only`` nothing is stored and no submission is used."""
+
+    benchmark = serializers.CharField(max_length=130, help_text="SLUG (its newest version) or SLUG@VERSION")
+    model = serializers.CharField(max_length=200)
+    organisation = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
+    open = serializers.BooleanField(required=False, allow_null=True, default=None)
+    check_only = serializers.BooleanField(required=False, default=False)
+    file = serializers.FileField(help_text="JSON Lines, CSV, Parquet or VLMEvalKit's TSV; gzip is fine")
+
+    def validate_file(self, file: Any) -> Any:
+        if file.size > LARGEST:
+            raise serializers.ValidationError(TOO_LARGE)
+        return file
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(self.initial_data) - set(self.fields))
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(unknown, "Not a field of a submission."))
+        return attrs
+
+
+class CheckOut(serializers.Serializer[Any]):
+    ok = serializers.BooleanField()
+    counts = serializers.DictField()
+    problems = serializers.DictField()
+
+
+class ReasonIn(serializers.Serializer[Any]):
+    reason = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
+
+
+class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Submission]):
+    """One's own submissions, for curators and administrators all; POST sends one (multipart)."""
+
+    access_rule = "submit"
+    access_rules = {"restore": "manage-submissions", "release": "manage-submissions"}
+    serializer_class = SubmissionSerializer
+    parser_classes = [MultiPartParser, FormParser, JSONParser]
+    queryset = Submission.objects.select_related("benchmark", "by", "model")
+    filters = {
+        "benchmark": "benchmark__slug",
+        "version": "benchmark__version",
+        "model": "name",
+        "state": "state",
+    }
+
+    def get_queryset(self) -> Any:
+        return self.queryset.visible_to(self.request.user)
+
+    @extend_schema(
+        request={"multipart/form-data": SubmissionIn},
+        responses={
+            201: SubmissionSerializer,
+            200: CheckOut,
+            400: OpenApiResponse(SubmissionSerializer, description="the file did not pass; every fault is named"),
+            409: OpenApiResponse(
+                OpenApiTypes.OBJECT, description="the model's name is taken, or the benchmark is closed"
+            ),
+            429: OpenApiResponse(OpenApiTypes.OBJECT, description="a limit is reached; see Retry-After"),
+        },
+    )
+    def create(self, request: Request) -> Response:
+        """Send a file: 201 with its scores, or 400 with every fault. ``check_only``: 200 with what would be said."""
+        asked = SubmissionIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        given = asked.validated_data
+        person = cast(User, request.user)
+        try:
+            benchmark = Benchmark.objects.visible_to(person).named(given["benchmark"].replace("\x00", ""))
+        except Benchmark.DoesNotExist:
+            raise exceptions.ValidationError({"benchmark": ["There is no such benchmark."]}) from None
+        now = timezone.now()
+        try:
+            with submissions.on_disk(given["file"]) as path:
+                if given["check_only"]:
+                    name = actions.clean_name(given["model"])
+                    found = actions.check_only(person=person, benchmark=benchmark, name=name, path=path, now=now)
+                    return Response(_checked(found))
+                submission = actions.submit(
+                    person=person,
+                    benchmark=benchmark,
+                    name=given["model"],
+                    path=path,
+                    file_name=path.name,
+                    organisation=given["organisation"],
+                    is_open=given["open"],
+                    now=now,
+                )
+        except Exceeded as error:
+            return Response(
+                {"detail": str(error)},
+                status=status.HTTP_429_TOO_MANY_REQUESTS,
+                headers={"Retry-After": str(error.retry_after)},
+            )
+        except Refused as error:
+            raise Conflict(
+                {"detail": str(error), "code": "closed" if isinstance(error, Closed) else "refused"}
+            ) from None
+        failed = submission.state == Submission.State.FAILED
+        data = dict(self.get_serializer(submission).data)
+        if failed:
+            data["detail"] = "The file did not pass; nothing of it is stored."
+        return Response(data, status=status.HTTP_400_BAD_REQUEST if failed else status.HTTP_201_CREATED)
+
+    @extend_schema(request=ReasonIn, responses=SubmissionSerializer)
+    @action(detail=True, methods=["post"])
+    def withdraw(self, request: Request, pk: str) -> Response:
+        """Take a submission out of what counts. It stays listed."""
+        return self._changed(request, needs_reason=False, change=actions.withdraw)
+
+    @extend_schema(request=ReasonIn, responses=SubmissionSerializer)
+    @action(detail=True, methods=["post"])
+    def restore(self, request: Request, pk: str) -> Response:
+        """Take a withdrawal back, with the reason. For curators and administrators."""
+        return self._changed(request, needs_reason=True, change=actions.restore)
+
+    @extend_schema(request=None, responses=SubmissionSerializer)
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, pk: str) -> Response:
+        """Show the kept half's score to whoever submitted. For curators and administrators."""
+        submission = self.get_object()
+        try:
+            actions.release(submission=submission, now=timezone.now())
+        except Refused as error:
+            raise Conflict({"detail": str(error)}) from None
+        return Response(self.get_serializer(submission).data)
+
+    def _changed(self, request: Request, *, needs_reason: bool, change: Any) -> Response:
+        submission = self.get_object()
+        asked = ReasonIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        reason = asked.validated_data["reason"]
+        if needs_reason and not reason:
+            raise exceptions.ValidationError({"reason": ["Say why."]})
+        try:
+            change(submission=submission, by=cast(User, request.user), reason=reason, now=timezone.now())
+        except Refused as error:
+            raise Conflict({"detail": str(error)}) from None
+        return Response(self.get_serializer(submission).data)
+
+
+def _checked(found: Checked) -> dict[str, Any]:
+    return {"ok": found.ok, "counts": found.counts(), "problems": found.faults()}

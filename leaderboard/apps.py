@@ -1,0 +1,7 @@
+"""The app of boards."""
+
+from django.apps import AppConfig
+
+
+class LeaderboardConfig(AppConfig):
+    name = "leaderboard"

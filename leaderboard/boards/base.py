@@ -1,0 +1,95 @@
+"""What all boards share: their shape, how numbers are written into rows, and how they are kept."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.core.cache import cache
+from django.utils import timezone
+
+from bank.models import Capability
+from leaderboard import votes
+from leaderboard.scope import Scope
+from leaderboard.stats.results import Estimate
+
+Row = dict[str, Any]
+SEED = 20_240_101  # of rank draws and bootstraps: the same data gives the same numbers
+PROVISIONAL = 30  # items below which a number is not ranked on the page
+CACHE_SECONDS = 24 * 3600
+METHODS_VERSION = 3  # a change of method makes what was kept under the old one worthless
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Board:
+    """Rows, and what made them. ``extra`` is what the page shows beside the rows; each board says what it puts there.
+
+    ``key`` names the view with its data: equal keys, equal board.
+    """
+
+    rows: list[Row]
+    notes: list[str] = field(default_factory=list)
+    runs: tuple[int, ...] = ()
+    extra: Row = field(default_factory=dict)
+    key: str = ""
+    computed_at: datetime | None = None
+
+    @property
+    def data(self) -> str:
+        """The fingerprint as it is shown."""
+        return self.key[:8]
+
+
+def number(name: str, estimate: Estimate | None) -> Row:
+    """``name``, ``name_low``, ``name_high``; null where it cannot be computed."""
+    if estimate is None or estimate.value is None:
+        return {name: None, f"{name}_low": None, f"{name}_high": None}
+    interval = estimate.interval
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return {name: estimate.value, f"{name}_low": low, f"{name}_high": high}
+
+
+def averaged(estimates: Iterable[Estimate]) -> Row:
+    """Metrics are computed per repeat, then averaged; so are the ends of their intervals."""
+    estimates = list(estimates)
+    known = [number("value", estimate) for estimate in estimates if estimate.value is not None]
+    n = max((estimate.n for estimate in estimates), default=0)
+    if not known:
+        return number("value", None) | {"n": n}
+    ends: Row = {}
+    for name in ("value", "value_low", "value_high"):
+        values = [one[name] for one in known]
+        ends[name] = None if None in values else float(np.mean(values))
+    return ends | {"n": n}
+
+
+def share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def kept(scope: Scope, what: str, compute: Callable[[Scope], Board]) -> Board:
+    """The board of a view, computed again only when the data under it has changed."""
+    key = key_of(scope, what)
+    board: Board | None = cache.get(f"board:{key}")
+    if board is None:
+        board = replace(compute(scope), key=key, computed_at=timezone.now())
+        cache.set(f"board:{key}", board, CACHE_SECONDS)
+    return board
+
+
+def key_of(scope: Scope, what: str) -> str:
+    """The name of a view together with the data it is computed from."""
+    view = {name: getattr(scope, name) for name in scope.__dataclass_fields__ if name != "benchmark"}
+    view |= {"benchmark": scope.benchmark.pk, "rule": scope.rule, "what": what, "methods": METHODS_VERSION}
+    text = json.dumps([view, votes.fingerprint(scope)], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def level_names(scope: Scope) -> list[str]:
+    """The columns of a view in the tree's order: its tops, or what lies below the chosen level."""
+    nodes = Capability.objects.filter(benchmark=scope.benchmark)
+    nodes = nodes.filter(parent__path=scope.level) if scope.level else nodes.filter(parent=None)
+    return [*nodes.order_by("position", "pk").values_list("name", flat=True), ""]

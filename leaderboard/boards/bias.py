@@ -1,0 +1,267 @@
+"""The board of biases: what sways each judge beside the answers' quality, and people by the same measure.
+
+* ``position`` (pairs judged in both orders): the share of verdicts that lean to the first place minus that to the
+  second; the same verdict in both orders is 0 (MLLM-Bench, Figure 2). People see an item in one order, drawn by lot:
+  theirs is the share of labels for the first place minus that for the second.
+* ``length`` (pairs): log odds that the first answer wins, per unit of tanh of the standardised difference of lengths.
+* ``self``: judge minus people on answers of the judge's own family, minus the same on the others'.
+* ``high_score``: the mean of judge minus people on the same answers.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from annotations.models import Label
+from bank.models import EvaluatedModel, Response
+from bank.models.items import ItemResponse
+from judging.models import OVERLAP, Judgment, Run
+from leaderboard import grades, votes
+from leaderboard.boards.base import SEED, Board, Row, number, share
+from leaderboard.boards.graded_judges import numbers_of
+from leaderboard.boards.sources import hides_oracle, judge_groups
+from leaderboard.scope import BadScope, Scope
+from leaderboard.stats.bias import high_scores, length, own_family, position
+from leaderboard.stats.majority import majority
+from leaderboard.stats.multiple import benjamini_hochberg
+from leaderboard.stats.proportions import mean
+from leaderboard.stats.results import Estimate
+
+HUMANS = "humans"
+OF_PAIRS = ("position", "length", "self")
+OF_SCORES = ("high_score", "self")
+NOTHING = "No verdicts yet."
+
+
+def biases(scope: Scope) -> Board:
+    """Every judge's biases with their intervals, and people's own beside each (MLLM-Bench, Figures 2 and 3).
+
+    Rows ``{judge, run, settings, bias, value, value_low, value_high, n, detail}``; people are the judge ``humans``.
+    ``detail`` says what the value is made of. Null where it cannot be computed, with the reason in ``detail``.
+    """
+    if scope.kind == "pair":
+        return _of_pairs(scope)
+    if scope.kind in ("score", "components"):
+        return _of_scores(scope)
+    raise BadScope(f"Biases are told of pairs, scores and components; there are none of kind {scope.kind!r}.")
+
+
+def _row(judge: str, run: Run | None, bias: str, estimate: Estimate | None, detail: Row) -> Row:
+    if estimate is not None and estimate.value is None and estimate.reason:
+        detail = detail | {"reason": estimate.reason}
+    head: Row = {"judge": judge, "run": run.pk if run else None, "settings": run.settings if run else None}
+    n = estimate.n if estimate is not None else 0
+    return head | {"bias": bias} | number("value", estimate) | {"n": n, "detail": detail}
+
+
+def _absent(judge: str, run: Run | None, bias: str, reason: str) -> Row:
+    return _row(judge, run, bias, None, {"reason": reason})
+
+
+# ---- pairs ----
+
+
+def _of_pairs(scope: Scope) -> Board:
+    items = votes.pairs(scope)
+    labels = votes.labels_of(scope)
+    labels = labels[labels["item"].isin(items.index)]
+    truth = majority(labels=labels, rule=scope.rule)[["choice"]] if len(labels) else None
+    lengths = _lengths(items)
+    families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
+    rows: list[Row] = []
+    used: list[Run] = []
+    for runs in judge_groups(scope):
+        found = votes.of_runs(runs)
+        if hides_oracle(scope, runs, found.frame, items):
+            continue
+        run, name = runs[-1], runs[-1].judge.name
+        used += runs
+        told = found.frame[found.frame["item"].isin(items.index)].join(items, on="item")
+        rows.append(_position(name, run, runs, items))
+        rows.append(_length(name, run, told, lengths))
+        rows.append(_self_of_pairs(run, told, truth, families))
+    if truth is not None:
+        rows.append(_position_of_people(scope, items))
+        chosen = truth.reset_index().join(items, on="item")
+        rows.append(_length(HUMANS, None, chosen, lengths))
+        rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
+    if not rows:
+        return Board([], [NOTHING])
+    return Board(rows, _corrected(rows), tuple(run.pk for run in used), {"biases": OF_PAIRS, "labels": len(labels)})
+
+
+def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> Row:
+    if run.orders != "both":
+        return _absent(name, run, "position", "each pair was judged in one order only")
+    given = Judgment.objects.filter(run__in=[one.pk for one in runs], status=Judgment.Status.OK, choice__isnull=False)
+    frame = pd.DataFrame(
+        given.values_list("run", "item", "repeat", "order", "choice"),
+        columns=["run", "item", "repeat", "order", "choice"],
+    )
+    frame = frame[frame["item"].isin(items.index)]
+    both = frame.pivot(index=["run", "item", "repeat"], columns="order", values="choice").reindex(columns=["01", "10"])
+    both = both.dropna()
+    if both.empty:
+        return _absent(name, run, "position", "no pair has a verdict in both orders")
+    straight, turned = both["01"].to_numpy(object), both["10"].to_numpy(object)
+    found = position(straight=straight, turned=turned)
+    lean = _lean(straight, turned)
+    group = items["group"].reindex(both.index.get_level_values("item")).to_numpy()
+    detail = {
+        "consistent": number("value", found.consistent),
+        "first": found.first.value,
+        "second": found.second.value,
+        "p": found.test.p,
+        "method": "sign test on the pairs that changed with the order",
+    }
+    return _row(name, run, "position", mean(values=lean, cluster=group), detail)
+
+
+def _lean(straight: Any, turned: Any) -> Any:
+    """+1 where the two verdicts lean to the first place, -1 to the second, 0 to neither."""
+    placed = np.select([straight == "first", straight == "second"], [1, -1], 0)
+    placed = placed + np.select([turned == "second", turned == "first"], [1, -1], 0)
+    return np.sign(placed)
+
+
+def _position_of_people(scope: Scope, items: pd.DataFrame) -> Row:
+    """Labels whose presented order is known: an imported one does not say in which it was seen."""
+    rows = Label.objects.filter(
+        campaign__benchmark=scope.benchmark, campaign__imported=False, excluded=False, choice__isnull=False
+    ).exclude(assignment__campaign_item__practice=True)
+    if scope.campaign:
+        rows = rows.filter(campaign__name=scope.campaign)
+    frame = pd.DataFrame(rows.values_list("item", "assignment__order", "choice"), columns=["item", "order", "choice"])
+    frame = frame[frame["item"].isin(items.index)]
+    if frame.empty:
+        return _absent(HUMANS, None, "position", "no label says in which order its answers were shown")
+    seen = np.where(frame["order"] == "10", -1, 1)
+    chosen = frame["choice"].map({"first": 1, "second": -1}).fillna(0).to_numpy()
+    lean = seen * chosen
+    detail = {"first": share(int((lean > 0).sum()), len(lean)), "second": share(int((lean < 0).sum()), len(lean))}
+    group = items["group"].reindex(frame["item"]).to_numpy()
+    return _row(HUMANS, None, "position", mean(values=lean, cluster=group), detail | {"method": "orders drawn by lot"})
+
+
+def _lengths(items: pd.DataFrame) -> pd.DataFrame:
+    """The lengths of the two answers by item: tokens where all are known, else words."""
+    places = ItemResponse.objects.filter(item__kind="pair", item__in=items.index.tolist(), position__lt=2)
+    frame = pd.DataFrame(
+        places.values_list("item", "position", "response", "response__tokens"),
+        columns=["item", "position", "response", "tokens"],
+    )
+    if frame["tokens"].isna().any():
+        texts = Response.objects.filter(pk__in=frame["response"].unique().tolist()).values_list("pk", "text")
+        words = {pk: len(text.split()) for pk, text in texts.iterator(chunk_size=2000)}
+        frame["tokens"] = frame["response"].map(words)
+    return frame.pivot(index="item", columns="position", values="tokens").reindex(columns=[0, 1])
+
+
+def _length(name: str, run: Run | None, told: pd.DataFrame, lengths: pd.DataFrame) -> Row:
+    """Over the decided pairs; a judge's repeats are rows of the same cluster."""
+    decided = told[told["choice"].isin(["first", "second"])]
+    tokens = lengths.reindex(decided["item"]).to_numpy(np.float64)
+    known = np.isfinite(tokens).all(axis=1) if len(tokens) else np.zeros(0, dtype=bool)
+    decided, tokens = decided[known], tokens[known]
+    won = (decided["choice"] == "first").to_numpy(np.float64)
+    found = length(won=won, tokens=tokens, cluster=votes.clusters(decided).to_numpy())
+    detail = {"longer": number("value", found.longer) | {"n": found.longer.n}, "unit": "log odds"}
+    return _row(name, run, "length", found.slope, detail)
+
+
+def _self_of_pairs(run: Run, told: pd.DataFrame, truth: pd.DataFrame | None, families: dict[str, str]) -> Row:
+    family = run.judge.family
+    if not family:
+        return _absent(run.judge.name, run, "self", "the judge's family is not known")
+    if truth is None:
+        return _absent(run.judge.name, run, "self", "no labels by people to compare with")
+    both = told.join(truth.rename(columns={"choice": "people"}), on="item", how="inner")
+    points = {"first": 1.0, "second": 0.0}
+    sides = []
+    for side, turned in (("a", False), ("b", True)):
+        judge, people = (both[column].map(points).fillna(0.5) for column in ("choice", "people"))
+        part = pd.DataFrame({"judge": judge, "people": people, "model": both[side], "group": both["group"]})
+        sides.append(part.assign(judge=1 - part["judge"], people=1 - part["people"]) if turned else part)
+    return _own(run, pd.concat(sides, ignore_index=True), families)
+
+
+def _own(run: Run, frame: pd.DataFrame, families: dict[str, str]) -> Row:
+    own = frame["model"].map(families).eq(run.judge.family).to_numpy()
+    if not own.any() or own.all():
+        return _absent(run.judge.name, run, "self", f"no answers of the family {run.judge.family}, or no others")
+    found = own_family(
+        judge=frame["judge"].to_numpy(),
+        people=frame["people"].to_numpy(),
+        own=own,
+        cluster=frame["group"].to_numpy(),
+        rng=np.random.default_rng(SEED),
+    )
+    models = sorted(set(frame.loc[own, "model"]))
+    return _row(run.judge.name, run, "self", found, {"family": run.judge.family, "models": models})
+
+
+# ---- scores ----
+
+
+def _of_scores(scope: Scope) -> Board:
+    items = grades.items_of(scope)
+    labels = numbers_of(scope, grades.labels_of(scope), items)
+    labels = labels[labels["item"].isin(items.index)]
+    families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
+    truth = labels.groupby("item")["value"].mean() if len(labels) else pd.Series(dtype=float)
+    rows: list[Row] = []
+    used: list[Run] = []
+    for runs in judge_groups(scope):
+        found = numbers_of(scope, grades.of_runs(scope, runs), items)
+        if hides_oracle(scope, runs, found, items):
+            continue
+        run = runs[-1]
+        used += runs
+        told = found.groupby("item")["value"].mean().rename("judge").reset_index()
+        both = told.join(truth.rename("people"), on="item", how="inner").join(items, on="item", how="inner")
+        secret = run.judge.baseline == OVERLAP and not scope.staff
+        rows.append(_high(run.judge.name, run, both, distribution=not secret))
+        rows.append(_self_of_scores(run, both, families))
+    if len(labels):
+        shares = _distribution(labels["value"])
+        rows.append(_row(HUMANS, None, "high_score", None, {"people": shares, "reason": "people are the reference"}))
+        rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
+    if not rows:
+        return Board([], [NOTHING])
+    return Board(rows, _corrected(rows), tuple(run.pk for run in used), {"biases": OF_SCORES, "labels": len(labels)})
+
+
+def _high(name: str, run: Run, both: pd.DataFrame, *, distribution: bool) -> Row:
+    if both.empty:
+        return _absent(name, run, "high_score", "no answer was scored by people, too")
+    judge, people = both["judge"].to_numpy(np.float64), both["people"].to_numpy(np.float64)
+    found = high_scores(judge=judge, people=people)
+    detail: Row = {"judge_mean": float(judge.mean()), "people_mean": float(people.mean())}
+    if distribution and len(found.scale) <= 101:
+        detail |= {"scale": list(found.scale), "judge": list(found.judge), "people": list(found.people)}
+    return _row(name, run, "high_score", mean(values=judge - people, cluster=both["group"].to_numpy()), detail)
+
+
+def _self_of_scores(run: Run, both: pd.DataFrame, families: dict[str, str]) -> Row:
+    name = run.judge.name
+    if not run.judge.family:
+        return _absent(name, run, "self", "the judge's family is not known")
+    both = both[both["models"].map(len) == 1]
+    if both.empty:
+        return _absent(name, run, "self", "no answer was scored by people, too")
+    return _own(run, both.assign(model=both["models"].str[0]), families)
+
+
+def _distribution(values: "pd.Series[Any]") -> dict[str, float]:
+    counted = values.value_counts(normalize=True).sort_index()
+    return {f"{step:g}": float(part) for step, part in counted.items()}
+
+
+def _corrected(rows: Iterable[Row]) -> list[str]:
+    """Marks, among the rows' sign tests, those that count at 5% after Benjamini-Hochberg."""
+    tested = [row for row in rows if row["detail"].get("p") is not None]
+    for row, counts in zip(tested, benjamini_hochberg(p=[row["detail"]["p"] for row in tested]), strict=True):
+        row["detail"]["significant"] = bool(counts)
+    return ["Tests on one page count at 5% after Benjamini-Hochberg."] if tested else []

@@ -1,0 +1,96 @@
+"""The boards of models by scores and by components."""
+
+import numpy as np
+import pandas as pd
+
+from judging.models import OVERLAP
+from leaderboard import grades, points, votes
+from leaderboard.boards.base import SEED, Board, Row, level_names, number
+from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.stats.correlation import PEARSON, SPEARMAN, pearson, spearman
+from leaderboard.stats.means import places_of_means
+from leaderboard.stats.proportions import mean
+from leaderboard.stats.results import Estimate
+
+NO_LABELS = "No labels by people yet, so no judge can be compared with them."
+NO_VERDICTS = "No verdicts yet."
+NO_MODELS = "What is scored here are pictures, not answers of models: see the board of judges."
+CORRELATIONS = {PEARSON: pearson, SPEARMAN: spearman}
+ALL = "all"
+
+
+def models(scope: Scope) -> Board:
+    """The mean score of every model, with its interval, and by level (MLLM-as-a-Judge scores: 1 to 5).
+
+    Components: the mean of points per weights, in percent, and by category the mean of each component's points per
+    weight (MIA-Bench, Table 1). ``extra``: ``items``, ``groups`` (``levels`` or ``categories``) with ``order``, and
+    ``within[model][name]`` the numbers of each with their intervals.
+    """
+    if scope.kind == "batch":
+        raise BadScope("Rankings rank answers to one instruction at a time; models are ranked by pairs or scores.")
+    items = grades.items_of(scope)
+    found, runs = outcomes(scope)
+    frame = found[found["item"].isin(items.index)].join(items, on="item")
+    if frame.empty:
+        return Board([], [NO_VERDICTS], runs)
+    frame = frame[frame["models"].map(len) == 1]
+    if frame.empty:
+        return Board([], [NO_MODELS], runs)
+    frame = frame.assign(model=frame["models"].str[0])
+    groups, parts = "levels", frame
+    notes: list[str] = []
+    if scope.kind == "components":
+        frame, parts, notes = points.shares_of(scope, frame)
+        groups = "categories"
+        if frame.empty:
+            return Board([], notes, runs)
+    column = "category" if groups == "categories" else "level"
+    order = points.order_of(parts[column]) if groups == "categories" else level_names(scope)
+    order = [name for name in order if name in set(parts[column])]
+    within: dict[str, dict[str, Row]] = {}
+    rows: list[Row] = []
+    for name, mine in frame.groupby("model"):
+        row: Row = {"model": name, "rank": None} | number("score", _mean(mine))
+        own = parts[parts["model"] == name]
+        within[str(name)] = {
+            one: number("score", _mean(some)) | {"n": len(some)}
+            for one, some in ((one, own[own[column] == one]) for one in order)
+        }
+        row[groups] = {one: numbers["score"] for one, numbers in within[str(name)].items()}
+        rows.append(row | {"n": int(mine["item"].nunique())})
+    place = {row["model"]: at for at, row in enumerate(rows)}
+    places = places_of_means(
+        values=frame["value"].to_numpy(np.float64),
+        model=frame["model"].map(place).to_numpy(),
+        models=len(rows),
+        cluster=frame["group"].to_numpy(),
+        rng=np.random.default_rng(SEED),
+    )
+    for row, one in zip(rows, places, strict=True):
+        row |= {"rank": one.rank, "rank_low": one.rank_low, "rank_high": one.rank_high, "tier": one.tier}
+    rows.sort(key=lambda row: row["rank"])
+    extra = {"items": int(frame["item"].nunique()), "groups": groups, "order": order, "within": within}
+    return Board(rows, notes, runs, extra)
+
+
+def _mean(frame: pd.DataFrame) -> Estimate:
+    return mean(values=frame["value"].to_numpy(np.float64), cluster=frame["group"].to_numpy())
+
+
+def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
+    """``item``, ``value``: the mean of people's labels, every label, or the judge's, averaged over its repeats."""
+    if scope.run is None and scope.source in PEOPLE:
+        labels = grades.labels_of(scope)
+        if scope.source == "individuals" or labels.empty:
+            return labels[["item", "value"]], ()
+        return labels.groupby("item")["value"].agg(grades.mean_of).reset_index(), ()
+    if scope.run is not None:
+        runs = list(votes.judged_runs(scope).filter(pk=scope.run))
+        if not runs:
+            raise BadScope(f"There is no run {scope.run} with scores on {scope.benchmark}.")
+        if runs[0].judge.baseline == OVERLAP and not scope.staff:
+            raise BadScope(votes.STAFF_ONLY)
+    else:
+        runs = votes.runs_of(scope, scope.source)
+    found = grades.of_runs(scope, runs).groupby("item")["value"].agg(grades.mean_of).reset_index()
+    return found, tuple(run.pk for run in runs)

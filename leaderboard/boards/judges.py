@@ -1,0 +1,212 @@
+"""The board of judges: how well each one's verdicts match people's, beside how well people match each other."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judging.models import OVERLAP, Run
+from leaderboard import votes
+from leaderboard.boards import graded_judges
+from leaderboard.boards.base import SEED, Board, Row, averaged, number, share
+from leaderboard.boards.running import running
+from leaderboard.boards.sources import hides_oracle, judge_groups
+from leaderboard.boards.standing import Tables, standing_of
+from leaderboard.scope import Scope
+from leaderboard.stats.agreement import agreement, agreement_decided, cohen_kappa
+from leaderboard.stats.classification import pair_scores
+from leaderboard.stats.majority import RULES, majority
+from leaderboard.stats.results import Estimate
+from leaderboard.stats.steadiness import steadiness
+from leaderboard.stats.verdicts import VERDICTS, encode, three_way, words
+
+NO_LABELS = "No labels by people yet, so no judge can be compared with them."
+PEOPLE = 0  # where runs are told apart by number: people against people
+REFERENCES = ("majority", "individuals")
+
+
+def judges(scope: Scope) -> Board:
+    """How well each judge's verdicts match the humans' (MLLM-as-a-Judge, Table 2; MLLM-Bench, Table 6).
+
+    ``extra``: ``labels``, ``annotators``, ``items`` of the reference; ``ceiling[reference][metric]`` how well people
+    match each other; ``standing[reference][metric][run]`` a judge's rank among the judges that are no baselines;
+    ``levels[reference][metric][run][level]`` the metric by level, as ``value`` and ``n``, people's own under run 0; and
+    ``level_order``. Other kinds than pairs have boards of their own: see ``graded_judges``.
+    """
+    if scope.kind != "pair":
+        return graded_judges.judges(scope)
+    items = votes.pairs(scope)
+    labels = votes.labels_of(scope)
+    labels = labels[labels["item"].isin(items.index)]
+    if labels.empty:
+        return Board([], [NO_LABELS])
+    references = {
+        "majority": majority(labels=labels, rule=scope.rule)[["choice"]].reset_index(),
+        "individuals": labels[["item", "choice"]],
+    }
+    groups = [(runs, votes.of_runs(runs)) for runs in judge_groups(scope)]
+    groups = [(runs, found) for runs, found in groups if not hides_oracle(scope, runs, found.frame, items)]
+    labelled = items.loc[items.index.isin(labels["item"])]
+    columns = graded_judges.columns_of(scope, labelled)
+    if labelled["dataset"].nunique() > 1:
+        items = items.assign(level=items["dataset"])  # cells are by data set where there are several
+    rows: list[Row] = []
+    tables: dict[str, Tables] = {name: Tables(labelled) for name in REFERENCES}
+    for runs, found in groups:
+        for reference, truth in references.items():
+            both = _compared(truth, found.frame, items)
+            rows += _judge_rows(scope, items, runs, found, reference, truth, both)
+            secret = runs[0].judge.baseline == OVERLAP and not scope.staff
+            tables[reference].add(runs[-1].pk, both, ranked=not runs[0].judge.baseline, by_level=not secret)
+    ceilings = {}
+    for name in REFERENCES:
+        against = against_others(labels, scope.rule) if name == "majority" else against_each(labels)
+        both = against.assign(repeat=0).join(items[["group", "level", "dataset"]], on="item", how="inner")
+        tables[name].add(PEOPLE, both, ranked=False, by_level=True)
+        ceilings[name] = ceiling(both, twice=name == "individuals")
+    extra = {
+        "labels": len(labels),
+        "annotators": int(labels["annotator"].nunique()),
+        "items": int(labels["item"].nunique()),
+        "ceiling": ceilings,
+        "standing": {name: standing_of(tables[name]) for name in REFERENCES},
+        "levels": {name: tables[name].by_level() for name in REFERENCES},
+        "level_order": columns,
+        "running": running([run for runs, _ in groups for run in runs]),
+    }
+    runs_used = tuple(run.pk for runs, _ in groups for run in runs)
+    return Board(rows, [f"Majority rule: {scope.rule}."], runs_used, extra)
+
+
+def _compared(truth: pd.DataFrame, verdicts: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
+    """Reference and judge side by side: ``item, choice, verdict, repeat, group, level, dataset``."""
+    verdicts = verdicts.rename(columns={"choice": "verdict"})
+    return truth.merge(verdicts, on="item").join(items[["group", "level", "dataset"]], on="item", how="inner")
+
+
+def _judge_rows(
+    scope: Scope,
+    items: pd.DataFrame,
+    runs: list[Run],
+    found: votes.Outcomes,
+    reference: str,
+    truth: pd.DataFrame,
+    both: pd.DataFrame,
+) -> Iterable[Row]:
+    coverage = share(int(both["item"].nunique()), truth["item"].nunique())
+    run = runs[-1]
+    each = {str(name): _averaged(one) for name, one in both.groupby("dataset")}
+    whole = next(iter(each.values())) if len(each) == 1 else mean_of_sets(list(each.values()))
+    if found.repeats > 1 and reference == "majority":
+        told = found.frame.rename(columns={"choice": "verdict"}).join(items["group"], on="item", how="inner")
+        steady = steadiness(told)
+        again = {"consistency": averaged([steady.consistency]), "mcc": averaged([steady.mcc])}
+        whole |= again
+        each = {name: numbers | again for name, numbers in each.items()} if len(each) == 1 else each
+    rows = []
+    for dataset, metrics in (*each.items(), ("all", whole)):
+        for name, numbers in metrics.items():
+            row = {"judge": run.judge.name, "run": run.pk, "settings": run.settings, "source_dataset": dataset}
+            row |= {"kind": "pair", "reference": reference, "metric": name}
+            rows.append(row | numbers | {"p": None, "coverage": coverage})
+    return rows
+
+
+def _averaged(both: pd.DataFrame) -> dict[str, Row]:
+    """By metric its numbers, computed for each repeat and averaged."""
+    metrics: dict[str, list[Estimate]] = {}
+    for _, one in both.groupby("repeat"):
+        for name, estimate in pair_metrics(one).items():
+            metrics.setdefault(name, []).append(estimate)
+    return {name: averaged(estimates) for name, estimates in metrics.items()}
+
+
+def mean_of_sets(sets: list[dict[str, Row]]) -> dict[str, Row]:
+    """By metric the unweighted mean over the data sets that have a value (MLLM-as-a-Judge, Table 2).
+
+    No sample lies in two of them, so the squares of the half-widths of their intervals add up.
+    """
+    found: dict[str, Row] = {}
+    for name in sets[0] if sets else ():
+        known = [one[name] for one in sets if one[name]["value"] is not None]
+        if not known:
+            found[name] = number("value", None) | {"n": sum(one[name]["n"] for one in sets)}
+            continue
+        value = float(np.mean([one["value"] for one in known]))
+        row: Row = {"value": value, "value_low": None, "value_high": None, "n": sum(one["n"] for one in known)}
+        if all(one["value_low"] is not None for one in known):
+            below, above = (
+                float(np.sqrt(sum((one[end] - one["value"]) ** 2 for one in known))) / len(known)
+                for end in ("value_low", "value_high")
+            )
+            row |= {
+                "value_low": max(value - below, -1.0 if name == "kappa" else 0.0),
+                "value_high": min(value + above, 1.0),
+            }
+        found[name] = row
+    return found
+
+
+def pair_metrics(frame: pd.DataFrame) -> dict[str, Estimate]:
+    """Every metric of ``verdict`` against ``choice``."""
+    truth, verdict = frame["choice"].to_numpy(object), frame["verdict"].to_numpy(object)
+    cluster = votes.clusters(frame).to_numpy()
+    metrics: dict[str, Estimate] = {}
+    for ties, name in ((True, "with_tie"), (False, "without_tie")):
+        rng = np.random.default_rng(SEED)
+        scores = pair_scores(reference=truth, prediction=verdict, cluster=cluster, ties=ties, rng=rng)
+        metrics |= {f"accuracy_{name}": scores.accuracy, f"f1_{name}": scores.f1, f"recall_{name}": scores.recall}
+    metrics["agreement"] = agreement(first=truth, second=verdict, cluster=cluster).share
+    metrics["agreement_decided"] = agreement_decided(first=truth, second=verdict, cluster=cluster).share
+    metrics["kappa"] = kappa(truth, verdict, cluster)
+    return metrics
+
+
+def kappa(first: Any, second: Any, cluster: Any) -> Estimate:
+    """Cohen's kappa over first, second and tie, undecided counting as a tie."""
+    return cohen_kappa(
+        first=words(three_way(first)),
+        second=words(three_way(second)),
+        cluster=cluster,
+        rng=np.random.default_rng(SEED),
+    )
+
+
+# ---- how well people match each other ----
+
+
+def ceiling(both: pd.DataFrame, *, twice: bool) -> dict[str, Row]:
+    """The metrics of people against people, in the way a judge is held against them; by metric ``value, n`` and ends.
+
+    Against the majority: each label against the majority of the *others* on its item (leave one out). Against
+    individuals: each label against each other label on its item; every two then stand in ``both`` ``twice``, in either
+    direction, and count once in ``n``.
+    """
+    if both.empty:
+        return {}
+    return {
+        name: number("value", estimate) | {"n": estimate.n // 2 if twice else estimate.n}
+        for name, estimate in pair_metrics(both).items()
+    }
+
+
+def against_others(labels: pd.DataFrame, rule: str) -> pd.DataFrame:
+    """Each label (``verdict``) beside the majority of the other people on its item (``choice``); items with one label
+    are left out.
+    """
+    codes, size = encode(labels["choice"]), len(VERDICTS)
+    item, _ = pd.factorize(labels["item"])
+    counts = np.bincount(item * size + codes, minlength=(item.max(initial=-1) + 1) * size).reshape(-1, size)
+    others = counts[item]
+    others[np.arange(len(codes)), codes] -= 1
+    some = others.sum(axis=1) > 0
+    frame = labels.loc[some, ["item"]].assign(verdict=labels.loc[some, "choice"])
+    return frame.assign(choice=words(RULES[rule](others[some])))
+
+
+def against_each(labels: pd.DataFrame) -> pd.DataFrame:
+    """Each label (``choice``) beside each other label on its item (``verdict``): every two of them twice."""
+    both = labels.merge(labels, on="item", suffixes=("", "_other"))
+    both = both[both["annotator"] != both["annotator_other"]]
+    return both.rename(columns={"choice_other": "verdict"})[["item", "choice", "verdict"]]

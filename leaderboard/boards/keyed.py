@@ -1,0 +1,366 @@
+"""The boards of answers held against keys: multiple choice and yes or no.
+
+Answer keys are hidden, and whoever knows what a model answered would learn a key from a number about few samples. So
+below staff no number is about fewer than LEAST samples, nor can one be had by subtracting two views: at most one filter
+narrows a view, and only to a group that stands alone among its neighbours (``bank.submissions.scoring.grouped``). A
+hidden split is shown as a whole alone, by its kept half (ADR 11).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from django.db.models import QuerySet
+
+from bank.models import EvaluatedModel, Sample, Submission, SubmissionRules
+from bank.models.items import ItemResponse
+from bank.submissions import keyed
+from bank.submissions.halves import is_kept
+from bank.submissions.scoring import LEAST
+from judging.models import Judgment, Run
+from leaderboard import votes
+from leaderboard.boards.base import SEED, Board, Row, number, share
+from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.stats.means import places_of_means
+from leaderboard.stats.proportions import mean, rate
+from leaderboard.stats.results import Estimate
+from leaderboard.stats.yes_no import yes_no_scores
+
+KIND = {"choice": "choice", "yes-no": "yes_no"}  # as scores of submissions are kept
+NO_ANSWERS = "No answers to questions with a key yet."
+YES_NO = ("accuracy", "precision", "recall", "f1", "yes_ratio")
+CIRCULAR = "circular-"
+STEPS = (keyed.LABEL, keyed.JUDGE, keyed.RANDOM)
+
+
+def models(scope: Scope) -> Board:
+    """Accuracy of every model on questions with a key (MMBench, Tables 2 and 4; POPE).
+
+    Multiple choice: the one pass as it stands (``vanilla``), right in every rotation (``circular``) and the difference
+    of the two, by every level of the tree; how the options were found. Yes or no: accuracy, precision, recall, F1 and
+    the share of yes. ``extra``: ``items`` (samples), ``depths`` (paths of levels by their depth), ``letters`` (shares
+    of the chosen options, by model, and of the key), ``levels`` of yes or no, ``withheld`` in words.
+    """
+    split = _hidden_split(scope)
+    if split is not None:
+        return _of_hidden(scope, split)
+    view = _view(scope, _open_samples(scope))
+    frame, runs = _counted(scope, view)
+    if frame.empty:
+        return Board([], [NO_ANSWERS], runs)
+    rows, extra = _rows(scope, frame, view)
+    return Board(rows, view.notes, runs, extra | {"items": int(frame["sample"].nunique()), "withheld": view.withheld})
+
+
+def counted_answers(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...], bool]:
+    """The answers that the board counts, one row each (see ``keyed.answered``), its runs, and whether numbers by level
+    may stand beside the whole. Raises BadScope.
+    """
+    split = _hidden_split(scope)
+    if split is not None:
+        frame, runs, _ = _hidden_answers(scope, split)
+        return frame, runs, False
+    view = _view(scope, _open_samples(scope))
+    return *_counted(scope, view), view.levels
+
+
+def _counted(scope: Scope, view: "_View") -> tuple[pd.DataFrame, tuple[int, ...]]:
+    read, runs = read_by_judges(scope)
+    frame = _named(keyed.answered(scope.benchmark, view.samples, kind=KIND[scope.kind], read=read), scope)
+    if frame.empty or scope.staff:
+        return frame, runs
+    sizes = frame.groupby("model")["sample"].nunique()
+    frame = frame[frame["model"].isin(sizes[sizes >= LEAST].index)]
+    if frame.empty:
+        raise BadScope(f"A number about answers is about {LEAST} samples or more; this view has fewer.")
+    return frame, runs
+
+
+# ---- which samples ----
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    samples: QuerySet[Sample]
+    notes: list[str]
+    levels: bool  # whether numbers by level may stand beside the whole
+    withheld: str = ""
+
+
+def _hidden_split(scope: Scope) -> str | None:
+    """The hidden split that the view is about; also where the benchmark has no other."""
+    hidden = scope.benchmark.hidden_splits
+    if scope.split in hidden:
+        return scope.split
+    if scope.split or not hidden or _open_samples(scope).exists():
+        return None
+    return str(hidden[0])
+
+
+def _open_samples(scope: Scope) -> QuerySet[Sample]:
+    found = scope.benchmark.samples.filter(status=Sample.Status.APPROVED, retired_in="")
+    return found.exclude(split__in=scope.benchmark.hidden_splits)
+
+
+def _view(scope: Scope, universe: QuerySet[Sample]) -> _View:
+    """The samples of a view, and what may be told about them below staff. Raises BadScope."""
+    asked = votes.samples_in(scope).exclude(split__in=scope.benchmark.hidden_splits)
+    if scope.staff:
+        return _View(asked, [], True)
+    rows = pd.DataFrame(
+        universe.values_list("pk", "split", "question_type", "capability__path"),
+        columns=["sample", "split", "question_type", "path"],
+    ).fillna("")
+    narrowing = [name for name in ("split", "question_type", "level") if _narrows(rows, name, getattr(scope, name))]
+    if len(narrowing) > 1:
+        raise BadScope(
+            "Answer keys are hidden: what can be shown of them is narrowed by one of split, question type and "
+            "capability at a time, so that nothing follows by subtracting two views."
+        )
+    if narrowing:
+        _refuse_small(rows, narrowing[0], getattr(scope, narrowing[0]))
+    return _View(asked, [], narrowing in ([], ["level"]), "Levels of fewer than 10 samples are left out.")
+
+
+def _inside(rows: pd.DataFrame, name: str, value: str) -> "pd.Series[bool]":
+    if name == "level":
+        return (rows["path"] == value) | rows["path"].str.startswith(f"{value} / ")
+    return rows[name] == value
+
+
+def _narrows(rows: pd.DataFrame, name: str, value: str) -> bool:
+    return bool(value) and not bool(_inside(rows, name, value).all())
+
+
+def _refuse_small(rows: pd.DataFrame, name: str, value: str) -> None:
+    if name == "level":
+        steps, alone = value.split(" / "), True
+        for depth in range(len(steps)):
+            above = " / ".join(steps[:depth])
+            mine = rows[_inside(rows, "level", above)] if above else rows
+            alone = alone and steps[depth] in standing_alone(mine["path"], depth)
+    else:
+        alone = value in _alone(rows[name])
+    if not alone:
+        raise BadScope(f"A number about answers is about {LEAST} samples or more, and so is what is left beside it.")
+
+
+def standing_alone(paths: "pd.Series[str]", depth: int) -> set[str]:
+    """The steps at ``depth`` of a tree of which a number may be told, by the rule of ``scoring.grouped``."""
+    steps = paths.str.split(" / ").map(lambda path: path[depth] if len(path) > depth else "")
+    return _alone(steps)
+
+
+def _alone(values: "pd.Series[str]") -> set[str]:
+    ordered = sorted(values.value_counts().items(), key=lambda pair: (pair[1], pair[0]))
+    together = 0
+    while ordered and (ordered[0][1] < LEAST or 0 < together < LEAST):
+        together += ordered.pop(0)[1]
+    return {str(name) for name, _ in ordered}
+
+
+# ---- what answers say ----
+
+
+def read_by_judges(scope: Scope) -> tuple[dict[int, tuple[str, str]], tuple[int, ...]]:
+    """What a judge read in answers that name no option themselves, by response; and its runs.
+
+    The source's judge; without one, the newest run that read any.
+    """
+    runs = votes.judged_runs(scope)
+    if scope.run is not None:
+        runs = runs.filter(pk=scope.run)
+        if not runs:
+            raise BadScope(f"There is no run {scope.run} that read answers of {scope.benchmark}.")
+    elif scope.source not in PEOPLE:
+        runs = Run.objects.filter(pk__in=[run.pk for run in votes.runs_of(scope, scope.source)])
+    else:
+        newest = runs.order_by("pk").last()
+        runs = runs.filter(pk=newest.pk) if newest else runs.none()
+    ids = tuple(runs.order_by("pk").values_list("pk", flat=True))
+    told = Judgment.objects.filter(run__in=ids, status=Judgment.Status.OK, repeat=0).order_by("pk")
+    answers = {True: "yes", False: "no"}
+    verdicts = {
+        item: (option if scope.kind == "choice" else answers.get(bool(answer), ""), how or keyed.JUDGE)
+        for item, option, answer, how in told.values_list("item", "option", "answer", "extraction")
+        if option is not None or answer is not None
+    }
+    places = ItemResponse.objects.filter(item__in=told.values("item"), position=0)
+    return {
+        response: (str(verdicts[item][0] or ""), verdicts[item][1])
+        for item, response in places.values_list("item", "response")
+        if item in verdicts
+    }, ids
+
+
+def _named(frame: pd.DataFrame, scope: Scope) -> pd.DataFrame:
+    """With the models' names. Of submissions below staff only those that a curator has released."""
+    if not scope.staff:
+        waiting = Submission.objects.filter(benchmark=scope.benchmark, released_at=None, model__isnull=False)
+        frame = frame[~frame["model"].isin(set(waiting.values_list("model", flat=True)))]
+    names = dict(EvaluatedModel.objects.filter(pk__in=frame["model"].unique().tolist()).values_list("pk", "name"))
+    return frame.assign(model=frame["model"].map(names))
+
+
+# ---- rows ----
+
+
+def _rows(scope: Scope, frame: pd.DataFrame, view: _View) -> tuple[list[Row], Row]:
+    asked = frame["sample"].nunique()
+    depths = _depths(scope, frame, staff=scope.staff) if view.levels else []
+    rows: list[Row] = []
+    ranked: list[pd.DataFrame] = []
+    extra: Row = {"depths": depths, "letters": {}, "key": {}, "levels": {}, "ranked_by": "accuracy"}
+    rotated = bool(frame["variant"].str.startswith(CIRCULAR).any())
+    for name, mine in sorted(frame.groupby("model"), key=lambda pair: str(pair[0]).casefold()):
+        one = mine[mine["variant"] == ""]
+        row: Row = {"model": name, "rank": None}
+        if scope.kind == "choice":
+            every = every_rotation(mine)
+            row |= _accuracies(one, every)
+            row["levels"] = {path: _level(one, every, path) for paths in depths for path in paths}
+            row["extraction"] = {step: int(((mine["how"] == step) & (mine["said"] != "")).sum()) for step in STEPS}
+            row["extraction"] |= {
+                "none": int(((mine["said"] == "") & (mine["how"] != keyed.NO_TEXT)).sum()),
+                "no_text": int((mine["how"] == keyed.NO_TEXT).sum()),
+            }
+            extra["letters"][name] = _shares(one["said"])
+            counted = every if rotated else one
+        else:
+            row |= _yes_no(one)
+            extra["levels"][name] = {
+                path: number("accuracy", _right(_below(one, path))) | {"n": len(_below(one, path))}
+                for paths in depths
+                for path in paths
+            }
+            counted = one
+        row |= {"n": int(one["sample"].nunique()), "coverage": share(int(one["sample"].nunique()), asked)}
+        rows.append(row)
+        if len(counted):
+            ranked.append(counted.assign(place=len(rows) - 1))
+    _rank(rows, ranked)
+    if scope.kind == "choice":
+        extra["ranked_by"] = "circular" if rotated else "vanilla"
+        extra["key"] = _shares(frame.drop_duplicates("sample")["key"])
+    rows.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0, row["model"]))
+    return rows, extra
+
+
+def _depths(scope: Scope, frame: pd.DataFrame, *, staff: bool) -> list[list[str]]:
+    """The paths of each depth of the tree below the view's level, in the tree's order; small ones left out."""
+    paths = frame.drop_duplicates("sample")["path"]
+    below = len(scope.level.split(" / ")) if scope.level else 0
+    order = list(scope.benchmark.capabilities.order_by("position", "pk").values_list("path", flat=True))
+    found: list[list[str]] = []
+    shown = {scope.level}
+    while True:
+        depth = below + len(found)
+        here = [path for path in order if len(path.split(" / ")) == depth + 1 and path.rpartition(" / ")[0] in shown]
+        shown = set()
+        for path in here:
+            above = path.rpartition(" / ")[0]
+            inside = paths[paths.str.startswith(f"{above} / ")] if above else paths
+            alone = set(here_of(inside, depth)) if staff else standing_alone(inside, depth)
+            if path.rpartition(" / ")[2] in alone:
+                shown.add(path)
+        if not shown:
+            return [] if len(found) == 1 and len(found[0]) == 1 else found
+        found.append([path for path in here if path in shown])
+
+
+def here_of(paths: "pd.Series[str]", depth: int) -> Iterable[str]:
+    return (path.split(" / ")[depth] for path in paths if len(path.split(" / ")) > depth)
+
+
+def _below(frame: pd.DataFrame, path: str) -> pd.DataFrame:
+    return frame[(frame["path"] == path) | frame["path"].str.startswith(f"{path} / ")]
+
+
+def every_rotation(mine: pd.DataFrame) -> pd.DataFrame:
+    """One row a sample that was answered in every rotation: ``right`` in all of them. Others are not counted."""
+    passes = mine[(mine["variant"] == "") | mine["variant"].str.startswith(CIRCULAR)]
+    if not passes["variant"].str.startswith(CIRCULAR).any():
+        return passes.iloc[:0]
+    by_sample = passes.groupby("sample")
+    first = by_sample[["path", "group", "options"]].first()
+    first["right"] = by_sample["right"].all()
+    return first[by_sample.size() >= first["options"]].reset_index()
+
+
+def _right(frame: pd.DataFrame) -> Estimate | None:
+    return rate(hits=frame["right"].to_numpy(), cluster=frame["group"].to_numpy()) if len(frame) else None
+
+
+def _accuracies(one: pd.DataFrame, every: pd.DataFrame) -> Row:
+    both = one[["sample", "group", "right"]].merge(every[["sample", "right"]], on="sample", suffixes=("", "_every"))
+    change = both["right_every"].astype(float) - both["right"].astype(float)
+    drop = mean(values=change.to_numpy(), cluster=both["group"].to_numpy()) if len(both) else None
+    return number("vanilla", _right(one)) | number("circular", _right(every)) | number("difference", drop)
+
+
+def _level(one: pd.DataFrame, every: pd.DataFrame, path: str) -> Row:
+    mine = _below(one, path)
+    return _accuracies(mine, _below(every, path)) | {"n": int(mine["sample"].nunique())}
+
+
+def _yes_no(one: pd.DataFrame) -> Row:
+    codes = {"yes": 1, "no": 0}
+    scores = yes_no_scores(
+        key=one["key"].map(codes).to_numpy(),
+        said=one["said"].map(codes).fillna(-1).astype(int).to_numpy(),
+        cluster=one["group"].to_numpy(),
+        rng=np.random.default_rng(SEED),
+    )
+    return {key: value for name in YES_NO for key, value in number(name, getattr(scores, name)).items()}
+
+
+def _shares(said: "pd.Series[str]") -> dict[str, float]:
+    """The share of each option among those that were found; ``none`` is of all."""
+    named = said[said != ""]
+    found = {str(option): float(n / len(named)) for option, n in named.value_counts().sort_index().items()}
+    return found | ({"": float((said == "").mean())} if (said == "").any() else {})
+
+
+def _rank(rows: list[Row], ranked: list[pd.DataFrame]) -> None:
+    if not ranked:
+        return
+    counted = pd.concat(ranked, ignore_index=True)
+    codes, at = np.unique(counted["place"].to_numpy(), return_inverse=True)
+    places = places_of_means(
+        values=counted["right"].to_numpy(np.float64),
+        model=at,
+        models=len(codes),
+        cluster=counted["group"].to_numpy(),
+        rng=np.random.default_rng(SEED),
+    )
+    for place, row in zip(places, codes, strict=True):
+        rows[row] |= {"rank": place.rank, "rank_low": place.rank_low, "rank_high": place.rank_high, "tier": place.tier}
+
+
+# ---- hidden splits ----
+
+
+def _of_hidden(scope: Scope, split: str) -> Board:
+    """A hidden split as a whole: of every model the half that is kept back, or all of it where nothing is kept back."""
+    frame, runs, half = _hidden_answers(scope, split)
+    if frame["sample"].nunique() < LEAST:
+        return Board([], [f"The hidden split {split!r} has fewer than {LEAST} answered samples to rank by."], runs)
+    rows, extra = _rows(scope, frame, _View(Sample.objects.none(), [], False))
+    said = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
+    extra |= {"items": int(frame["sample"].nunique()), "withheld": f"Counted is {said}. No letters and no levels."}
+    return Board(rows, [], runs, extra | {"letters": {}, "key": {}, "part": "kept" if half else "whole"})
+
+
+def _hidden_answers(scope: Scope, split: str) -> tuple[pd.DataFrame, tuple[int, ...], bool]:
+    """The answers that count, the runs that read some, and whether half of the split is kept back."""
+    if scope.level or scope.question_type:
+        raise BadScope(f"Of the hidden split {split!r} only whole numbers are shown: leave the other filters out.")
+    rules = SubmissionRules.objects.filter(benchmark=scope.benchmark).first()
+    read, runs = read_by_judges(scope)
+    samples = scope.benchmark.samples.filter(status=Sample.Status.APPROVED, retired_in="", split=split)
+    frame = _named(keyed.answered(scope.benchmark, samples, kind=KIND[scope.kind], read=read), scope)
+    if rules is None or not rules.private_half:
+        return frame, runs, False
+    kept = {group: is_kept(seed=rules.seed, cluster=group) for group in frame["group"].unique()}
+    return frame[frame["group"].map(kept).astype(bool)], runs, True

@@ -1,0 +1,117 @@
+"""Scores and rankings as data frames, one outcome an item, for the statistics."""
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+from typing import Any
+
+import pandas as pd
+from django.db.models import QuerySet
+
+from annotations.models import Label
+from bank.models import Item
+from bank.models.items import ItemResponse
+from judging.models import Judgment, Run
+from leaderboard.scope import KEYED, Scope
+from leaderboard.votes import dataset_of, samples_in
+
+# The column of the verdict that a kind of board reads.
+COLUMN = {"score": "score", "batch": "ranking", "components": "parts", "choice": "option", "yes-no": "answer"}
+
+
+def items_of(scope: Scope) -> pd.DataFrame:
+    """The items of a view: index ``item``; columns ``sample, level, group, dataset, models`` (a tuple of names).
+
+    ``dataset`` is that of ``votes.dataset_of``; ``models`` is empty where a picture is rated.
+    """
+    items = Item.objects.filter(kind=scope.item_kind, sample__in=samples_in(scope).order_by())
+    columns = ("pk", "sample_id", "sample__key", "sample__group", "sample__capability__path", "sample__source")
+    frame = pd.DataFrame(items.values_list(*columns), columns=["item", "sample", "key", "group", "path", "dataset"])
+    frame = frame.set_index("item")
+    places = ItemResponse.objects.filter(item__in=items.order_by()).order_by("item", "position")
+    models: dict[int, list[str]] = {}
+    for item, name, variant in places.values_list("item_id", "response__model__name", "response__variant"):
+        models.setdefault(item, []).append(f"{name} ({variant})" if variant else name)
+    depth = len(scope.level.split(" / ")) if scope.level else 0
+    steps = frame["path"].fillna("").astype(str).str.split(" / ")
+    frame["level"] = steps.map(lambda path: path[depth] if len(path) > depth else "")
+    frame["group"] = frame["group"].where(frame["group"] != "", frame["key"]).astype(str)
+    frame["dataset"] = dataset_of(scope, frame["dataset"])
+    frame["models"] = [tuple(models.get(item, ())) for item in frame.index]
+    return frame[["sample", "level", "group", "dataset", "models"]].sort_index()
+
+
+def labels_of(scope: Scope) -> pd.DataFrame:
+    """Every label that counts: ``item``, ``annotator``, ``value``.
+
+    The value is the score, each answer's place in the ranking, the points by component (a dict), or the option or
+    answer that a text was taken for.
+    """
+    column = COLUMN[scope.kind]
+    rows: QuerySet[Label] = Label.objects.filter(
+        campaign__benchmark=scope.benchmark, item__kind=scope.item_kind, excluded=False, **{f"{column}__isnull": False}
+    ).exclude(assignment__campaign_item__practice=True)
+    if scope.kind == "score":
+        rows = rows.filter(parts__isnull=True)  # a total of components is no score on the scale
+    if scope.campaign:
+        rows = rows.filter(campaign__name=scope.campaign)
+    frame = pd.DataFrame(
+        rows.order_by("pk").values_list("item_id", "annotator_id", column), columns=["item", "annotator", "value"]
+    )
+    if scope.kind == "batch":
+        frame["value"] = frame["value"].map(places_in)
+    return frame.drop_duplicates(["item", "annotator"])
+
+
+def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
+    """One outcome an item and repeat: ``item``, ``repeat``, ``value``, the mean over the presented orders.
+
+    An item with a missing order is not counted; a further run of the same settings counts as more repeats.
+    """
+    column = COLUMN[scope.kind]
+    rows = Judgment.objects.filter(run__in=[run.pk for run in runs], status=Judgment.Status.OK)
+    if scope.kind in KEYED:
+        rows = rows.filter(extraction="judge")  # the label in the text is no reading of the judge's
+    frame = pd.DataFrame(
+        rows.order_by("run", "item", "repeat", "order").values_list("run_id", "item_id", "repeat", column),
+        columns=["run", "item", "repeat", "value"],
+    )
+    if scope.kind == "batch":
+        frame["value"] = frame["value"].map(places_in)
+    orders = 2 if runs[0].orders == "both" and scope.item_kind != "score" else 1
+    grouped = frame.groupby(["run", "item", "repeat"])["value"]
+    found = grouped.agg(mean_of)[grouped.size() >= orders].reset_index()
+    codes, _ = pd.factorize(pd.MultiIndex.from_frame(found[["run", "repeat"]]), sort=True)
+    return found.assign(repeat=codes)[["item", "repeat", "value"]]
+
+
+def places_in(ranking: list[list[int]]) -> tuple[float, ...]:
+    """The place of each answer, in canonical order, 0 the best; those that share a rank share the mean place."""
+    places: dict[int, float] = {}
+    at = 0
+    for group in ranking:
+        places |= dict.fromkeys(group, at + (len(group) - 1) / 2)
+        at += len(group)
+    return tuple(places[answer] for answer in sorted(places))
+
+
+def mean_of(values: "pd.Series[Any]") -> Any:
+    """The mean score, the mean place of each answer, the mean points of each component, or the most frequent word.
+
+    Of words that are equally frequent the first in their order.
+    """
+    if isinstance(values.iloc[0], str | bool):
+        return values.mode().iloc[0]
+    if isinstance(values.iloc[0], tuple):
+        return tuple(float(sum(places)) / len(values) for places in zip(*values, strict=True))
+    if isinstance(values.iloc[0], dict):
+        given: dict[str, list[float]] = {}
+        for parts in values:
+            for key, points in parts.items():
+                given.setdefault(key, []).append(points)
+        return {key: sum(points) / len(points) for key, points in given.items()}
+    return float(values.mean())
+
+
+def as_letters(places: tuple[float, ...]) -> str:
+    """A ranking as MLLM-as-a-Judge writes it, "CAB": answers by mean place; equal places in canonical order."""
+    return "".join(ascii_uppercase[answer] for answer in sorted(range(len(places)), key=lambda one: (places[one], one)))

@@ -1,0 +1,168 @@
+"""One item and everybody's verdict on it, as far as a viewer may see it."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+
+import pandas as pd
+
+from annotations.models import Adjudication, Label
+from bank.access import Viewer
+from bank.models import Item, ItemResponse, Response
+from bank.models.catalogue import is_staff
+from bank.models.verdict import Verdict
+from judging.models import Judgment, Run
+from leaderboard.queries import is_held, sees_labels
+from leaderboard.stats.majority import majority
+from leaderboard.stats.orders import combine_orders
+
+
+@dataclass(frozen=True, slots=True)
+class OneVote:
+    """A verdict as stored: ``choice`` in canonical order, None with the reason in a word where there is none."""
+
+    who: str
+    choice: str | None  # for items that are no pairs: the verdict in words
+    situation: int | None = None
+    status: str = ""
+    order: str = "01"
+    repeat: int = 0
+    campaign: str = ""
+    excluded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeVotes:
+    """One judge's run on an item: its votes by order and repeat, and what they come to."""
+
+    run: Run
+    votes: list[OneVote]
+    verdict: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleVotes:
+    """What people say about an item. ``votes`` is empty for those who may only see the sum."""
+
+    verdict: str | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    votes: list[OneVote] = field(default_factory=list)
+    adjudicated: str | None = None
+    held: bool = False
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
+    """People's verdicts on a pair, as far as the viewer may see them: names for staff, pseudonyms for researchers,
+    for everybody else the sum, and nothing while a campaign goes on.
+    """
+    single = sees_labels(viewer)
+    if not single and is_held(item):
+        return PeopleVotes(held=True)
+    labels = Label.objects.filter(item=item).exclude(assignment__campaign_item__practice=True)
+    if item.kind == Item.Kind.PAIR:
+        labels = labels.filter(choice__isnull=False)
+    labels = labels.select_related("annotator", "campaign").order_by("pk")
+    seen: dict[int, Label] = {}
+    for label in labels:
+        if not label.excluded:
+            seen.setdefault(label.annotator_id, label)
+    said = {label.pk: _said(item, label) for label in labels}
+    frame = pd.DataFrame({"item": item.pk, "choice": [said[label.pk] for label in seen.values()]}).dropna()
+    verdict = None
+    if len(frame):
+        pair = item.kind == Item.Kind.PAIR
+        verdict = majority(labels=frame, rule=rule)["choice"].iloc[0] if pair else _aggregate(item, seen.values())
+    counts = frame["choice"].value_counts().to_dict() if len(frame) else {}
+    adjudicated = Adjudication.objects.filter(campaign_item__item=item, choice__isnull=False).order_by("-pk").first()
+    return PeopleVotes(
+        verdict=verdict,
+        counts={str(choice): int(n) for choice, n in counts.items()},
+        votes=[
+            OneVote(
+                who=label.annotator.name if is_staff(viewer) else label.annotator.pseudonym,
+                choice=said[label.pk],
+                situation=label.situation,
+                campaign=label.campaign.name,
+                excluded=label.excluded or label.pk != seen[label.annotator_id].pk,
+            )
+            for label in labels
+            if said[label.pk] is not None
+        ]
+        if single
+        else [],
+        adjudicated=adjudicated.choice if adjudicated and single else None,
+    )
+
+
+def _said(item: Item, verdict: Verdict) -> str | None:
+    """A verdict in one word: of a pair the choice, else the score, the sum of points, the ranking, option or answer."""
+    if item.kind == Item.Kind.PAIR:
+        return verdict.choice
+    if verdict.ranking is not None:
+        return " > ".join(" = ".join(ascii_uppercase[place] for place in group) for group in verdict.ranking)
+    if verdict.parts is not None:
+        return f"{sum(verdict.parts.values()):g} points"
+    if verdict.score is not None:
+        return f"{verdict.score:g}"
+    if verdict.option:
+        return f"option {verdict.option}"
+    return None if verdict.answer is None else "yes" if verdict.answer else "no"
+
+
+def _aggregate(item: Item, labels: Iterable[Label]) -> str | None:
+    """What people say together of an item that is no pair: the mean score or points; None for anything else."""
+    found: list[float] = []
+    for label in labels:
+        if label.parts is not None or label.score is not None:
+            found.append(sum(label.parts.values()) if label.parts is not None else float(label.score or 0))
+    return f"{sum(found) / len(found):.3g}" if found and item.kind == Item.Kind.SCORE else None
+
+
+def judges_on(item: Item, viewer: Viewer) -> list[JudgeVotes]:
+    """Every run's verdicts on an item that the viewer may see, judge by judge; never an analysis."""
+    found = Judgment.objects.visible_to(viewer).filter(item=item).select_related("run__judge")
+    rows = found.defer("analysis", "raw")
+    by_run: dict[int, list[Judgment]] = defaultdict(list)
+    for judgment in rows.order_by("run__judge__name", "run", "repeat", "order"):
+        by_run[judgment.run_id].append(judgment)
+    combined = _combined if item.kind == Item.Kind.PAIR else lambda rows: _only(item, rows)
+    return [JudgeVotes(rows[0].run, [_one_vote(item, row) for row in rows], combined(rows)) for rows in by_run.values()]
+
+
+def _only(item: Item, rows: list[Judgment]) -> str | None:
+    """The verdict where there is one, or several that are the same."""
+    said = {_said(item, row) for row in rows}
+    return said.pop() if len(said) == 1 else None
+
+
+def _one_vote(item: Item, judgment: Judgment) -> OneVote:
+    return OneVote(
+        who="",
+        choice=_said(item, judgment),
+        situation=judgment.situation,
+        status=judgment.get_status_display(),
+        order=judgment.order,
+        repeat=judgment.repeat,
+    )
+
+
+def _combined(rows: list[Judgment]) -> str | None:
+    """One verdict over orders and repeats, or None where an order is missing or the repeats disagree at the top."""
+    frame = pd.DataFrame([(row.item_id, row.repeat, row.order, row.choice) for row in rows])
+    frame.columns = pd.Index(["item", "repeat", "order", "choice"])
+    outcomes = combine_orders(judgments=frame, orders=2 if rows[0].run.orders == "both" else 1).outcomes
+    counts = outcomes["choice"].value_counts()
+    if not len(counts) or (len(counts) > 1 and counts.iloc[0] == counts.iloc[1]):
+        return None
+    return str(counts.index[0])
+
+
+def answers_of(item: Item) -> list[Response]:
+    """The item's responses in canonical order, with their models."""
+    places = ItemResponse.objects.filter(item=item).select_related("response__model").order_by("position")
+    return [place.response for place in places]

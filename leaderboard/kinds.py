@@ -1,0 +1,83 @@
+"""Which kinds of boards a benchmark can fill."""
+
+from collections.abc import Callable
+from functools import partial
+
+from annotations.models import Label
+from bank.models import Benchmark, Item, Response
+from bank.submissions.keyed import counted
+from judging.models import Judgment, Run
+from leaderboard.scope import KINDS
+from leaderboard.stats.said import answer_in
+from leaderboard.votes import PROTOCOLS
+
+TITLES = {
+    "pair": "Pairs",
+    "score": "Scores",
+    "batch": "Rankings",
+    "components": "Components",
+    "choice": "Multiple choice",
+    "yes-no": "Yes or no",
+}
+COLUMNS = {
+    "pair": "choice",
+    "score": "score",
+    "batch": "ranking",
+    "components": "parts",
+    "choice": "option",
+    "yes-no": "answer",
+}
+OF_BIAS = ("pair", "score", "components")
+LOOKED_AT = 20  # answers read to see whether a question is one of yes or no
+
+
+def of_models(benchmark: Benchmark) -> list[str]:
+    """The kinds of boards of models that have something to show, in the order of ``KINDS``."""
+    ways: dict[str, Callable[[], bool]] = {
+        kind: partial(has_verdicts, benchmark, kind) for kind in ("pair", "score", "components")
+    }
+    ways |= {"choice": partial(_has_choices, benchmark), "yes-no": partial(_has_yes_no, benchmark)}
+    return [kind for kind in KINDS if kind in ways and ways[kind]()]
+
+
+def of_judges(benchmark: Benchmark) -> list[str]:
+    """The kinds of verdicts that people or judges have given on the benchmark."""
+    return [kind for kind in KINDS if has_verdicts(benchmark, kind)]
+
+
+def default_of(benchmark: Benchmark, what: str) -> str:
+    """The kind of the board that opens first; pairs where there is nothing yet."""
+    if what == "agreement":
+        return "pair"
+    found = of_models(benchmark) if what == "models" else of_judges(benchmark)
+    if what == "bias":
+        found = [kind for kind in found if kind in OF_BIAS]
+    return found[0] if found else "pair"
+
+
+def has_verdicts(benchmark: Benchmark, kind: str) -> bool:
+    """Whether somebody labelled or judged in this kind."""
+    labels = Label.objects.filter(campaign__benchmark=benchmark, **{f"{COLUMNS[kind]}__isnull": False})
+    if kind == "score":
+        labels = labels.filter(parts__isnull=True)
+    runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=PROTOCOLS[kind])
+    return labels.exists() or Judgment.objects.filter(run__in=runs, status=Judgment.Status.OK).exists()
+
+
+def has_items(benchmark: Benchmark, kind: str) -> bool:
+    """Whether there is anything of this kind to label or judge."""
+    return Item.objects.filter(sample__benchmark=benchmark, kind=kind).exists()
+
+
+# Whether there are keys is hidden, too: what is offered goes by the questions and the answers alone.
+
+
+def _has_choices(benchmark: Benchmark) -> bool:
+    return Response.objects.filter(counted(), sample__benchmark=benchmark).exclude(sample__options={}).exists()
+
+
+def _has_yes_no(benchmark: Benchmark) -> bool:
+    """Questions without options, most of whose answers say yes or no."""
+    answers = Response.objects.filter(counted(), sample__benchmark=benchmark, sample__options={}).exclude(text="")
+    said = [answer_in(text) for text in answers.order_by("pk").values_list("text", flat=True)[:LOOKED_AT]]
+    return bool(said) and sum(one is not None for one in said) * 2 > len(said)

@@ -1,0 +1,49 @@
+"""manage.py leaderboard {models,judges,agreement,bias} --benchmark SLUG ..."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from bank.actions import BadInput, find_benchmark
+from leaderboard import boards
+from leaderboard.files import csv_text
+from leaderboard.kinds import default_of
+from leaderboard.scope import ELO, KINDS, BadScope, scope_of
+from leaderboard.tables import print_table
+
+
+class Command(BaseCommand):
+    help = "Print a leaderboard: the rows of the page and the API."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("what", choices=list(boards.BOARDS))
+        parser.add_argument("--benchmark", required=True, metavar="SLUG")
+        parser.add_argument("--source", default="", metavar="NAME", help="JUDGE, humans, individuals or adjudicated")
+        parser.add_argument("--run", type=int, metavar="ID")
+        parser.add_argument("--kind", default="", help=f"{', '.join(KINDS)}; default the first that has something")
+        parser.add_argument("--campaign", default="", metavar="NAME")
+        parser.add_argument("--anchor", default="", metavar="MODEL")
+        parser.add_argument("--majority", default="", metavar="RULE")
+        parser.add_argument("--elo", default=ELO[0], choices=ELO)
+        parser.add_argument("--format", dest="shape", default="table", choices=["table", "json", "csv"])
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        names = ("benchmark", "source", "run", "kind", "campaign", "anchor", "majority", "elo")
+        try:
+            given = {name: options[name] for name in names}
+            benchmark = find_benchmark(given.pop("benchmark"))
+            kind = given.pop("kind") or default_of(benchmark, options["what"])
+            board = boards.BOARDS[options["what"]](scope_of(benchmark=benchmark, kind=kind, **given, staff=True))
+        except BadInput as error:
+            raise CommandError(str(error), returncode=1) from None
+        except BadScope as error:
+            raise CommandError(str(error), returncode=2) from None
+        if options["shape"] == "json":
+            self.stdout.write(json.dumps(board.rows, ensure_ascii=False, indent=1))
+        elif options["shape"] == "csv":
+            self.stdout.write(csv_text(board.rows), ending="")
+        else:
+            print_table(options["what"], board.rows, stream=self.stdout)
+            for note in board.notes:
+                self.stdout.write(note)

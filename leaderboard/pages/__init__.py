@@ -1,0 +1,1 @@
+"""What the pages show: boards and votes as figures, marks and links, ready for a template."""

@@ -1,0 +1,307 @@
+"""What a page's address asks for: the benchmark, the view, and the controls that change it.
+
+All of a view stands in its address, so that it can be linked and cited.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Exists, OuterRef
+from django.http import Http404, HttpRequest, QueryDict
+from django.urls import reverse
+
+from annotations.models import Adjudication, Campaign, Label
+from bank.access import Viewer, allowed
+from bank.models import Benchmark, Capability, Sample
+from bank.models.catalogue import is_staff
+from judging.models import OVERLAP
+from leaderboard import kinds, votes
+from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, KEYED, PEOPLE, BadScope, Scope, scope_of
+
+VIEW = ("kind", "source", "run", "campaign", "anchor", "majority", "level", "question_type", "split")
+PEOPLE_IN_WORDS = {
+    HUMANS: "people, majority",
+    INDIVIDUALS: "people, each label",
+    ADJUDICATED: "people, adjudicated",
+}
+# Boards that exist in several kinds, and whose kinds they are.
+BY_KIND = {
+    "models": "models",
+    "models-forest": "models",
+    "judges": "judges",
+    "bias": "bias",
+    "correlation": "models",
+    "answers": "models",
+    "models-compare": "models",
+    "judges-compare": "judges",
+}
+RULES_IN_WORDS = {"plurality": "most frequent verdict", "mllm-bench": "MLLM-Bench"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A control of the filter row. ``groups``: headings (or "") with their choices; ``on``: not at its default."""
+
+    name: str
+    label: str
+    groups: list[tuple[str, list[Choice]]]
+    chosen: str
+    on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A page of one benchmark as it was asked for. ``given`` holds the parameters that the page knows and that say
+    something; ``name`` is the benchmark as the address writes it.
+    """
+
+    viewer: Viewer
+    page: str
+    name: str
+    benchmark: Benchmark
+    given: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def staff(self) -> bool:
+        return is_staff(self.viewer)
+
+    def link(self, **changes: str | None) -> str:
+        """This page with some parameters set, or left out where None."""
+        return self.to(self.page, **(self.given | changes))
+
+    def to(self, page: str, /, *keys: object, **parameters: str | None) -> str:
+        """Another page of the same benchmark, about the thing with the key where the page is about one."""
+        query = QueryDict(mutable=True)
+        query.update({name: value for name, value in parameters.items() if value})
+        return reverse(page, args=[self.name, *keys]) + (f"?{query.urlencode()}" if query else "")
+
+    def view(self, names: Sequence[str] = VIEW) -> dict[str, str | None]:
+        """The parameters that say which verdicts are counted, to carry over to another page."""
+        return {name: self.given[name] for name in names if name in self.given}
+
+    def scope(self, *, source: str = "", run: int | None = None) -> Scope:
+        """The checked scope. Raises BadScope."""
+        return scope_of(
+            benchmark=self.benchmark,
+            source=source or self.given.get("source", ""),
+            run=run or run_number(self.given.get("run", "")),
+            elo=self.given.get("elo", ""),
+            staff=self.staff,
+            kind=self.kind,
+            **{name: self.given.get(name, "") for name in VIEW if name not in ("source", "run", "kind")},
+        )
+
+    @property
+    def kind(self) -> str:
+        """The kind of board: as given, else the first that the benchmark can fill; pairs for pages of pairs alone."""
+        what = self.page.removeprefix("leaderboard:")
+        if "kind" in self.given or what not in BY_KIND:
+            return self.given.get("kind", "pair")
+        return kinds.default_of(self.benchmark, BY_KIND[what])
+
+
+def read(request: HttpRequest, page: str, name: str, *, known: Sequence[str]) -> Address:
+    """The address of a page; 404 for a benchmark that the viewer may not see."""
+    try:
+        benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(name)
+    except Benchmark.DoesNotExist:
+        raise Http404("no such benchmark") from None
+    given = {
+        parameter: value.replace("\x00", "")[:300]
+        for parameter in known
+        if (value := request.GET.get(parameter, "").strip())
+    }
+    return Address(request.user, page, name, benchmark, given)
+
+
+def run_number(text: str) -> int | None:
+    """Raises BadScope for what is no number."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise BadScope(f"{text!r} is no run: a run is a whole number.")
+    return int(text)
+
+
+# ---- which verdicts ----
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the verdicts of a view come from, and what has to be said about it."""
+
+    scope: Scope
+    note: str = ""
+    runs: tuple[Choice, ...] = ()  # to choose from, where a judge has runs with different settings
+
+
+def source_of(address: Address) -> Source:
+    """The view's source. Without one in the address: people, or, where they have given no label, a judge.
+
+    A judge with several settings is shown by its newest run; the page offers the others. Raises BadScope.
+    """
+    note = ""
+    chosen = address.given.get("source", "")
+    if not chosen and "run" not in address.given and address.kind not in KEYED:
+        chosen, note = _default_source(address)
+    scope = address.scope(source=chosen)
+    if scope.source in PEOPLE:
+        return Source(scope, note)
+    runs = list(votes.judged_runs(scope).filter(judge__name=scope.source))
+    if len({(run.protocol, run.settings_hash) for run in runs}) < 2:
+        return Source(scope, note)
+    choices = tuple(Choice(str(run.pk), f"{run.pk}: {settings_in_words(run.protocol, run.settings)}") for run in runs)
+    return Source(address.scope(source=chosen, run=scope.run or runs[-1].pk), note, choices)
+
+
+def _default_source(address: Address) -> tuple[str, str]:
+    column = kinds.COLUMNS[address.kind]
+    labels = Label.objects.filter(campaign__benchmark=address.benchmark, excluded=False, **{f"{column}__isnull": False})
+    if address.kind == "score":
+        labels = labels.filter(parts__isnull=True)
+    if labels.exists():
+        return HUMANS, ""
+    judged = list(votes.judged_runs(address.scope()).exclude(judge__baseline=OVERLAP))
+    judged.sort(key=lambda run: (run.judge.is_baseline, run.pk))
+    if not judged:
+        return HUMANS, ""
+    name = judged[0].judge.name
+    return name, f"People have not labelled this benchmark yet, so these are the verdicts of {name}."
+
+
+def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
+    """``pairwise-criteria, both orders, criteria, image, reason first``."""
+    order = {"both": "both orders", "shuffled": "shuffled order", "fixed": "one order"}
+    words = [protocol, order.get(str(settings.get("order", "fixed")), str(settings.get("order")))]
+    words.append("with criteria" if settings.get("criteria", True) else "without criteria")
+    context = str(settings.get("context", "image"))
+    words.append("text only" if context == "none" else context.replace("+", " and "))
+    reasoning = {"first": "reason first", "after": "reason after", "three-step": "three steps"}
+    if (reason := settings.get("reasoning")) in reasoning:
+        words.append(reasoning[str(reason)])
+    if settings.get("repeats", 1) != 1:
+        words.append(f"{settings['repeats']} repeats")
+    for name, value in settings.items():
+        if name not in ("order", "criteria", "context", "reasoning", "repeats"):
+            words.append(f"{name} {value}")
+    return ", ".join(words)
+
+
+# ---- the controls ----
+
+
+def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
+    """The switch between kinds: (label, link, chosen); empty where there is one only, and it is shown."""
+    what = BY_KIND[address.page.removeprefix("leaderboard:")]
+    there = kinds.of_models(address.benchmark) if what == "models" else kinds.of_judges(address.benchmark)
+    there = [kind for kind in there if what != "bias" or kind in kinds.OF_BIAS]
+    chosen = address.kind
+    if len(there) < 2 and chosen in (*there, "pair"):
+        return []
+    kept = {name: address.given[name] for name in ("split",) if name in address.given}
+    return [
+        (title, address.to(address.page, **kept, kind=kind), kind == chosen)
+        for kind, title in kinds.TITLES.items()
+        if kind in there or kind == chosen
+    ]
+
+
+def reader_select(address: Address, scope: Scope) -> list[Select]:
+    """Whose reading of answers that name no option counts, where judges have read some."""
+    names = votes.judges_of(scope)
+    if not names:
+        return []
+    choices = [Choice("", "label, then newest run"), *(Choice(name, f"label, then {name}") for name in names)]
+    return [Select("source", "Read by", [("", choices)], address.given.get("source", ""), on="source" in address.given)]
+
+
+def source_select(address: Address, scope: Scope) -> Select:
+    called = PEOPLE_IN_WORDS | ({HUMANS: "people, mean"} if scope.kind != "pair" else {})
+    people = [Choice(name, called[name]) for name in (HUMANS, INDIVIDUALS)]
+    decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=address.benchmark)
+    if scope.kind == "pair" and decided.exists():
+        people.append(Choice(ADJUDICATED, PEOPLE_IN_WORDS[ADJUDICATED]))
+    judges: dict[str, list[Choice]] = {"Judges": [], "Baselines": []}
+    found = votes.judged_runs(scope).order_by("judge__name").values_list("judge__name", "judge__baseline").distinct()
+    for name, baseline in found:
+        if baseline != OVERLAP or address.staff:
+            judges["Baselines" if baseline else "Judges"].append(Choice(name, name))
+    groups = [("People", people), *((title, choices) for title, choices in judges.items() if choices)]
+    return Select("source", "Judged by", groups, scope.source, on="source" in address.given)
+
+
+def run_select(source: Source) -> list[Select]:
+    if not source.runs:
+        return []
+    return [Select("run", "Run", [("", list(source.runs))], str(source.scope.run), on=True)]
+
+
+def sample_selects(address: Address) -> list[Select]:
+    """Capability, question type and split, where there is something to choose from."""
+    samples = address.benchmark.samples.filter(status=Sample.Status.APPROVED).order_by()
+    selects = []
+    tree = list(Capability.objects.filter(benchmark=address.benchmark).order_by("position", "pk"))
+    tops = [node for node in tree if node.parent_id is None]
+    nested = any(node.parent_id for node in tree)
+    groups = [
+        (
+            top.name if nested else "",
+            [
+                Choice(top.path, f"all of {top.name}" if nested else top.name),
+                *(Choice(node.path, node.path.split(" / ", 1)[1]) for node in tree if _below(node, top)),
+            ],
+        )
+        for top in tops
+    ]
+    if tops:
+        selects.append(_filter(address, "level", "Capability", groups))
+    for name, label in (("question_type", "Question"), ("split", "Split")):
+        values = sorted(value for value in samples.values_list(name, flat=True).distinct() if value)
+        if len(values) > 1 or name in address.given:
+            selects.append(_filter(address, name, label, [("", [Choice(value, value) for value in values])]))
+    return selects
+
+
+def _below(node: Capability, top: Capability) -> bool:
+    return node.path.startswith(f"{top.path} / ")
+
+
+def people_selects(address: Address, scope: Scope) -> list[Select]:
+    """Campaign, for those who may read campaigns, and majority rule."""
+    selects = []
+    column = kinds.COLUMNS[scope.kind]
+    labelled = Label.objects.filter(campaign=OuterRef("pk"), **{f"{column}__isnull": False})
+    campaigns = Campaign.objects.filter(Exists(labelled), benchmark=address.benchmark).order_by("pk")
+    names = list(campaigns.values_list("name", flat=True)) if allowed(address.viewer, "read-judging") else []
+    if len(names) > 1 or (names and "campaign" in address.given):
+        selects.append(_filter(address, "campaign", "Campaign", [("", [Choice(name, name) for name in names])]))
+    if scope.source != INDIVIDUALS and scope.kind == "pair":
+        rules = [Choice(rule, RULES_IN_WORDS[rule]) for rule in Benchmark.Majority.values]
+        on = scope.rule != address.benchmark.majority
+        selects.append(Select("majority", "Majority", [("", rules)], scope.rule, on=on))
+    return selects
+
+
+def elo_select(address: Address, scope: Scope) -> Select:
+    words = {"online-bootstrap": "bootstrap", "online": "in order"}
+    choices = [Choice(name, words[name]) for name in ELO]
+    return Select("elo", "Elo", [("", choices)], scope.elo, on=scope.elo != ELO[0])
+
+
+def _filter(address: Address, name: str, label: str, groups: list[tuple[str, list[Choice]]]) -> Select:
+    chosen = address.given.get(name, "")
+    return Select(name, label, [("", [Choice("", "all")]), *groups], chosen, on=bool(chosen))
+
+
+def digest(address: Address) -> str:
+    """A short name of the page and all it was asked for."""
+    text = json.dumps([address.page, address.name, sorted(address.given.items())])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

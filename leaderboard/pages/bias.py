@@ -1,0 +1,175 @@
+"""The board of biases as a page: one row a judge, people's own on top, each bias with its interval."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from judging.models import Run
+from leaderboard.boards import Board
+from leaderboard.boards.base import Row
+from leaderboard.pages import marks
+from leaderboard.pages.address import Address, settings_in_words
+from leaderboard.pages.figures import NONE, percent, signed, signed_points, whole
+from leaderboard.pages.provenance import run_link
+
+LABELS = {"position": "Position", "length": "Length", "self": "Own family", "high_score": "High scores"}
+UNITS = {
+    "position": "points to the first place",
+    "length": "log odds for the longer",
+    "self": "judge minus people, own minus others",
+    "high_score": "judge minus people",
+}
+# From where a bias is notable and strong, in its unit (points as shares).
+# Of components, which count in percent, ten times as much.
+LIMITS = {"position": (0.05, 0.10), "length": (0.15, 0.20), "self": (0.05, 0.08), "high_score": (0.25, 0.5)}
+
+
+@dataclass(frozen=True, slots=True)
+class BiasCell:
+    text: str
+    bar: SafeString
+    title: str
+    css: str = ""  # "", "warn" or "bad"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BiasRow:
+    name: str
+    people: bool
+    baseline: bool
+    run: str
+    run_link: str
+    settings: str
+    cells: list[BiasCell]
+    consistent: str
+    longer: str
+    n: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Shares of each score of one judge, beside people's on the same answers."""
+
+    name: str
+    plot: SafeString
+    rows: list[tuple[str, str, str]]
+    means: str
+
+
+@dataclass(frozen=True, slots=True)
+class BiasPage:
+    heads: list[tuple[str, str, SafeString]]  # label, unit, axis
+    rows: list[BiasRow]
+    of_pairs: bool
+    distributions: list[Distribution]
+
+
+def page_of(address: Address, board: Board, *, kind: str) -> BiasPage:
+    """Everything that the page shows."""
+    names = board.extra["biases"]
+    by_run: dict[int | None, dict[str, Row]] = {}
+    for row in board.rows:
+        by_run.setdefault(row["run"], {})[row["bias"]] = row
+    runs = Run.objects.filter(pk__in=[run for run in by_run if run]).select_related("judge").in_bulk()
+    empty = marks.Axis(0.0, 1.0, ())
+    known = {row["bias"] for row in board.rows if row["value"] is not None}
+    scales = {
+        name: empty
+        if name not in known
+        else marks.axis(
+            [0.0, *(row[end] for row in board.rows if row["bias"] == name for end in _ENDS)],
+            unit=_unit(name, of_pairs="position" in names),
+        )
+        for name in names
+    }
+    order = sorted(by_run, key=lambda run: _place(runs.get(run) if run else None))
+    rows = [_row(address, runs.get(run) if run else None, by_run[run], names, scales, kind) for run in order]
+    heads = [(LABELS[name], _words(name, names), _axis(name, scales[name], names)) for name in names]
+    return BiasPage(heads, rows, "position" in names, _distributions(board, runs))
+
+
+_ENDS = ("value", "value_low", "value_high")
+
+
+def _place(run: Run | None) -> tuple[bool, bool, str, int]:
+    """People first, then judges by name, then baselines."""
+    if run is None:
+        return False, False, "", 0
+    return True, run.judge.is_baseline, run.judge.name.casefold(), run.pk
+
+
+def _unit(name: str, *, of_pairs: bool) -> float:
+    return 0.01 if name == "position" or (name == "self" and of_pairs) else 1.0
+
+
+def _words(name: str, names: Any) -> str:
+    return "points of win rate, own minus others" if name == "self" and "position" in names else UNITS[name]
+
+
+def _tick(name: str, value: float, names: Any) -> str:
+    return whole(100 * value) if _unit(name, of_pairs="position" in names) == 0.01 else f"{value:g}".replace("-", "−")
+
+
+def _axis(name: str, scale: marks.Axis, names: Any) -> SafeString:
+    return marks.axis_head(scale, lambda value: _tick(name, value, names))
+
+
+def _row(
+    address: Address, run: Run | None, biases: dict[str, Row], names: Any, scales: dict[str, marks.Axis], kind: str
+) -> BiasRow:
+    position, length = biases.get("position", {}).get("detail", {}), biases.get("length", {}).get("detail", {})
+    consistent, longer = position.get("consistent"), length.get("longer")
+    return BiasRow(
+        name="People" if run is None else run.judge.name,
+        people=run is None,
+        baseline=bool(run and run.judge.is_baseline),
+        run=str(run.pk) if run else "",
+        run_link=run_link(address.viewer, run) if run else "",
+        settings=settings_in_words(run.protocol, run.settings) if run and not run.judge.is_baseline else "",
+        cells=[_cell(name, biases.get(name), scales[name], names, kind) for name in names],
+        consistent=percent(consistent["value"]) if consistent else NONE,
+        longer=percent(longer["value"]) if longer else NONE,
+        n=whole(max(row["n"] for row in biases.values())),
+        link=address.to("leaderboard:compare", **address.view(), a="majority", b=f"run-{run.pk}") if run else "",
+    )
+
+
+def _cell(name: str, row: Row | None, scale: marks.Axis, names: Any, kind: str) -> BiasCell:
+    if row is None or row["value"] is None:
+        reason = (row or {}).get("detail", {}).get("reason", "")
+        return BiasCell(NONE, marks.interval_bar(scale, None, None, None), reason, reason=reason)
+    write = signed_points if _unit(name, of_pairs="position" in names) == 0.01 else signed
+    low, high = row["value_low"], row["value_high"]
+    said = "" if low is None else f"95%: {write(low)} to {write(high)}, "
+    wide = 10 if kind == "components" else 1
+    notable, strong = (wide * limit for limit in LIMITS[name])
+    css = "bad" if abs(row["value"]) >= strong else "warn" if abs(row["value"]) >= notable else ""
+    if row["run"] is None or (low is not None and low <= 0 <= high):
+        css = ""  # what may be none is not marked, nor people, whom judges are held against
+    p = row["detail"].get("p")
+    tested = "" if p is None else f", sign test p = {p:.2g}"
+    bar = marks.interval_bar(scale, row["value"], low, high, write=write)
+    return BiasCell(write(row["value"]), bar, f"{said}n = {whole(row['n'])}{tested}", css)
+
+
+def _distributions(board: Board, runs: dict[int, Run]) -> list[Distribution]:
+    """Judge beside people, where the scale has few steps."""
+    found = []
+    for row in board.rows:
+        detail = row["detail"]
+        if row["bias"] != "high_score" or "scale" not in detail or len(detail["scale"]) > 11:
+            continue
+        steps = [f"{step:g}" for step in detail["scale"]]
+        shares = list(zip(steps, detail["judge"], detail["people"], strict=True))
+        found.append(
+            Distribution(
+                row["judge"],
+                marks.two_distributions(shares, title=f"Scores of {row['judge']} beside people's"),
+                [(step, percent(one), percent(other)) for step, one, other in shares],
+                f"mean {detail['judge_mean']:.2f}, people {detail['people_mean']:.2f}",
+            )
+        )
+    return found

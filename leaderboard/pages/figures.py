@@ -1,0 +1,69 @@
+"""Numbers in words and figures: true minus, no false digits, an en dash where there is none."""
+
+NONE = "–"
+MINUS = "−"
+
+
+def _written(text: str) -> str:
+    return MINUS + text[1:] if text.startswith("-") else text
+
+
+def percent(share: float | None) -> str:
+    """``94.3`` of 0.943."""
+    return NONE if share is None else f"{100 * share:.1f}"
+
+
+def two(value: float | None) -> str:
+    """``0.71``; ``−0.04``. Never ``−0.00``."""
+    return NONE if value is None else _written(f"{round(value, 2) + 0.0:.2f}")
+
+
+def tick(value: float) -> str:
+    """A figure of an axis: ``.4``, ``.25``, ``1``, ``−.5``."""
+    text = two(value).rstrip("0").rstrip(".") or "0"
+    return text.replace("0.", ".", 1) if text.lstrip(MINUS).startswith("0.") else text
+
+
+def signed(value: float | None) -> str:
+    """``+0.80``, ``−0.38``, ``0``."""
+    if value is None:
+        return NONE
+    text = f"{round(value, 2) + 0.0:+.2f}"
+    return "0" if float(text) == 0 else _written(text)
+
+
+def signed_points(share: float | None) -> str:
+    """``−12.5`` of −0.125: points of percent."""
+    if share is None:
+        return NONE
+    text = f"{100 * share:+.1f}"
+    return "0.0" if float(text) == 0 else _written(text)
+
+
+def whole(value: float | None) -> str:
+    """``1,134``."""
+    return NONE if value is None else _written(f"{value:,.0f}")
+
+
+def count(value: float | None) -> str:
+    """A count, which is fractional when repeats are averaged: ``67``, ``66.7``."""
+    if value is None:
+        return NONE
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def span(low: int | None, high: int | None) -> str:
+    """``2–5``, or ``2`` where both ends are the same."""
+    if low is None or high is None:
+        return ""
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def number_of(n: float, noun: str, plural: str = "") -> str:
+    """``1 item``, ``2,139 items``."""
+    return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
+
+
+def listed(parts: list[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

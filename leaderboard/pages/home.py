@@ -1,0 +1,353 @@
+"""The home page: one item as judged, and where things stand on each benchmark."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.core.cache import cache
+from django.db.models import Count, Exists, OuterRef
+from django.utils.safestring import SafeString
+
+from annotations.models import CampaignItem, Label
+from bank.access import Viewer
+from bank.models import Benchmark, Item, Sample, SampleImage
+from judging.models import OVERLAP, Judgment
+from leaderboard import boards, item_votes, queries
+from leaderboard.boards import Board, kept
+from leaderboard.boards.base import key_of
+from leaderboard.boards.sums import LOWER
+from leaderboard.pages import judges as judges_page
+from leaderboard.pages import marks
+from leaderboard.pages import models as models_page
+from leaderboard.pages import votes as votes_page
+from leaderboard.pages.address import Address, source_of
+from leaderboard.pages.figures import NONE, number_of, percent, span, tick, two, whole
+from leaderboard.scope import BadScope
+
+BLANK = SafeString()
+TOP = 5
+MOST = 4  # benchmarks shown; the index has all
+# What ranks the models of each kind, and what it counts in.
+MAIN = {"pair": "win_rate", "score": "score", "components": "score", "choice": "circular", "yes-no": "accuracy"}
+UNITS = {
+    "pair": "win %",
+    "score": "mean score",
+    "components": "points %",
+    "choice": "right %",
+    "yes-no": "right %",
+}
+SEARCHED = 200  # items looked at for the one that is shown
+TRIED = 12  # of them with everybody's verdict
+SHORT = 150  # characters
+LINES = 5
+KEPT_SECONDS = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class MiniRow:
+    rank: str
+    ranks: str
+    name: str
+    link: str
+    value: str
+    bar: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One benchmark: what it is, its best models, its most human-like judges."""
+
+    title: str
+    about: str
+    counts: str
+    link: str
+    models_link: str
+    judges_link: str
+    models: list[MiniRow] = field(default_factory=list)
+    models_note: str = ""
+    models_unit: str = ""
+    judges: list[MiniRow] = field(default_factory=list)
+    judges_note: str = ""
+    judges_unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecimenLine:
+    who: str
+    verdict: str
+    mark: str = ""  # "agrees", "differs" or "baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class Specimen:
+    """A real item with its verdicts. Which answer is whose is not said: people may be labelling them blind."""
+
+    instruction: str
+    image: SampleImage | None
+    lines: list[SpecimenLine]
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    entries: list[Entry]
+    specimen: Specimen | None
+    benchmarks: int
+    computed_at: datetime | None
+    has_ceiling: bool
+    models_axis: SafeString = BLANK
+    judges_axis: SafeString = BLANK
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A benchmark with its two boards, before it is drawn."""
+
+    shelf: queries.Shelf
+    address: Address
+    models: Board
+    judges: Board
+    anchor: str
+    note: str
+    models_kind: str
+    main: str  # the number that ranks the models
+    judges_kind: str
+
+    @property
+    def metric(self) -> str:
+        return judges_page.DEFAULTS[self.judges_kind]
+
+
+def page_of(viewer: Viewer) -> Home:
+    """Everything that the page shows; made again only when the data of a benchmark on it has changed."""
+    newest = queries.newest_visible(viewer)
+    shelves = sorted(queries.shelves(newest), key=lambda shelf: -(shelf.labels + shelf.judgments))
+    addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in shelves[:MOST]]
+    keys = [key_of(address.scope(), "home") for address in addresses]
+    text = json.dumps([keys, queries.sees_labels(viewer), len(newest)])
+    key = f"home:{hashlib.sha256(text.encode()).hexdigest()}"
+    home: Home | None = cache.get(key)
+    if home is None:
+        home = _made(viewer, shelves[:MOST], addresses, len(newest))
+        cache.set(key, home, KEPT_SECONDS)
+    return home
+
+
+def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address], benchmarks: int) -> Home:
+    places = [_place(shelf, address) for shelf, address in zip(shelves, addresses, strict=True)]
+    models = [_top_models(place) for place in places]
+    judges = [_top_judges(place) for place in places]
+    # One axis for all that counts in percent, and one for all metrics of judges; scores have their scale's own.
+    shares = [
+        _shares(place, row)
+        for place, rows in zip(places, models, strict=True)
+        for row in rows
+        if place.models_kind != "score"
+    ]
+    model_axis = marks.axis((end for ends in shares for end in ends), width=marks.WIDE, unit=0.01)
+    ceilings = [_ceiling(place) for place in places]
+    judge_ends = [row[end] for rows in judges for _, row, _ in rows for end in _ends("value")]
+    judge_axis = marks.axis([*judge_ends, *ceilings], width=marks.WIDE)
+    times = [place.models.computed_at for place in places if place.models.computed_at]
+    return Home(
+        entries=[
+            Entry(
+                title=_titled(place.shelf.benchmark),
+                about=place.shelf.benchmark.description,
+                counts=_counts(place.shelf),
+                link=place.address.link(),
+                models_link=place.address.link(),
+                judges_link=place.address.to("leaderboard:judges"),
+                models=[_model_row(place, row, model_axis) for row in top],
+                models_note=place.note or _models_note(place, top),
+                models_unit=UNITS[place.models_kind] if top else "",
+                judges=[_judge_row(place, run, row, standing, judge_axis, ceiling) for run, row, standing in ranked],
+                judges_note=_judges_note(place, ranked),
+                judges_unit=judges_page.METRICS[place.metric] if ranked else "",
+            )
+            for place, top, ranked, ceiling in zip(places, models, judges, ceilings, strict=True)
+        ],
+        specimen=specimen(viewer, [shelf.benchmark for shelf in shelves]),
+        benchmarks=benchmarks,
+        computed_at=max(times) if times else None,
+        has_ceiling=any(value is not None for value in ceilings),
+        models_axis=marks.axis_head(model_axis, lambda value: whole(100 * value)),
+        judges_axis=marks.axis_head(judge_axis, tick),
+    )
+
+
+def _ends(name: str) -> tuple[str, str, str]:
+    return name, f"{name}_low", f"{name}_high"
+
+
+def _place(shelf: queries.Shelf, address: Address) -> _Place:
+    source = source_of(address)
+    try:
+        board = kept(source.scope, "models", boards.models)
+    except BadScope as error:
+        board = Board([], [str(error)])
+    of_judges = Address(address.viewer, "leaderboard:judges", address.name, address.benchmark).scope()
+    judges = kept(of_judges, "judges", boards.judges)
+    main = board.extra.get("ranked_by") or MAIN[source.scope.kind]
+    return _Place(
+        shelf, address, board, judges, source.scope.anchor, source.note, source.scope.kind, main, of_judges.kind
+    )
+
+
+def _titled(benchmark: Benchmark) -> str:
+    return benchmark.title if benchmark.version == "1" else f"{benchmark.title} {benchmark.version}"
+
+
+def _counts(shelf: queries.Shelf) -> str:
+    parts = [number_of(shelf.samples, "sample"), number_of(shelf.models, "model")]
+    parts += [number_of(shelf.judges, "judge")] if shelf.judges else []
+    return ", ".join([*parts, number_of(shelf.labels, "human label")])
+
+
+def _top_models(place: _Place) -> list[dict[str, Any]]:
+    known = [row for row in place.models.rows if row["model"] != place.anchor and row.get(place.main) is not None]
+    known.sort(
+        key=lambda row: (_few(place, row), row["rank"] is None, row.get("tier") or row["rank"] or 0, row["rank"] or 0)
+    )
+    return known[:TOP]
+
+
+def _few(place: _Place, row: dict[str, Any]) -> bool:
+    return models_page.is_provisional(row, place.anchor)
+
+
+def _shares(place: _Place, row: dict[str, Any]) -> list[float | None]:
+    """The number that ranks and its ends, as shares of 1."""
+    percents = 100 if place.models_kind == "components" else 1
+    return [None if row[end] is None else row[end] / percents for end in _ends(place.main)]
+
+
+def _model_row(place: _Place, row: dict[str, Any], scale: marks.Axis) -> MiniRow:
+    few = _few(place, row)
+    write: Any = percent
+    ends = _shares(place, row)
+    if place.models_kind == "score":
+        steps = [step["value"] for step in place.shelf.benchmark.score_scale] or [1, 5]
+        scale, write = marks.Axis(float(min(steps)), float(max(steps)), (), marks.WIDE), two
+    bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
+    rank = NONE if few or row["rank"] is None else str(row.get("tier") or row["rank"])
+    page = "leaderboard:votes" if place.models_kind == "pair" else "leaderboard:answers"
+    link = place.address.to(page, model=row["model"], kind=None if place.models_kind == "pair" else place.models_kind)
+    ranks = "" if few else span(row.get("rank_low"), row.get("rank_high"))
+    return MiniRow(rank, ranks, row["model"], link, write(ends[0]), bar)
+
+
+def _models_note(place: _Place, rows: list[dict[str, Any]]) -> str:
+    if rows:
+        return ""
+    return place.models.notes[0] if place.models.notes else "No verdicts yet."
+
+
+Ranked = tuple[int, dict[str, Any], dict[str, Any] | None]
+
+
+def _top_judges(place: _Place) -> list[Ranked]:
+    """The metric's row of the best judges, then of baselines, with the standing of those that have one."""
+    if not place.judges.rows:
+        return []
+    standing = place.judges.extra["standing"]["majority"].get(place.metric, {})
+    wanted = {"reference": "majority", "metric": place.metric, "source_dataset": "all"}
+    rows = [row for row in place.judges.rows if wanted.items() <= row.items() and row["value"] is not None]
+    better = 1 if place.metric in LOWER else -1
+    rows.sort(key=lambda row: (row["run"] not in standing, better * row["value"]))
+    return [(row["run"], row, standing.get(row["run"])) for row in rows[:TOP]]
+
+
+def _judge_row(
+    place: _Place, run: int, row: dict[str, Any], standing: dict[str, Any] | None, scale: marks.Axis, top: float | None
+) -> MiniRow:
+    bar = marks.interval_bar(scale, *(row[end] for end in _ends("value")), ceiling=top)
+    link = place.address.to("leaderboard:judges", kind=place.judges_kind)
+    if place.judges_kind == "pair":
+        link = place.address.to("leaderboard:compare", a="majority", b=f"run-{run}")
+    if standing is None:
+        return MiniRow(NONE, "", row["judge"], link, two(row["value"]), bar)
+    ranks = span(standing["rank_low"], standing["rank_high"])
+    return MiniRow(str(standing["tier"]), ranks, row["judge"], link, two(row["value"]), bar)
+
+
+def _ceiling(place: _Place) -> float | None:
+    if not place.judges.rows:
+        return None
+    value: float | None = place.judges.extra["ceiling"]["majority"].get(place.metric, {}).get("value")
+    return value
+
+
+def _judges_note(place: _Place, rows: list[Ranked]) -> str:
+    if rows:
+        return ""
+    if not place.shelf.labels:
+        return "No labels by people yet, so no judge can be held against them."
+    return "No judge has a verdict on these items yet."
+
+
+# ---- one item, as judged ----
+
+
+def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
+    """An item of a public benchmark that shows something: a picture, people who labelled it, judges who differ."""
+    public = [benchmark for benchmark in benchmarks if benchmark.visibility == Benchmark.Visibility.PUBLIC]
+    samples = Sample.objects.verdicts_visible_to(AnonymousUser()).filter(benchmark__in=public, retired_in="")
+    pairs = Item.objects.filter(kind=Item.Kind.PAIR, sample__in=samples)
+    labels = Label.objects.filter(item__in=pairs, excluded=False, choice__isnull=False)
+    if not queries.sees_labels(viewer):
+        held = CampaignItem.objects.filter(item=OuterRef("item"), campaign__state__in=queries.HOLDING)
+        labels = labels.exclude(Exists(held))
+    ids = list(labels.order_by().values_list("item").annotate(n=Count("pk")).order_by("-n", "item")[:SEARCHED])
+    judged = Judgment.objects.filter(item__in=pairs, status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
+    if not ids:
+        seen = judged.order_by("pk").values_list("item", flat=True)[:SEARCHED]
+        ids = [(pk, 0) for pk in dict.fromkeys(seen)]
+    times = dict(ids)
+    # A judge that is no baseline says more.
+    real = set(judged.filter(item__in=times, run__judge__baseline="").values_list("item", flat=True))
+    items = list(pairs.filter(pk__in=times).select_related("sample__benchmark").prefetch_related("sample__images"))
+    items.sort(key=lambda item: (*_shows(item, real), -times[item.pk], item.pk))
+    found = [_specimen(item, viewer) for item in items[:TRIED]]
+    return max(found, key=lambda one: len({line.mark for line in one.lines}), default=None)
+
+
+def _shows(item: Item, real: set[int]) -> tuple[bool, bool, bool]:
+    return (not item.sample.images.all(), len(item.sample.instruction) > SHORT, item.pk not in real)
+
+
+def _specimen(item: Item, viewer: Viewer) -> Specimen:
+    benchmark = item.sample.benchmark
+    sides = ("first", "second")
+    people = item_votes.people_on(item, viewer, rule=benchmark.majority)
+    lines = []
+    if people.total:
+        lines.append(
+            SpecimenLine(
+                number_of(people.total, "person", "people"), _first_up(votes_page.counts_in_words(people, sides))
+            )
+        )
+    elif people.held:
+        lines.append(SpecimenLine("People", "are labelling it now"))
+    judged = votes_page.judge_lines(
+        item_votes.judges_on(item, AnonymousUser()), sides, people=people.verdict, run_link=lambda run: ""
+    )
+    known = [line for line in judged if line.baseline is False] + [line for line in judged if line.baseline]
+    for line in known[: LINES - len(lines)]:
+        mark = "baseline" if line.baseline else line.match
+        lines.append(SpecimenLine(line.judge, _first_up(line.verdict), mark))
+    images = list(item.sample.images.all())
+    address = Address(viewer, "leaderboard:item", benchmark.slug, benchmark)
+    return Specimen(
+        item.sample.instruction,
+        images[0] if images else None,
+        lines,
+        address.to("leaderboard:item", item.pk),
+    )
+
+
+def _first_up(text: str) -> str:
+    return text[:1].upper() + text[1:]

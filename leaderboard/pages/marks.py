@@ -1,0 +1,214 @@
+"""Marks as SVG: interval bars on one axis, micro bars, forest plots, classes of heat cells.
+
+Drawn by attributes alone, which the policy allows; classes give the page's colours, and the forest plot repeats them
+as attributes so that it stands by itself when downloaded.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import ceil, floor, isfinite, log10
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from leaderboard.pages.figures import two
+
+WIDTH = 116
+WIDE = 168
+INSET = 8  # pixels left free at both ends, so that a dot or a figure at the end is whole
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A column's scale: what lies between ``low`` and ``high`` is drawn, the rest is cut at the ends."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    width: int = WIDTH
+
+    def x(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return round(INSET + min(1.0, max(0.0, share)) * (self.width - 2 * INSET), 1)
+
+
+def axis(values: Iterable[float | None], *, width: int = WIDTH, most: int = 4, unit: float = 1.0) -> Axis:
+    """A scale that holds the values with at most ``most`` round ticks. ``unit`` is what the axis counts in."""
+    known = [value / unit for value in values if value is not None and isfinite(value)]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    if high - low < 1e-9:
+        margin = abs(high) * 0.05 or 0.5
+        low, high = low - margin, high + margin
+    step = _step((high - low) / most)
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    if first >= last:  # one tick says no scale: take the ticks around the data
+        first, last = floor(low / step), ceil(high / step)
+        low, high = first * step, last * step
+    ticks = tuple(round(step * number, 10) * unit for number in range(first, last + 1))
+    return Axis(low * unit, high * unit, ticks, width)
+
+
+def _step(least: float) -> float:
+    power = 10 ** floor(log10(least))
+    return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= least - 1e-12)
+
+
+def axis_head(scale: Axis, write: Callable[[float], str]) -> SafeString:
+    """The ticks' figures, for the head of the column."""
+    texts = "".join(
+        f'<text x="{scale.x(tick)}" y="12" text-anchor="middle">{write(tick)}</text>' for tick in scale.ticks
+    )
+    return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" aria-hidden="true">{texts}</svg>')
+
+
+def interval_bar(
+    scale: Axis,
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    *,
+    write: Callable[[float], str] = two,
+    provisional: bool = False,
+    ceiling: float | None = None,
+) -> SafeString:
+    """A dot with its interval over the axis' lines; a dotted one for a provisional number."""
+    lines = "".join(f"M{scale.x(tick)} -10V26" for tick in scale.ticks)
+    body = f'<path class="gl" d="{lines}"/>'
+    said = "no value"
+    if ceiling is not None:
+        x = scale.x(ceiling)
+        body += f'<path class="ceil" d="M{x} -10V26"/>'
+    if value is not None:
+        said = write(value)
+        if low is not None and high is not None:
+            left, right = scale.x(low), scale.x(high)
+            said = f"{write(low)} to {write(high)}"
+            if provisional:
+                body += f'<path class="ghost" d="M{left} 8H{right}"/>'
+            else:
+                body += f'<path class="rng" d="M{left} 8H{right}"/>'
+                body += f'<path class="end" d="M{left} 5v6M{right} 5v6"/>'
+        x = scale.x(value)
+        body += (
+            f'<circle class="ghostpt" cx="{x}" cy="8" r="3"/>'
+            if provisional
+            else f'<circle class="pt" cx="{x}" cy="8" r="2.8"/>'
+        )
+    role = 'aria-hidden="true"' if value is None else f'role="img" aria-label="{said}"'
+    return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" {role}>{body}</svg>')
+
+
+def micro_bar(wins: float, ties: float, losses: float) -> SafeString:
+    """Won, tied, lost as three parts of 56 pixels; the figures stand in the cell's title."""
+    parts = [(name, n) for name, n in (("w", wins), ("t", ties), ("l", losses)) if n]
+    room = 56 - (len(parts) - 1)
+    total = wins + ties + losses
+    x, body = 0.0, ""
+    for name, n in parts:
+        width = round(room * n / total, 1)
+        body += f'<rect class="{name}" x="{round(x, 1)}" width="{width}" height="4"/>'
+        x += width + 1
+    return _drawn(f'<svg class="mb" viewBox="0 0 56 4" preserveAspectRatio="none" aria-hidden="true">{body}</svg>')
+
+
+def heat(value: float | None, low: float, high: float) -> str:
+    """The class of a heat cell, by nine equal steps of a fixed range."""
+    if value is None:
+        return "qx"
+    return f"q{min(8, max(0, floor((value - low) / (high - low) * 9)))}"
+
+
+def heat_scale() -> SafeString:
+    """The nine colours side by side, for the legend."""
+    steps = "".join(f'<rect class="s{n}" x="{20 * n}" width="20" height="10"/>' for n in range(9))
+    return _drawn(f'<svg class="scale" viewBox="0 0 180 10" aria-hidden="true">{steps}</svg>')
+
+
+def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> SafeString:
+    """Two bars a step: the judge's share and, lighter, people's; the largest share fills the height."""
+    width, high, step = 276, 84, 276 / max(len(shares), 1)
+    most = max((max(one, other) for _, one, other in shares), default=0) or 1
+    body = []
+    for at, (name, one, other) in enumerate(shares):
+        bar = min(22.0, step * 0.34)
+        middle = round(step * (at + 0.5), 1)
+        for left, share, css, fill in ((middle - bar, one, "own", "#2f6db5"), (middle, other, "other", "#8f999f")):
+            tall = round(high * share / most, 1)
+            body.append(
+                f'<rect class="{css}" x="{round(left, 1)}" y="{round(high + 4 - tall, 1)}" width="{round(bar - 1, 1)}" '
+                f'height="{tall}" fill="{fill}"/>'
+            )
+        body.append(
+            f'<text class="tick" x="{middle}" y="{high + 20}" text-anchor="middle" font-size="11">{name}</text>'
+        )
+    body.append(f'<path class="base" d="M0 {high + 4.5}H{width}" stroke="#868f95"/>')
+    label = format_html("{}", title)
+    return _drawn(
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="dist" viewBox="0 0 {width} {high + 26}" '
+        f'font-family="system-ui, sans-serif" role="img" aria-label="{label}">{"".join(body)}</svg>'
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ForestRow:
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    tinted: bool = False
+    quiet: bool = False  # the anchor: there to compare with
+
+
+def forest(rows: list[ForestRow], *, title: str, write: Callable[[float], str], width: int = 276) -> SafeString:
+    """Dots with intervals, one line a row, the ticks below; a line at 0."""
+    many = len(rows) > 32
+    step, font, letters = (15, 11, 20) if many else (20, 12, 18)
+    scale = axis([*(end for row in rows for end in (row.low, row.high, row.value)), 0.0], width=width, most=5)
+    left = 132
+
+    def x(value: float) -> float:
+        share = (value - scale.low) / (scale.high - scale.low)
+        return round(left + 4 + min(1.0, max(0.0, share)) * (width - left - 18), 1)
+
+    foot = len(rows) * step + 6
+    body = []
+    for number, row in enumerate(rows):
+        if row.tinted:
+            body.append(f'<rect class="band" y="{number * step}" width="{width}" height="{step}" fill="#ECF3FA"/>')
+    for tick in scale.ticks:
+        kind, colour = ("zero", "#616C73") if abs(tick) < 1e-9 else ("gl", "#E1E5E7")
+        body.append(f'<path class="{kind}" d="M{x(tick)} 0V{foot}" stroke="{colour}"/>')
+        body.append(
+            f'<text x="{x(tick)}" y="{foot + 15}" text-anchor="middle" font-size="11" fill="#616C73">'
+            f"{write(tick)}</text>"
+        )
+    for number, row in enumerate(rows):
+        y = number * step + step / 2
+        short = row.name if len(row.name) <= letters else row.name[: letters - 1].rstrip(" -_/.") + "…"
+        kind, colour = ("lab p", "#616C73") if row.quiet else ("lab", "#14191C")
+        full = format_html("<title>{}</title>", row.name) if short != row.name else ""
+        body.append(
+            f'<text class="{kind}" x="0" y="{y + 4}" font-size="{font}" fill="{colour}">'
+            f"{full}{format_html('{}', short)}</text>"
+        )
+        if row.low is not None and row.high is not None:
+            body.append(f'<path class="rng" d="M{x(row.low)} {y}H{x(row.high)}" stroke="#48535A" stroke-width="2"/>')
+        dot, fill = ("open", "#FFFFFF") if row.quiet else ("pt", "#14191C")
+        edge = ' stroke="#48535A" stroke-width="1.5"' if row.quiet else ""
+        body.append(
+            f'<circle class="{dot}" cx="{x(row.value)}" cy="{y}" r="{3 if many else 3.5}" fill="{fill}"{edge}/>'
+        )
+    label = format_html("{}", title)
+    return _drawn(
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest{" many" if many else ""}" '
+        f'viewBox="0 0 {width} {foot + 22}" '
+        f'font-family="system-ui, sans-serif" role="img" aria-label="{label}">{"".join(body)}</svg>'
+    )
+
+
+def _wide(scale: Axis) -> str:
+    return " wide" if scale.width == WIDE else ""
+
+
+def _drawn(svg: str) -> SafeString:
+    return mark_safe(svg)  # noqa: S308 (numbers, and text escaped above)

@@ -1,0 +1,94 @@
+"""What made a page: source, prompt, data, rule, coverage, time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import NoReverseMatch, reverse
+
+from bank.access import Viewer, allowed
+from judging.models import Run
+from leaderboard.boards import Board
+from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, settings_in_words
+from leaderboard.pages.figures import NONE, percent
+from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line: a term and what stands beside it, with a link or as a time where it is one."""
+
+    term: str
+    text: str
+    link: str = ""
+    at: datetime | None = None
+    mono: bool = False
+
+
+def run_link(viewer: Viewer, run: Run) -> str:
+    """Where the run's page is, for those who may open it; else empty."""
+    if not allowed(viewer, "read-judging"):
+        return ""
+    try:
+        return reverse("judging:run-detail", args=[run.pk])
+    except NoReverseMatch:
+        return ""
+
+
+def source_facts(scope: Scope, board: Board, viewer: Viewer) -> list[Fact]:
+    """Judged by whom, with which prompt, under which rule."""
+    runs = list(Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk"))
+    if not runs:
+        who = "people, mean" if scope.kind != "pair" and scope.source == HUMANS else ""
+        facts = [Fact("Judged by", who or PEOPLE_IN_WORDS.get(scope.source, scope.source))]
+        return facts + ([rule_fact(scope)] if scope.source != INDIVIDUALS and scope.kind == "pair" else [])
+    return [*run_facts(runs, viewer), *_prompt_facts(runs)]
+
+
+def runs_facts(ids: Sequence[int], viewer: Viewer) -> list[Fact]:
+    """One line a run, with its settings."""
+    runs = Run.objects.filter(pk__in=ids).select_related("judge").order_by("pk")
+    return [
+        Fact(f"{r.judge.name}, run {r.pk}", settings_in_words(r.protocol, r.settings), run_link(viewer, r))
+        for r in runs
+    ]
+
+
+def reader_facts(board: Board, viewer: Viewer) -> list[Fact]:
+    """Which runs read the answers that name no option themselves."""
+    runs = list(Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk"))
+    return [*run_facts(runs, viewer), *_prompt_facts(runs)] if runs else []
+
+
+def rule_fact(scope: Scope) -> Fact:
+    return Fact("Majority", RULES_IN_WORDS[scope.rule])
+
+
+def run_facts(runs: Sequence[Run], viewer: Viewer) -> list[Fact]:
+    """One line a run, and its settings in words."""
+    facts = [
+        Fact("Judge" if not n else "", f"{r.judge.name}, run {r.pk}", run_link(viewer, r)) for n, r in enumerate(runs)
+    ]
+    newest = runs[-1]
+    facts.append(Fact("Settings", settings_in_words(newest.protocol, newest.settings)))
+    if newest.reported_model and newest.reported_model != newest.judge.name:
+        facts.append(Fact("Answers as", newest.reported_model))
+    if newest.imported:
+        facts.append(Fact("Origin", "imported from a file"))
+    return facts
+
+
+def _prompt_facts(runs: Sequence[Run]) -> list[Fact]:
+    newest = runs[-1]
+    if not newest.template:
+        return []
+    version = "" if newest.template_version is None else f" {newest.template_version}"
+    return [Fact("Prompt", f"{newest.template}{version}, {newest.template_sha256[:8]}", mono=True)]
+
+
+def data_facts(board: Board, *, counted: str, coverage: float | None = None) -> list[Fact]:
+    """How much was counted, its fingerprint, and when."""
+    facts = [Fact("Data", counted), Fact("Fingerprint", board.data or NONE, mono=True)]
+    if coverage is not None:
+        facts.append(Fact("Coverage", f"{percent(coverage)} %"))
+    return [*facts, Fact("Computed", "", at=board.computed_at)]

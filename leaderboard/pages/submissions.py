@@ -1,0 +1,250 @@
+"""What a page and the API say about a submission: its scores, each with what exactly it is; its faults."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from bank.access import Viewer
+from bank.models import Submission, SubmissionScore
+from bank.submissions.scoring import LEAST
+from leaderboard.pages.marks import WIDE, Axis, axis_head, interval_bar
+
+FIRST = 20  # faults of a kind that a page names; the others are in the file
+DIGITS = 3  # of a share about a hidden split: tenths of a percent
+NOTHING_HIDDEN = (
+    "No split is hidden: whoever submits gets a mark for every answer, and the marks tell the keys. "
+    "Hide a split, and its scores come back as totals only."
+)
+NAMES = {
+    "vanilla": "Accuracy, one pass",
+    "circular": "Accuracy, circular",
+    "accuracy": "Accuracy",
+    "precision": "Precision of yes",
+    "recall": "Recall of yes",
+    "f1": "F1",
+    "yes_ratio": "Share of yes",
+}
+MEANINGS = {
+    "vanilla": "the pass with the options as they stand",
+    "circular": "right in every rotation of the options",
+    "precision": "of the answers yes, how many are right",
+    "recall": "of the questions whose answer is yes, how many were found",
+    "f1": "harmonic mean of precision and recall",
+    "yes_ratio": "of all answers; no score, but a lean",
+}
+SHORT = {"vanilla": "one pass", "circular": "circular", "accuracy": ""}  # in the lines of levels
+UNIT = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), WIDE)
+METHODS = {
+    "wilson": "Wilson",
+    "cluster-t": "t, clustered by picture",
+    "cluster bootstrap": "bootstrap by picture",
+    "wilson on clusters (all clusters alike)": "Wilson on pictures",
+}
+
+
+def percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}%"
+
+
+def _tick(value: float) -> str:
+    return f"{100 * value:.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A number with its interval."""
+
+    name: str
+    meaning: str
+    short: str
+    value: str
+    interval: str
+    n: int
+    method: str
+    bar: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The scores of one part of one split, with what they are in words."""
+
+    split: str
+    title: str
+    hidden: bool
+    kept: bool
+    n: int
+    words: str
+    lines: list[Line] = field(default_factory=list)
+    levels: list[tuple[str, list[Line]]] = field(default_factory=list)
+    extraction: str = ""
+    chance: str = ""
+
+
+def split_name(split: str) -> str:
+    return split or "no split"
+
+
+def blocks(submission: Submission, viewer: Viewer) -> list[Block]:
+    """The scores that the viewer may see, the open splits first."""
+    scores = SubmissionScore.objects.visible_to(viewer, submission)
+    kept = SubmissionScore.Part.KEPT
+    ordered = sorted(scores, key=lambda score: (score.hidden, score.split, score.part == kept, score.pk))
+    return [_block(score, submission) for score in ordered]
+
+
+def _block(score: SubmissionScore, submission: Submission) -> Block:
+    numbers = score.numbers
+    kept = score.part == SubmissionScore.Part.KEPT
+    kind = "multiple choice" if score.kind == SubmissionScore.Kind.CHOICE else "yes or no"
+    block = Block(
+        split=score.split,
+        title=f"{split_name(score.split)}, {kind}",
+        hidden=score.hidden,
+        kept=kept,
+        n=score.n,
+        words=_words(score, submission),
+        lines=[_line(name, numbers[name]) for name in NAMES if numbers.get(name)],
+        levels=[
+            (
+                ", ".join(name or "no level" for name in level["names"]),
+                [_line(n, level[n]) for n in NAMES if level.get(n)],
+            )
+            for level in numbers.get("levels", [])
+        ],
+        extraction=_extraction(numbers.get("extraction"), score.kind),
+        chance=percent(numbers["chance"]) if numbers.get("chance") else "",
+    )
+    return block
+
+
+def _line(name: str, number: dict[str, Any]) -> Line:
+    low, high = number["low"], number["high"]
+    return Line(
+        name=NAMES[name],
+        meaning=MEANINGS.get(name, ""),
+        short=SHORT.get(name, ""),
+        value=percent(number["value"]),
+        interval="–" if low is None else f"{100 * low:.1f} to {100 * high:.1f}",
+        n=number["n"],
+        method=METHODS.get(number["method"], number["method"]),
+        bar=interval_bar(UNIT, number["value"], low, high, write=percent),
+    )
+
+
+def axis_ticks() -> SafeString:
+    return axis_head(UNIT, _tick)
+
+
+def _words(score: SubmissionScore, submission: Submission) -> str:
+    if not score.numbers:
+        return f"Counted, but not shown: a number about a hidden split is about {LEAST} samples or more."
+    if score.part == SubmissionScore.Part.KEPT:
+        released = "It is released." if submission.released_at else "Only staff see it until a curator releases it."
+        return f"The kept half: {score.n} samples drawn once for all, whose score ranks. {released}"
+    if score.part == SubmissionScore.Part.SHOWN:
+        return (
+            f"The shown half: {score.n} samples of the hidden split, the same for every submission. The other half is "
+            "kept back and ranks, so that a score which was reached by trying does not count."
+        )
+    if score.hidden:
+        return f"All {score.n} samples of the hidden split. Single answers are never marked."
+    return f"All {score.n} samples of the open split. Each answer is marked below."
+
+
+def _extraction(found: dict[str, int] | None, kind: str) -> str:
+    if not found:
+        return ""
+    sent = sum(found.values())
+    what = "an option by its label" if kind == SubmissionScore.Kind.CHOICE else "yes or no"
+    said = f"{found['label']:,} of {sent:,} responses name {what}"
+    if found["none"]:
+        said += f"; {found['none']:,} name none or several: nothing is guessed, they count as not right"
+    if found["no_text"]:
+        said += f"; {found['no_text']:,} hold no answer (empty, refused, cut off)"
+    return said + "."
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What was wrong with a file, the first of each kind and how many there are."""
+
+    rows: list[list[str]]
+    row_count: int
+    missing: list[str]
+    missing_count: int
+    extra: list[str]
+    extra_count: int
+
+    @property
+    def any(self) -> bool:
+        return bool(self.row_count or self.missing_count or self.extra_count)
+
+
+def faults(problems: dict[str, Any]) -> Faults:
+    return Faults(
+        rows=problems.get("problems", [])[:FIRST],
+        row_count=problems.get("problem_count", 0),
+        missing=problems.get("missing", [])[:FIRST],
+        missing_count=problems.get("missing_count", 0),
+        extra=problems.get("extra", [])[:FIRST],
+        extra_count=problems.get("extra_count", 0),
+    )
+
+
+def fault_rows(problems: dict[str, Any]) -> Iterable[list[str]]:
+    """All faults as rows: kind, place, field, what."""
+    for place, name, reason in problems.get("problems", []):
+        yield ["row", place, name, reason]
+    for key in problems.get("missing", []):
+        yield ["missing", key, "", "has no response"]
+    for key in problems.get("extra", []):
+        yield ["extra", key, "", "is no sample of the benchmark"]
+
+
+def scores_as_json(submission: Submission, viewer: Viewer) -> list[dict[str, Any]]:
+    """The same scores for scripts; shares about a hidden split in tenths of a percent, as the page has them."""
+    return [
+        {
+            "split": score.split,
+            "hidden": score.hidden,
+            "part": score.part,
+            "kind": score.kind,
+            "n": score.n,
+            "numbers": _rounded(score.numbers) if score.hidden else score.numbers,
+            "words": _words(score, submission),
+        }
+        for score in SubmissionScore.objects.visible_to(viewer, submission)
+    ]
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return round(value, DIGITS) if isinstance(value, float) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """One number for a list, with what it is."""
+
+    value: str
+    about: str
+
+
+def headline(scores: Iterable[SubmissionScore]) -> Headline | None:
+    """The number that stands for a submission: of a hidden split's shown half before any other."""
+    best = sorted((score for score in scores if score.numbers), key=lambda score: (not score.hidden, score.pk))
+    for score in best:
+        for name in ("circular", "vanilla", "accuracy"):
+            number = score.numbers.get(name)
+            if number:
+                line = _line(name, number)
+                way = [] if name == "accuracy" else [SHORT[name]]
+                return Headline(
+                    line.value, ", ".join([line.interval, *way, split_name(score.split), f"n = {line.n:,}"])
+                )
+    return None

@@ -1,0 +1,260 @@
+"""Two models or judges side by side, as a page: measures with the interval of their difference, levels, items."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from django.utils.safestring import SafeString
+
+from bank.models import SampleImage
+from judging.models import OVERLAP
+from leaderboard import grades, queries
+from leaderboard.boards.sources import judge_groups
+from leaderboard.boards.versus import Versus
+from leaderboard.pages import marks
+from leaderboard.pages.address import Address, Choice, Select, settings_in_words
+from leaderboard.pages.figures import NONE, percent, signed, signed_points, two, whole
+from leaderboard.pages.votes import verdict_words
+from leaderboard.scope import PEOPLE, BadScope, Scope
+
+METHODS = {
+    "mcnemar, exact": "McNemar, exact",
+    "sign flips by cluster": "sign flips by sample",
+    "williams t": "Williams",
+    "cluster bootstrap": "bootstrap by sample",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureRow:
+    label: str
+    a: str
+    b: str
+    difference: str
+    interval: str
+    bar: SafeString
+    p: str
+    method: str
+    n: str
+    significant: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    label: str
+    difference: str
+    interval: str
+    bar: SafeString
+    n: str
+
+
+@dataclass(frozen=True, slots=True)
+class VersusPage:
+    measures: list[MeasureRow]
+    levels: list[LevelRow]
+    axis: SafeString
+    levels_axis: SafeString
+    said: str
+    by_level: str = ""  # which measure the levels are about
+    level_word: str = "By level"
+
+
+@dataclass(frozen=True, slots=True)
+class DifferRow:
+    link: str
+    key: str
+    instruction: str
+    level: str
+    image: SampleImage | None
+    a: str
+    b: str
+    people: str
+
+
+def side_select(name: str, label: str, names: Sequence[str], chosen: str) -> Select:
+    return choice_select(name, label, [Choice(one, one) for one in names], chosen)
+
+
+def choice_select(name: str, label: str, choices: list[Choice], chosen: str) -> Select:
+    return Select(name, label, [("", [Choice("", "choose")]), ("", choices)], chosen)
+
+
+def judge_choices(scope: Scope) -> list[Choice]:
+    """Every judge and setting with verdicts of the view's kind; the overlap baseline for staff alone."""
+    found = []
+    for runs in judge_groups(scope):
+        run = runs[-1]
+        if run.judge.baseline != OVERLAP or scope.staff:
+            found.append(Choice(f"run-{run.pk}", f"{run.judge.name}, run {run.pk}: {_settings(run)}"[:90]))
+    return found
+
+
+def _settings(run: Any) -> str:
+    return "baseline" if run.judge.is_baseline else settings_in_words(run.protocol, run.settings)
+
+
+def run_of(text: str) -> int:
+    """The number in ``run-3``; 0 for nothing. Raises BadScope."""
+    if not text:
+        return 0
+    number = text.removeprefix("run-")
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise BadScope(f"{text[:30]!r} is no run: a run is written run-3.")
+    return int(number)
+
+
+def page_of(found: Versus) -> VersusPage:
+    scale = _scale(found.measures)
+    level_scale = _scale(found.levels)
+    return VersusPage(
+        [_measure(row, found.unit, scale) for row in found.measures],
+        [
+            LevelRow(
+                row["level"] or "No level",
+                *_change(row, _writer(found.unit)),
+                _bar(row, found.unit, level_scale),
+                whole(row["n"]),
+            )
+            for row in found.levels
+        ],
+        marks.axis_head(scale, lambda value: _tick(value, found.unit)),
+        marks.axis_head(level_scale, lambda value: _tick(value, found.unit)),
+        _said(found),
+        found.by_level or (found.measures[0]["measure"] if found.measures else ""),
+        "By data set" if found.of_sets else "By level",
+    )
+
+
+def _scale(rows: list[dict[str, Any]]) -> marks.Axis:
+    """One axis with 0 on it. Strengths are in another unit than shares, so they are left to their own."""
+    shares = [row for row in rows if "Bradley" not in row.get("measure", "")] or rows
+    ends = [row[end] for row in shares for end in ("difference", "difference_low", "difference_high")]
+    known = [end for end in ends if end is not None]
+    return (
+        marks.axis([0.0, *known], width=marks.WIDE, unit=0.01) if known else marks.Axis(-1.0, 1.0, (0.0,), marks.WIDE)
+    )
+
+
+def _tick(value: float, unit: str) -> str:
+    if unit in ("points",):
+        return whole(100 * value)
+    return f"{value:g}".replace("-", "−")
+
+
+def _writer(unit: str) -> Any:
+    return signed_points if unit == "points" else signed
+
+
+def _change(row: dict[str, Any], write: Any) -> tuple[str, str]:
+    low, high = row["difference_low"], row["difference_high"]
+    return write(row["difference"]), "" if low is None else f"[{write(low)}, {write(high)}]"
+
+
+def _bar(row: dict[str, Any], unit: str, scale: marks.Axis) -> SafeString:
+    ends = (row["difference"], row["difference_low"], row["difference_high"])
+    return marks.interval_bar(scale, *ends, write=_writer(unit))
+
+
+def _measure(row: dict[str, Any], unit: str, scale: marks.Axis) -> MeasureRow:
+    strength = "Bradley" in row["measure"]
+    own = "log" if strength else unit
+    change, interval = _change(row, _writer(own))
+    write = signed if strength else percent if own == "points" else two
+    ends = [row[end] for end in ("difference", "difference_low", "difference_high")]
+    bar = marks.interval_bar(marks.axis([0.0, *ends], width=marks.WIDE) if strength else scale, *ends)
+    return MeasureRow(
+        row["measure"],
+        write(row["a"]),
+        write(row["b"]),
+        change,
+        interval,
+        bar,
+        p_value(row["p"]),
+        METHODS.get(row["method"], row["method"]),
+        whole(row["n"]),
+        row["significant"],
+    )
+
+
+def p_value(p: float | None) -> str:
+    """``0.014``, ``<0.001``, ``–``."""
+    return NONE if p is None else "<0.001" if p < 0.001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+
+
+def _said(found: Versus) -> str:
+    """The first measure in a sentence."""
+    if not found.measures or found.measures[0]["difference"] is None:
+        return "They have nothing in common that could be compared."
+    first = found.measures[0]
+    if first["significant"] is None:
+        return "Too little in common for a test."
+    if not first["significant"]:
+        return f"{first['measure']}: the two cannot be told apart at the 5% level."
+    lower = "lower is better" in first["measure"]
+    ahead = found.a if (first["difference"] > 0) != lower else found.b
+    return f"{first['measure']}: {ahead} is ahead, and by more than chance at the 5% level."
+
+
+# ---- the items ----
+
+
+def shown(found: Versus, scope: Scope, address: Address) -> tuple[pd.DataFrame, int]:
+    """The items where they differ, the farthest apart first, that this viewer may see; and how many are held back."""
+    table = found.table[found.table["apart"].fillna(0) > 0] if len(found.table) else found.table
+    if not found.single and not address.staff:
+        return table.iloc[:0], len(table)
+    ids = pd.Series(table.index, index=table.index)
+    if found.by == "sample":
+        hidden = ids.isin(queries.sealed_samples(scope.benchmark, address.viewer))
+    else:
+        hidden = ids.isin(queries.sealed_items(scope.benchmark, address.viewer))
+    of_people = found.by == "item" or (scope.source in PEOPLE and scope.run is None)
+    if of_people and not queries.sees_labels(address.viewer):
+        column = "item__sample" if found.by == "sample" else "item"
+        held = set(queries.held_items(scope.benchmark).values_list(column, flat=True))
+        hidden |= ids.isin(held)
+    return table[~hidden].sort_values("apart", ascending=False, kind="stable"), int(hidden.sum())
+
+
+def rows(address: Address, found: Versus, table: pd.DataFrame) -> list[DifferRow]:
+    """Rows of ``shown``, with their samples and verdicts in words."""
+    if table.empty:
+        return []
+    if found.by == "sample":
+        samples = queries.samples_by_id(table.index)
+        names: dict[int, list[str]] = {}
+    else:
+        items = queries.items_with_samples(table.index)
+        samples = {pk: item.sample for pk, item in items.items()}
+        names = queries.model_names(table.index)
+    made = []
+    for pk, row in zip(table.index.tolist(), table.to_dict("records"), strict=True):
+        sample = samples[pk]
+        images = list(sample.images.all())
+        item = pk if found.by == "item" else row.get("item")
+        known = item is not None and item == item  # NaN is not itself
+        said = [_in_words(row[side], names.get(pk, []), found.unit) for side in ("a", "b", "people")]
+        made.append(
+            DifferRow(
+                address.to("leaderboard:item", int(item), **address.view()) if known else "",
+                sample.key,
+                sample.instruction,
+                sample.capability.path if sample.capability else "",
+                images[0] if images else None,
+                *said,
+            )
+        )
+    return made
+
+
+def _in_words(value: Any, names: Sequence[str], unit: str) -> str:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, tuple):
+        return grades.as_letters(value)
+    if isinstance(value, str):
+        return verdict_words(value, names) if value in ("first", "second", "tie", "undecided") else value
+    if unit == "points":
+        return {0.0: "no", 1.0: "yes"}.get(float(value), percent(float(value)))
+    return f"{float(value):.1f}" if unit == "percent" else two(float(value))

@@ -1,0 +1,285 @@
+"""Reads for the pages of boards: what there is, who may see which votes, and the votes behind a number."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from django.db.models import Count, Q, QuerySet
+
+from annotations.models import Annotator, Campaign, CampaignItem, Label
+from bank.access import Viewer, allowed
+from bank.models import Benchmark, Item, ItemResponse, Response, Sample
+from bank.models.catalogue import is_staff
+from judging.models import OVERLAP, Judgment, Run
+from leaderboard import votes
+from leaderboard.boards.base import Board
+from leaderboard.scope import PEOPLE, Scope
+from leaderboard.stats.majority import majority
+from leaderboard.stats.verdicts import three_way
+
+MOST_COMPARED = 12
+HOLDING = (Campaign.State.OPEN, Campaign.State.PAUSED)
+
+
+# ---- what there is ----
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A benchmark on the index, with what it holds."""
+
+    benchmark: Benchmark
+    name: str  # as addresses write it
+    samples: int = 0
+    models: int = 0
+    judges: int = 0
+    labels: int = 0
+    annotators: int = 0
+    judgments: int = 0
+
+
+def newest_visible(viewer: Viewer) -> list[Benchmark]:
+    """Of every slug the newest version that the viewer may see, by title."""
+    newest: dict[str, Benchmark] = {}
+    for benchmark in Benchmark.objects.visible_to(viewer).select_related("anchor").order_by("pk"):
+        newest[benchmark.slug] = benchmark
+    return sorted(newest.values(), key=lambda benchmark: (benchmark.title.casefold(), benchmark.pk))
+
+
+def versions_of(benchmark: Benchmark, viewer: Viewer) -> list[Benchmark]:
+    """Every version that the viewer may see, newest first."""
+    return list(Benchmark.objects.visible_to(viewer).filter(slug=benchmark.slug).order_by("-pk"))
+
+
+def to_compare(benchmark: Benchmark, viewer: Viewer) -> list[Benchmark]:
+    """Benchmarks whose rankings stand beside this one's: its other versions, and the newest of all others."""
+    versions = [one for one in versions_of(benchmark, viewer) if one.pk != benchmark.pk]
+    others = [one for one in newest_visible(viewer) if one.slug != benchmark.slug]
+    return [*versions, *others][:MOST_COMPARED]
+
+
+def shelves(benchmarks: Sequence[Benchmark]) -> list[Shelf]:
+    """Benchmarks with their counts, in a few queries whatever their number."""
+    ids = [benchmark.pk for benchmark in benchmarks]
+    approved = Q(status=Sample.Status.APPROVED, retired_in="")
+    samples = _by(Sample.objects.filter(approved, benchmark__in=ids), "benchmark", Count("pk"))
+    models = _by(Response.objects.filter(sample__benchmark__in=ids), "sample__benchmark", Count("model", distinct=True))
+    labels = Label.objects.filter(campaign__benchmark__in=ids, excluded=False)
+    judged = Judgment.objects.filter(run__benchmark__in=ids, status=Judgment.Status.OK)
+    runs = Run.objects.filter(pk__in=judged.order_by().values("run").distinct(), judge__baseline="")
+    counts = {
+        "samples": samples,
+        "models": models,
+        "labels": _by(labels, "campaign__benchmark", Count("pk")),
+        "annotators": _by(labels, "campaign__benchmark", Count("annotator", distinct=True)),
+        "judges": _by(runs, "benchmark", Count("judge", distinct=True)),
+        "judgments": _by(judged, "run__benchmark", Count("pk")),
+    }
+    return [
+        Shelf(benchmark, benchmark.slug, **{name: found.get(benchmark.pk, 0) for name, found in counts.items()})
+        for benchmark in benchmarks
+    ]
+
+
+def _by(rows: QuerySet, key: str, count: Count) -> dict[int, int]:
+    return dict(rows.order_by().values_list(key).annotate(n=count))
+
+
+# ---- who may see what ----
+
+
+def sees_labels(viewer: Viewer) -> bool:
+    """Whether somebody may see single labels, and those of campaigns that go on."""
+    return allowed(viewer, "read-labels")
+
+
+def held_items(benchmark: Benchmark) -> QuerySet[CampaignItem]:
+    """Items of campaigns that are not over: their votes would steer whoever labels them next."""
+    return CampaignItem.objects.filter(campaign__benchmark=benchmark, campaign__state__in=HOLDING)
+
+
+def is_held(item: Item) -> bool:
+    return CampaignItem.objects.filter(item=item, campaign__state__in=HOLDING).exists()
+
+
+def sealed_items(benchmark: Benchmark, viewer: Viewer) -> set[int]:
+    """Items of hidden splits, about which this viewer reads no single verdict; none for staff."""
+    if is_staff(viewer) or not benchmark.hidden_splits:
+        return set()
+    found = Item.objects.filter(sample__benchmark=benchmark, sample__split__in=benchmark.hidden_splits)
+    return set(found.values_list("pk", flat=True))
+
+
+def sealed_samples(benchmark: Benchmark, viewer: Viewer) -> set[int]:
+    """Samples of hidden splits, about which this viewer reads no single verdict; none for staff."""
+    if is_staff(viewer) or not benchmark.hidden_splits:
+        return set()
+    return set(benchmark.samples.filter(split__in=benchmark.hidden_splits).values_list("pk", flat=True))
+
+
+def is_labelled_blind(sample: Sample) -> bool:
+    """Whether somebody is labelling this sample's answers without knowing whose they are."""
+    return CampaignItem.objects.filter(item__sample=sample, campaign__state__in=HOLDING, campaign__blind=True).exists()
+
+
+# ---- the votes behind a number ----
+
+
+def vote_table(scope: Scope) -> Board:
+    """One row per item and side of the view, in ``extra["table"]``.
+
+    Columns ``model, other, item, level, sample`` and the number of ``win``, ``tie``, ``loss``: the same outcomes that
+    the board of models counts.
+    """
+    items = votes.pairs(scope)
+    found = votes.outcomes(scope)
+    frame = found.frame[found.frame["item"].isin(items.index)].join(items, on="item")
+    anchor = scope.anchor if scope.anchor and (frame[["a", "b"]] == scope.anchor).to_numpy().any() else ""
+    sides = [votes.sided(frame, anchor)]
+    if anchor:
+        # The anchor's own row counts nothing, but its pairs are there to read.
+        turned = sides[0].rename(columns={"model": "other", "other": "model"})
+        sides.append(turned.assign(outcome=2 - turned["outcome"]))
+    rows = pd.concat(sides, ignore_index=True)
+    keys = [rows[name] for name in ("model", "other", "item")]
+    table = pd.crosstab(keys, rows["outcome"]).reindex(columns=[0, 1, 2], fill_value=0)
+    table.columns = pd.Index(votes.OUTCOMES)
+    table = table.reset_index()
+    table["sample"] = items["sample"].reindex(table["item"]).to_numpy()
+    table["level"] = items["level"].reindex(table["item"]).to_numpy()
+    return Board([], runs=tuple(run.pk for run in found.runs), extra={"table": table, "repeats": found.repeats})
+
+
+@dataclass(frozen=True, slots=True)
+class VoteList:
+    """Items of one model: those shown, and how many were held back."""
+
+    table: pd.DataFrame
+    held: int  # by campaigns that go on
+    sealed: int  # in hidden splits
+    wins: int
+    ties: int
+    losses: int
+    items: int
+    others: list[str]
+
+
+def votes_of(board: Board, scope: Scope, viewer: Viewer, *, model: str, other: str = "", outcome: str = "") -> VoteList:
+    """The rows of ``vote_table`` for one model, by opponent and outcome; without those that an open campaign holds,
+    unless the viewer may see its labels.
+    """
+    table = board.extra["table"]
+    table = table[table["model"] == model]
+    others = sorted(table["other"].unique())
+    if other:
+        table = table[table["other"] == other]
+    sealed = table["item"].isin(sealed_items(scope.benchmark, viewer))
+    table, held = table[~sealed], 0
+    if scope.source in PEOPLE and scope.run is None and not sees_labels(viewer):
+        kept_back = set(held_items(scope.benchmark).values_list("item_id", flat=True))
+        hidden = table["item"].isin(kept_back)
+        held, table = int(hidden.sum()), table[~hidden]
+    wins, ties, losses = (int((table[name] > 0).sum()) for name in votes.OUTCOMES)
+    items = len(table)
+    if outcome:
+        table = table[table[outcome] > 0]
+    table = table.sort_values(["sample", "item"], kind="stable")
+    return VoteList(table, held, int(sealed.sum()), wins, ties, losses, items, others)
+
+
+def has_answered(benchmark: Benchmark, model: str, viewer: Viewer) -> bool:
+    """Whether the model has answers that boards show this viewer: below staff no submission that waits for release."""
+    found = Response.objects.filter(sample__benchmark=benchmark, model__name=model)
+    if not is_staff(viewer):
+        found = found.filter(Q(submission=None) | Q(submission__released_at__isnull=False))
+    return found.exists()
+
+
+def samples_by_id(ids: Iterable[int]) -> dict[int, Sample]:
+    samples = Sample.objects.filter(pk__in=list(ids)).select_related("capability").prefetch_related("images")
+    return {sample.pk: sample for sample in samples}
+
+
+def texts_of(samples: Iterable[int], model: str, viewer: Viewer) -> dict[int, str]:
+    """A model's first answer to each sample; below those who may see labels none that people are labelling blind."""
+    rows = Response.objects.visible_to(viewer).filter(sample__in=list(samples), model__name=model)
+    rows = rows.order_by("sample", "-variant")
+    if not sees_labels(viewer):
+        blind = CampaignItem.objects.filter(campaign__state__in=HOLDING, campaign__blind=True)
+        rows = rows.exclude(sample__in=blind.values("item__sample"))
+    return dict(rows.values_list("sample", "text"))
+
+
+def items_with_samples(ids: Iterable[int]) -> dict[int, Item]:
+    items = (
+        Item.objects.filter(pk__in=list(ids)).select_related("sample__capability").prefetch_related("sample__images")
+    )
+    return {item.pk: item for item in items}
+
+
+def model_names(ids: Iterable[int]) -> dict[int, list[str]]:
+    """The models of pairs in canonical order, with the variant where there is one."""
+    places = ItemResponse.objects.filter(item__in=list(ids)).order_by("item", "position")
+    names: dict[int, list[str]] = defaultdict(list)
+    for item, model, variant in places.values_list("item", "response__model__name", "response__variant"):
+        names[item].append(f"{model} ({variant})" if variant else model)
+    return names
+
+
+# ---- two voters side by side ----
+
+MAJORITY = "majority"
+
+
+class NoSuchVoter(LookupError):
+    """The address names somebody who gave no verdict here, or whose verdicts the viewer may not see."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Voter:
+    """The majority, an annotator or a judge's run, with one verdict an item: index ``item``, values ``choice``."""
+
+    key: str
+    name: str
+    choices: "pd.Series[str]"
+
+
+def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
+    """``majority``, ``run-3`` or an annotator's pseudonym. Raises NoSuchVoter."""
+    items = votes.pairs(scope)
+    if key.startswith("run-") and key.removeprefix("run-").isdigit():
+        runs = votes.judged_runs(scope).filter(pk=int(key.removeprefix("run-")[:9]))
+        if not is_staff(viewer):
+            runs = runs.exclude(judge__baseline=OVERLAP)
+        if not runs:
+            raise NoSuchVoter(key)
+        group = votes.judged_runs(scope).filter(
+            judge=runs[0].judge, protocol=runs[0].protocol, settings_hash=runs[0].settings_hash
+        )
+        frame = votes.of_runs(list(group)).frame
+        name, frame = runs[0].judge.name, frame[frame["repeat"] == 0]
+    elif key == MAJORITY:
+        labels = votes.labels_of(scope)
+        if labels.empty:
+            raise NoSuchVoter(key)
+        name, frame = "people, majority", majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
+        if not sees_labels(viewer):
+            held = set(held_items(scope.benchmark).values_list("item_id", flat=True))
+            frame = frame[~frame["item"].isin(held)]
+    else:
+        person = Annotator.objects.filter(pseudonym=key).first() if sees_labels(viewer) else None
+        if person is None:
+            raise NoSuchVoter(key)
+        labels = votes.labels_of(scope)
+        name, frame = person.name if is_staff(viewer) else key, labels[labels["annotator"] == person.pk]
+    frame = frame[frame["item"].isin(items.index) & ~frame["item"].isin(sealed_items(scope.benchmark, viewer))]
+    return Voter(key, name, frame.set_index("item")["choice"])
+
+
+def side_by_side(first: Voter, second: Voter) -> pd.DataFrame:
+    """The items that both gave a verdict on: index ``item``, columns ``first``, ``second``, ``same``; undecided counts
+    as a tie.
+    """
+    both = pd.concat([first.choices, second.choices], axis=1, join="inner", keys=["first", "second"])
+    return both.assign(same=three_way(both["first"]) == three_way(both["second"]))

@@ -1,0 +1,109 @@
+"""What a leaderboard is about: benchmark, source of verdicts, filters."""
+
+from dataclasses import dataclass, replace
+
+from bank.actions import find_benchmark
+from bank.models import Benchmark, EvaluatedModel
+
+HUMANS, INDIVIDUALS, ADJUDICATED = "humans", "individuals", "adjudicated"
+PEOPLE = (HUMANS, INDIVIDUALS, ADJUDICATED)
+ELO = ("online-bootstrap", "online")
+# Kinds of boards. ``pair``, ``score`` and ``batch`` are verdicts on such items; ``components`` are points for weighted
+# parts; ``choice`` and ``yes-no`` are answers held against keys.
+KINDS = ("pair", "score", "batch", "components", "choice", "yes-no")
+KEYED = ("choice", "yes-no")
+ALSO = {"multiple-choice": "choice", "choice-extraction": "choice", "yes_no": "yes-no"}
+FILTERS = ("level", "question_type", "split")
+
+
+class BadScope(ValueError):
+    """The view asked for does not exist or is ambiguous; the message says what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One view of a benchmark. Empty means: the default, or no filter.
+
+    ``staff``: the viewer may see what verdicts that quote criteria tell about single samples.
+    """
+
+    benchmark: Benchmark
+    kind: str = "pair"
+    source: str = HUMANS
+    run: int | None = None
+    campaign: str = ""
+    anchor: str = ""
+    majority: str = ""
+    elo: str = ELO[0]
+    level: str = ""
+    question_type: str = ""
+    split: str = ""
+    staff: bool = False
+
+    @property
+    def rule(self) -> str:
+        """The majority rule in force."""
+        return self.majority or self.benchmark.majority
+
+    @property
+    def item_kind(self) -> str:
+        """The kind of the items that its verdicts are about."""
+        return self.kind if self.kind in ("pair", "batch") else "score"
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether a filter leaves samples or labels out."""
+        return bool(self.level or self.question_type or self.split or self.campaign)
+
+    def judged_by(self, judge: str) -> "Scope":
+        return replace(self, source=judge)
+
+
+def scope_of(
+    *,
+    benchmark: str | Benchmark,
+    kind: str = "pair",
+    source: str = "",
+    run: int | None = None,
+    campaign: str = "",
+    anchor: str = "",
+    majority: str = "",
+    elo: str = "",
+    level: str = "",
+    question_type: str = "",
+    split: str = "",
+    staff: bool = False,
+) -> Scope:
+    """A checked scope. Raises BadScope, or BadInput for an unknown benchmark."""
+    if isinstance(benchmark, str):
+        benchmark = find_benchmark(benchmark)
+    kind = ALSO.get(kind, kind)
+    if kind not in KINDS:
+        raise BadScope(f"There are no boards of kind {kind!r}; there are: {', '.join(KINDS)}.")
+    if majority and majority not in Benchmark.Majority.values:
+        raise BadScope(f"{majority!r} is no majority rule; there are: {', '.join(Benchmark.Majority.values)}.")
+    if elo and elo not in ELO:
+        raise BadScope(f"{elo!r} is no way to compute Elo; there are: {', '.join(ELO)}.")
+    if anchor and not EvaluatedModel.objects.filter(name=anchor, responses__sample__benchmark=benchmark).exists():
+        raise BadScope(f"{anchor!r} has no responses in {benchmark}.")
+    if level and not benchmark.capabilities.filter(path=level).exists():
+        tops = benchmark.capabilities.filter(parent=None).values_list("name", flat=True)
+        raise BadScope(f"{benchmark} has no level {level!r}; at the top there are: {', '.join(tops) or 'none'}.")
+    for name, value in (("question_type", question_type), ("split", split)):
+        if value and not benchmark.samples.filter(**{name: value}).exists():
+            words = name.replace("_", " ")
+            raise BadScope(f"No sample of {benchmark} has the {words} {value!r}.")
+    return Scope(
+        benchmark=benchmark,
+        kind=kind,
+        source=source or HUMANS,
+        run=run,
+        campaign=campaign,
+        anchor=anchor or (benchmark.anchor.name if benchmark.anchor else ""),
+        majority=majority,
+        elo=elo or ELO[0],
+        level=level,
+        question_type=question_type,
+        split=split,
+        staff=staff,
+    )

@@ -1,0 +1,205 @@
+"""How far two annotators, or an annotator and a judge, agree; and every pair of many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import csr_array
+
+from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from leaderboard.stats.classification import confusion_by_cluster
+from leaderboard.stats.proportions import normal_quantile, rate
+from leaderboard.stats.resampling import bootstrap, distinct_rows
+from leaderboard.stats.results import DuplicateVerdict, Estimate, Interval
+from leaderboard.stats.verdicts import MISSING, decided, three_way
+
+ASYMPTOTIC = "asymptotic"
+CHANCE_IS_CERTAIN = "all labels are the same: agreement beyond chance is undefined"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """`share` = agree / n, the matching percentage as a fraction; `agree` the count above the line, `share.n`
+    below it.
+    """
+
+    share: Estimate
+    agree: int
+
+
+def agreement(*, first: npt.ArrayLike, second: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) -> Agreement:
+    """The share of pairs with the same verdict, `undecided` counting as a tie.
+
+    `first`, `second` and `cluster` have shape (n,): words of `verdicts.VERDICTS` on the same pairs, and any
+    labels. A pair without one of the verdicts is not counted. Interval as `proportions.rate`. Raises
+    LengthMismatch, UnknownVerdict.
+    """
+    return _matching(three_way(first), three_way(second), cluster, level)
+
+
+def agreement_decided(
+    *, first: npt.ArrayLike, second: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95
+) -> Agreement:
+    """As `agreement`, over the pairs on which both decided for a side (MLLM-Bench, Tables 14 and 15: 147/167
+    = 88.02%).
+    """
+    return _matching(decided(first), decided(second), cluster, level)
+
+
+def _matching(first: IntArray, second: IntArray, cluster: npt.ArrayLike, level: float) -> Agreement:
+    groups = np.asarray(cluster)
+    check_lengths(first=first, second=second, cluster=groups)
+    kept = (first != MISSING) & (second != MISSING)
+    hits = first[kept] == second[kept]
+    return Agreement(rate(hits=hits, cluster=groups[kept], level=level), int(hits.sum()))
+
+
+def cohen_kappa(
+    *,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    cluster: npt.ArrayLike,
+    rng: np.random.Generator,
+    replicates: int = 1000,
+    level: float = 0.95,
+) -> Estimate:
+    """Cohen's kappa of two columns of labels, shape (n,), of any kind; rows where one is missing (None, NaN)
+    are dropped.
+
+    kappa = (p_o - p_e) / (1 - p_e) (Cohen 1960). One row per cluster: the asymptotic standard error of
+    Fleiss, Cohen and Everitt (1969), cut to [-1, 1]. Several: the cluster bootstrap. Value None where both
+    use one and the same label only. Raises LengthMismatch.
+    """
+    left, right, groups = pd.Series(first), pd.Series(second), np.asarray(cluster)
+    check_lengths(first=left, second=right, cluster=groups)
+    kept = (left.notna() & right.notna()).to_numpy()
+    # Sorted: the same rows in another order give the same draws.
+    codes, labels = pd.factorize(pd.concat([left[kept], right[kept]]), sort=True)
+    n, size = int(kept.sum()), len(labels)
+    groups, clusters = dense_codes(groups[kept])
+    tables = confusion_by_cluster(codes[:n], codes[n:], size=size, cluster=groups, clusters=clusters)
+    if clusters == n:
+        return _asymptotic_kappa(tables.sum(axis=0).reshape(size, size), n, level)
+    rows, times = distinct_rows(tables)
+
+    def kappa(weights: FloatArray) -> FloatArray:
+        return kappa_of((weights @ rows).reshape(-1, size, size))[:, None]
+
+    (estimate,) = bootstrap(
+        times=times, statistic=kappa, n=n, rng=rng, replicates=replicates, level=level, undefined=CHANCE_IS_CERTAIN
+    )
+    return estimate
+
+
+def kappa_of(tables: FloatArray) -> FloatArray:
+    """Cohen's kappa of confusion tables (..., K, K); NaN where chance agreement is certain."""
+    n = tables.sum(axis=(-2, -1))
+    observed = n * np.trace(tables, axis1=-2, axis2=-1)
+    expected = (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1)
+    return ratio(observed - expected, n * n - expected)
+
+
+def _asymptotic_kappa(table: IntArray, n: int, level: float) -> Estimate:
+    kappa = float(kappa_of(table[None].astype(np.float64))[0]) if n else np.nan
+    if np.isnan(kappa):
+        return Estimate(None, n, None, ASYMPTOTIC, CHANCE_IS_CERTAIN if n else "no rows with both labels")
+    p = table / n
+    rows, columns = p.sum(axis=1), p.sum(axis=0)
+    chance = float(rows @ columns)
+    on_diagonal = float(np.diag(p) @ (1 - (rows + columns) * (1 - kappa)) ** 2)
+    spread = p * (columns[:, None] + rows[None, :]) ** 2
+    off_diagonal = (1 - kappa) ** 2 * float(spread.sum() - np.trace(spread))
+    variance = on_diagonal + off_diagonal - (kappa - chance * (1 - kappa)) ** 2
+    if variance < 1e-15:
+        return Estimate(kappa, n, None, ASYMPTOTIC, "no disagreement: the standard error is 0")
+    margin = normal_quantile(level) * sqrt(variance / n) / (1 - chance)
+    return Estimate(
+        kappa, n, Interval(max(-1.0, kappa - margin), min(1.0, kappa + margin), level, ASYMPTOTIC), ASYMPTOTIC
+    )
+
+
+def pairwise_agreement(*, annotator: npt.ArrayLike, item: npt.ArrayLike, verdict: npt.ArrayLike) -> pd.DataFrame:
+    """Agreement counts of every two annotators that share an item, by a sparse product.
+
+    A long table as three columns of shape (n,), one row per label; `verdict` is any label, and a missing one
+    (None, NaN) is not counted: `words(three_way(choices))` and `words(decided(choices))` of `verdicts` give
+    the two agreements of pairs. Returns the columns `a`, `b` (a before b in the order of names), `agree` and
+    `n`. Intervals: `proportions.proportion` per row where no two items share a group, else `agreement` on the
+    two annotators' labels. Raises LengthMismatch, DuplicateVerdict where an annotator labelled an item twice.
+    """
+    people, items, labels = pd.Series(annotator), pd.Series(item), pd.Series(verdict)
+    check_lengths(annotator=people, item=items, verdict=labels)
+    kept = labels.notna().to_numpy()
+    person, names = pd.factorize(people[kept], sort=True)
+    where, columns = dense_codes(items[kept])
+    label, kinds = dense_codes(labels[kept])
+    ones = np.ones(len(person), dtype=np.int64)
+    seen = csr_array((ones, (person, where)), shape=(len(names), columns))
+    if seen.nnz and seen.max() > 1:
+        raise DuplicateVerdict("an annotator has two labels on the same item")
+    given = csr_array((ones, (person, where * kinds + label)), shape=(len(names), columns * kinds))
+    together, same = (seen @ seen.T).toarray(), (given @ given.T).toarray()
+    a, b = np.nonzero(np.triu(together, k=1))
+    return pd.DataFrame({"a": names[a], "b": names[b], "agree": same[a, b], "n": together[a, b]})
+
+
+def pairwise_kappa(
+    *, annotator: npt.ArrayLike, item: npt.ArrayLike, verdict: npt.ArrayLike, level: float = 0.95
+) -> pd.DataFrame:
+    """`cohen_kappa` of every two annotators that share an item, each item a cluster of its own, by sparse products.
+
+    Columns as `pairwise_agreement` takes them. Returns `a`, `b`, `n`, `kappa`, `low` and `high`; NaN where the two use
+    one and the same label only, or where there is no interval. Raises LengthMismatch, DuplicateVerdict.
+    """
+    people, items, labels = pd.Series(annotator), pd.Series(item), pd.Series(verdict)
+    check_lengths(annotator=people, item=items, verdict=labels)
+    kept = labels.notna().to_numpy()
+    person, names = pd.factorize(people[kept], sort=True)
+    where, columns = dense_codes(items[kept])
+    label, kinds = pd.factorize(labels[kept], sort=True)
+    shape = (len(names), columns)
+    seen = csr_array((np.ones(len(person), dtype=np.int64), (person, where)), shape=shape)
+    if seen.nnz and seen.max() > 1:
+        raise DuplicateVerdict("an annotator has two labels on the same item")
+    a, b = np.nonzero(np.triu((seen @ seen.T).toarray(), k=1))
+    size = len(kinds)
+    given = [
+        csr_array((np.ones(int(rows.sum()), dtype=np.int64), (person[rows], where[rows])), shape=shape)
+        for rows in (label == kind for kind in range(size))
+    ]
+    tables = np.zeros((len(a), size, size), dtype=np.int64)
+    for i, first in enumerate(given):
+        for j, second in enumerate(given):
+            tables[:, i, j] = (first @ second.T).toarray()[a, b]
+    kappa, margin = _kappas(tables, normal_quantile(level))
+    return pd.DataFrame(
+        {
+            "a": names[a],
+            "b": names[b],
+            "n": tables.sum(axis=(1, 2)),
+            "kappa": kappa,
+            "low": np.maximum(-1.0, kappa - margin),
+            "high": np.minimum(1.0, kappa + margin),
+        }
+    )
+
+
+def _kappas(tables: IntArray, z: float) -> tuple[FloatArray, FloatArray]:
+    """`_asymptotic_kappa` of tables (P, K, K): the values and the half-widths of their intervals, (P,) each."""
+    n = tables.sum(axis=(1, 2)).astype(np.float64)
+    kappa = kappa_of(tables.astype(np.float64))
+    p = tables / np.maximum(n, 1)[:, None, None]
+    rows, columns = p.sum(axis=2), p.sum(axis=1)
+    chance = (rows * columns).sum(axis=1)
+    diagonal = np.diagonal(p, axis1=1, axis2=2)
+    on_diagonal = (diagonal * (1 - (rows + columns) * (1 - kappa)[:, None]) ** 2).sum(axis=1)
+    spread = p * (columns[:, :, None] + rows[:, None, :]) ** 2
+    off_diagonal = (1 - kappa) ** 2 * (spread.sum(axis=(1, 2)) - np.trace(spread, axis1=1, axis2=2))
+    variance = on_diagonal + off_diagonal - (kappa - chance * (1 - kappa)) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        margin = z * np.sqrt(np.where(variance < 1e-15, np.nan, variance) / n) / (1 - chance)
+    return kappa, margin

@@ -1,0 +1,126 @@
+"""May a judge stand in for annotators? The alternative annotator test (Calderon et al., arXiv 2501.10970)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from leaderboard.stats.arrays import FloatArray
+from leaderboard.stats.multiple import benjamini_yekutieli
+from leaderboard.stats.results import StatisticsError
+
+FEWEST = 30  # items of an annotator below which the test has too little power (2501.10970, section 3)
+
+
+class UnknownMeasure(StatisticsError):
+    """Labels are compared by equality or by distance, nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotator:
+    """One annotator left out. ``advantage`` is the share of items on which the judge is at least as close as they are.
+
+    ``p`` tests that the judge is worse than this annotator by ``epsilon`` or more; a small one speaks for the judge.
+    """
+
+    annotator: str
+    n: int
+    advantage: float
+    annotator_advantage: float
+    p: float | None
+    rejected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """``winning_rate`` is the share of annotators that the judge may replace; 0.5 or more passes.
+
+    None, with the reason, where no annotator shares enough items with others.
+    """
+
+    annotators: tuple[Annotator, ...]
+    winning_rate: float | None
+    advantage: float | None
+    passes: bool | None
+    epsilon: float
+    reason: str = ""
+
+
+def alternative_annotator_test(
+    *,
+    labels: pd.DataFrame,
+    judge: pd.DataFrame,
+    measure: str = "equality",
+    epsilon: float = 0.2,
+    q: float = 0.05,
+    fewest: int = FEWEST,
+) -> Alternative:
+    """Leave each annotator out, and ask whether the judge or the annotator is closer to the others.
+
+    ``labels`` has the columns ``annotator``, ``item``, ``value`` (numbers or codes), one row per annotator and item;
+    ``judge`` ``item`` and ``value``. Closeness on an item is the share of the others' labels that are the same
+    (``equality``) or minus the root mean square distance to them (``distance``). Per annotator a one-sided t-test of
+    mean(annotator at least as close) - mean(judge at least as close) < epsilon; false discovery rate q by
+    Benjamini-Yekutieli. Annotators with fewer than ``fewest`` shared items are told and not tested.
+    """
+    if measure not in ("equality", "distance"):
+        raise UnknownMeasure(f"{measure!r} is neither equality nor distance")
+    table = labels.pivot(index="item", columns="annotator", values="value")
+    told = judge.set_index("item")["value"].reindex(table.index).to_numpy(dtype=np.float64)
+    values = table.to_numpy(dtype=np.float64)
+    found = [_left_out(str(name), values, told, at, measure, epsilon) for at, name in enumerate(table.columns)]
+    tested = [one for one in found if one.p is not None and one.n >= fewest]
+    if not tested:
+        return Alternative(tuple(found), None, None, None, epsilon, f"no annotator shares {fewest} items with others")
+    rejected = benjamini_yekutieli(p=[one.p for one in tested if one.p is not None], q=q)
+    wins = {one.annotator: bool(won) for one, won in zip(tested, rejected, strict=True)}
+    winning = sum(wins.values()) / len(wins)
+    return Alternative(
+        annotators=tuple(
+            Annotator(
+                one.annotator,
+                one.n,
+                one.advantage,
+                one.annotator_advantage,
+                one.p if one.annotator in wins else None,
+                wins.get(one.annotator, False),
+            )
+            for one in found
+        ),
+        winning_rate=winning,
+        advantage=float(np.mean([one.advantage for one in tested])),
+        passes=winning >= 0.5,
+        epsilon=epsilon,
+    )
+
+
+def _left_out(name: str, values: FloatArray, told: FloatArray, at: int, measure: str, epsilon: float) -> Annotator:
+    own, others = values[:, at], np.delete(values, at, axis=1)
+    shared = np.isfinite(own) & np.isfinite(told) & np.isfinite(others).any(axis=1)
+    n = int(shared.sum())
+    if n == 0:
+        return Annotator(name, 0, 0.0, 0.0, None, False)
+    person, machine = (_closeness(one[shared], others[shared], measure) for one in (own, told))
+    person_wins, machine_wins = person >= machine, machine >= person
+    change = person_wins.astype(np.float64) - machine_wins.astype(np.float64)
+    p = None
+    if n > 1:
+        spread = float(change.std(ddof=1))
+        over = float(change.mean()) - epsilon
+        p = float(student.cdf(over / (spread / sqrt(n)), n - 1)) if spread > 0 else float(over >= 0)
+    return Annotator(name, n, float(machine_wins.mean()), float(person_wins.mean()), p, False)
+
+
+def _closeness(one: FloatArray, others: FloatArray, measure: str) -> FloatArray:
+    there = np.isfinite(others)
+    apart = np.where(there, others - one[:, None], 0.0)
+    count = there.sum(axis=1)
+    if measure == "equality":
+        close: FloatArray = (there & (apart == 0)).sum(axis=1) / count
+        return close
+    far: FloatArray = np.sqrt((apart * apart).sum(axis=1) / count)
+    return -far

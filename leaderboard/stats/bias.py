@@ -1,0 +1,168 @@
+"""What sways a judge beside the answers' quality: their place, their length, their maker, and a soft heart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leaderboard.stats.arrays import FloatArray, check_lengths, dense_codes
+from leaderboard.stats.correlation import Test
+from leaderboard.stats.paired import mcnemar
+from leaderboard.stats.proportions import CLUSTER_T, proportion, t_quantile
+from leaderboard.stats.resampling import BOOTSTRAP, bootstrap
+from leaderboard.stats.results import Estimate, Interval
+from leaderboard.stats.verdicts import FIRST, MISSING, SECOND, encode
+
+SEPARATED = "every longer answer won, or every one lost: no slope can be fitted"
+NO_LENGTHS = "the answers do not differ in length"
+NOTHING = "no decided pair"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Shares of the pairs judged in both orders: the same verdict, the first place preferred, the second preferred.
+
+    ``test`` asks whether the changed ones prefer one place (sign test).
+    """
+
+    consistent: Estimate
+    first: Estimate
+    second: Estimate
+    test: Test
+
+
+def position(*, straight: npt.ArrayLike, turned: npt.ArrayLike) -> Position:
+    """Position bias (MLLM-Bench, Figure 2) of verdicts on the same pairs in both orders, each of shape (n,).
+
+    Verdicts are words in canonical order; in ``turned`` the second answer stood in the first place. The same verdict in
+    both is consistent, undecided twice included. The same place twice, or one place and one undecided or tie, is biased
+    to that place. Pairs without a verdict in either order do not count. Raises LengthMismatch, UnknownVerdict.
+    """
+    one, other = encode(straight), encode(turned)
+    check_lengths(straight=one, turned=other)
+    both = (one != MISSING) & (other != MISSING)
+    one, other = one[both], other[both]
+    # The places that were voted for: +1 the first, -1 the second, 0 neither.
+    placed = np.select([one == FIRST, one == SECOND], [1, -1], 0) + np.select(
+        [other == SECOND, other == FIRST], [1, -1], 0
+    )
+    n, first, second = len(one), int((placed > 0).sum()), int((placed < 0).sum())
+    return Position(
+        consistent=proportion(successes=n - first - second, n=n),
+        first=proportion(successes=first, n=n),
+        second=proportion(successes=second, n=n),
+        test=mcnemar(only_first=first, only_second=second),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """``longer`` is how often the longer answer of a decided pair won; ``slope`` the log-odds per unit of length."""
+
+    longer: Estimate
+    slope: Estimate
+
+
+def length(*, won: npt.ArrayLike, tokens: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) -> Length:
+    """Length bias of n decided pairs: ``won`` 1 where the first answer won, ``tokens`` (n, 2) the answers' lengths.
+
+    Logistic regression of the win on tanh(d / sd(d)), d the token difference (Dubois et al., arXiv 2404.04475), with an
+    intercept and standard errors clustered by sample. Raises LengthMismatch.
+    """
+    outcome, lengths = np.asarray(won, dtype=np.float64), np.asarray(tokens, dtype=np.float64).reshape(-1, 2)
+    check_lengths(won=outcome, tokens=lengths, cluster=np.asarray(cluster))
+    change = lengths[:, 0] - lengths[:, 1]
+    differ = change != 0
+    longer = proportion(successes=int((outcome[differ] == (change[differ] > 0)).sum()), n=int(differ.sum()))
+    n, spread = len(outcome), float(change.std()) if len(change) else 0.0
+    if not n or spread == 0:
+        return Length(longer, Estimate(None, n, None, CLUSTER_T, NO_LENGTHS if n else NOTHING))
+    design = np.stack([np.ones(n), np.tanh(change / spread)], axis=1)
+    return Length(longer, _slope(design, outcome, cluster, level))
+
+
+def _slope(design: FloatArray, outcome: FloatArray, cluster: npt.ArrayLike, level: float) -> Estimate:
+    n, beta = len(outcome), np.zeros(design.shape[1])
+    for _ in range(50):
+        fitted = 1 / (1 + np.exp(-np.clip(design @ beta, -40, 40)))
+        information = design.T @ (design * (fitted * (1 - fitted))[:, None])
+        if np.linalg.cond(information) > 1e10 or np.abs(beta).max() > 25:
+            return Estimate(None, n, None, CLUSTER_T, SEPARATED)
+        step = np.linalg.solve(information, design.T @ (outcome - fitted))
+        beta = beta + step
+        if np.abs(step).max() < 1e-10:
+            break
+    codes, clusters = dense_codes(cluster)
+    if clusters < 3:
+        return Estimate(float(beta[1]), n, None, CLUSTER_T, "too few samples for an interval")
+    residual = design * (outcome - fitted)[:, None]
+    scores = np.stack([np.bincount(codes, weights=column, minlength=clusters) for column in residual.T], axis=1)
+    bread = np.linalg.inv(information)
+    error = float(np.sqrt((clusters / (clusters - 1) * bread @ scores.T @ scores @ bread)[1, 1]))
+    margin = t_quantile(level, clusters - 1) * error
+    value = float(beta[1])
+    return Estimate(value, n, Interval(value - margin, value + margin, level, CLUSTER_T), CLUSTER_T)
+
+
+def own_family(
+    *,
+    judge: npt.ArrayLike,
+    people: npt.ArrayLike,
+    own: npt.ArrayLike,
+    cluster: npt.ArrayLike,
+    rng: np.random.Generator,
+    replicates: int = 1000,
+) -> Estimate:
+    """Egocentric bias: mean(judge - people) on answers of the judge's own family, minus the same on the others'.
+
+    ``judge`` and ``people`` (n,) are scores, or 1 and 0 for a win and a loss; ``own`` (n,) marks the family. Cluster
+    bootstrap by sample. No value unless both kinds of answers are there. Raises LengthMismatch.
+    """
+    change = np.asarray(judge, dtype=np.float64) - np.asarray(people, dtype=np.float64)
+    mine = np.asarray(own, dtype=bool)
+    check_lengths(judge=change, own=mine, cluster=np.asarray(cluster))
+    codes, clusters = dense_codes(cluster)
+    columns = (change * mine, mine, change * ~mine, ~mine)
+    table = np.stack([np.bincount(codes, weights=column, minlength=clusters) for column in columns], axis=1)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        sums = weights @ table
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: FloatArray = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
+        return np.where(np.isfinite(found), found, np.nan)[:, None]
+
+    undefined = "there are no answers of the judge's own family, or no others"
+    return bootstrap(
+        times=np.ones(clusters, dtype=np.int64),
+        statistic=statistic,
+        n=len(change),
+        rng=rng,
+        replicates=replicates,
+        method=BOOTSTRAP,
+        undefined=undefined,
+    )[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The share of each score of the scale, judge beside people, and the mean difference."""
+
+    scale: tuple[float, ...]
+    judge: tuple[float, ...]
+    people: tuple[float, ...]
+    n: int
+
+
+def high_scores(*, judge: npt.ArrayLike, people: npt.ArrayLike) -> Scores:
+    """Distributions of scores on the same items (MLLM-as-a-Judge, Figure 5); people's may be means, rounded half up.
+
+    The mean difference with its interval is ``proportions.mean`` of judge - people. Raises LengthMismatch.
+    """
+    told, known = np.asarray(judge, dtype=np.float64), np.floor(np.asarray(people, dtype=np.float64) + 0.5)
+    check_lengths(judge=told, people=known)
+    scale = np.unique(np.concatenate([told, known]))
+    n = len(told)
+    shares = [tuple(float((column == step).sum() / n) for step in scale) for column in (told, known)] if n else [(), ()]
+    return Scores(tuple(float(step) for step in scale), shares[0], shares[1], n)

@@ -1,0 +1,125 @@
+"""How often a judge's verdict is the reference's: confusion table, accuracy, macro F1, macro recall."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from leaderboard.stats.proportions import WILSON_ON_CLUSTERS, rate, wilson
+from leaderboard.stats.resampling import bootstrap, distinct_rows
+from leaderboard.stats.results import Estimate
+from leaderboard.stats.verdicts import MISSING, VERDICTS, decided, three_way
+
+NO_PAIRS = "no pair has a verdict of both that counts"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PairScores:
+    """`confusion` (L, L) counts pairs: rows are the reference's verdict, columns the judge's, both in the
+    order of `labels`.
+    """
+
+    accuracy: Estimate
+    f1: Estimate
+    recall: Estimate
+    confusion: IntArray
+    labels: tuple[str, ...]
+
+
+def pair_scores(
+    *,
+    reference: npt.ArrayLike,
+    prediction: npt.ArrayLike,
+    cluster: npt.ArrayLike,
+    ties: bool,
+    rng: np.random.Generator,
+    replicates: int = 1000,
+    level: float = 0.95,
+) -> PairScores:
+    """Compare verdicts on the same pairs (MLLM-as-a-Judge, arXiv 2402.04788, Table 2).
+
+    `reference`, `prediction` and `cluster` have shape (n,): words of `verdicts.VERDICTS`, and any labels.
+    With `ties`, three classes (first, second, tie), `undecided` counting as a tie. Without, two: a pair is
+    dropped where either is a tie or undecided. A missing verdict drops the pair in both.
+
+    Accuracy has the interval of `proportions.rate`; macro F1 and macro recall the cluster bootstrap of the
+    confusion table (Efron 1979), and, where every resample gives 0 or 1, Wilson's on the clusters. Raises
+    LengthMismatch, UnknownVerdict.
+    """
+    read = three_way if ties else decided
+    labels = VERDICTS[:3] if ties else VERDICTS[:2]
+    true, guess, groups = read(reference), read(prediction), np.asarray(cluster)
+    check_lengths(reference=true, prediction=guess, cluster=groups)
+    kept = (true != MISSING) & (guess != MISSING)
+    true, guess, groups = true[kept], guess[kept], groups[kept]
+    size = len(labels)
+    codes, clusters = dense_codes(groups)
+    rows, times = distinct_rows(confusion_by_cluster(true, guess, size=size, cluster=codes, clusters=clusters))
+
+    def macro_scores(weights: FloatArray) -> FloatArray:
+        tables = (weights @ rows).reshape(-1, size, size)
+        return np.stack([macro_f1(tables), macro_recall(tables)], axis=1)
+
+    f1, recall = bootstrap(
+        times=times,
+        statistic=macro_scores,
+        n=len(true),
+        rng=rng,
+        replicates=replicates,
+        level=level,
+        undefined=NO_PAIRS,
+    )
+    return PairScores(
+        accuracy=rate(hits=true == guess, cluster=codes, level=level),
+        f1=_certain(f1, clusters, level),
+        recall=_certain(recall, clusters, level),
+        confusion=(times @ rows).reshape(size, size),
+        labels=labels,
+    )
+
+
+def confusion_by_cluster(first: IntArray, second: IntArray, *, size: int, cluster: IntArray, clusters: int) -> IntArray:
+    """The confusion table of each cluster as a row: (clusters, size * size), cell first * size + second."""
+    cells = size * size
+    table = np.bincount((cluster * size + first) * size + second, minlength=clusters * cells)
+    return table.reshape(clusters, cells)
+
+
+def macro_f1(tables: FloatArray) -> FloatArray:
+    """Mean over classes of 2 TP / (2 TP + FP + FN) for tables (..., L, L), rows the reference; NaN for an
+    empty table.
+
+    A class counts if the reference or the prediction has it; one that neither has does not exist for the
+    mean.
+    """
+    support = tables.sum(axis=-1) + tables.sum(axis=-2)
+    hits = 2 * np.diagonal(tables, axis1=-2, axis2=-1)
+    return _macro(hits, support, support > 0)
+
+
+def macro_recall(tables: FloatArray) -> FloatArray:
+    """Mean over classes of TP / (TP + FN) for tables (..., L, L), rows the reference; NaN for an empty table.
+
+    The same classes count as for `macro_f1`: one that only the prediction has counts with recall 0, as in
+    scikit-learn.
+    """
+    reference = tables.sum(axis=-1)
+    return _macro(np.diagonal(tables, axis1=-2, axis2=-1), reference, reference + tables.sum(axis=-2) > 0)
+
+
+def _macro(hits: FloatArray, support: FloatArray, present: npt.NDArray[np.bool_]) -> FloatArray:
+    scores = np.nan_to_num(ratio(hits, support))
+    return ratio(scores.sum(axis=-1), present.sum(axis=-1).astype(np.float64))
+
+
+def _certain(estimate: Estimate, clusters: int, level: float) -> Estimate:
+    """Where all was right, or all wrong, resampling shows no doubt at all: the clusters' number still leaves
+    some.
+    """
+    if estimate.interval is not None or estimate.value not in (0.0, 1.0) or clusters < 2:
+        return estimate
+    interval = wilson(successes=estimate.value * clusters, n=clusters, level=level, method=WILSON_ON_CLUSTERS)
+    return Estimate(estimate.value, estimate.n, interval, WILSON_ON_CLUSTERS)

@@ -1,0 +1,56 @@
+"""One verdict per item and repeat from a judge that saw the pair in several orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from leaderboard.stats.results import DuplicateVerdict
+from leaderboard.stats.verdicts import FIRST, MISSING, SECOND, TIE, encode, words
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many of the asked (item, repeat) have a verdict in every order; only those count."""
+
+    counted: int
+    asked: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CombinedOrders:
+    """`outcomes`: one row per counted item and repeat, columns `item`, `repeat`, `choice` (first, second or
+    tie) and the number of votes for each side, `first` and `second`.
+    """
+
+    outcomes: pd.DataFrame
+    coverage: Coverage
+
+
+def combine_orders(*, judgments: pd.DataFrame, orders: int) -> CombinedOrders:
+    """Combine the verdicts of one judge over the presented orders (MLLM-Bench, Table 5), vectorised.
+
+    `judgments` has the columns `item`, `repeat`, `order` and `choice`, the choice in canonical item order and
+    missing where the judge gave none; one row per judgment asked for. `orders` is how many orders each item
+    and repeat should have: 2 for both, else 1.
+
+    More votes for a side win. Equal votes are a tie: one each, none with every order undecided or a tie. One
+    vote and one undecided are a win for that side. An item and repeat with a missing order is not counted,
+    and `coverage` says how many are. Raises DuplicateVerdict where an item, repeat and order occurs twice;
+    UnknownVerdict.
+    """
+    codes = encode(judgments["choice"])
+    if judgments.duplicated(["item", "repeat", "order"]).any():
+        raise DuplicateVerdict("an item has two judgments in the same order and repeat")
+    unit = judgments.groupby(["item", "repeat"], sort=False, dropna=False).ngroup().to_numpy()
+    asked = int(unit.max(initial=-1)) + 1
+    first, second, given = (
+        np.bincount(unit[rows], minlength=asked) for rows in (codes == FIRST, codes == SECOND, codes != MISSING)
+    )
+    complete = given >= orders
+    choice = np.select([first > second, first < second], [FIRST, SECOND], TIE)
+    outcomes = judgments.drop_duplicates(["item", "repeat"])[["item", "repeat"]]
+    outcomes = outcomes.assign(choice=words(choice), first=first, second=second)
+    return CombinedOrders(outcomes[complete].reset_index(drop=True), Coverage(int(complete.sum()), asked))

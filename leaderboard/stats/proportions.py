@@ -1,0 +1,117 @@
+"""Intervals of proportions and means, with or without several rows per sample."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
+
+from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes
+from leaderboard.stats.results import Estimate, Interval, InvalidCount, InvalidOutcome
+
+WILSON = "wilson"
+CLUSTER_T = "cluster-t"
+STUDENT_T = "t"
+WILSON_ON_CLUSTERS = "wilson on clusters (all clusters alike)"
+
+NOTHING = "nothing was counted"
+ONE_CLUSTER = "one cluster only: how much clusters differ is unknown"
+NO_VARIATION = "all clusters alike: no variation to estimate an error from"
+
+
+@lru_cache(maxsize=64)
+def normal_quantile(level: float) -> float:
+    """The z of a two-sided interval: 1.96 for level 0.95."""
+    return float(ndtri(0.5 + level / 2))
+
+
+def t_quantile(level: float, df: int) -> float:
+    """The t of a two-sided interval with `df` degrees of freedom."""
+    return float(stdtrit(df, 0.5 + level / 2))
+
+
+def wilson(*, successes: float, n: float, level: float = 0.95, method: str = WILSON) -> Interval:
+    """Wilson's score interval of successes / n, within [0, 1].
+
+    [p + z²/2n ± z sqrt(pq/n + z²/4n²)] / (1 + z²/n): Wilson 1927; Newcombe 1998, method 3. `successes` and
+    `n` may be fractional (effective counts). Raises InvalidCount unless 0 <= successes <= n and n > 0.
+    """
+    if not 0 <= successes <= n or n <= 0:
+        raise InvalidCount(f"{successes} successes of {n}")
+    z = normal_quantile(level)
+    p = successes / n
+    centre = p + z * z / (2 * n)
+    margin = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    # Rounding may miss p by 1e-17 at the ends, where the interval touches it.
+    return Interval(
+        max(0.0, min((centre - margin) / scale, p)), min(1.0, max((centre + margin) / scale, p)), level, method
+    )
+
+
+def proportion(*, successes: int, n: int, level: float = 0.95) -> Estimate:
+    """successes / n with Wilson's interval; value None for n = 0. Raises InvalidCount as `wilson` does."""
+    if n == 0 and successes == 0:
+        return Estimate(None, 0, None, WILSON, NOTHING)
+    return Estimate(successes / n if n else None, n, wilson(successes=successes, n=n, level=level), WILSON)
+
+
+def rate(*, hits: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) -> Estimate:
+    """The share of hits among rows that may share a cluster (a sample, an image, a prompt).
+
+    `hits` and `cluster` have shape (n,); hits are 0 or 1, clusters any labels. One row per cluster: Wilson.
+    Several: t interval on the clustered standard error (Miller 2024, arXiv 2411.00640), cut to
+    [0, 1]. Where all clusters are alike that error is 0 and would claim certainty: then Wilson on the number
+    of clusters, and `method` says so. One cluster with several rows: no interval. Raises LengthMismatch,
+    InvalidOutcome.
+    """
+    values = np.asarray(hits, dtype=np.float64)
+    check_lengths(hits=values, cluster=np.asarray(cluster))
+    if not np.isin(values, (0.0, 1.0)).all():
+        raise InvalidOutcome("a hit is 0 or 1")
+    codes, clusters = dense_codes(cluster)
+    n = len(values)
+    if clusters == n:
+        return proportion(successes=int(values.sum()), n=n, level=level)
+    value = float(values.mean())
+    if clusters == 1:
+        return Estimate(value, n, None, CLUSTER_T, ONE_CLUSTER)
+    error = _clustered_error(values, codes, clusters)
+    if error < 1e-12:
+        interval = wilson(successes=value * clusters, n=clusters, level=level, method=WILSON_ON_CLUSTERS)
+        return Estimate(value, n, interval, WILSON_ON_CLUSTERS)
+    margin = t_quantile(level, clusters - 1) * error
+    interval = Interval(max(0.0, value - margin), min(1.0, value + margin), level, CLUSTER_T)
+    return Estimate(value, n, interval, CLUSTER_T)
+
+
+def mean(*, values: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) -> Estimate:
+    """The mean of real values (scores, points) whose rows may share a cluster; both of shape (n,).
+
+    t interval with G - 1 degrees of freedom on SE² = G/(G-1) sum_g (sum_{i in g}(s_i - mean))² / n² (Miller
+    2024, arXiv 2411.00640); with one row per cluster it is Student's. No interval from one
+    cluster, or where all clusters are alike. Raises LengthMismatch.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    check_lengths(values=numbers, cluster=np.asarray(cluster))
+    codes, clusters = dense_codes(cluster)
+    n = len(numbers)
+    method = STUDENT_T if clusters == n else CLUSTER_T
+    if n == 0:
+        return Estimate(None, 0, None, method, NOTHING)
+    value = float(numbers.mean())
+    if clusters == 1:
+        return Estimate(value, n, None, method, ONE_CLUSTER)
+    error = _clustered_error(numbers, codes, clusters)
+    if error <= 1e-12 * max(1.0, abs(value)):
+        return Estimate(value, n, None, method, NO_VARIATION)
+    margin = t_quantile(level, clusters - 1) * error
+    return Estimate(value, n, Interval(value - margin, value + margin, level, method), method)
+
+
+def _clustered_error(values: FloatArray, codes: IntArray, clusters: int) -> float:
+    sums = np.bincount(codes, weights=values - values.mean(), minlength=clusters)
+    return sqrt(clusters / (clusters - 1) * float(sums @ sums)) / len(values)

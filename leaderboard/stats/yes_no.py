@@ -1,0 +1,56 @@
+"""Yes or no questions: what a text says, and accuracy, precision, recall, F1 and the share of yes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leaderboard.stats.arrays import FloatArray, check_lengths, dense_codes, ratio
+from leaderboard.stats.proportions import rate
+from leaderboard.stats.resampling import bootstrap, distinct_rows
+from leaderboard.stats.results import Estimate
+
+NO_YES = "neither the key nor the answers hold a yes"
+
+
+@dataclass(frozen=True, slots=True)
+class YesNoScores:
+    """``precision`` and ``recall`` are those of yes; ``yes_ratio`` is the share of all answers that say yes."""
+
+    accuracy: Estimate
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    yes_ratio: Estimate
+
+
+def yes_no_scores(
+    *, key: npt.ArrayLike, said: npt.ArrayLike, cluster: npt.ArrayLike, rng: np.random.Generator, replicates: int = 1000
+) -> YesNoScores:
+    """The measures of POPE (arXiv 2305.10355) for n questions; every array has shape (n,).
+
+    ``key`` is 1 for yes and 0 for no; ``said`` the same, or -1 for an answer that says neither: it is not right, and a
+    yes that it missed counts against recall. Shares have the interval of ``proportions.rate``; F1 that of the cluster
+    bootstrap. Raises LengthMismatch.
+    """
+    true, told, groups = np.asarray(key), np.asarray(said), np.asarray(cluster)
+    check_lengths(key=true, said=told, cluster=groups)
+    yes = told == 1
+    codes, clusters = dense_codes(groups)
+    hit, wrong, missed = yes & (true == 1), yes & (true == 0), ~yes & (true == 1)
+    table = np.stack([np.bincount(codes, weights=kind, minlength=clusters) for kind in (hit, wrong, missed)], axis=1)
+    rows, times = distinct_rows(table.astype(np.int64))
+
+    def f1(weights: FloatArray) -> FloatArray:
+        counts = weights @ rows
+        return ratio(2 * counts[:, 0], 2 * counts[:, 0] + counts[:, 1] + counts[:, 2])[:, None]
+
+    return YesNoScores(
+        accuracy=rate(hits=told == true, cluster=groups),
+        precision=rate(hits=hit[yes], cluster=groups[yes]),
+        recall=rate(hits=yes[true == 1], cluster=groups[true == 1]),
+        f1=bootstrap(times=times, statistic=f1, n=len(true), rng=rng, replicates=replicates, undefined=NO_YES)[0],
+        yes_ratio=rate(hits=yes, cluster=groups),
+    )

@@ -1,0 +1,138 @@
+"""What the pages and the API of submissions share: taking a file in, lists, and files to download."""
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils.text import get_valid_filename
+
+from bank.access import Viewer
+from bank.formats.generic import escape
+from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules, User
+from bank.models.catalogue import in_hidden_splits, is_staff
+from bank.submissions import quota
+from bank.submissions.check import required_splits, wanted_samples
+
+SHAPES = ("jsonl", "csv", "tsv")
+
+
+@contextmanager
+def on_disk(file: UploadedFile) -> Iterator[Path]:
+    """An uploaded file under its own name, for as long as it is read."""
+    with tempfile.TemporaryDirectory(prefix="submission-") as folder:
+        try:
+            name = get_valid_filename(file.name or "")[-100:].lstrip(".")
+        except Exception:  # a name of dots alone
+            name = ""
+        path = Path(folder) / (name or "responses")
+        with path.open("wb") as out:
+            for chunk in file.chunks():
+                out.write(chunk)
+        yield path
+
+
+def open_benchmarks(viewer: Viewer) -> QuerySet[Benchmark]:
+    """Benchmarks that the viewer may submit to."""
+    return Benchmark.objects.visible_to(viewer).filter(submission_rules__open=True).select_related("submission_rules")
+
+
+def offers(person: User, now: datetime) -> list[dict[str, Any]]:
+    """Each benchmark that takes submissions, with what the person has left."""
+    found = []
+    for benchmark in open_benchmarks(person).order_by("title", "pk"):
+        rules = benchmark.submission_rules
+        left = quota.left(rules=rules, person=person, now=now)
+        splits = needed_splits(benchmark, rules)
+        found.append({"benchmark": benchmark, "rules": rules, "left": left, "needed": splits})
+    return found
+
+
+def needed_splits(benchmark: Benchmark, rules: SubmissionRules) -> list[dict[str, Any]]:
+    """The splits of a benchmark with their samples: which are needed, which hidden."""
+    counts: dict[str, int] = {}
+    rotations: dict[str, int] = {}
+    for sample in wanted_samples(benchmark).values():
+        counts[sample.split] = counts.get(sample.split, 0) + 1
+        rotations[sample.split] = rotations.get(sample.split, 0) + max(1, len(sample.labels))
+    needed = required_splits(rules, set(counts))
+    return [
+        {
+            "name": split,
+            "samples": count,
+            "rotations": rotations[split],
+            "needed": split in needed,
+            "hidden": split in benchmark.hidden_splits,
+        }
+        for split, count in sorted(counts.items())
+    ]
+
+
+def template_rows(benchmark: Benchmark, split: str | None, *, circular: bool) -> Iterator[dict[str, str]]:
+    """Rows to fill in: every sample of a split (None: all that are needed), each rotation where asked for."""
+    samples = wanted_samples(benchmark).values()
+    rules = SubmissionRules.objects.filter(benchmark=benchmark).first() or SubmissionRules(benchmark=benchmark)
+    wanted = {split} if split is not None else required_splits(rules, {sample.split for sample in samples})
+    for sample in samples:
+        if sample.split in wanted:
+            for shift in range(max(1, len(sample.labels)) if circular else 1):
+                yield {"sample": sample.key, "variant": f"circular-{shift}" if shift else "", "text": ""}
+
+
+def template_file(rows: Iterable[dict[str, str]], shape: str, *, name: str) -> HttpResponse:
+    """The rows as ``jsonl``, ``csv`` or VLMEvalKit's ``tsv`` (rotation n of a question at index + n x 1,000,000)."""
+    out = io.StringIO()
+    if shape == "jsonl":
+        for row in rows:
+            out.write(json.dumps({key: value for key, value in row.items() if value or key == "text"}) + "\n")
+    elif shape == "csv":
+        writer = csv.DictWriter(out, ["sample", "variant", "text"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: escape(value) for key, value in row.items()} for row in rows)
+    else:
+        out.write("index\tprediction\n")
+        for row in rows:
+            shift = int(row["variant"].rpartition("-")[2] or 0)
+            out.write(f"{int(row['sample']) + shift * 1_000_000}\t\n")
+    return download(out.getvalue(), f"{name}.{shape}", kind=shape)
+
+
+def may_be_tsv(benchmark: Benchmark) -> bool:
+    """Whether every key is an index, as VLMEvalKit's files have it."""
+    return all(key.isascii() and key.isdigit() and int(key) < 1_000_000 for key in wanted_samples(benchmark))
+
+
+def csv_text(header: list[str], rows: Iterable[Iterable[Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([escape(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return out.getvalue()
+
+
+def csv_file(header: list[str], rows: Iterable[Iterable[Any]], name: str) -> HttpResponse:
+    return download(csv_text(header, rows), name, kind="csv")
+
+
+def download(text: str, name: str, *, kind: str) -> HttpResponse:
+    types = {"csv": "text/csv", "tsv": "text/tab-separated-values", "jsonl": "application/jsonl"}
+    answer = HttpResponse(text, content_type=f"{types[kind]}; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{get_valid_filename(name)}"'
+    return answer
+
+
+def marks_of(submission: Submission, viewer: Viewer) -> QuerySet[ResponseMark]:
+    """The marked answers of splits that are open now, in the order of the samples."""
+    found = ResponseMark.objects.filter(response__submission=submission)
+    if not is_staff(viewer):
+        found = found.exclude(in_hidden_splits("response__sample__"))
+    found = found.select_related("response__sample")
+    return found.order_by("response__sample__position", "response__sample", "response__variant")

@@ -1,0 +1,122 @@
+"""Boards as text for a terminal."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+Row = dict[str, Any]
+Column = tuple[str, Callable[[Row], str]]
+
+
+def three(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def with_interval(row: Row, name: str, digits: int = 3) -> str:
+    """``0.943 [0.917, 0.962]``."""
+    if row[name] is None:
+        return "–"
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    interval = "" if low is None else f" [{three(low, digits)}, {three(high, digits)}]"
+    return three(row[name], digits) + interval
+
+
+def whole(value: float | None) -> str:
+    return "–" if value is None else f"{value:g}"
+
+
+def rank_of(row: Row) -> str:
+    if row["rank"] is None:
+        return "–"
+    if row.get("rank_low") in (None, row.get("rank_high")):
+        return str(row["rank"])
+    return f"{row['rank']} ({row['rank_low']}–{row['rank_high']})"
+
+
+def wtl(numbers: Row) -> str:
+    """Wins/ties/losses, as the papers print them."""
+    return "/".join(whole(numbers[name]) for name in ("wins", "ties", "losses"))
+
+
+def level_column(level: str) -> Column:
+    return level or "no level", lambda row: wtl(row["levels"][level])
+
+
+def score_column(group: str, level: str) -> Column:
+    return level or "no level", lambda row: three(row[group][level], 2)
+
+
+def interval_column(name: str, label: str = "") -> Column:
+    return label or name.replace("_", " "), lambda row: with_interval(row, name)
+
+
+MODEL: list[Column] = [("rank", rank_of), ("model", lambda row: row["model"])]
+N: Column = ("n", lambda row: str(row["n"]))
+
+
+def columns(what: str, rows: list[Row]) -> list[Column]:
+    first = rows[0] if rows else {}
+    if what == "models" and "score" in first:
+        group = "categories" if "categories" in first else "levels"
+        names = [name for name in first[group] if len(first[group]) > 1 or name]
+        score: Column = ("score", lambda row: with_interval(row, "score", 2))
+        return [*MODEL, score, N, *(score_column(group, name) for name in names)]
+    if what == "models" and "vanilla" in first:
+        steps = ("label", "judge", "random", "none", "no_text")
+        found: Column = ("/".join(steps), lambda row: "/".join(str(row["extraction"][step]) for step in steps))
+        return [*MODEL, *(interval_column(name) for name in ("circular", "vanilla", "difference")), N, found]
+    if what == "models" and "accuracy" in first:
+        names = ["accuracy", "precision", "recall", "f1", "yes_ratio"]
+        return [*MODEL, *(interval_column(name) for name in names), N]
+    if what == "models":
+        levels = list(first["levels"]) if rows else []
+        return [
+            *MODEL,
+            ("wins/ties/losses", wtl),
+            ("win rate", lambda row: with_interval(row, "win_rate")),
+            ("BT", lambda row: with_interval(row, "bt", 2)),
+            ("Elo", lambda row: with_interval(row, "elo", 0)),
+            ("n", lambda row: str(row["n"])),
+            *(level_column(level) for level in levels if len(levels) > 1 or level),
+        ]
+    if what == "bias":
+        return [
+            ("judge", lambda row: row["judge"]),
+            ("run", lambda row: "–" if row["run"] is None else str(row["run"])),
+            ("bias", lambda row: row["bias"]),
+            ("value", lambda row: with_interval(row, "value")),
+            N,
+        ]
+    if what == "judges":
+        return [
+            ("judge", lambda row: row["judge"]),
+            ("run", lambda row: str(row["run"])),
+            ("data set", lambda row: row["source_dataset"]),
+            ("reference", lambda row: row["reference"]),
+            ("metric", lambda row: row["metric"]),
+            ("value", lambda row: with_interval(row, "value")),
+            ("n", lambda row: str(row["n"])),
+        ]
+    return [
+        ("a", lambda row: row["a"]),
+        ("b", lambda row: row["b"]),
+        ("metric", lambda row: row["metric"]),
+        ("value", lambda row: with_interval(row, "value")),
+        ("agree", lambda row: str(row["agree"])),
+        ("n", lambda row: str(row["n"])),
+    ]
+
+
+def print_table(what: str, rows: list[Row], *, stream: Any) -> None:
+    """The rows as a table; as wide as it needs where the output is not a terminal."""
+    shown = columns(what, rows)
+    table = Table(box=None, pad_edge=False)
+    for name, _ in shown:
+        table.add_column(name, no_wrap=True)
+    for row in rows:
+        table.add_row(*(cell(row) for _, cell in shown))
+    terminal = hasattr(stream, "isatty") and stream.isatty()
+    console = Console(file=stream, width=None if terminal else 1000, markup=False, highlight=False)
+    console.print(table)

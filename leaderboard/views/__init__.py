@@ -1,0 +1,30 @@
+"""Pages of leaderboard: the index and the start page here, the boards and the rows behind them in their own modules."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from bank.access import requires, role_of
+from leaderboard import queries
+from leaderboard.pages import home as home_page
+from leaderboard.unchanged import until_written
+
+
+@requires("read-public")
+def index(request: HttpRequest) -> HttpResponse:
+    """The benchmarks that the viewer may see, newest version each, with what they hold."""
+    shelves = queries.shelves(queries.newest_visible(request.user))
+    return render(request, "leaderboard/index.html", {"section": "leaderboards", "shelves": shelves})
+
+
+@requires("read-public")
+def home(request: HttpRequest) -> HttpResponse:
+    """What this installation is, one item as judged, and where things stand."""
+    viewer = request.user
+    shown = until_written(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
+    return render(request, "leaderboard/home.html", {"home": shown})
+
+
+@requires("read-public")
+def benchmark(request: HttpRequest, name: str) -> HttpResponse:
+    """A benchmark's first page is its board of models."""
+    return redirect("leaderboard:models", name)

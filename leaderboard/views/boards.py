@@ -1,0 +1,239 @@
+"""The boards of a benchmark: models, judges, agreement."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+from bank.access import requires
+from leaderboard import boards, queries
+from leaderboard.boards import Board, kept
+from leaderboard.boards.correlation import correlations, usual_scope
+from leaderboard.pages import address as addresses
+from leaderboard.pages import agreement as agreement_page
+from leaderboard.pages import bias as bias_page
+from leaderboard.pages import correlation as correlation_page
+from leaderboard.pages import judges as judges_page
+from leaderboard.pages import marks, provenance
+from leaderboard.pages import models as models_page
+from leaderboard.pages import scored as scored_page
+from leaderboard.pages.address import VIEW, Address
+from leaderboard.pages.figures import number_of
+from leaderboard.scope import KEYED, BadScope, Scope
+from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, downloads, fragment, frame
+
+
+@requires("read-public")
+def models(request: HttpRequest, name: str) -> HttpResponse:
+    """The board of models."""
+    return board_page(request, "models", name, known=(*VIEW, "elo", "sort", "depth"), main=_models)
+
+
+def _models(request: HttpRequest, address: Address) -> str:
+    source = addresses.source_of(address)
+    scope = source.scope
+    board = kept(scope, "models", boards.models)
+    labelled = scope.source in addresses.PEOPLE_IN_WORDS and scope.kind not in KEYED
+    selects = [
+        *([addresses.source_select(address, scope)] if scope.kind not in KEYED else []),
+        *(addresses.reader_select(address, scope) if scope.kind in KEYED else []),
+        *addresses.run_select(source),
+        *addresses.sample_selects(address),
+        *(addresses.people_selects(address, scope) if labelled else []),
+        *([addresses.elo_select(address, scope)] if board.rows and scope.kind == "pair" else []),
+    ]
+    context = frame(request, address, "models", selects, data=board.key) | {"board": board, "note": source.note}
+    context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind in KEYED}
+    if board.rows:
+        template, make = (
+            ("_models.html", _models_context) if scope.kind == "pair" else ("_scored.html", _scored_context)
+        )
+        context["fragment"] = fragment(f"leaderboard/{template}", board, address, lambda: make(address, scope, board))
+        context["downloads"] = downloads("models", address, scope, board)
+        context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.given)
+    return render_to_string("leaderboard/models.html", context, request)
+
+
+def _models_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
+    anchor = scope.anchor if any(row["model"] == scope.anchor for row in board.rows) else ""
+    counted = models_page.counted(board, board.extra["repeats"])
+    return {
+        "page": models_page.page_of(address, board, anchor=anchor),
+        "anchor": anchor,
+        "forest_link": address.to("leaderboard:models-forest", **address.given),
+        "facts": [
+            *provenance.source_facts(scope, board, address.viewer),
+            *provenance.data_facts(board, counted=counted, coverage=board.extra["coverage"]),
+        ],
+        "notes": board.notes,
+        "board": board,
+    }
+
+
+def _scored_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
+    counted = models_page.counted(board, 1)
+    if scope.kind in KEYED:
+        counted = counted.replace("item", "sample")
+        facts = [provenance.Fact("Held against", "answer keys"), *provenance.reader_facts(board, address.viewer)]
+    else:
+        facts = provenance.source_facts(scope, board, address.viewer)
+    notes = [*board.notes, *filter(None, [board.extra.get("withheld")])]
+    return {
+        "page": scored_page.page_of(address, scope, board),
+        "scale": marks.heat_scale(),
+        "facts": [*facts, *provenance.data_facts(board, counted=counted)],
+        "notes": notes,
+        "board": board,
+    }
+
+
+@requires("read-public")
+def models_forest(request: HttpRequest, name: str) -> HttpResponse:
+    """The plot of the board of models, as a file."""
+    address = addresses.read(request, "leaderboard:models-forest", name, known=(*VIEW, "elo"))
+    try:
+        scope = addresses.source_of(address).scope
+        board = kept(scope, "models", boards.models)
+    except BadScope as error:
+        raise Http404(str(error)) from None
+    svg = models_page.forest(board, scope.anchor)
+    if not svg:
+        raise Http404("nothing to draw")
+    response = HttpResponse(svg, content_type="image/svg+xml")
+    response["Content-Disposition"] = f'attachment; filename="{address.benchmark.slug}-models.svg"'
+    return response
+
+
+@requires("read-public")
+def judges(request: HttpRequest, name: str) -> HttpResponse:
+    """The board of judges."""
+    known = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort")
+    return board_page(request, "judges", name, known=known, main=_judges)
+
+
+def _judges(request: HttpRequest, address: Address) -> str:
+    scope = address.scope()
+    board = kept(scope, "judges", boards.judges)
+    selects = [
+        *(judges_page.selects(address, board, scope.kind) if board.rows else []),
+        *addresses.sample_selects(address),
+        *addresses.people_selects(address, scope),
+    ]
+    context = frame(request, address, "judges", selects, data=board.key) | {"board": board}
+    context["kinds"] = addresses.kind_segments(address)
+    if board.rows:
+        context["fragment"] = fragment(
+            "leaderboard/_judges.html", board, address, lambda: _judges_context(address, scope, board)
+        )
+        context["downloads"] = downloads("judges", address, scope, board)
+        context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.given)
+    return render_to_string("leaderboard/judges.html", context, request)
+
+
+def _judges_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
+    page = judges_page.page_of(address, board, kind=scope.kind)
+    ceiling = board.extra["ceiling"][page.reference].get(page.metric)
+    return {
+        "page": page,
+        "scale": marks.heat_scale(),
+        "ceiling": judges_page.ceiling_in_words(page.reference, ceiling["n"], scope.kind) if ceiling else "",
+        "facts": judges_page.facts(scope, board),
+        "two_action": address.to("leaderboard:judges-compare"),
+        "two_view": [(name, value) for name, value in address.view(("kind", *SAMPLES, *PEOPLE)).items() if value],
+        "against": judges_page.reference_words(scope.kind)[page.reference],
+        "board": board,
+    }
+
+
+@requires("read-public")
+def bias(request: HttpRequest, name: str) -> HttpResponse:
+    """The board of biases: what sways each judge, and people by the same measure."""
+    return board_page(request, "bias", name, known=("kind", *SAMPLES, *PEOPLE), main=_bias)
+
+
+def _bias(request: HttpRequest, address: Address) -> str:
+    scope = address.scope()
+    board = kept(scope, "bias", boards.BOARDS["bias"])
+    selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
+    context = frame(request, address, "bias", selects, data=board.key) | {"board": board}
+    context["kinds"] = addresses.kind_segments(address)
+    if board.rows:
+        context["fragment"] = fragment(
+            "leaderboard/_bias.html", board, address, lambda: _bias_context(address, scope, board)
+        )
+        context["downloads"] = downloads("bias", address, scope, board)
+        context["cite"] = address.to("leaderboard:snapshot-new", "bias", **address.given)
+    return render_to_string("leaderboard/bias.html", context, request)
+
+
+def _bias_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
+    labels = f"{board.extra['labels']:,} labels by people"
+    return {
+        "page": bias_page.page_of(address, board, kind=scope.kind),
+        "facts": [
+            *([provenance.rule_fact(scope)] if scope.kind == "pair" else []),
+            *provenance.data_facts(board, counted=f"{number_of(len(board.runs), 'run')}, {labels}"),
+        ],
+        "notes": board.notes,
+        "board": board,
+    }
+
+
+@requires("read-public")
+def correlation(request: HttpRequest, name: str) -> HttpResponse:
+    """How far rankings of the same models agree: people, judges, other benchmarks and versions."""
+    return board_page(request, "correlation", name, known=("kind", *SAMPLES, *PEOPLE), main=_correlation)
+
+
+def _correlation(request: HttpRequest, address: Address) -> str:
+    scope = address.scope()
+    others = [
+        usual_scope(benchmark, staff=address.staff)
+        for benchmark in queries.to_compare(address.benchmark, address.viewer)
+    ]
+    board = correlations(scope, others)
+    selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
+    context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
+    context["kinds"] = addresses.kind_segments(address)
+    if board.rows:
+        context["page"] = correlation_page.page_of(board)
+    return render_to_string("leaderboard/correlation.html", context, request)
+
+
+@requires("read-public")
+def agreement(request: HttpRequest, name: str) -> HttpResponse:
+    """The board of agreement: names for staff, pseudonyms for everybody else."""
+    known = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
+    return board_page(request, "agreement", name, known=known, main=_agreement)
+
+
+def _agreement(request: HttpRequest, address: Address) -> str:
+    scope = address.scope()
+    board = kept(scope, "agreement", boards.BOARDS["agreement"])
+    selects = [
+        *([agreement_page.metric_select(address)] if board.rows else []),
+        *addresses.sample_selects(address),
+        *addresses.people_selects(address, scope),
+    ]
+    context = frame(request, address, "agreement", selects, data=board.key) | {"board": board}
+    if board.rows:
+        context["fragment"] = fragment(
+            "leaderboard/_agreement.html", board, address, lambda: _agreement_context(address, scope, board)
+        )
+        context["downloads"] = downloads("agreement", address, scope, board)
+        context["cite"] = address.to("leaderboard:snapshot-new", "agreement", **address.given)
+    return render_to_string("leaderboard/agreement.html", context, request)
+
+
+def _agreement_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
+    single = queries.sees_labels(address.viewer)
+    return {
+        "page": agreement_page.page_of(address, board, single=single),
+        "scale": marks.heat_scale(),
+        "facts": [
+            provenance.rule_fact(scope),
+            *provenance.data_facts(board, counted=agreement_page.counted(board)),
+        ],
+        "board": board,
+        "names": scope.staff,
+    }

@@ -1,0 +1,124 @@
+"""What the pages of one benchmark share: heading, tabs, controls, and what is kept of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString, mark_safe
+
+from bank.access import allowed, role_of
+from leaderboard import queries
+from leaderboard.boards import Board
+from leaderboard.pages import address as addresses
+from leaderboard.pages.address import VIEW, Address
+from leaderboard.scope import BadScope, Scope
+from leaderboard.unchanged import until_written
+
+FRAGMENT_SECONDS = 3600
+TABS = (
+    ("Models", "models"),
+    ("Judges", "judges"),
+    ("Agreement", "agreement"),
+    ("Bias", "bias"),
+    ("Correlation", "correlation"),
+)
+SAMPLES = ("level", "question_type", "split")
+PEOPLE = ("campaign", "majority")
+
+
+def board_page(
+    request: HttpRequest, what: str, name: str, *, known: Sequence[str], main: Callable[[HttpRequest, Address], str]
+) -> HttpResponse:
+    """A board with its frame. What ``main`` makes is kept until something is written to the database."""
+    page = f"leaderboard:{what}"
+
+    def make() -> tuple[str, str]:
+        address = addresses.read(request, page, name, known=known)
+        return f"{what.capitalize()} on {address.benchmark.title}", main(request, address)
+
+    asked = tuple(sorted((key, value) for key, value in request.GET.items() if key in known))
+    try:
+        heading, html = until_written((page, name, role_of(request.user), asked), make)
+    except BadScope as error:
+        return refused(request, addresses.read(request, page, name, known=known), error)
+    context = {"section": "leaderboards", "heading": heading, "main": mark_safe(html)}  # noqa: S308 (from templates)
+    return render(request, "leaderboard/board.html", context)
+
+
+def frame(
+    request: HttpRequest, address: Address, board: str, selects: list[addresses.Select], *, data: str = ""
+) -> dict[str, Any]:
+    """Heading, tabs and controls. ``data`` names the state of the benchmark, under which its counts may be kept."""
+    names = {select.name for select in selects}
+    kept_along = {"kind", "sort", "all", "anchor", "depth"} - names
+    return {
+        "section": "leaderboards",
+        "address": address,
+        "benchmark": address.benchmark,
+        "versions": queries.versions_of(address.benchmark, request.user),
+        "shelf": _shelf(address, data),
+        "current": board,
+        "tabs": [
+            (label, page, address.to(f"leaderboard:{page}", **address.view((*SAMPLES, *PEOPLE))))
+            for label, page in TABS
+        ],
+        "selects": selects,
+        "hidden": [(name, value) for name, value in address.given.items() if name in kept_along],
+        "filtered": any(select.on for select in selects),
+        "clear": reverse(address.page, args=[address.name]),
+        "compare_link": _compare_link(address, board),
+        "snapshots_link": address.to("leaderboard:snapshot-list"),
+        "may_import": allowed(request.user, "write-judging"),
+    }
+
+
+def _compare_link(address: Address, board: str) -> str:
+    if board not in ("models", "judges"):
+        return ""
+    names = VIEW if board == "models" else ("kind", *SAMPLES, *PEOPLE)
+    return address.to(f"leaderboard:{board}-compare", **address.view(names))
+
+
+def _shelf(address: Address, data: str) -> queries.Shelf:
+    shelf: queries.Shelf | None = cache.get(f"shelf:{data}") if data else None
+    if shelf is None:
+        shelf = queries.shelves([address.benchmark])[0]
+        cache.set(f"shelf:{data}", shelf, FRAGMENT_SECONDS)
+    return shelf
+
+
+def fragment(template: str, board: Board, address: Address, context: Callable[[], dict[str, Any]]) -> SafeString:
+    """The board as HTML, made again only when its data, the address or what the viewer may see differ."""
+    key = f"page:{template}:{board.key}:{role_of(address.viewer)}:{addresses.digest(address)}"
+    html = cache.get(key)
+    if html is None:
+        html = render_to_string(template, {"address": address} | context())
+        cache.set(key, html, FRAGMENT_SECONDS)
+    return mark_safe(html)  # noqa: S308 (rendered by the template engine)
+
+
+def downloads(what: str, address: Address, scope: Scope, board: Board) -> list[tuple[str, str, str]]:
+    """The rows as the API gives them, under the view of this page: (label, link, file name)."""
+    view = address.given | {"source": scope.source, "run": str(scope.run or "")}
+    names = (*VIEW, "elo") if what == "models" else ("kind", *SAMPLES, *PEOPLE)
+    view["kind"] = "" if scope.kind == "pair" else scope.kind
+    query = {"benchmark": str(scope.benchmark)} | {name: view[name] for name in names if view.get(name)}
+    base = reverse(f"api-leaderboard-{what}")
+    stem = f"{scope.benchmark.slug}-{what}-{board.data}"
+    files = [
+        (label, f"{base}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
+        for label, shape in (("CSV", "csv"), ("JSON", "json"))
+    ]
+    parquet = address.to("leaderboard:board-file", what, "parquet", **{name: view.get(name) for name in names})
+    return [*files, ("Parquet", parquet, f"{stem}.parquet")]
+
+
+def refused(request: HttpRequest, address: Address, error: BadScope) -> HttpResponse:
+    """The address asks for a view that does not exist; the message says what there is."""
+    context = frame(request, address, address.page.removeprefix("leaderboard:"), []) | {"problem": str(error)}
+    return render(request, "leaderboard/refused.html", context, status=400)

@@ -1,0 +1,207 @@
+"""The rows behind a number: lists of items, and one item with everybody's verdict."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.http import urlencode
+
+import bank.criteria
+from bank.access import requires
+from bank.models import Item, Sample
+from leaderboard import answers as single_answers
+from leaderboard import item_votes, queries
+from leaderboard.boards import Board, kept
+from leaderboard.pages import address as addresses
+from leaderboard.pages import provenance
+from leaderboard.pages import votes as votes_page
+from leaderboard.pages.address import VIEW, Address
+from leaderboard.scope import BadScope, Scope
+from leaderboard.views.frame import PEOPLE, SAMPLES, frame, refused
+
+
+@requires("read-public")
+def votes(request: HttpRequest, name: str) -> HttpResponse:
+    """The items behind a model's number, and how each went."""
+    address = addresses.read(request, "leaderboard:votes", name, known=(*VIEW, "model", "other", "outcome", "page"))
+    try:
+        source = addresses.source_of(address)
+        board = kept(source.scope, "votes", queries.vote_table)
+    except BadScope as error:
+        return refused(request, address, error)
+    names = sorted(board.extra["table"]["model"].unique(), key=str.casefold)
+    model = address.given.get("model", "")
+    found = None
+    context: dict[str, Any] = {"model": model, "known": model in names, "note": source.note}
+    if model in names:
+        found = _votes_of(board, source.scope, address)
+        page = Paginator(found.table, votes_page.PAGE).get_page(request.GET.get("page"))
+        rows = votes_page.vote_rows(address, page.object_list)
+        context |= {
+            "found": found,
+            "segments": votes_page.outcome_segments(address, found),
+            "rows": rows,
+            "page": page,
+            "query": urlencode(address.given | {"page": ""}).replace("&page=", ""),
+            "pictures": votes_page.has_pictures(rows),
+            "held": " ".join(votes_page.left_out_in_words(found)),
+        }
+    selects = [
+        votes_page.model_select(address, names),
+        *(votes_page.opponent_select(address, found.others) if found else []),
+        addresses.source_select(address, source.scope),
+        *addresses.run_select(source),
+        *addresses.sample_selects(address),
+    ]
+    context |= frame(request, address, "models", selects, data=board.key)
+    context["clear"] = address.link(**{key: None for key in address.given if key != "model"})
+    context["back"] = address.to(
+        "leaderboard:models", **{key: address.given.get(key) for key in VIEW if key != "level"}
+    )
+    context["hidden"] = [(key, address.given[key]) for key in ("outcome", *PEOPLE, "anchor") if key in address.given]
+    return render(request, "leaderboard/votes.html", context)
+
+
+@requires("read-public")
+def answers(request: HttpRequest, name: str) -> HttpResponse:
+    """The answers behind a model's score: what each scored, and for staff whether it is right."""
+    address = addresses.read(request, "leaderboard:answers", name, known=(*VIEW, "model", "mark", "sort", "page"))
+    model = address.given.get("model", "")
+    try:
+        source = addresses.source_of(address)
+        if source.scope.kind in ("pair", "batch"):
+            raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
+        if len(model) and not queries.has_answered(source.scope.benchmark, model, request.user):
+            raise Http404("no such model here")
+        found, sealed = single_answers.of_model(source.scope, model, request.user)
+    except BadScope as error:
+        return refused(request, address, error)
+    counts = {"right": int((found["right"] == True).sum()), "wrong": int((found["right"] == False).sum())}  # noqa: E712
+    mark = address.given.get("mark", "")
+    if mark in counts:
+        found = found[found["right"] == (mark == "right")]
+    if address.given.get("sort") in ("value", "-value"):
+        found = found.sort_values("value", ascending=address.given["sort"] == "value", kind="stable")
+    page = Paginator(found, votes_page.PAGE).get_page(request.GET.get("page"))
+    context = frame(request, address, "models", addresses.sample_selects(address)) | {
+        "model": model,
+        "kind": source.scope.kind,
+        "n": len(found),
+        "sealed": sealed,
+        "marks": counts if any(counts.values()) else {},
+        "segments": votes_page.mark_segments(address, counts, len(found)),
+        "rows": votes_page.answer_rows(address, page.object_list, model, source.scope.kind),
+        "sort": address.given.get("sort", ""),
+        "by_value": address.link(sort="value" if address.given.get("sort") == "-value" else "-value", page=None),
+        "page": page,
+        "query": urlencode(address.given | {"page": ""}).replace("&page=", ""),
+        "back": address.to("leaderboard:models", **{key: address.given.get(key) for key in VIEW}),
+    }
+    context["hidden"] = [(key, address.given[key]) for key in ("model", *VIEW) if key in address.given]
+    context["hidden"] = [(key, value) for key, value in context["hidden"] if key not in SAMPLES]
+    context["clear"] = address.link(**dict.fromkeys((*SAMPLES, "mark", "sort", "page")))
+    context["pictures"] = any(row.image for row in context["rows"])
+    return render(request, "leaderboard/answers.html", context)
+
+
+def _votes_of(board: Board, scope: Scope, address: Address) -> queries.VoteList:
+    outcome = address.given.get("outcome", "")
+    return queries.votes_of(
+        board,
+        scope,
+        address.viewer,
+        model=address.given.get("model", ""),
+        other=address.given.get("other", ""),
+        outcome=outcome if outcome in votes_page.OUTCOME_WORDS else "",
+    )
+
+
+@requires("read-public")
+def compare(request: HttpRequest, name: str) -> HttpResponse:
+    """Two voters on the items that both gave a verdict on: the majority, a judge's run, an annotator."""
+    address = addresses.read(request, "leaderboard:compare", name, known=(*SAMPLES, *PEOPLE, "a", "b", "match", "page"))
+    try:
+        scope = address.scope()
+        first, second = (queries.voter(scope, address.given.get(side, ""), request.user) for side in ("a", "b"))
+    except BadScope as error:
+        return refused(request, address, error)
+    except queries.NoSuchVoter:
+        raise Http404("no such voter") from None
+    table = queries.side_by_side(first, second)
+    wanted = {"same": True, "different": False}.get(address.given.get("match", ""))
+    shown = table if wanted is None else table[table["same"] == wanted]
+    page = Paginator(shown, votes_page.PAGE).get_page(request.GET.get("page"))
+    rows = votes_page.compared_rows(address, page.object_list)
+    context = frame(request, address, "agreement", addresses.sample_selects(address)) | {
+        "first": first,
+        "second": second,
+        "n": len(table),
+        "segments": votes_page.compared_segments(address, table),
+        "rows": rows,
+        "pictures": votes_page.has_pictures(rows),
+        "page": page,
+        "query": urlencode(address.given | {"page": ""}).replace("&page=", ""),
+        "hidden": [(key, address.given[key]) for key in ("a", "b", "match", *PEOPLE) if key in address.given],
+    }
+    return render(request, "leaderboard/compare.html", context)
+
+
+@requires("read-public")
+def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
+    """One item: picture, instruction, its answers, and everybody's verdict, as far as the viewer may see it."""
+    address = addresses.read(request, "leaderboard:item", name, known=(*VIEW, "model", "other", "outcome"))
+    samples = Sample.objects.verdicts_visible_to(request.user).filter(benchmark=address.benchmark)
+    items = Item.objects.filter(sample__in=samples)
+    pair = get_object_or_404(items.select_related("sample__capability").prefetch_related("sample__images"), pk=pk)
+    names = queries.model_names([pair.pk])[pair.pk]
+    scored = pair.kind != Item.Kind.PAIR
+    rule = address.given.get("majority", "") or address.benchmark.majority
+    people = item_votes.people_on(pair, request.user, rule=rule if rule in addresses.RULES_IN_WORDS else "plurality")
+    blind = not queries.sees_labels(request.user) and queries.is_labelled_blind(pair.sample)
+    context = {
+        "section": "leaderboards",
+        "address": address,
+        "item": pair,
+        "sample": pair.sample,
+        "criteria": bank.criteria.for_public(samples=[pair.sample]).get(pair.sample_id, []),
+        "names": names,
+        "title": " against ".join(names) if len(names) < 3 else f"{len(names)} answers",
+        "scored": scored,
+        "answers": [] if blind else item_votes.answers_of(pair),
+        "people": people,
+        "people_verdict": votes_page.sentence(people.verdict, names) if people.verdict else "",
+        "people_counts": votes_page.counts_in_words(people, names),
+        "adjudicated": votes_page.verdict_words(people.adjudicated, names) if people.adjudicated else "",
+        "lines": votes_page.people_lines(people, names),
+        "judges": votes_page.judge_lines(
+            item_votes.judges_on(pair, request.user),
+            names,
+            people=None if scored else people.verdict,
+            run_link=lambda run: provenance.run_link(request.user, run),
+        ),
+        **_neighbours(address, pair.pk),
+    }
+    return render(request, "leaderboard/item.html", context)
+
+
+def _neighbours(address: Address, pk: int) -> dict[str, str]:
+    """Where the list that the page was opened from goes on, and the way back to it."""
+    if "model" not in address.given:
+        return {"back": "", "before": "", "after": ""}
+    back = address.to("leaderboard:votes", **address.given)
+    try:
+        scope = addresses.source_of(address).scope
+        board = kept(scope, "votes", queries.vote_table)
+    except BadScope:
+        return {"back": back, "before": "", "after": ""}
+    ids = _votes_of(board, scope, address).table["item"].tolist()
+    place = ids.index(pk) if pk in ids else None
+    before = ids[place - 1] if place else None
+    after = ids[place + 1] if place is not None and place + 1 < len(ids) else None
+    return {
+        "back": back,
+        "place": f"{place + 1} of {len(ids)}" if place is not None else "",
+        "before": address.to("leaderboard:item", before, **address.given) if before else "",
+        "after": address.to("leaderboard:item", after, **address.given) if after else "",
+    }

@@ -1,0 +1,133 @@
+"""Frozen views: making one, its page and files, the history of a benchmark's, and what changed between two."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
+
+from bank.access import requires
+from leaderboard import actions, files
+from leaderboard.boards import BOARDS, kept
+from leaderboard.models import Snapshot
+from leaderboard.pages import address as addresses
+from leaderboard.pages import snapshots as snapshots_page
+from leaderboard.pages.address import VIEW, Address
+from leaderboard.scope import BadScope, Scope
+from leaderboard.views.frame import frame, refused
+
+
+def public_scope(address: Address, what: str) -> Scope:
+    """The view of the address as everybody sees it. Raises BadScope."""
+    if what == "models":
+        return replace(addresses.source_of(address).scope, staff=False)
+    return replace(address.scope(), staff=False)
+
+
+@requires("be-signed-in")
+@require_POST
+def snapshot_new(request: HttpRequest, name: str, what: str) -> HttpResponse:
+    """Freeze the public view that the address names, and go to it; the same view of the same data is one snapshot."""
+    if what not in BOARDS:
+        raise Http404("no such board")
+    address = addresses.read(request, f"leaderboard:{what}", name, known=(*VIEW, "elo"))
+    try:
+        scope = public_scope(address, what)
+        board = kept(scope, what, BOARDS[what])
+        view = address.given | ({"kind": scope.kind} if what != "agreement" else {})
+        if scope.run is not None:
+            view["run"] = str(scope.run)
+        elif what == "models":
+            view["source"] = scope.source
+        snapshot = actions.freeze(what=what, scope=scope, view=view, board=board, by=request.user)  # type: ignore[arg-type]
+    except (BadScope, actions.NothingToFreeze) as error:
+        return refused(request, address, BadScope(str(error)))
+    return redirect("leaderboard:snapshot-detail", snapshot.code)
+
+
+def _found(request: HttpRequest, code: str) -> Snapshot:
+    return get_object_or_404(Snapshot.objects.visible_to(request.user).select_related("benchmark", "by"), code=code)
+
+
+@requires("read-public")
+def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
+    """A frozen view: its rows, what made them, and files; printable."""
+    snapshot = _found(request, code)
+    same = Snapshot.objects.visible_to(request.user).filter(benchmark=snapshot.benchmark, what=snapshot.what)
+    others = [one for one in same if one.pk != snapshot.pk and snapshots_page.same_view(one, snapshot)]
+    live = Address(request.user, f"leaderboard:{snapshot.what}", str(snapshot.benchmark), snapshot.benchmark)
+    context = {
+        "section": "leaderboards",
+        "snapshot": snapshot,
+        "title": snapshots_page.title_of(snapshot),
+        "table": snapshots_page.table_of(snapshot),
+        "facts": snapshots_page.facts(snapshot),
+        "notes": snapshot.made_from.get("notes", []),
+        "others": others,
+        "live": live.to(f"leaderboard:{snapshot.what}", **snapshot.scope),
+        "permalink": request.build_absolute_uri(request.path),
+        "shapes": files.SHAPES,
+    }
+    return render(request, "leaderboard/snapshot.html", context)
+
+
+@requires("read-public")
+def snapshot_file(request: HttpRequest, code: str, shape: str) -> HttpResponse:
+    """The rows of a snapshot as a file; JSON holds what made them, too."""
+    snapshot = _found(request, code)
+    stem = f"{snapshot.benchmark.slug}-{snapshot.what}-{snapshot.code}"
+    if shape == "json":
+        return files.as_json(snapshots_page.as_json(snapshot), stem)
+    return files.answer(snapshot.tables["rows"], shape, stem)
+
+
+@requires("read-public")
+def snapshot_list(request: HttpRequest, name: str) -> HttpResponse:
+    """The snapshots of a benchmark, and one model or judge over those of one view."""
+    address = addresses.read(request, "leaderboard:snapshot-list", name, known=("of", "entry"))
+    every = list(Snapshot.objects.visible_to(request.user).filter(benchmark=address.benchmark).select_related("by"))
+    chosen = next((one for one in every if one.code == address.given.get("of")), every[0] if every else None)
+    context: dict[str, Any] = frame(request, address, "", []) | {
+        "snapshots": [(one, snapshots_page.title_of(one)) for one in every],
+        "chosen": chosen,
+    }
+    if chosen is not None:
+        line = sorted((one for one in every if snapshots_page.same_view(one, chosen)), key=lambda one: one.pk)
+        entries = snapshots_page.entries_of(chosen)
+        entry = address.given.get("entry", "") or entries[0]
+        label, points, axis = snapshots_page.history(line, entry)
+        context |= {"entries": entries, "entry": entry, "label": label, "points": points, "axis": axis}
+        context["chosen_title"] = snapshots_page.title_of(chosen)
+    return render(request, "leaderboard/snapshots.html", context)
+
+
+@requires("read-public")
+def snapshot_changes(request: HttpRequest, code: str, other: str) -> HttpResponse:
+    """What changed from one snapshot to another of the same board."""
+    before, after = _found(request, code), _found(request, other)
+    if (before.what, before.benchmark.slug) != (after.what, after.benchmark.slug):
+        raise Http404("snapshots of different boards")
+    context = {
+        "section": "leaderboards",
+        "before": before,
+        "after": after,
+        "title": snapshots_page.title_of(after),
+        "rows": snapshots_page.changes(before, after),
+        "causes": snapshots_page.causes(before, after),
+    }
+    return render(request, "leaderboard/snapshot-changes.html", context)
+
+
+@requires("read-public")
+def board_file(request: HttpRequest, name: str, what: str, shape: str) -> HttpResponse:
+    """The rows of a board's view as a file."""
+    if what not in BOARDS:
+        raise Http404("no such board")
+    address = addresses.read(request, f"leaderboard:{what}", name, known=(*VIEW, "elo"))
+    try:
+        scope = addresses.source_of(address).scope if what == "models" else address.scope()
+        board = kept(scope, what, BOARDS[what])
+    except BadScope as error:
+        return refused(request, address, error)
+    return files.answer(board.rows, shape, f"{address.benchmark.slug}-{what}-{board.data}")

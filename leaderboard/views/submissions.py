@@ -1,0 +1,310 @@
+"""Submissions: researchers send a model's responses and read its scores; curators see all and keep the rules."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from bank.access import allowed, requires
+from bank.actions import BadInput
+from bank.models import Benchmark, Submission, SubmissionScore, User
+from bank.models.catalogue import is_staff
+from bank.submissions import actions
+from bank.submissions.errors import Exceeded, Refused
+from leaderboard import submissions
+from leaderboard.forms import OPEN, Reason, RulesForm, SubmissionForm
+from leaderboard.pages import submissions as shown
+
+PAGE = 50
+MARKS = 100
+FAULTS = ["kind", "place", "field", "reason"]
+
+
+def _visible(request: HttpRequest) -> Any:
+    return Submission.objects.visible_to(request.user).select_related("benchmark", "by", "model", "changed_by")
+
+
+def _benchmark(request: HttpRequest, name: str) -> Benchmark:
+    try:
+        return Benchmark.objects.visible_to(request.user).named(name)
+    except Benchmark.DoesNotExist:
+        raise Http404("no such benchmark") from None
+
+
+@requires("submit")
+@require_safe
+def submission_list(request: HttpRequest) -> HttpResponse:
+    """One's own submissions, for staff everybody's; and what may be submitted to."""
+    viewer = cast(User, request.user)
+    found = _visible(request)
+    chosen = {name: request.GET.get(name, "")[:200] for name in ("benchmark", "state")}
+    benchmarks = Benchmark.objects.filter(pk__in=found.order_by().values("benchmark")).order_by("title", "pk")
+    if chosen["benchmark"].isdecimal() and chosen["benchmark"].isascii():
+        found = found.filter(benchmark=int(chosen["benchmark"][:15]))
+    if chosen["state"] in Submission.State.values:
+        found = found.filter(state=chosen["state"])
+    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    scores: dict[int, list[SubmissionScore]] = {}
+    for score in SubmissionScore.objects.filter(submission__in=[s.pk for s in page]).exclude(part="kept"):
+        scores.setdefault(score.submission_id, []).append(score)
+    context = {
+        "section": "submissions",
+        "page": page,
+        "rows": [(submission, shown.headline(scores.get(submission.pk, []))) for submission in page],
+        "offers": submissions.offers(viewer, timezone.now()),
+        "staff": is_staff(viewer),
+        "chosen": chosen,
+        "filtered": any(chosen.values()),
+        "benchmarks": benchmarks,
+        "states": Submission.State.choices,
+        "closed": _without_rules(viewer),
+        "query": urlencode({name: value for name, value in chosen.items() if value}),
+    }
+    return render(request, "leaderboard/submissions.html", context)
+
+
+def _without_rules(viewer: User) -> list[Benchmark]:
+    """For staff: the benchmarks that take nothing, to open them."""
+    if not is_staff(viewer):
+        return []
+    return list(Benchmark.objects.exclude(submission_rules__open=True).order_by("title", "pk"))
+
+
+@requires("submit")
+@require_http_methods(["GET", "HEAD", "POST"])
+def submission_new(request: HttpRequest) -> HttpResponse:
+    """The form. A file is checked at once; what passes is stored and scored, what does not says why."""
+    person = cast(User, request.user)
+    given = {"benchmark": _asked(request)}
+    data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
+    form = SubmissionForm(data, files, benchmarks=submissions.open_benchmarks(person), initial=given)
+    context: dict[str, Any] = {"section": "submissions", "form": form}
+    status = 200
+    if request.method == "POST" and form.is_valid():
+        try:
+            answer = _take(request, form, person, context)
+            if answer is not None:
+                return answer
+        except Exceeded as error:
+            form.add_error(None, str(error))
+            context["retry_after"], status = error.retry_after, 429
+        except Refused as error:
+            form.add_error(None, str(error))
+    context["offers"] = submissions.offers(person, timezone.now())
+    response = render(request, "leaderboard/submission-new.html", context, status=status)
+    if "retry_after" in context:
+        response["Retry-After"] = str(context["retry_after"])
+    return response
+
+
+def _asked(request: HttpRequest) -> Any:
+    name = request.GET.get("benchmark", "")
+    try:
+        return Benchmark.objects.visible_to(request.user).named(name).pk if name else None
+    except Benchmark.DoesNotExist:
+        return None
+
+
+def _take(request: HttpRequest, form: SubmissionForm, person: User, context: dict[str, Any]) -> HttpResponse | None:
+    """Submit, or only check; None where the form is shown again with what the check found."""
+    data, now = form.cleaned_data, timezone.now()
+    with submissions.on_disk(data["file"]) as path:
+        if "check" in request.POST:
+            name = actions.clean_name(data["model"])
+            found = actions.check_only(person=person, benchmark=data["benchmark"], name=name, path=path, now=now)
+            context |= {"checked": found, "faults": shown.faults(found.faults())}
+            if max(found.problem_count, found.missing_count, found.extra_count) > shown.FIRST:
+                context["all_faults"] = submissions.csv_text(FAULTS, shown.fault_rows(found.faults()))
+            return None
+        submission = actions.submit(
+            person=person,
+            benchmark=data["benchmark"],
+            name=data["model"],
+            path=path,
+            file_name=path.name,
+            organisation=data["organisation"],
+            is_open=OPEN[data["weights"]],
+            now=now,
+        )
+    return redirect("leaderboard:submission-detail", submission.pk)
+
+
+@requires("submit")
+@require_safe
+def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    """What was sent, what it scored and what exactly each number is about; or why it did not pass."""
+    submission = get_object_or_404(_visible(request), pk=pk)
+    marks = submissions.marks_of(submission, request.user)
+    page = Paginator(marks, MARKS).get_page(request.GET.get("page"))
+    blocks = shown.blocks(submission, request.user)
+    context = {
+        "section": "submissions",
+        "submission": submission,
+        "blocks": blocks,
+        "ticks": shown.axis_ticks(),
+        "faults": shown.faults(submission.problems),
+        "page": page,
+        "staff": is_staff(request.user),
+        "may_manage": allowed(request.user, "manage-submissions"),
+        "kept": any(block.kept for block in blocks),
+    }
+    return render(request, "leaderboard/submission.html", context)
+
+
+@requires("submit")
+@require_safe
+def submission_problems(request: HttpRequest, pk: int) -> HttpResponse:
+    """Every fault of a file that did not pass, as CSV."""
+    submission = get_object_or_404(_visible(request), pk=pk)
+    rows = shown.fault_rows(submission.problems)
+    return submissions.csv_file(FAULTS, rows, f"submission-{pk}-problems.csv")
+
+
+@requires("submit")
+@require_safe
+def submission_marks(request: HttpRequest, pk: int) -> HttpResponse:
+    """The marked answers of the open splits, as CSV."""
+    submission = get_object_or_404(_visible(request), pk=pk)
+    rows = (
+        [mark.response.sample.key, mark.response.sample.split, mark.response.variant, mark.option, mark.right]
+        for mark in submissions.marks_of(submission, request.user).iterator(chunk_size=1000)
+    )
+    header = ["sample", "split", "variant", "option", "right"]
+    return submissions.csv_file(header, rows, f"submission-{pk}-answers.csv")
+
+
+def _changed(request: HttpRequest, pk: int, change: Callable[[Submission], str]) -> HttpResponse:
+    """Change a submission and go back to it, with what the change says of itself or why it is refused."""
+    submission = get_object_or_404(_visible(request), pk=pk)
+    try:
+        messages.success(request, change(submission))
+    except Refused as error:
+        messages.error(request, str(error))
+    return redirect("leaderboard:submission-detail", pk)
+
+
+def _reason(request: HttpRequest) -> str:
+    form = Reason(request.POST)
+    return str(form.cleaned_data["reason"]) if form.is_valid() else ""
+
+
+@requires("submit")
+@require_POST
+def submission_withdraw(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a submission out of what counts; it stays listed."""
+
+    def withdraw(submission: Submission) -> str:
+        person = cast(User, request.user)
+        actions.withdraw(submission=submission, by=person, reason=_reason(request), now=timezone.now())
+        return f"{submission.name} is withdrawn. It stays listed."
+
+    return _changed(request, pk, withdraw)
+
+
+@requires("manage-submissions")
+@require_POST
+def submission_restore(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a withdrawal back, with a reason."""
+
+    def restore(submission: Submission) -> str:
+        person = cast(User, request.user)
+        actions.restore(submission=submission, by=person, reason=_reason(request), now=timezone.now())
+        return f"{submission.name} is restored, and scored anew."
+
+    return _changed(request, pk, restore)
+
+
+@requires("manage-submissions")
+@require_POST
+def submission_release(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the score of the kept half to whoever submitted."""
+
+    def release(submission: Submission) -> str:
+        actions.release(submission=submission, now=timezone.now())
+        return f"{submission.by} sees the score of the kept half now."
+
+    return _changed(request, pk, release)
+
+
+@requires("manage-submissions")
+@require_POST
+def submission_rescore(request: HttpRequest, pk: int) -> HttpResponse:
+    """Score it anew, after keys or rules were changed."""
+
+    def rescore(submission: Submission) -> str:
+        actions.rescore(submission=submission)
+        return "Scored anew with the keys of now."
+
+    return _changed(request, pk, rescore)
+
+
+@requires("manage-submissions")
+@require_safe
+def submission_export(request: HttpRequest) -> HttpResponse:
+    """Every submission with its main numbers, as CSV."""
+    header = ["id", "benchmark", "model", "organisation", "by", "state", "reason", "sent", "split", "part", "kind", "n"]
+    measures = list(shown.NAMES)
+
+    def rows() -> Any:
+        for submission in _visible(request).order_by("pk").iterator(chunk_size=500):
+            model = submission.model
+            start = [submission.pk, str(submission.benchmark), submission.name]
+            start += [model.organisation if model else "", submission.by.username, submission.state]
+            start += [submission.reason, submission.created_at.isoformat()]
+            scores = list(SubmissionScore.objects.visible_to(request.user, submission))
+            for score in scores:
+                values = [(score.numbers.get(name) or {}).get("value") for name in measures]
+                yield [*start, score.split, score.part, score.kind, score.n, *values]
+            if not scores:
+                yield [*start, "", "", "", "", *([""] * len(measures))]
+
+    return submissions.csv_file([*header, *measures], rows(), "submissions.csv")
+
+
+@requires("submit")
+@require_safe
+def submission_template(request: HttpRequest, name: str) -> HttpResponse:
+    """The samples to answer, as a file to fill in."""
+    benchmark = _benchmark(request, name)
+    shape = request.GET.get("shape", "jsonl")
+    if shape not in submissions.SHAPES or (shape == "tsv" and not submissions.may_be_tsv(benchmark)):
+        raise Http404("no such shape")
+    circular = request.GET.get("circular") == "1"
+    rows = submissions.template_rows(benchmark, request.GET.get("split"), circular=circular)
+    return submissions.template_file(rows, shape, name=f"{benchmark.slug}-responses")
+
+
+@requires("manage-submissions")
+@require_http_methods(["GET", "HEAD", "POST"])
+def submission_rules(request: HttpRequest, name: str) -> HttpResponse:
+    """Which splits are hidden, and what researchers may send."""
+    benchmark = _benchmark(request, name)
+    rules = actions.rules_of(benchmark)
+    splits = sorted(set(benchmark.samples.order_by().values_list("split", flat=True).distinct()))
+    form = RulesForm(request.POST if request.method == "POST" else None, rules=rules, splits=splits)
+    if request.method == "POST" and form.is_valid():
+        try:
+            actions.set_rules(by=cast(User, request.user), benchmark=benchmark, **form.cleaned_data)
+        except BadInput as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "The rules are changed.")
+            if form.cleaned_data["open"] and not form.cleaned_data["hidden_splits"]:
+                messages.warning(request, shown.NOTHING_HIDDEN)
+            return redirect("leaderboard:submission-rules", benchmark)
+    context = {
+        "section": "submissions",
+        "benchmark": benchmark,
+        "rules": rules,
+        "form": form,
+        "splits": submissions.needed_splits(benchmark, rules),
+        "count": benchmark.submissions.count(),
+        "nothing_hidden": shown.NOTHING_HIDDEN,
+    }
+    return render(request, "leaderboard/submission-rules.html", context)

@@ -1,0 +1,100 @@
+"""Two models, or two judges, side by side."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.http import urlencode
+
+from bank.access import requires
+from leaderboard import boards
+from leaderboard.boards import kept
+from leaderboard.boards import versus as two
+from leaderboard.pages import address as addresses
+from leaderboard.pages import provenance
+from leaderboard.pages import versus as versus_page
+from leaderboard.pages import votes as votes_page
+from leaderboard.pages.address import VIEW, Address
+from leaderboard.scope import KEYED, BadScope, Scope
+from leaderboard.unchanged import until_written
+from leaderboard.views.frame import PEOPLE, SAMPLES, frame, refused
+
+
+@requires("read-public")
+def models(request: HttpRequest, name: str) -> HttpResponse:
+    """Two models: a paired test, the interval of their difference, by level, and the samples where they differ."""
+    address = addresses.read(request, "leaderboard:models-compare", name, known=(*VIEW, "a", "b", "page"))
+    try:
+        source = addresses.source_of(address)
+        scope = source.scope
+        names = sorted((row["model"] for row in kept(scope, "models", boards.models).rows), key=str.casefold)
+        a, b = address.given.get("a", ""), address.given.get("b", "")
+        found = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
+    except BadScope as error:
+        return refused(request, address, error)
+    selects = [
+        versus_page.side_select("a", "One", names, a),
+        versus_page.side_select("b", "Other", names, b),
+        *([addresses.source_select(address, scope)] if scope.kind not in KEYED else []),
+        *addresses.run_select(source),
+        *addresses.sample_selects(address),
+    ]
+    return _page(request, address, scope, "models", selects, found)
+
+
+@requires("read-public")
+def judges(request: HttpRequest, name: str) -> HttpResponse:
+    """Two judges held against people on the same items. ``judge=run-3&judge=run-5`` is how the board's boxes ask."""
+    known = ("kind", *SAMPLES, *PEOPLE, "a", "b", "page")
+    address = addresses.read(request, "leaderboard:judges-compare", name, known=known)
+    ticked = request.GET.getlist("judge")
+    for side, run in zip(("a", "b"), ticked, strict=False):
+        address.given.setdefault(side, run[:30])
+    try:
+        scope = address.scope()
+        choices = versus_page.judge_choices(scope)
+        runs = [versus_page.run_of(address.given.get(side, "")) for side in ("a", "b")]
+        if len(ticked) > 2:
+            raise BadScope("Choose two judges: this page compares two at a time.")
+        first, second = runs
+        found = _kept(address, lambda: two.judges(scope, first, second)) if first and second else None
+    except BadScope as error:
+        return refused(request, address, error)
+    selects = [
+        versus_page.choice_select("a", "One", choices, address.given.get("a", "")),
+        versus_page.choice_select("b", "Other", choices, address.given.get("b", "")),
+        *addresses.sample_selects(address),
+        *addresses.people_selects(address, scope),
+    ]
+    return _page(request, address, scope, "judges", selects, found)
+
+
+def _kept(address: Address, make: Any) -> two.Versus:
+    """Made again after any write: a comparison is asked for now and then, and its pages are turned."""
+    key = (address.page, address.name, address.staff, tuple(sorted(address.given.items())))
+    return until_written(key, make)
+
+
+def _page(
+    request: HttpRequest, address: Address, scope: Scope, board: str, selects: list[Any], found: two.Versus | None
+) -> HttpResponse:
+    context = frame(request, address, board, selects) | {"found": found, "what": board}
+    context["hidden"] = [(key, address.given[key]) for key in ("kind", "anchor") if key in address.given]
+    context["clear"] = address.link(**dict.fromkeys((*SAMPLES, *PEOPLE, "page")))
+    context["back"] = address.to(f"leaderboard:{board}", **address.view())
+    if found is not None:
+        shown, held = versus_page.shown(found, scope, address)
+        page = Paginator(shown, votes_page.PAGE).get_page(request.GET.get("page"))
+        rows = versus_page.rows(address, found, page.object_list)
+        context |= {
+            "page": page,
+            "versus": versus_page.page_of(found),
+            "rows": rows,
+            "differ": len(shown),
+            "held": held,
+            "pictures": votes_page.has_pictures(rows),
+            "query": urlencode(address.given | {"page": ""}).replace("&page=", ""),
+            "facts": provenance.runs_facts(found.runs, address.viewer),
+        }
+    return render(request, "leaderboard/versus.html", context)

@@ -1,0 +1,18 @@
+#!/usr/bin/env python
+"""Command line of evalsite."""
+
+import os
+import sys
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError:
+        sys.exit("Django is not installed here. Run `make setup`, then `.venv/bin/python manage.py ...`.")
+    # Django takes every --settings for the name of its settings module; in these it means the run's settings.
+    if sys.argv[1:2] in (["judge"], ["collect"]):
+        own, theirs = "--settings", "--protocol-settings"
+        given = [(word, word == own or word.startswith(f"{own}=")) for word in sys.argv[2:]]
+        sys.argv[2:] = [theirs + word.removeprefix(own) if meant else word for word, meant in given]
+    execute_from_command_line(sys.argv)

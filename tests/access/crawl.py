@@ -1,0 +1,77 @@
+"""Every address as one role, in every method and form: what came back, by what was asked."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.core.cache import cache
+from django.db import transaction
+
+METHODS = ("get", "head", "options", "post")
+# What else is asked of an address that opens, by the beginnings of the routes' names ("" is all).
+FORMS = [
+    ("", "?format=json", {}),
+    ("", "", {"HTTP_HX_REQUEST": "true", "HTTP_X_FRAGMENT": "1"}),
+    ("api-", "?format=csv", {}),
+    ("leaderboard:", "?source=some-judge", {}),
+    ("leaderboard:", "?source=some-judge&model=model-one&outcome=win&a=model-one&b=model-two", {}),
+    ("api-leaderboard", "?source=some-judge&benchmark=open-bench", {}),
+    ("judging:run", "?show=failed", {}),
+    ("judging:judgment-list", "?differs=orders&sort=slowest", {}),
+]
+# Random with each request, the same in length: the form's token, in pages and the cookie.
+TOKEN = re.compile(rb'(name="csrfmiddlewaretoken" value="|X-CSRFToken": "|csrftoken=)[A-Za-z0-9]{32,64}')
+RANDOM_COOKIES = {"csrftoken", "sessionid"}
+# An idempotency key is made with each page.
+KEY = re.compile(rb'(name="key" value=")[A-Za-z0-9-]{16,64}')
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response: its status, its headers and its body, made comparable."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    @property
+    def everything(self) -> bytes:
+        return repr(self.headers).encode() + self.body
+
+
+def crawl(make_client, doors) -> Iterator[tuple[tuple[str, ...], Answer]]:
+    """((route, path, method, form), Answer) for each address; what requests change is undone at the end.
+
+    ``doors`` gives (route, path). An address that does not open is asked once by each method and in no other form:
+    the rule answers before the view does.
+    """
+    cache.clear()
+    client = make_client()
+    point = transaction.savepoint()
+    for name, path in dict.fromkeys(doors):
+        opens = False
+        for method in METHODS:
+            answer = getattr(client, method)(path)
+            opens |= method == "get" and answer.status_code == 200
+            yield (name, path, method, ""), _answer(answer)
+            if name == "accounts:sign-out":
+                client = make_client()
+        for beginning, query, headers in FORMS if opens else []:
+            if name.startswith(beginning):
+                yield (name, path, "get", query or str(headers)), _answer(client.get(path + query, **headers))
+    transaction.savepoint_rollback(point)
+    cache.clear()
+
+
+def _answer(response) -> Answer:
+    raw = b"".join(response.streaming_content) if response.streaming else response.content
+    body = KEY.sub(rb"\1", TOKEN.sub(rb"\1", raw))
+    dropped = {"Date", "Expires"} | ({"ETag"} if body != raw else set())  # an ETag is made of the body, token and all
+    found = [(name, value) for name, value in response.headers.items() if name not in dropped]
+    # A message's cookie is signed with the time: what it says is before the stamp and the signature.
+    said = {
+        name: cookie.value.rsplit(":", 2 if name == "messages" else 0)[0] for name, cookie in response.cookies.items()
+    }
+    found += [(name, value) for name, value in said.items() if name not in RANDOM_COOKIES]
+    headers = tuple(sorted(found))
+    return Answer(response.status_code, headers, body)

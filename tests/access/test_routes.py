@@ -1,0 +1,372 @@
+"""Who gets through which door: every route, every role, every method. An undeclared route fails."""
+
+import pytest
+from django.urls import NoReverseMatch, reverse
+
+from bank.access import RULES, rule_of
+from tests.access.conftest import ROLES
+from tests.access.world import PRIVATE, PUBLIC, routes, spellings
+
+pytestmark = pytest.mark.django_db
+
+EVERYBODY = set(ROLES)
+SIGNED_IN = EVERYBODY - {"anonymous"}
+LABELLERS = {"annotator", "curator", "administrator"}
+READERS = {"researcher", "curator", "administrator"}
+STAFF = {"curator", "administrator"}
+
+# Every route of the site and who may open it. A new route must be added here, by hand, on purpose.
+TABLE = {
+    "home": EVERYBODY,
+    "accounts:sign-in": EVERYBODY,
+    "accounts:sign-out": SIGNED_IN,
+    "accounts:settings": SIGNED_IN,
+    "api-docs": EVERYBODY,
+    "api-schema": EVERYBODY,
+    "healthz": EVERYBODY,
+    "readyz": EVERYBODY,
+    "favicon": EVERYBODY,
+    "bank:index": STAFF,
+    "bank:access-log": {"administrator"},
+    "bank:access-log-export": {"administrator"},
+    "bank:image": EVERYBODY,
+    "bank:benchmark-detail": STAFF,
+    "bank:benchmark-new": STAFF,
+    "bank:benchmark-edit": STAFF,
+    "bank:benchmark-publish": STAFF,
+    "bank:benchmark-export": STAFF,
+    "bank:benchmark-check": STAFF,
+    "bank:benchmark-reviews": STAFF,
+    "bank:capabilities": STAFF,
+    "bank:samples-change": STAFF,
+    "bank:sample-new": STAFF,
+    "bank:sample-edit": STAFF,
+    "bank:sample-history": STAFF,
+    "bank:sample-check": STAFF,
+    "bank:review-queue": STAFF,
+    "bank:review": STAFF,
+    "bank:round-close": STAFF,
+    "bank:criteria-history": STAFF,
+    "bank:sample-detail": STAFF,
+    "bank:criteria": STAFF,
+    "bank:upload-list": STAFF,
+    "bank:upload-detail": STAFF,
+    "bank:upload-progress": STAFF,
+    "bank:upload-confirm": STAFF,
+    "bank:upload-cancel": STAFF,
+    "bank:upload-problems": STAFF,
+    "bank:upload-image": STAFF,
+    "api-upload-list": STAFF,
+    "api-upload-detail": STAFF,
+    "api-upload-confirm": STAFF,
+    "api-upload-cancel": STAFF,
+    "judging:index": READERS,
+    "judging:run-new": STAFF,
+    "judging:run-estimate": STAFF,
+    "judging:run-compare": READERS,
+    "judging:run-detail": READERS,
+    "judging:run-progress": READERS,
+    "judging:run-pause": STAFF,
+    "judging:run-resume": STAFF,
+    "judging:run-cancel": STAFF,
+    "judging:run-retry": STAFF,
+    "judging:run-release": STAFF,
+    "judging:run-withhold": STAFF,
+    "judging:judge-new": STAFF,
+    "judging:judge-detail": READERS,
+    "judging:judge-probe": STAFF,
+    "judging:collect-new": STAFF,
+    "judging:jury-new": STAFF,
+    "judging:jury-compute": STAFF,
+    "judging:judgment-list": READERS,
+    "judging:judgment-export": READERS,
+    "judging:judgment-detail": READERS,
+    "judging:judgment-prompt": STAFF,
+    "judging:template-list": READERS,
+    "judging:template-detail": READERS,
+    "judging:template-new": STAFF,
+    "judging:template-preview": STAFF,
+    "judging:template-discard": STAFF,
+    "annotations:index": LABELLERS,
+    "annotations:work": LABELLERS,
+    "annotations:ahead": LABELLERS,
+    "annotations:go-on": LABELLERS,
+    "annotations:assignment-detail": LABELLERS,
+    "annotations:assignment-submit": LABELLERS,
+    "annotations:assignment-skip": LABELLERS,
+    "annotations:assignment-draft": LABELLERS,
+    "annotations:assignment-image": LABELLERS,
+    "annotations:campaign-list": READERS,
+    "annotations:campaign-new": STAFF,
+    "annotations:campaign-detail": READERS,
+    "annotations:campaign-open": STAFF,
+    "annotations:campaign-pause": STAFF,
+    "annotations:campaign-close": STAFF,
+    "annotations:campaign-guidelines": STAFF,
+    "annotations:campaign-add": STAFF,
+    "annotations:campaign-remove": STAFF,
+    "annotations:annotator-change": STAFF,
+    "annotations:campaign-count": STAFF,
+    "annotations:campaign-copy": STAFF,
+    "annotations:campaign-settings": STAFF,
+    "annotations:guidelines-preview": STAFF,
+    "annotations:guidelines-picture": SIGNED_IN,
+    "annotations:campaign-invite": STAFF,
+    "annotations:invitation-revoke": STAFF,
+    "annotations:invitation": EVERYBODY,
+    "annotations:campaign-agreement": READERS,
+    "annotations:campaign-items": STAFF,
+    "annotations:item-detail": STAFF,
+    "annotations:item-decide": STAFF,
+    "annotations:label-return": STAFF,
+    "annotations:campaign-data": READERS,
+    "annotations:campaign-download": READERS,
+    "annotations:campaign-rule": STAFF,
+    "annotations:run-doubts": STAFF,
+    "annotations:doubts-add": STAFF,
+    "annotations:run-subset": STAFF,
+    "annotations:judgments-add": STAFF,
+    "leaderboard:index": EVERYBODY,
+    "leaderboard:models": EVERYBODY,
+    "leaderboard:judges": EVERYBODY,
+    "leaderboard:agreement": EVERYBODY,
+    "leaderboard:answers": EVERYBODY,
+    "leaderboard:models-compare": EVERYBODY,
+    "leaderboard:judges-compare": EVERYBODY,
+    "leaderboard:board-file": EVERYBODY,
+    "leaderboard:snapshot-new": SIGNED_IN,
+    "leaderboard:snapshot-list": EVERYBODY,
+    "leaderboard:snapshot-detail": EVERYBODY,
+    "leaderboard:snapshot-file": EVERYBODY,
+    "leaderboard:snapshot-changes": EVERYBODY,
+    "leaderboard:votes": EVERYBODY,
+    "leaderboard:compare": EVERYBODY,
+    "leaderboard:item": EVERYBODY,
+    "leaderboard:benchmark": EVERYBODY,
+    "leaderboard:models-forest": EVERYBODY,
+    "leaderboard:submission-list": READERS,
+    "leaderboard:submission-new": READERS,
+    "leaderboard:submission-export": STAFF,
+    "leaderboard:submission-template": READERS,
+    "leaderboard:submission-rules": STAFF,
+    "leaderboard:submission-detail": READERS,
+    "leaderboard:submission-problems": READERS,
+    "leaderboard:submission-marks": READERS,
+    "leaderboard:submission-withdraw": READERS,
+    "leaderboard:submission-restore": STAFF,
+    "leaderboard:submission-release": STAFF,
+    "leaderboard:submission-rescore": STAFF,
+    "api-submission-list": READERS,
+    "api-submission-detail": READERS,
+    "api-submission-withdraw": READERS,
+    "api-submission-restore": STAFF,
+    "api-submission-release": STAFF,
+    "api-leaderboard-models": EVERYBODY,
+    "api-leaderboard-judges": EVERYBODY,
+    "api-leaderboard-agreement": EVERYBODY,
+    "api-leaderboard-bias": EVERYBODY,
+    "leaderboard:bias": EVERYBODY,
+    "leaderboard:correlation": EVERYBODY,
+    "api-judge-list": READERS,
+    "api-judge-probe": STAFF,
+    "api-judge-detail": READERS,
+    "api-run-list": READERS,
+    "api-run-detail": READERS,
+    "api-run-cancel": STAFF,
+    "api-run-pause": STAFF,
+    "api-run-resume": STAFF,
+    "api-prompt-list": READERS,
+    "api-prompt-detail": READERS,
+    "api-judgment-list": READERS,
+    "api-judgment-detail": READERS,
+    "api-judgment-analysis": STAFF,  # and of released runs researchers; see test_analyses.py
+    "api-benchmark-list": EVERYBODY,
+    "api-benchmark-detail": EVERYBODY,
+    "api-sample-list": EVERYBODY,
+    "api-sample-detail": EVERYBODY,
+    "api-sample-criteria": STAFF,
+    "api-model-list": EVERYBODY,
+    "api-model-detail": EVERYBODY,
+    "api-response-list": READERS,
+    "api-response-detail": READERS,
+    "api-item-list": READERS,
+    "api-item-detail": READERS,
+    "api-campaign-list": SIGNED_IN,
+    "api-campaign-detail": SIGNED_IN,
+    "api-campaign-next": LABELLERS,
+    "api-campaign-labels": READERS,
+    "api-assignment-image": LABELLERS,
+    "api-label-list": READERS,
+}
+# API routes whose POST is for others than their GET.
+POSTS = {"api-label-list": LABELLERS, "api-judge-list": STAFF, "api-run-list": STAFF, "api-prompt-list": STAFF}
+# Who may ask what a route does, though not all of them get an answer from it.
+ASKED = {"api-judgment-analysis": READERS}
+# Doors behind which it matters whose the object is: staff may come, but these are the annotator's own.
+OWN = {"api-campaign-next"}
+# Where staff, and they alone, read hidden text on purpose.
+HIDDEN_TEXT = {
+    "bank:criteria",
+    "bank:criteria-history",
+    "bank:sample-edit",
+    "bank:sample-check",
+    "bank:review",
+    "api-sample-criteria",
+    "judging:judgment-detail",
+    "judging:judgment-prompt",
+    "api-judgment-analysis",
+}
+METHODS = ("get", "head", "options", "post")
+
+
+def doors(world, slug=PUBLIC):
+    """(name, path) of every route, with the objects of one benchmark in its places."""
+    for name, route, _ in routes():
+        if name not in TABLE:
+            continue  # said by the first test
+        arguments = world.arguments(route, slug)
+        try:
+            yield name, reverse(name, kwargs=arguments)
+        except NoReverseMatch as error:
+            pytest.fail(f"Say in World.arguments what stands in {route}: {error}")
+
+
+def test_every_route_is_declared_and_in_the_table():
+    found = {name: rule_of(view) for name, _, view in routes()}
+    assert [name for name, rule in found.items() if rule not in RULES] == []
+    assert set(found) == set(TABLE)
+
+
+def refused(answer):
+    login = answer.status_code == 302 and answer.headers["Location"].startswith("/accounts/sign-in/")
+    return login or answer.status_code in (401, 403)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("method", METHODS)
+def test_each_role_gets_through_its_own_doors_only(role, method, world, client_of):
+    wrong = []
+    client = None
+    for name, path in doors(world):
+        if client is None:
+            client = client_of(role)
+            client.raise_request_exception = False
+        allowed = role in TABLE[name]
+        if method == "post":
+            allowed = role in POSTS.get(name, TABLE[name])
+        elif method == "options":
+            allowed = role in TABLE[name] | POSTS.get(name, set()) | ASKED.get(name, set())
+        answer = getattr(client, method)(path)
+        if name == "accounts:sign-out":
+            client = None
+        if allowed and name in OWN and role != "annotator":
+            continue
+        if answer.status_code >= 500 or (refused(answer) and allowed) or not (refused(answer) or allowed):
+            # A read-only API route refuses a method before it asks who comes.
+            if answer.status_code == 405 and not allowed:
+                continue
+            wrong.append((name, path, answer.status_code, "allowed" if allowed else "refused"))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_token_opens_what_a_session_opens(role, world, tokens, client):
+    for name, path in doors(world):
+        if path.startswith("/api/v1/"):
+            answer = client.get(path, **tokens[role])
+            assert answer.status_code == 405 or refused(answer) == (role not in TABLE[name]), (name, answer.status_code)
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("role", sorted(STAFF))
+def test_staff_read_hidden_text_only_where_they_mean_to(role, world, client_of):
+    secrets = spellings()
+    seen = set()
+    client = client_of(role)
+    for name, path in doors(world):
+        answer = client.get(path)
+        body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        if any(secret in body for secret in secrets):
+            seen.add(name)
+    assert seen <= HIDDEN_TEXT
+    assert {"bank:criteria", "api-sample-criteria"} <= seen
+
+
+@pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+def test_what_is_private_is_as_if_absent(role, world, client_of):
+    """A foreign id answers as an absent one does: 404, with the same words."""
+    for name in ("api-benchmark-detail", "api-sample-detail", "api-response-detail", "api-item-detail"):
+        if role not in TABLE[name]:
+            continue
+        route = next(route for found, route, _ in routes() if found == name)
+        path = reverse(name, kwargs=world.arguments(route, PRIVATE))
+        absent = reverse(name, kwargs={"pk": 10**9})
+        foreign, missing = client_of(role).get(path), client_of(role).get(absent)
+        assert foreign.status_code == missing.status_code == 404
+        assert foreign.content == missing.content
+
+
+def test_a_private_picture_is_not_served_below_staff(world, client_of):
+    """The same picture in a public benchmark is: by itself a hash says nothing."""
+    world.samples[PUBLIC].benchmark.visibility = "private"
+    world.samples[PUBLIC].benchmark.save()
+    image = world.samples[PUBLIC].images.get()
+    path = reverse("bank:image", args=[image.sha256, image.kind])
+    for role in ("anonymous", "annotator", "researcher"):
+        assert client_of(role).get(path).status_code == 404
+    assert client_of("curator").get(path).status_code == 200
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize(
+    "query",
+    [
+        "criteria__icontains=q",
+        "criterion__text__startswith=z",
+        "sample__criteria=1",
+        "ordering=answer",
+        "ordering=criteria__text",
+        "fields=criteria",
+        "expand=criteria",
+        "include=text",
+        "search=zq7",
+        "benchmark__samples__criteria__text=z",
+        "run__judge__key_env=KEY",
+        "page_size=1000000000",
+        "page_size=-1",
+        "page_size=٣",
+        "&".join(f"f{n}=1" for n in range(1000)),
+    ],
+)
+@pytest.mark.parametrize("role", ["anonymous", "researcher", "curator"])
+def test_a_parameter_that_is_no_filter_is_an_error(role, query, world, client_of):
+    for name, path in doors(world):
+        if name.startswith("api-") and name.endswith("-list") and role in TABLE[name]:
+            answer = client_of(role).get(f"{path}?{query}")
+            assert answer.status_code == 400, (name, query)
+
+
+def test_an_undeclared_view_is_closed(rf, people):
+    from django.contrib.auth.models import AnonymousUser
+    from django.http import Http404, HttpResponse
+
+    from bank.access import AccessMiddleware
+
+    request = rf.get("/new/")
+    for user in (AnonymousUser(), people["administrator"]):
+        request.user = user
+        with pytest.raises(Http404):
+            AccessMiddleware(lambda r: HttpResponse()).process_view(request, lambda r: HttpResponse(), (), {})
+
+
+@pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
+    other = ("leaderboard:index", "leaderboard:snapshot-new")  # nothing of a benchmark, and no page
+    for name, path in doors(world, PRIVATE):
+        if name.startswith("leaderboard:") and name not in other and "submission" not in name:
+            assert client_of(role).get(path, follow=True).status_code == 404, name
+    for what in ("models", "judges", "agreement", "bias"):
+        answer = client_of(role).get(f"/api/v1/leaderboards/{what}/?benchmark={PRIVATE}")
+        absent = client_of(role).get(f"/api/v1/leaderboards/{what}/?benchmark=absent")
+        assert (answer.status_code, answer.content) == (absent.status_code, absent.content), what
+    assert PRIVATE.encode() not in client_of(role).get("/leaderboards/").content + client_of(role).get("/").content

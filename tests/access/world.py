@@ -1,0 +1,331 @@
+"""A small installation in which every hidden field holds a canary, and the addresses of everything in it."""
+
+import base64
+import html
+import json
+import re
+import tempfile
+import urllib.parse
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+
+import bank.criteria
+from annotations.actions import make_annotator, make_campaign, next_assignment, submit_label
+from annotations.invitations import invite, token_of
+from annotations.models import Label
+from bank import images
+from bank.actions.reviews import open_round
+from bank.imports.items import Spec, ensure
+from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
+from bank.submissions import actions as submissions
+from bank.uploads import staging
+from bank.uploads.actions import receive, start
+from bank.uploads.work import work
+from judging import prompts
+from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, RunItem, WorkerBeat
+from leaderboard.models import Snapshot
+from tests.bank.conftest import picture
+
+CANARY = "zq7Canary<&\"'>vk3"
+UNSEEN = "zq7Unseen"  # in texts that only staff, and annotators of a campaign on them, may see
+OPEN_RULE = "Names the number of things."  # a criterion that its benchmark publishes
+PUBLIC, PRIVATE = "open-bench", "closed-bench"
+
+
+def spellings(secret=CANARY):
+    """The canary as it is, escaped, quoted, in base64 (at each of three offsets) and in hex."""
+    raw = secret.encode()
+    forms = {raw, html.escape(secret).encode(), urllib.parse.quote(secret).encode(), raw.hex().encode()}
+    forms |= {html.escape(secret, quote=False).encode(), b"zq7Canary", secret.encode("unicode_escape")}
+    for offset in range(3):
+        coded = base64.b64encode(b"\0" * offset + raw)
+        forms.add(coded[4 * (offset > 0) : -4])
+    return forms
+
+
+@dataclass
+class World:
+    """Everything made, by kind."""
+
+    samples: dict = field(default_factory=dict)
+    items: dict = field(default_factory=dict)
+    runs: dict = field(default_factory=dict)
+    judgments: dict = field(default_factory=dict)
+    campaigns: dict = field(default_factory=dict)
+    assignments: dict = field(default_factory=dict)
+    submissions: dict = field(default_factory=dict)
+    reviews: dict = field(default_factory=dict)
+    invitations: dict = field(default_factory=dict)
+    judge: Judge = None
+    upload: Upload = None
+    template: PromptTemplate = None
+    snapshots: dict = field(default_factory=dict)
+
+    def arguments(self, route, slug):
+        """What stands in a route's places, for the objects of one benchmark."""
+        place = {
+            "sha256": self.samples[slug].images.get().sha256,
+            "kind": "png",
+            "position": 0,
+            "protocol": "pair",
+            "prompt": "strict",
+            "version": 1,
+            "name": f"{slug}@1",
+            "benchmark": f"{slug}@1",
+            "what": "models",
+            "shape": "csv",
+            "code": self.snapshots[slug].code,
+            "other": self.snapshots[slug].code,
+            "annotator": self.assignments[slug].annotator_id,
+            "place": self.assignments[slug].campaign_item_id,
+            "label": self.campaigns[slug].labels.first().pk,
+            "invitation": self.invitations[slug].pk,
+            "token": token_of(self.invitations[slug]),
+            "subset": "hq",
+        }
+        for prefix, objects in (
+            ("annotate/assignments/", self.assignments),
+            ("assignments/", self.assignments),
+            ("annotate/", self.campaigns),
+            ("campaigns/from/runs/", self.runs),
+            ("campaigns/", self.campaigns),
+            ("submissions/", self.submissions),
+            ("samples/", self.samples),
+            ("reviews/", self.reviews),
+            ("rounds/", {slug: review.round for slug, review in self.reviews.items()}),
+            ("runs/", self.runs),
+            ("judgments/", self.judgments),
+            ("items/", self.items),
+            ("responses/", {slug: self.items[slug].ordered_responses()[0]}),
+            ("benchmarks/", {slug: self.samples[slug].benchmark}),
+            ("models/", {slug: self.items[slug].ordered_responses()[0].model}),
+            ("judges/", {slug: self.judge}),
+            ("uploads/", {slug: self.upload}),
+            ("prompts/", {slug: self.template}),
+        ):
+            if re.search(rf"(^|/|\^){prefix}", route):
+                place |= {"pk": objects[slug].pk, "id": objects[slug].pk, "item": self.items[slug].pk}
+                if prefix == "campaigns/":
+                    place["name"] = self.campaigns[slug].name
+                break
+        return {key: value for key, value in place.items() if re.search(rf"[:<]{key}>", route)}
+
+
+def build(people, *, secret=CANARY):
+    """Two benchmarks, one public and one private, each with criteria, judgments and a campaign."""
+    world = World()
+    world.upload = checked_upload(people, secret)
+    world.judge = Judge.objects.create(name="some-judge", base_url="http://127.0.0.1:9/v1", model="m", key_env="KEY")
+    asked = prompts.get("pair")
+    world.template = PromptTemplate.objects.create(
+        protocol="pair", name="strict", version=1, text=asked.text, sha256=asked.sha256, by=people["curator"]
+    )
+    WorkerBeat.objects.create(name="w", seen_at=timezone.now())
+    stored = images.ingest(picture())
+    for slug, visibility in ((PUBLIC, "public"), (PRIVATE, "private")):
+        benchmark = Benchmark.objects.create(slug=slug, title=slug, visibility=visibility)
+        unseen = f" {UNSEEN}" if slug == PRIVATE else ""
+        level = Capability.objects.create(benchmark=benchmark, name="Perception", path="Perception")
+        models = [EvaluatedModel.objects.get_or_create(name=name)[0] for name in ("model-one", "model-two")]
+        for number in range(3):
+            sample = Sample.objects.create(
+                benchmark=benchmark,
+                key=f"s{number}",
+                instruction=f"How many?{unseen}",
+                capability=level,
+                position=number,
+                metadata={"note": UNSEEN},
+                absent_images=[{"position": 1, "file": f"{UNSEEN}.png"}],
+            )
+            SampleImage.objects.create(
+                sample=sample,
+                sha256=stored.sha256,
+                original_sha256=stored.original_sha256,
+                kind=stored.kind,
+                width=stored.width,
+                height=stored.height,
+            )
+            write_criteria(sample, hidden_rows(secret))
+            texts = [Response(sample=sample, model=model, text=f"Three.{unseen}") for model in models]
+            responses = Response.objects.bulk_create(texts)
+            found, _ = ensure([Spec("pair", sample.pk, tuple(r.pk for r in responses))])
+            world.samples.setdefault(slug, sample)
+            world.items.setdefault(slug, Item.objects.get(pk=next(iter(found.values())).pk))
+        draft = Sample.objects.create(
+            benchmark=benchmark,
+            key="draft",
+            instruction="How few?",
+            position=9,
+            status="draft",
+            author=people["curator"],
+        )
+        bank.criteria.edit(user=people["curator"], sample=draft, rows=hidden_rows(secret))
+        made = open_round(
+            by=people["curator"], benchmark=benchmark, samples=[draft], reviewers=[people["administrator"]]
+        )
+        world.reviews[slug] = made.reviews.get()
+        world.runs[slug] = run = Run.objects.create(
+            judge=world.judge,
+            benchmark=benchmark,
+            protocol="pairwise-criteria",
+            settings={"order": "fixed", "criteria": True},
+            settings_hash="x",
+            state=Run.State.FINISHED,
+        )
+        draft = Sample.objects.create(
+            benchmark=benchmark, key=f"{UNSEEN}-draft", instruction=f"{UNSEEN}?", status="draft", position=9
+        )
+        write_criteria(draft, hidden_rows(secret))
+        Response.objects.create(sample=draft, model=models[0], text=UNSEEN)
+        for item in Item.objects.filter(sample__benchmark=benchmark):
+            RunItem.objects.create(run=run, item=item)
+            judgment = Judgment.objects.create(
+                run=run, item=item, choice="first", analysis=f"It says {secret}.", raw=f"{secret}\nAnswer1"
+            )
+            world.judgments.setdefault(slug, judgment)
+        parts = {f"{UNSEEN}-part": 2.0, "3": 1.0}
+        Judgment.objects.create(run=run, item=world.items[slug], order="10", score=5, parts=parts, analysis=secret)
+        failed = Judgment.objects.create(run=run, item=item, order="10", status="error", raw=secret, reason="broken")
+        Attempt.objects.create(
+            run=run,
+            item=item,
+            order=failed.order,
+            repeat=0,
+            at=timezone.now(),
+            outcome="permanent",
+            seconds=1,
+            detail=f"echo: {secret}",
+        )
+        make_annotator(people["annotator"])
+        campaign = make_campaign(
+            name=f"campaign on {slug}",
+            benchmark=benchmark,
+            protocol="pairwise-criteria",
+            annotators=[people["annotator"]],
+        )
+        world.campaigns[slug] = campaign
+        by = people["curator"]
+        (world.invitations[slug],) = invite(campaign=campaign, by=by, days=9, now=timezone.now())
+        annotator = people["annotator"].annotator
+        first = next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
+        submit_label(assignment=first, verdict={"choice": "left"}, now=timezone.now(), idempotency_key=f"key-{slug}")
+        Label.objects.filter(campaign=campaign).update(parts=parts)
+        world.assignments[slug] = next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
+        world.submissions[slug] = submitted(people, benchmark)
+        world.snapshots[slug] = frozen(benchmark, unseen)
+    return world
+
+
+def frozen(benchmark, unseen):
+    """A snapshot of a board of scores with one model."""
+    row = {"model": f"model-one{unseen}", "rank": 1, "score": 3.0, "score_low": 2.0, "score_high": 4.0, "n": 3}
+    return Snapshot.objects.create(
+        code=f"{benchmark.pk:012}",
+        benchmark=benchmark,
+        what="models",
+        fingerprint=f"{benchmark.pk:064}",
+        tables={"rows": [row | {"levels": {}}]},
+        made_from={"kind": "score", "source": "humans", "methods": 1},
+        computed_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+def submitted(people, benchmark):
+    """A submission of the researcher's to a benchmark whose test split is hidden, keys and all."""
+    for number in range(12):
+        sample = Sample.objects.create(
+            benchmark=benchmark,
+            key=f"q{number}",
+            instruction="Which?",
+            options={"A": "this", "B": "that"},
+            split="test" if number else "dev",
+            position=10 + number,
+        )
+        write_criteria(sample, [hidden_rows("B")[1]])
+    rules = {"open": True, "per_day": None, "in_all": None, "count_failed": False, "private_half": False}
+    splits = {"hidden_splits": ["test"], "required_splits": ["test"]}
+    submissions.set_rules(by=people["curator"], benchmark=benchmark, **rules, **splits)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "answers.csv"
+        path.write_text("sample,text\n" + "".join(f"q{number},A\n" for number in range(12)), encoding="utf-8")
+        name = f"model of {benchmark.slug}"
+        sent = {"person": people["researcher"], "benchmark": benchmark, "name": name, "path": path}
+        return submissions.submit(**sent, now=timezone.now())
+
+
+def checked_upload(people, secret):
+    """Files that wait to be confirmed, with good and with bad rows. They are checked once, then copied."""
+    if secret not in _checked:
+        good = {"key": "u1", "instruction": "How many?", "images": ["u.png"], "criteria": [{"text": secret}]}
+        bad = good | {"key": "u2", "criteria": [{"text": secret, "weight": -1}], "answer": secret}
+        worse = {"key": "u3", "instruction": "Which?", "options": {"A": "one"}, "answer": secret}
+        text = "".join(json.dumps(row) + "\n" for row in (good, bad, worse)).encode()
+        files = {"samples.jsonl": text, "u.png": picture()}
+        upload = start(by=people["curator"], files=[(name, len(data)) for name, data in files.items()])
+        receive(upload=upload, offset=0, length=upload.size, pieces=[b"".join(files.values())])
+        work(upload)
+        upload.refresh_from_db()
+        assert upload.state == "checked", upload.fault
+        kept = {path: path.read_bytes() for path in staging.folder(upload).rglob("*") if path.is_file()}
+        content = {path.relative_to(staging.folder(upload)): data for path, data in kept.items()}
+        _checked[secret] = {f.name: getattr(upload, f.name) for f in Upload._meta.fields if f.name != "id"}, content
+        return upload
+    fields, content = _checked[secret]
+    upload = Upload(**fields | {"by": people["curator"]})
+    upload.save(force_insert=True)
+    for path, data in content.items():
+        place = staging.folder(upload) / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+    return upload
+
+
+_checked = {}
+
+
+def hidden_rows(secret):
+    base = {"category": secret[:20], "weight": None, "shown_to": "staff"}
+    return [
+        base | {"key": "1", "kind": "guideline", "text": f"Counts {secret} things."},
+        base | {"key": "answer", "kind": "answer_key", "text": secret},
+        base | {"key": "2", "kind": "guideline", "text": f"No more than {secret}.", "shown_to": "campaign"},
+        base | {"key": "3", "kind": "component", "text": OPEN_RULE, "shown_to": "public", "category": "open"},
+    ]
+
+
+def write_criteria(sample, rows):
+    made = [bank.criteria.Criterion(sample=sample, position=n, **row) for n, row in enumerate(rows)]
+    bank.criteria.Criterion.objects.bulk_create(made)
+
+
+def rewrite(world, secret):
+    """Make it another world: other criteria, other in number, kind, weight and words; the same judgments."""
+    for model in (bank.criteria.Criterion, bank.criteria.CriterionRevision):
+        hidden = model.objects.exclude(shown_to="public") if model is bank.criteria.Criterion else model.objects.all()
+        hidden.delete()
+    rows = [
+        {"key": f"{n}-{secret[:6]}", "kind": kind, "text": f"{secret} {n}", "weight": n, "category": "", "shown_to": to}
+        for n, (kind, to) in enumerate([("exact_reference", "staff"), ("range", "campaign")] + 3 * [("range", "staff")])
+    ]
+    for sample in Sample.objects.all():
+        write_criteria(sample, [row | {"version": 7} for row in rows])
+    Sample.objects.update(metadata={"note": f"{UNSEEN} of another"})
+    Judgment.objects.update(analysis=f"Now {secret}.", raw=secret * 3)
+    Attempt.objects.update(detail=secret)
+    Run.objects.update(criteria_fingerprint=secret[:20])
+    bank.criteria.CriteriaAccess.objects.all().delete()
+
+
+def routes(resolver=None, prefix="", namespace=""):
+    """Every route of the site: (full name, route, view)."""
+    for pattern in (resolver or get_resolver()).url_patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
+            yield from routes(pattern, route, inner)
+        elif isinstance(pattern, URLPattern):
+            yield f"{namespace}{pattern.name}", route, pattern.callback

@@ -1,0 +1,64 @@
+"""A benchmark on which every kind of label can be given, and a campaign of any of them."""
+
+import bank.criteria
+from annotations.actions import make_annotator, make_campaign
+from bank.actions import make_items
+from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, User
+from judging.models import Judge, Judgment, Run
+
+SECRET = "Names exactly seven grey herons on the left bank"
+ANALYSIS = f"Answer1 counts the boats. {SECRET}, I was told. 𝒳 It sees a red lighthouse that is not there."
+WEIGHTS = {"length": 4.0, "mention": 2.5, "genre": 3.5}
+
+
+def benchmark_of(slug="kinds", *, samples=2, shown_to="public", answers=None):
+    """Samples with options and components, four models' answers, items of every kind."""
+    benchmark = Benchmark.objects.create(slug=slug, title=slug.title())
+    models = [EvaluatedModel.objects.get_or_create(name=f"model-{n}")[0] for n in range(4)]
+    for number in range(samples):
+        sample = Sample.objects.create(
+            benchmark=benchmark,
+            key=f"s{number}",
+            instruction=f"How many boats, number {number}?",
+            options={"A": "one boat", "B": "two boats", "C": "three boats"},
+            position=number,
+        )
+        rows = [
+            {"key": key, "kind": "component", "text": f"About {key}.", "weight": weight, "shown_to": shown_to}
+            for key, weight in WEIGHTS.items()
+        ]
+        rows.append({"key": "hidden", "kind": "guideline", "text": SECRET, "weight": None, "shown_to": "staff"})
+        bank.criteria.Criterion.objects.bulk_create(
+            bank.criteria.Criterion(sample=sample, position=place, category="", **row) for place, row in enumerate(rows)
+        )
+        for place, model in enumerate(models):
+            text = answers[place] if answers else f"Answer {place} of s{number}: B, two boats."
+            Response.objects.create(sample=sample, model=model, text=text)
+    for kind, some in (("score", models[:1]), ("pair", models[:2]), ("batch", models)):
+        make_items(kind=kind, benchmark=benchmark, models=[model.name for model in some])
+    return benchmark
+
+
+def judged(benchmark, *, order="10"):
+    """One judgment of a pair, in the turned order: its verdict and an analysis that quotes a hidden criterion."""
+    judge = Judge.objects.get_or_create(name="some-judge")[0]
+    run = Run.objects.create(judge=judge, benchmark=benchmark, protocol="pairwise-criteria", state="finished")
+    item = Item.objects.filter(sample__benchmark=benchmark, kind="pair").order_by("pk").first()
+    return Judgment.objects.create(run=run, item=item, order=order, choice="second", analysis=ANALYSIS)
+
+
+def campaign_of(protocol, *, person="ada", benchmark=None, **options):
+    """(campaign, annotator): of this protocol, for one annotator."""
+    benchmark = benchmark or benchmark_of()
+    if protocol == "review" and not Judgment.objects.exists():
+        judged(benchmark)
+    user = User.objects.filter(username=person).first() or User.objects.create_user(person, role="annotator")
+    campaign = make_campaign(
+        name=f"{protocol} {benchmark.slug}",
+        benchmark=benchmark,
+        protocol=protocol,
+        annotators=[user],
+        seed=3,
+        **options,
+    )
+    return campaign, make_annotator(user)

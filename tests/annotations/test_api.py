@@ -1,0 +1,239 @@
+"""Labelling by script: the contract of the API."""
+
+import json
+
+import pytest
+from django.test import Client
+from knox.models import AuthToken
+
+from annotations.actions import close_campaign, make_annotator, make_campaign, pause_campaign
+from annotations.models import Assignment, Campaign, Label
+from bank import images
+from bank.models import Benchmark, Sample, SampleImage
+from tests.bank.conftest import picture
+
+pytestmark = pytest.mark.django_db
+
+
+class Caller:
+    """Speaks JSON with a token."""
+
+    def __init__(self, user):
+        self.client = Client(headers={"Authorization": f"Token {AuthToken.objects.create(user)[1]}"})
+
+    def get(self, path):
+        return self.client.get(f"/api/v1/{path}")
+
+    def post(self, path, body=None):
+        return self.client.post(f"/api/v1/{path}", json.dumps(body or {}), content_type="application/json")
+
+
+@pytest.fixture
+def room(campaign_of):
+    campaign, members = campaign_of(3, 2, name="Round 1/a (b)")
+    return campaign, members, [Caller(member.person) for member in members]
+
+
+NEXT = "campaigns/Round%201/a%20(b)/next/"
+
+
+class TestNext:
+    def test_it_answers_what_there_is_to_label(self, room, settings, tmp_path):
+        settings.MEDIA_ROOT = tmp_path
+        stored = images.ingest(picture())
+        facts = {name: getattr(stored, name) for name in ("sha256", "original_sha256", "kind", "width", "height")}
+        for sample in Sample.objects.all():
+            SampleImage.objects.create(sample=sample, description="boats", **facts)
+        _, _, (one, _) = room
+        answer = one.post(NEXT)
+        assert answer.status_code == 200
+        body = answer.json()
+        assert set(body) == {
+            *("assignment", "item", "protocol", "sample", "responses", "verdicts", "lease_until"),
+        }
+        assert body["protocol"] == "pairwise-criteria"
+        assert set(body["sample"]) == {"instruction", "images"}
+        assert [set(response) for response in body["responses"]] == [{"text"}, {"text"}]
+        assert body["verdicts"] == {"choice": ["left", "right", "tie", "undecided"], "situation": [1, 2]}
+        assert "model-" not in answer.content.decode()
+        (image,) = body["sample"]["images"]
+        assert image["description"] == "boats"
+        assert one.client.get(image["url"]).headers["Content-Type"] == "image/png"
+
+    def test_a_second_call_answers_the_same_and_prefetch_one_more(self, room):
+        _, _, (one, _) = room
+        first = one.post(NEXT).json()["assignment"]
+        assert one.post(NEXT).json()["assignment"] == first
+        second = one.post(NEXT, {"prefetch": True}).json()["assignment"]
+        assert second != first
+        assert one.post(NEXT, {"prefetch": True}).json()["assignment"] == second
+
+    def test_204_when_nothing_is_left(self, room):
+        _, _, (one, two) = room
+        for _ in range(3):
+            one.post("labels/", {"assignment": one.post(NEXT).json()["assignment"], "choice": "tie"})
+        assert one.post(NEXT).status_code == 204
+        assert two.post(NEXT).status_code == 204
+
+    def test_a_body_may_be_missing(self, room):
+        _, _, (one, _) = room
+        assert one.client.generic("POST", f"/api/v1/{NEXT}").status_code == 200
+
+    def test_a_foreign_campaign_is_absent(self, room, people):
+        stranger = Caller(people["annotator"])
+        assert stranger.post(NEXT).status_code == 404
+        make_annotator(people["annotator"])
+        assert stranger.post(NEXT).status_code == 404
+        assert stranger.post("campaigns/none/next/").status_code == 404
+
+    def test_a_paused_or_closed_campaign_is_409_in_words(self, room, now):
+        campaign, _, (one, _) = room
+        pause_campaign(campaign=campaign)
+        assert one.post(NEXT).status_code == 409
+        assert "paused" in one.post(NEXT).json()["detail"]
+        close_campaign(campaign=campaign, now=now)
+        assert "closed" in one.post(NEXT).json()["detail"]
+
+    def test_an_annotator_without_a_row_joins_a_campaign_for_all(self, pairs, people):
+        make_campaign(name="all", benchmark=pairs(1), protocol="pair")
+        assert Caller(people["annotator"]).post("campaigns/all/next/").status_code == 200
+
+
+class TestLabels:
+    def test_201_the_first_time_and_200_with_the_same_label_after(self, room):
+        _, _, (one, _) = room
+        assignment = one.post(NEXT).json()["assignment"]
+        body = {
+            **{"assignment": assignment, "idempotency_key": "abc", "choice": "undecided", "situation": 2},
+            **{"seconds": 12.5, "comment": "hm", "confidence": 0.5, "flags": ["other"]},
+        }
+        first = one.post("labels/", body)
+        assert first.status_code == 201
+        assert first.json()["choice"] == "undecided"
+        for _ in range(10):
+            again = one.post("labels/", body)
+            assert (again.status_code, again.json()) == (200, first.json())
+        label = Label.objects.get()
+        assert (label.seconds, label.comment, label.confidence, label.flags) == (12.5, "hm", 0.5, ["other"])
+
+    @pytest.mark.parametrize("choice", ["left", "right"])
+    def test_the_answer_speaks_of_sides_and_the_store_of_canonical_order(self, room, choice):
+        _, _, (one, _) = room
+        assignment = one.post(NEXT).json()["assignment"]
+        Assignment.objects.update(order="10")
+        answer = one.post("labels/", {"assignment": assignment, "choice": choice})
+        assert answer.json()["choice"] == choice
+        assert Label.objects.get().choice == {"left": "second", "right": "first"}[choice]
+
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            ({"choice": "first"}, "choice"),
+            ({"choice": None}, "choice"),
+            ({}, "choice"),
+            ({"choice": "undecided"}, "situation"),
+            ({"choice": "left", "situation": 9}, "situation"),
+            ({"choice": "left", "score": 3}, "score"),
+            ({"choice": "left", "ranking": [0, 1]}, "ranking"),
+            ({"choice": "left", "answer": True}, "answer"),
+            ({"choice": "left", "verdict": "x"}, "verdict"),
+            ({"choice": "left", "seconds": "long"}, "seconds"),
+            ({"choice": "left", "flags": "x"}, "flags"),
+            ({"choice": "left", "comment": "a\x00"}, "comment"),
+            ({"choice": "left", "idempotency_key": "k" * 65}, "idempotency_key"),
+        ],
+    )
+    def test_400_names_what_is_wrong(self, room, body, field):
+        _, _, (one, _) = room
+        assignment = one.post(NEXT).json()["assignment"]
+        answer = one.post("labels/", {"assignment": assignment} | body)
+        assert answer.status_code == 400
+        assert list(answer.json()) == [field]
+        assert not Label.objects.exists()
+
+    @pytest.mark.parametrize("body", ["[]", '"x"', "{", '{"choice": NaN}', ""])
+    def test_what_is_no_object_is_400(self, room, body):
+        _, _, (one, _) = room
+        answer = one.client.post("/api/v1/labels/", body, content_type="application/json")
+        assert answer.status_code == 400
+
+    def test_a_second_label_is_409_in_words(self, room):
+        _, _, (one, _) = room
+        assignment = one.post(NEXT).json()["assignment"]
+        one.post("labels/", {"assignment": assignment, "choice": "left", "idempotency_key": "a"})
+        answer = one.post("labels/", {"assignment": assignment, "choice": "left", "idempotency_key": "b"})
+        assert answer.status_code == 409
+        assert "already" in answer.json()["detail"]
+
+    def test_a_foreign_assignment_is_absent(self, room):
+        _, _, (one, two) = room
+        assignment = one.post(NEXT).json()["assignment"]
+        body = {"assignment": assignment, "choice": "left"}
+        assert two.post("labels/", body).status_code == 404
+        assert two.post("labels/", body | {"assignment": 10**30}).status_code == 404
+        assert not Label.objects.exists()
+
+
+class TestReading:
+    @pytest.fixture
+    def label(self, room):
+        _, _, (one, _) = room
+        one.post("labels/", {"assignment": one.post(NEXT).json()["assignment"], "choice": "tie", "comment": "hm"})
+        return Label.objects.get()
+
+    def test_below_staff_annotators_have_pseudonyms(self, room, label, people):
+        (row,) = Caller(people["researcher"]).get("labels/").json()["results"]
+        assert row["annotator"] == label.annotator.pseudonym
+        assert row["annotator_name"] is None
+        assert "person-0" not in json.dumps(row)
+        (row,) = Caller(people["curator"]).get("labels/").json()["results"]
+        assert row["annotator_name"] == "person-0"
+
+    def test_annotators_read_nobodys_labels(self, room, label):
+        _, _, (one, _) = room
+        assert one.get("labels/").status_code == 403
+
+    @pytest.mark.parametrize(
+        ("query", "count"),
+        [
+            ("benchmark=pairs", 1),
+            ("benchmark=other", 0),
+            ("campaign=Round 1/a (b)", 1),
+            ("campaign=x", 0),
+            ("annotator=nobody", 0),
+            ("item=999999", 0),
+        ],
+    )
+    def test_filters(self, room, label, people, query, count):
+        assert len(Caller(people["researcher"]).get(f"labels/?{query}").json()["results"]) == count
+
+    def test_filters_by_annotator_and_item(self, room, label, people):
+        caller = Caller(people["researcher"])
+        for query in (f"annotator={label.annotator.pseudonym}", f"item={label.item_id}"):
+            assert len(caller.get(f"labels/?{query}").json()["results"]) == 1
+
+    @pytest.mark.parametrize(
+        "query", ["item__sample__key=s0", "annotator__name=person-0", "ordering=comment", "item=x"]
+    )
+    def test_nothing_else_filters(self, room, label, people, query):
+        assert Caller(people["researcher"]).get(f"labels/?{query}").status_code == 400
+
+    def test_labels_on_a_private_benchmark_are_for_staff(self, room, label, people):
+        Benchmark.objects.update(visibility="private")
+        assert Caller(people["researcher"]).get("labels/").json()["results"] == []
+        assert len(Caller(people["curator"]).get("labels/").json()["results"]) == 1
+        assert Caller(people["researcher"]).get("campaigns/").json()["results"] == []
+
+    def test_annotators_see_the_campaigns_they_belong_to(self, room, pairs, people):
+        campaign, _, (one, _) = room
+        make_campaign(name="Foreign", benchmark=pairs(1, slug="other"), protocol="pair", annotators=[])
+        assert [row["name"] for row in one.get("campaigns/").json()["results"]] == [campaign.name]
+        assert one.get("campaigns/Foreign/").status_code == 404
+        assert one.get("campaigns/Round%201/a%20(b)/").json()["overlap"] == 1
+        assert len(Caller(people["researcher"]).get("campaigns/").json()["results"]) == 2
+        assert Campaign.objects.count() == 2
+
+    def test_without_a_token_nothing_is_told(self, room, label):
+        for path in ("labels/", "campaigns/"):
+            assert Client().get(f"/api/v1/{path}").status_code == 401
+        assert Client().post(f"/api/v1/{NEXT}").status_code == 401

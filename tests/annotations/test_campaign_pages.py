@@ -1,0 +1,142 @@
+"""The pages on which staff make and watch campaigns."""
+
+import pytest
+
+from annotations.actions import make_campaign, next_assignment, submit_label
+from annotations.models import Assignment, Campaign, Membership
+from annotations.monitor import monitor_of
+from bank.models import Benchmark
+
+pytestmark = pytest.mark.django_db
+
+
+def text_of(response):
+    return response.content.decode()
+
+
+def label_all(campaign, annotator, choice, now, **options):
+    """Every item gets the same canonical verdict, whichever way it was shown."""
+    while (assignment := next_assignment(campaign=campaign, annotator=annotator, now=now)) is not None:
+        Assignment.objects.filter(pk=assignment.pk).update(order="01")
+        assignment.order = "01"
+        submit_label(assignment=assignment, verdict={"choice": choice}, now=now, **options)
+
+
+class TestMaking:
+    def test_a_curator_makes_one_in_the_page(self, client_of, people, pairs):
+        benchmark = pairs(2)
+        client = client_of("curator")
+        assert "New campaign" in text_of(client.get("/campaigns/"))
+        sent = {
+            **{"name": "Round 1", "benchmark": benchmark.pk, "protocol": "pairwise-criteria", "overlap": 2},
+            **{"lease_minutes": 20, "who": "these", "annotators": [people["annotator"].pk], "blind": "on"},
+            "guidelines": "# Look\n[at this](https://example.org)",
+        }
+        response = client.post("/campaigns/new/", sent, follow=True)
+        campaign = Campaign.objects.get()
+        assert response.redirect_chain == [(f"/campaigns/{campaign.pk}/", 302)]
+        assert campaign.blind
+        assert not campaign.shows_criteria
+        assert list(campaign.members.all()) == [people["annotator"].annotator]
+        assert 'href="https://example.org"' in text_of(response)
+
+    def test_what_cannot_be_made_comes_back_with_words(self, client_of, pairs):
+        benchmark = pairs(1)
+        make_campaign(name="Round 1", benchmark=benchmark, protocol="pair")
+        sent = {
+            **{"name": "Round 1", "benchmark": benchmark.pk, "protocol": "pair", "overlap": 1},
+            **{"lease_minutes": 20, "who": "everybody"},
+        }
+        client = client_of("curator")
+        assert "choose another name" in text_of(client.post("/campaigns/new/", sent))
+        assert "how many samples" in text_of(client.post("/campaigns/new/", sent | {"name": "x", "how": "stratified"}))
+        assert Campaign.objects.count() == 1
+
+    def test_an_empty_list_says_what_to_do(self, client_of, pairs):
+        assert "make_items pair" in text_of(client_of("curator").get("/campaigns/"))
+        pairs(1)
+        assert "New campaign" in text_of(client_of("curator").get("/campaigns/"))
+        assert "New campaign" not in text_of(client_of("researcher").get("/campaigns/"))
+
+
+class TestRunning:
+    def test_buttons_open_pause_and_close(self, client_of, campaign_of):
+        campaign, _ = campaign_of()
+        client = client_of("curator")
+        for action, state in (("pause", "paused"), ("open", "open"), ("close", "closed"), ("open", "open")):
+            assert client.post(f"/campaigns/{campaign.pk}/{action}/").status_code == 302
+            campaign.refresh_from_db()
+            assert campaign.state == state
+            assert client.get(f"/campaigns/{campaign.pk}/{action}/").status_code == 405
+
+    def test_annotators_come_and_go(self, client_of, people, campaign_of):
+        campaign, _ = campaign_of(people=0)
+        client = client_of("curator")
+        client.post(f"/campaigns/{campaign.pk}/annotators/add/", {"people": [people["annotator"].pk]})
+        member = Membership.objects.get()
+        client.post(f"/campaigns/{campaign.pk}/annotators/{member.annotator_id}/remove/")
+        member.refresh_from_db()
+        assert member.withdrawn_at
+        researcher = {"people": [people["researcher"].pk]}
+        client.post(f"/campaigns/{campaign.pk}/annotators/add/", researcher)
+        assert Membership.objects.count() == 1
+
+    def test_guidelines_are_changed(self, client_of, campaign_of):
+        campaign, _ = campaign_of()
+        client_of("curator").post(f"/campaigns/{campaign.pk}/guidelines/", {"guidelines": "**Look** twice."})
+        campaign.refresh_from_db()
+        assert campaign.guidelines == "**Look** twice."
+
+    def test_only_staff_write(self, client_of, campaign_of):
+        campaign, _ = campaign_of()
+        for action in ("open", "pause", "close", "guidelines", "annotators/add"):
+            for role, status in (("researcher", 403), ("annotator", 403), ("anonymous", 302)):
+                assert client_of(role).post(f"/campaigns/{campaign.pk}/{action}/").status_code == status
+        assert client_of("researcher").get("/campaigns/new/").status_code == 403
+
+
+class TestWatching:
+    def test_counts_times_and_agreement(self, campaign_of, people, now):
+        campaign, (one, two, _) = campaign_of(4, 3, overlap=2)
+        label_all(campaign, one, "left", now, seconds=10)
+        label_all(campaign, two, "left", now, seconds=30, flags=["other"])
+        monitor = monitor_of(campaign, people["curator"])
+        assert (monitor.items, monitor.slots, monitor.labels, monitor.complete) == (4, 8, 8, 4)
+        assert (monitor.agreed.same, monitor.agreed.n, monitor.agreed.percent) == (4, 4, "100%")
+        assert monitor.seconds == 20
+        assert monitor.flagged == 4
+        assert [(row.labels, row.items) for row in monitor.depths] == [(2, 4), (1, 0), (0, 0)]
+        rows = {member.name: member for member in monitor.members}
+        assert rows["person-0"].seconds == 10
+        assert (rows["person-0"].first, rows["person-0"].second) == (4, 0)
+        assert rows["person-2"].labels == 0
+        assert rows["person-2"].last_seen is None
+
+    def test_undecided_agrees_with_a_tie(self, campaign_of, people, now):
+        campaign, (one, two) = campaign_of(2, 2, overlap=2)
+        label_all(campaign, one, "tie", now)
+        while (assignment := next_assignment(campaign=campaign, annotator=two, now=now)) is not None:
+            submit_label(assignment=assignment, verdict={"choice": "undecided", "situation": 1}, now=now)
+        assert monitor_of(campaign, people["curator"]).agreed.percent == "100%"
+
+    def test_missing_agreement_is_a_dash_not_zero(self, campaign_of, people):
+        campaign, _ = campaign_of()
+        monitor = monitor_of(campaign, people["curator"])
+        assert monitor.agreed.share is None
+        assert monitor.agreed.percent == "–"
+
+    def test_researchers_read_pseudonyms(self, client_of, campaign_of, now):
+        campaign, (one, _) = campaign_of(2, 2)
+        label_all(campaign, one, "left", now, comment="a remark")
+        html = text_of(client_of("researcher").get(f"/campaigns/{campaign.pk}/"))
+        assert one.pseudonym in html
+        assert "person-0" not in html
+        assert "a remark" in html
+        assert "person-0" in text_of(client_of("curator").get(f"/campaigns/{campaign.pk}/?show=noted"))
+
+    def test_campaigns_on_private_benchmarks_are_absent_for_researchers(self, client_of, campaign_of):
+        campaign, _ = campaign_of()
+        Benchmark.objects.update(visibility="private")
+        assert client_of("researcher").get(f"/campaigns/{campaign.pk}/").status_code == 404
+        assert campaign.name not in text_of(client_of("researcher").get("/campaigns/"))
+        assert client_of("curator").get(f"/campaigns/{campaign.pk}/").status_code == 200

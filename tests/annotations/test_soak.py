@@ -1,0 +1,163 @@
+"""Fifty annotators over HTTP while workers are killed: nothing acknowledged is lost, every item gets exactly three."""
+
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.soak
+ROOT = Path(__file__).resolve().parent.parent.parent
+ITEMS, PEOPLE, OVERLAP, KILLS = 2_000, 50, 3, 20
+
+PREPARE = """
+import json, sys
+from knox.models import AuthToken
+from annotations.actions import make_annotator, make_campaign
+from bank.actions import make_items
+from bank.models import Benchmark, EvaluatedModel, Response, Sample, User
+items, people, overlap = map(int, sys.argv[1:4])
+benchmark = Benchmark.objects.create(slug="soak", title="Soak")
+models = [EvaluatedModel.objects.create(name=name) for name in ("model-one", "model-two")]
+samples = Sample.objects.bulk_create(
+    [Sample(benchmark=benchmark, key=str(n), instruction="Which?", position=n) for n in range(items)]
+)
+Response.objects.bulk_create([Response(sample=s, model=m, text=f"{m} {s.key}") for s in samples for m in models])
+make_items(kind="pair", benchmark=benchmark)
+users = [User.objects.create_user(f"person-{n}", role="annotator") for n in range(people)]
+make_campaign(name="soak", benchmark=benchmark, protocol="pair", overlap=overlap, annotators=users)
+print(json.dumps([AuthToken.objects.create(user)[1] for user in users]))
+"""
+REPORT = """
+import json
+from annotations.models import Assignment, CampaignItem, Label
+print(json.dumps({
+    "labels": list(Label.objects.values_list("item", "annotator", "idempotency_key")),
+    "taken": list(CampaignItem.objects.values_list("taken", flat=True)),
+    "leased": Assignment.objects.filter(state="leased").count(),
+}))
+"""
+
+
+def run(code, environment, *arguments):
+    setup = "import django; django.setup()\n"
+    command = [sys.executable, "-c", setup + code, *map(str, arguments)]
+    return subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+@contextmanager
+def served(environment):
+    """The site behind two workers: (port, process id of the master)."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "gunicorn", "evalsite.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2"]
+    command += ["--threads", "4", "--log-level", "critical", "--backlog", "256", "--graceful-timeout", "2"]
+    command += ["--no-control-socket"]
+    master = subprocess.Popen(command, env=environment, cwd=ROOT)
+    try:
+        for _ in range(200):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2)
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield port, master.pid
+    finally:
+        master.send_signal(signal.SIGINT)  # at once
+        master.wait(60)
+
+
+class Annotator(threading.Thread):
+    """Labels by the API until nothing is left; a request without an answer is sent again with the same key."""
+
+    def __init__(self, number, token, port):
+        super().__init__(daemon=True)
+        self.number, self.token, self.port = number, token, port
+        self.acknowledged, self.times, self.wrong = [], [], []
+        self.connection = None
+
+    def call(self, path, body):
+        for _ in range(200):
+            try:
+                if self.connection is None:
+                    self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+                started = time.perf_counter()
+                headers = {"Authorization": f"Token {self.token}", "Content-Type": "application/json"}
+                self.connection.request("POST", f"/api/v1/{path}", json.dumps(body), headers)
+                answer = self.connection.getresponse()
+                text = answer.read()
+                self.times.append(time.perf_counter() - started)
+                return answer.status, json.loads(text) if text else None
+            except (OSError, http.client.HTTPException):
+                self.connection = None
+                time.sleep(0.05 + random.random() / 10)
+        raise AssertionError("no answer")
+
+    def run(self):
+        done = 0
+        while True:
+            status, work = self.call("campaigns/soak/next/", {})
+            if status == 204:
+                return
+            if status != 200:
+                self.wrong.append((status, work))
+                return
+            key = f"{self.number}-{done}"
+            body = {"assignment": work["assignment"], "idempotency_key": key, "choice": "left", "seconds": 1}
+            status, label = self.call("labels/", body)
+            if status not in (200, 201):
+                self.wrong.append((status, label))
+                return
+            self.acknowledged.append((label["item"], key))
+            done += 1
+
+
+def children(master):
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(master)], capture_output=True, text=True, check=False)
+    return [int(line) for line in listed.stdout.split()]
+
+
+def test_fifty_annotators_and_twenty_kills_lose_nothing(tmp_path):
+    environment = os.environ | {"EVALSITE_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
+    for name in ("DATABASE_URL", "ALLOWED_HOSTS", "DEBUG", "SSL_REDIRECT", "SECRET_KEY", "CRITERIA_KEYS"):
+        environment.pop(name, None)
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], env=environment, cwd=ROOT, check=True)
+    tokens = json.loads(run(PREPARE, environment, ITEMS, PEOPLE, OVERLAP))
+    with served(environment) as (port, master):
+        people = [Annotator(number, token, port) for number, token in enumerate(tokens)]
+        for person in people:
+            person.start()
+        kills = 0
+        while any(person.is_alive() for person in people):
+            time.sleep(2)
+            if kills < KILLS and (workers := children(master)):
+                os.kill(random.choice(workers), signal.SIGKILL)
+                kills += 1
+        for person in people:
+            person.join()
+    report = json.loads(run(REPORT, environment))
+    assert [wrong for person in people for wrong in person.wrong] == []
+    labels = [tuple(row) for row in report["labels"]]
+    stored = {(item, key) for item, _, key in labels}
+    acknowledged = {pair for person in people for pair in person.acknowledged}
+    assert acknowledged <= stored
+    assert len({(item, annotator) for item, annotator, _ in labels}) == len(labels) == ITEMS * OVERLAP
+    assert set(Counter(item for item, _, _ in labels).values()) == {OVERLAP}
+    assert set(report["taken"]) == {OVERLAP}
+    assert report["leased"] == 0
+    times = sorted(taken for person in people for taken in person.times)
+    print(f"\n{len(labels)} labels, {kills} kills; seconds per call: median {statistics.median(times):.3f}", end=" ")
+    print(f"p95 {times[int(len(times) * 0.95)]:.3f} worst {times[-1]:.3f}")

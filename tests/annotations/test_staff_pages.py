@@ -1,0 +1,339 @@
+"""Agreement, adjudication, invitations, guidelines and the form of a campaign, as staff meet them in the browser."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.test import Client
+
+from annotations import ballots, invitations, material
+from annotations.actions import add_annotators, next_assignment, submit_label
+from annotations.agreement import agreement_of
+from annotations.given import labels_of
+from annotations.models import Adjudication, Campaign, CampaignItem, Invitation, Label, LabelReturn, Membership
+from annotations.monitor import monitor_of
+from annotations.verdicts import LINE
+from bank.models import User
+from tests.annotations import kinds
+from tests.annotations.test_quality import answer
+from tests.bank.conftest import picture
+
+pytestmark = pytest.mark.django_db
+
+
+def text_of(response):
+    return response.content.decode()
+
+
+@pytest.fixture
+def voted(campaign_of, now):
+    """``voted(["ff", "fs", "tu"])``: an item each, an annotator each letter: first, second, tie, undecided."""
+
+    def make(votes, **options):
+        campaign, people = campaign_of(len(votes), len(votes[0]), overlap=len(votes[0]), order="fixed", **options)
+        words = {"f": "first", "s": "second", "t": "tie"}
+        for number, annotator in enumerate(people):
+            while (work := next_assignment(campaign=campaign, annotator=annotator, now=now)) is not None:
+                vote = votes[work.campaign_item.position][number]
+                if vote == "u":
+                    submit_label(assignment=work, verdict={"choice": "undecided", "situation": 1}, now=now)
+                else:
+                    answer(work, words[vote], now)
+        return campaign, people
+
+    return make
+
+
+class TestAgreement:
+    def test_the_figures_are_those_of_cohens_example(self, voted):
+        """Cohen's table [[20, 5], [10, 15]]: kappa .4 (statistics.md); Fleiss' kappa differs, 35 of 50 are the same."""
+        campaign, (one, two) = voted(["ff"] * 20 + ["fs"] * 5 + ["sf"] * 10 + ["ss"] * 15)
+        found = agreement_of(campaign, labels_of(campaign))
+        cell = found.cells[one.pk, two.pk]
+        assert (cell.same, cell.n, round(cell.kappa, 6), cell.percent) == (35, 50, 0.4, "70%")
+        figures = {figure.name: figure for figure in found.figures}
+        assert figures["Matching"].value == "70.0%"
+        # Two raters, margins pooled: P_e = (55² + 45²) / 100² = .505, so (.7 - .505) / .495.
+        assert figures["Fleiss' kappa"].estimate.value == pytest.approx(0.195 / 0.495)
+        # Krippendorff's alpha = 1 - (n - 1) D_o / D_e with n = 100 values: 1 - 99 * 30 / (100² - 55² - 45²).
+        assert figures["Krippendorff's alpha, nominal"].estimate.value == pytest.approx(1 - 99 * 30 / 4950)
+        for figure in found.figures:
+            assert figure.estimate.interval.low < figure.estimate.value < figure.estimate.interval.high
+        assert dict(found.majority) == {"first": 20, "second": 15, "tie": 15, "undecided": 0}
+        assert found.unanimous == 35
+
+    def test_the_rule_of_mllm_bench_and_undecided_as_a_tie(self, voted):
+        campaign, _ = voted(["ffs", "fsu", "tuu", "fuu"])
+        campaign.benchmark.majority = "mllm-bench"
+        found = agreement_of(campaign, labels_of(campaign))
+        assert dict(found.majority) == {"first": 1, "second": 0, "tie": 0, "undecided": 3}
+        assert found.unanimous == 1
+        assert LINE["tie"] == LINE["undecided"]
+
+    def test_one_label_each_is_no_agreement_and_no_zero(self, voted, client_of):
+        campaign, _ = voted(["f", "s"])
+        found = agreement_of(campaign, labels_of(campaign))
+        assert all(figure.estimate.value is None for figure in found.figures)
+        assert "No item has two labels" in text_of(client_of("curator").get(f"/campaigns/{campaign.pk}/agreement/"))
+
+    @pytest.mark.parametrize("protocol", ["score", "batch", "components", "choice-extraction", "yes-no", "review"])
+    def test_every_kind_has_its_figures_and_pages(self, protocol, now, client_of):
+        campaign, ada = kinds.campaign_of(protocol, overlap=2)
+        bob = add_annotators(campaign=campaign, people=[User.objects.create_user("bob", role="annotator")])
+        assert bob == 1
+        given = {
+            "score": {"score": 4},
+            "batch": {"ranking": [2, 0, 3, 1]},
+            "components": {"parts": [{"component": key, "points": 1} for key in kinds.WEIGHTS]},
+            "choice-extraction": {"option": "B"},
+            "yes-no": {"answer": True},
+            "review": {"agree": False, "grade": 2, "hallucination": False},
+        }[protocol]
+        for annotator in campaign.members.all():
+            while (work := next_assignment(campaign=campaign, annotator=annotator, now=now)) is not None:
+                material.shown(work, ballots.of(campaign))  # a reviewer says something about what was displayed
+                submit_label(assignment=work, verdict=given, now=now)
+        found = agreement_of(campaign, labels_of(campaign))
+        assert found.items == campaign.campaign_items.count()
+        assert found.figures[0].estimate.n == found.items
+        client = client_of("curator")
+        place = campaign.campaign_items.first()
+        for path in ("", "agreement/", "items/", f"items/{place.pk}/", "data/", "settings/"):
+            assert client.get(f"/campaigns/{campaign.pk}/{path}").status_code == 200, path
+        page = text_of(client.get(f"/campaigns/{campaign.pk}/items/{place.pk}/"))
+        posted = {"do": "adjudicate", "verdict": "yes", "note": "Seen."}
+        posted |= {"score": {"verdict": "4"}, "choice-extraction": {"verdict": "B"}}.get(protocol, {})
+        if protocol in ("batch", "components"):
+            posted["number"] = [1, 2, 2, 4] if protocol == "batch" else [1, 2, 3]
+        assert 'name="verdict"' in page or 'name="number"' in page
+        assert client.post(f"/campaigns/{campaign.pk}/items/{place.pk}/decide/", posted).status_code == 302
+        decided = Adjudication.objects.get(campaign_item=place).verdict()
+        if protocol == "batch":
+            assert decided["ranking"] == [[0], [1, 2], [3]]
+        assert decided
+        assert ada.pk in found.people
+
+
+class TestMonitor:
+    def test_kappa_and_agreement_are_with_the_others_and_odd_work_is_flagged(self, voted, people, now):
+        campaign, (one, two, three) = voted(["fft"] * 15 + ["sst"] * 15)
+        Label.objects.filter(annotator=one).update(seconds=1)
+        Label.objects.exclude(annotator=one).update(seconds=30)
+        members = {member.annotator: member for member in monitor_of(campaign, people["curator"]).members}
+        # Of the others of three nobody agrees with the first two's partner and the third at once: no majority.
+        assert members[one].agreed.n == 0
+        assert (members[three].agreed.same, members[three].agreed.n) == (0, 30)
+        assert members[three].kappa.value == 0
+        flags = {annotator: dict(member.flags) for annotator, member in members.items()}
+        assert flags[one]["too fast"] == "30 of 30 in under 10 s"
+        assert flags[three]["straight-lining"] == "the same verdict 30 times in a row"
+        assert "straight-lining" not in flags[two]
+
+
+class TestAdjudication:
+    def test_the_least_agreed_item_comes_first_and_the_labels_stay(self, voted, client_of, people):
+        campaign, _ = voted(["ff", "fs", "ss"])
+        client = client_of("curator")
+        listed = text_of(client.get(f"/campaigns/{campaign.pk}/items/"))
+        found = re.findall(rf"/campaigns/{campaign.pk}/items/(\d+)/", listed)
+        disputed = CampaignItem.objects.get(position=1)
+        assert int(found[0]) == disputed.pk
+        path = f"/campaigns/{campaign.pk}/items/{disputed.pk}/"
+        assert "Choose a verdict" in text_of(client.post(f"{path}decide/", {"do": "adjudicate"}))
+        client.post(f"{path}decide/", {"do": "adjudicate", "verdict": "second", "note": "It counts wrong."})
+        decided = Adjudication.objects.get()
+        assert (decided.choice, decided.by, decided.comment) == ("second", people["curator"], "It counts wrong.")
+        assert Label.objects.filter(assignment__campaign_item=disputed).count() == 2
+        assert "B is better" in text_of(client.get(f"/campaigns/{campaign.pk}/items/?show=adjudicated"))
+        client.post(f"{path}decide/", {"do": "withdraw"})
+        assert not Adjudication.objects.exists()
+        assert client_of("researcher").get(path).status_code == 403
+
+    def test_gold_and_practice_are_made_of_items_that_nobody_had(self, campaign_of, client_of, now):
+        campaign, (one, _) = campaign_of(3, 2)
+        held = next_assignment(campaign=campaign, annotator=one, now=now).campaign_item
+        free = campaign.campaign_items.exclude(pk=held.pk).first()
+        client = client_of("curator")
+        posted = {"do": "practice", "verdict": "first", "note": "**Count** again."}
+        client.post(f"/campaigns/{campaign.pk}/items/{free.pk}/decide/", posted)
+        free.refresh_from_db()
+        assert (free.gold, free.practice, free.note) == ({"choice": "first"}, True, "**Count** again.")
+        refused = client.post(f"/campaigns/{campaign.pk}/items/{held.pk}/decide/", posted)
+        assert (refused.status_code, "stays an ordinary one" in text_of(refused)) == (400, True)
+
+    def test_a_label_goes_back_with_a_note_and_is_answered_by_a_look(self, voted, client_of, now):
+        campaign, (one, _) = voted(["fs"])
+        label = Label.objects.get(annotator=one)
+        client = client_of("curator")
+        path = f"/campaigns/{campaign.pk}/labels/{label.pk}/return/"
+        assert client.post(path, {"note": " "}).status_code == 400
+        client.post(path, {"note": "Look at the second sentence."})
+        mine = Client()
+        mine.force_login(one.person)
+        page = text_of(mine.get(f"/annotate/{campaign.pk}/", follow=True))
+        assert "Look at the second sentence." in page
+        seen = label.changed_at.isoformat()
+        mine.post(
+            f"/annotate/assignments/{label.assignment_id}/submit/",
+            {"editing": 1, "seen": seen, "choice": "tie"},
+        )
+        assert LabelReturn.objects.get().answered_at
+        label.refresh_from_db()
+        assert label.choice == "tie"
+        assert "Look at the second" not in text_of(mine.get(f"/annotate/{campaign.pk}/", follow=True))
+
+
+class TestPractice:
+    def test_the_page_says_how_it_went_before_the_next_item(self, campaign_of, now):
+        campaign, (one, _) = campaign_of(2, 2, practice_pass=0.5)
+        campaign.campaign_items.filter(position=0).update(gold={"choice": "first"}, practice=True, note="*Because.*")
+        client = Client()
+        client.force_login(one.person)
+        work = next_assignment(campaign=campaign, annotator=one, now=now)
+        client.post(f"/annotate/assignments/{work.pk}/submit/", {"choice": "tie"})
+        page = text_of(client.get(f"/annotate/{campaign.pk}/"))
+        assert "Not quite" in page
+        assert "<em>Because.</em>" in page
+        assert "0 of 1 right, 1 were needed" in page
+        client.post(f"/annotate/{campaign.pk}/go-on/")
+        assert "below the pass mark" in text_of(client.get(f"/annotate/{campaign.pk}/"))
+
+
+class TestInvitations:
+    @pytest.fixture
+    def link(self, campaign_of, people, now):
+        campaign, _ = campaign_of(2, 1)
+
+        def make(**options):
+            (made,) = invitations.invite(campaign=campaign, by=people["curator"], now=NOW(), **{"days": 2} | options)
+            return made, f"/invitations/{invitations.token_of(made)}/"
+
+        return make
+
+    def test_somebody_new_makes_an_account_and_labels(self, link):
+        made, path = link(most=1)
+        client = Client()
+        sent = {"username": "newcomer", "password": "short"}
+        assert "too short" in text_of(client.post(path, sent))
+        assert not User.objects.filter(username="newcomer").exists()
+        answer = client.post(path, sent | {"password": "long-enough-for-me"})
+        assert answer.headers["Location"] == f"/annotate/{made.campaign_id}/"
+        assert User.objects.get(username="newcomer").role == "annotator"
+        assert client.get(f"/annotate/{made.campaign_id}/").status_code == 200
+        other = Client().post(path, {"username": "second", "password": "long-enough-for-me"})
+        assert other.status_code == 404
+        assert Invitation.objects.get().used == 1
+
+    def test_who_has_an_account_joins_once_and_researchers_cannot(self, link, client_of, people):
+        made, path = link()
+        client = client_of("annotator")
+        client.post(path)
+        client.post(path)
+        made.refresh_from_db()
+        assert made.used == 1
+        assert Membership.objects.filter(annotator__person=people["annotator"]).exists()
+        assert "cannot label" in text_of(client_of("researcher").post(path))
+
+    def test_a_forged_revoked_or_old_link_opens_nothing(self, link, client_of, now):
+        made, path = link()
+        client = Client()
+        assert client.get(path).status_code == 200
+        assert client.get(path[:-2] + "x/").status_code == 404
+        client_of("curator").post(f"/campaigns/{made.campaign_id}/invitations/{made.pk}/revoke/")
+        assert client.get(path).status_code == 404
+        old, path = link()
+        Invitation.objects.filter(pk=old.pk).update(expires_at=NOW() - timedelta(seconds=1))
+        assert client.get(path).status_code == 404
+
+    def test_mails_go_to_each_address_for_one_person(self, campaign_of, client_of):
+        campaign, _ = campaign_of(1, 1)
+        client = client_of("curator")
+        sent = {"days": 3, "emails": "a@example.org\nb@example.org"}
+        client.post(f"/campaigns/{campaign.pk}/invite/", sent)
+        assert [one.to for one in mail.outbox] == [["a@example.org"], ["b@example.org"]]
+        assert "/invitations/" in mail.outbox[0].body
+        assert set(Invitation.objects.values_list("most", flat=True)) == {1}
+        client.post(f"/campaigns/{campaign.pk}/invite/", sent | {"emails": "nobody"})
+        assert Invitation.objects.count() == 2
+
+    def test_a_withdrawn_annotator_does_not_come_back_by_a_link(self, link, client_of, people, now):
+        _, path = link()
+        client_of("annotator").post(path)
+        Membership.objects.filter(annotator__person=people["annotator"]).update(withdrawn_at=NOW())
+        assert "taken out" in text_of(client_of("annotator").post(path, follow=True))
+
+
+def NOW():
+    from django.utils import timezone
+
+    return timezone.now()
+
+
+class TestMaking:
+    def test_the_count_is_told_before_anything_is_made(self, client_of, pairs):
+        benchmark = pairs(6)
+        client = client_of("curator")
+        asked = {"benchmark": benchmark.pk, "protocol": "pair", "overlap": 3}
+        assert "<dd>18</dd>" in text_of(client.post("/campaigns/count/", asked))
+        keys = asked | {"how": "keys", "keys": "s1\ns2"}
+        assert "<dd>6</dd>" in text_of(client.post("/campaigns/count/", keys))
+        assert "no sample &#x27;x&#x27;" in text_of(client.post("/campaigns/count/", keys | {"keys": "x"}))
+        none = client.post("/campaigns/count/", asked | {"protocol": "batch"})
+        assert "make_items batch" in text_of(none)
+        assert not Campaign.objects.exists()
+
+    def test_every_setting_of_the_form_is_kept_and_changed_on_its_page(self, client_of, pairs):
+        benchmark = pairs(6)
+        client = client_of("curator")
+        sent = {
+            **{"name": "All of it", "benchmark": benchmark.pk, "protocol": "pair", "overlap": 2, "lease_minutes": 5},
+            **{"how": "stratified", "n": 4, "by": "source", "seed": 9, "order": "fixed", "daily_cap": 50},
+            **{"due": "2030-01-31", "practice_pass": "80", "gold_rate": "12.5", "gold_pass": "60", "gold_least": 3},
+            **{"who": "these", "asked": 1, "allowed": [], "confidence": "on", "draft": 1},
+        }
+        assert client.post("/campaigns/new/", sent).status_code == 302
+        made = Campaign.objects.get()
+        assert (made.state, made.order, made.daily_cap, str(made.due)) == ("draft", "fixed", 50, "2030-01-31")
+        assert (made.practice_pass, made.gold_rate, made.gold_pass, made.gold_least) == (0.8, 0.125, 0.6, 3)
+        assert (made.gold_stops, made.seed, made.plan["n"]) == (False, 9, 4)
+        assert made.ballot["choices"] == ["left", "right"]
+        assert made.ballot["confidence"] is True
+        assert not made.shows_criteria
+        assert "not shown" in text_of(client.get(f"/campaigns/{made.pk}/"))
+        page = text_of(client.get(f"/campaigns/{made.pk}/settings/"))
+        assert 'value="12.5"' in page
+        client.post(f"/campaigns/{made.pk}/settings/", {"overlap": 3, "lease_minutes": 9, "order": "disputed"})
+        made.refresh_from_db()
+        assert (made.overlap, made.lease_minutes, made.order, made.daily_cap) == (3, 9, "disputed", None)
+
+    def test_a_draft_is_seen_by_no_annotator(self, campaign_of):
+        campaign, (one, _) = campaign_of(2, 2, opened=False)
+        client = Client()
+        client.force_login(one.person)
+        assert campaign.name not in text_of(client.get("/annotate/"))
+        assert client.get(f"/annotate/{campaign.pk}/").status_code == 404
+
+    def test_guidelines_show_their_own_pictures_and_no_others(self, campaign_of, client_of, media):
+        from django.core.files.uploadedfile import SimpleUploadedFile
+
+        campaign, (one, _) = campaign_of(2, 2)
+        client = client_of("curator")
+        text = "Look:\n\n![A scale](the-scale.png)\n\n![Not here](other.png) ![Away](https://example.org/x.png)"
+        file = SimpleUploadedFile("the scale.png", picture(), "image/png")
+        client.post(f"/campaigns/{campaign.pk}/guidelines/", {"guidelines": text, "pictures": file})
+        kept = campaign.pictures.get()
+        assert kept.name == "the-scale.png"
+        mine = Client()
+        mine.force_login(one.person)
+        page = text_of(mine.get(f"/annotate/{campaign.pk}/"))
+        address = f"/campaigns/{campaign.pk}/pictures/the-scale.png"
+        assert f'src="{address}"' in page
+        assert "example.org" not in page.replace("pictures.invalid", "")
+        assert "[picture: Not here]" in page
+        assert mine.get(address).status_code == 200
+        assert client_of("annotator").get(address).status_code == 404
+        broken = SimpleUploadedFile("x.png", b"<svg onload=alert(1)>", "image/png")
+        sent = {"guidelines": text, "pictures": broken}
+        answer = client.post(f"/campaigns/{campaign.pk}/guidelines/", sent, follow=True)
+        assert "not a readable" in text_of(answer)

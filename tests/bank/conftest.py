@@ -1,0 +1,79 @@
+"""Small files of the generic format, made by the tests."""
+
+import io
+import json
+
+import pytest
+from django.core.management import call_command
+from PIL import Image
+
+
+def picture(*, kind="PNG", size=(32, 24), colour="teal"):
+    """Bytes of a small picture."""
+    out = io.BytesIO()
+    Image.new("RGB", size, colour).save(out, kind)
+    return out.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path, media):
+    """Writes rows as a generic file into a folder: ``folder("samples", rows)`` gives the file's path."""
+    root = tmp_path / "bench"
+    root.mkdir()
+
+    def write(what, rows, *, name=None, raw=None):
+        path = root / (name or f"{what}.jsonl")
+        if raw is not None:
+            path.write_bytes(raw)
+        else:
+            path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        return path
+
+    write.root = root
+    return write
+
+
+@pytest.fixture
+def manage(db, capsys):
+    """Runs a management command: (exit status, standard output, standard error)."""
+    from bank.management.importing import Failed
+
+    def run(*arguments):
+        capsys.readouterr()
+        try:
+            call_command(*map(str, arguments))
+            status = 0
+        except Failed as error:
+            print(error, file=__import__("sys").stderr)
+            status = error.returncode
+        out = capsys.readouterr()
+        return status, out.out, out.err
+
+    return run
+
+
+SAMPLES = [
+    {
+        "key": "a",
+        "instruction": "How many boats?",
+        "images": ["boats.png"],
+        "level": "Perception",
+        "question_type": "closed-ended",
+        "criteria": [{"kind": "exact_reference", "text": "Three boats."}, {"text": "Says where they lie."}],
+    },
+    {"key": "b", "instruction": "Write a poem.", "capability": ["Creation", "Poetry"], "criteria": []},
+]
+RESPONSES = [
+    {"sample": key, "model": model, "text": f"{model} on {key}"} for key in ("a", "b") for model in ("m1", "m2", "m3")
+]
+
+
+@pytest.fixture
+def small(folder, manage):
+    """A small benchmark ``small`` with responses, imported by the commands."""
+    (folder.root / "boats.png").write_bytes(picture())
+    assert manage("import_benchmark", "generic", folder("samples", SAMPLES), "--benchmark", "small")[0] == 0
+    assert manage("import_responses", "generic", folder("responses", RESPONSES), "--benchmark", "small")[0] == 0
+    from bank.models import Benchmark
+
+    return Benchmark.objects.get(slug="small")

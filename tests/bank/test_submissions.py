@@ -1,0 +1,485 @@
+"""Submissions: what a file must hold, what is stored of it, what it scores, and how many there may be."""
+
+import json
+import random
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import bank.criteria
+from bank.actions import make_items
+from bank.criteria import CriteriaAccess
+from bank.models import (
+    Benchmark,
+    EvaluatedModel,
+    Response,
+    ResponseMark,
+    Sample,
+    Submission,
+    SubmissionCount,
+    SubmissionScore,
+)
+from bank.submissions import actions, quota, scoring
+from bank.submissions.errors import Closed, Exceeded, NameTaken, Refused
+from bank.submissions.halves import is_kept
+from bank.submissions.scoring import LEAST, Held, grouped
+from tests.annotations.conftest import at_once
+
+pytestmark = pytest.mark.django_db
+NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+LABELS = ("A", "B", "C", "D")
+EVERY = {"open": True, "per_day": None, "in_all": None, "count_failed": False, "private_half": False}
+
+
+@pytest.fixture
+def choices(folder, manage):
+    """``choices(dev=4, test=6)``: a benchmark of multiple-choice questions; question n's key is label n mod 4."""
+
+    def make(slug="choices", yes_no=0, **splits):
+        rows = [
+            {
+                "key": f"{split}{n}",
+                "instruction": "Which?",
+                "split": split,
+                "options": {label: f"option {label}" for label in LABELS},
+                "answer": LABELS[n % 4],
+                "level": "Odd" if n % 2 else "Even",
+            }
+            for split, count in splits.items()
+            for n in range(count)
+        ]
+        rows += [
+            {"key": f"y{n}", "instruction": "Is it?", "split": "open", "answer": "yes" if n % 2 else "no"}
+            for n in range(yes_no)
+        ]
+        path = folder("samples", rows, name=f"{slug}.jsonl")
+        assert manage("import_benchmark", "generic", path, "--benchmark", slug)[0] == 0
+        return Benchmark.objects.get(slug=slug)
+
+    return make
+
+
+@pytest.fixture
+def allow(people):
+    """Opens a benchmark for submissions, without limits unless said."""
+
+    def make(benchmark, *, hidden=(), required=(), **changes):
+        given = EVERY | {"hidden_splits": hidden, "required_splits": required} | changes
+        return actions.set_rules(by=people["curator"], benchmark=benchmark, **given)
+
+    return make
+
+
+@pytest.fixture
+def send(people, tmp_path):
+    """Submits rows as a file: ``send(benchmark, rows, name=...)``."""
+
+    def make(benchmark, rows, *, name="Finch", person=None, now=NOON, raw=None):
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        path = folder / f"{name}.jsonl"
+        path.write_text(raw if raw is not None else "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        person = person or people["researcher"]
+        return actions.submit(person=person, benchmark=benchmark, name=name, path=path, file_name=path.name, now=now)
+
+    return make
+
+
+def answers(benchmark, *, right=lambda n: True, splits=("dev", "test"), rotations=1):
+    """Rows that answer every question, in every rotation asked for; ``right(n)`` says which are right."""
+    for key in benchmark.samples.filter(split__in=splits).values_list("key", flat=True):
+        n = int("".join(c for c in key if c.isdigit()))
+        for shift in range(rotations):
+            option = n % 4 if right(n) else (n + 1) % 4
+            row = {"sample": key, "text": f"The answer is {LABELS[(option - shift) % 4]}."}
+            yield row | ({"variant": f"circular-{shift}"} if shift else {})
+
+
+def numbers(submission, split, part="whole"):
+    return SubmissionScore.objects.get(submission=submission, split=split, part=part).numbers
+
+
+# ---- the file ----
+
+
+def test_a_good_file_is_stored_and_scored_and_its_keys_are_read_through_the_log(choices, allow, send):
+    benchmark = choices(dev=8, test=20)
+    allow(benchmark, hidden=["test"])
+    submission = send(benchmark, list(answers(benchmark, right=lambda n: n % 4 < 3)))
+    assert submission.state == "scored"
+    assert Response.objects.filter(submission=submission, model__name="Finch").count() == 28
+    assert numbers(submission, "dev")["vanilla"]["value"] == 0.75
+    assert numbers(submission, "test")["vanilla"] | {"low": 0, "high": 0} == {
+        "value": 0.75,
+        "low": 0,
+        "high": 0,
+        "n": 20,
+        "method": "wilson",
+    }
+    assert numbers(submission, "test")["extraction"] == {"label": 20, "none": 0, "no_text": 0}
+    access = CriteriaAccess.objects.get()
+    assert (access.how, access.about, access.sample_count) == ("scoring", f"submission {submission.pk}", 28)
+
+
+def test_single_marks_are_kept_for_open_splits_only(choices, allow, send):
+    benchmark = choices(dev=4, test=12)
+    allow(benchmark, hidden=["test"])
+    send(benchmark, answers(benchmark, right=lambda n: n > 0))
+    marks = dict(ResponseMark.objects.values_list("response__sample__key", "right"))
+    assert marks == {"dev0": False, "dev1": True, "dev2": True, "dev3": True}
+    assert ResponseMark.objects.get(response__sample__key="dev0").option == "B"
+
+
+def test_every_fault_of_a_file_is_named_and_nothing_is_stored(choices, allow, send):
+    benchmark = choices(dev=4)
+    allow(benchmark)
+    rows = [
+        {"sample": "dev0", "text": "A"},
+        {"sample": "dev0", "text": "B"},
+        {"sample": "elsewhere", "text": "A"},
+        {"sample": "dev1", "text": "A", "variant": "circular-4"},
+        {"sample": "dev2", "text": "A", "variant": "shuffled"},
+        {"sample": "dev1", "text": "A", "model": "Other"},
+        {"sample": "dev1", "wrong": "A"},
+        {"sample": "dev3", "text": "A", "option_order": ["A", "B"]},
+    ]
+    submission = send(benchmark, rows)
+    assert submission.state == "failed"
+    faults = submission.problems
+    assert faults["extra"] == ["elsewhere"]
+    assert faults["missing"][:2] == ["dev0 (circular-1)", "dev0 (circular-2)"]
+    said = {place.rpartition(" ")[2]: f"{field} {reason}" for place, field, reason in faults["problems"]}
+    assert said["2"].startswith("sample dev0 was answered already at Finch.jsonl, line 1")
+    assert "circular-3 is the last" in said["4"]
+    assert "it is left out, or circular-1" in said["5"]
+    assert "this submission is of 'Finch'" in said["6"]
+    assert said["7"].startswith("wrong ")
+    assert said["8"].startswith("option_order ")
+    assert not Response.objects.exists()
+    assert not EvaluatedModel.objects.exists()
+    assert send(benchmark, answers(benchmark)).state == "scored", "the name of a failed one is free"
+
+
+def test_missing_samples_are_named_for_required_and_begun_splits(choices, allow, send):
+    benchmark = choices(dev=3, test=3)
+    allow(benchmark, required=["test"])
+    missing = send(benchmark, answers(benchmark, splits=["dev"])).problems["missing"]
+    assert missing == ["test0", "test1", "test2"]
+    assert send(benchmark, answers(benchmark, splits=["test"])).state == "scored"
+    begun = [*answers(benchmark, splits=["test"]), {"sample": "dev1", "text": "B"}]
+    assert send(benchmark, begun, name="Wren").problems["missing"] == ["dev0", "dev2"]
+
+
+def test_a_draft_is_as_if_absent(choices, allow, send):
+    benchmark = choices(dev=3)
+    allow(benchmark)
+    Sample.objects.filter(key="dev2").update(status="draft")
+    submission = send(benchmark, [{"sample": f"dev{n}", "text": "A"} for n in (0, 1, 2, 9)])
+    assert submission.problems["extra"] == ["dev2", "dev9"]
+    assert submission.problems["missing"] == []
+    raw = "index\tprediction\n7000002\tA\n"  # a rotation that no sample has, of a draft and of what is absent
+    said = []
+    for key in ("2", "dev2"):
+        Sample.objects.filter(status="draft").update(key=key)
+        said.append(send(benchmark, [], raw=raw, name=f"m{key}").problems)
+    assert said[0]["extra"] == said[1]["extra"] == ["2 (circular-7)"]
+    assert said[0]["problem_count"] == said[1]["problem_count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        ("", "is empty"),
+        ("\n\n", "holds no rows"),
+        ('{"sample": "dev0", "text": "A"', "is not JSON"),
+        ('{"sample": "dev0", "text": "\\u0000"}\n', "NUL"),
+        ("PK\x03\x04", "is an archive"),
+        ('{"key": "dev0", "instruction": "?"}\n', "sample"),
+    ],
+)
+def test_a_file_that_cannot_be_read_fails_with_its_reason(raw, reason, choices, allow, send):
+    benchmark = choices(dev=1)
+    allow(benchmark)
+    submission = send(benchmark, [], raw=raw)
+    assert submission.state == "failed"
+    assert reason in json.dumps(submission.problems["problems"])
+    assert "/" not in json.dumps(submission.problems["problems"]), "no folder of the server"
+
+
+# ---- rotations ----
+
+
+def test_circular_uploads_are_right_only_where_every_rotation_is(choices, allow, send):
+    benchmark = choices(dev=8)
+    allow(benchmark)
+    rows = list(answers(benchmark, rotations=4))
+    rows[3]["text"] = "B"  # dev0 in its last rotation, where the key stands at B: still right
+    rows[7]["text"] = "A"  # dev1 in its last rotation shows D first: wrong
+    submission = send(benchmark, rows)
+    assert submission.counts["circular"] is True
+    found = numbers(submission, "dev")
+    assert (found["vanilla"]["value"], found["circular"]["value"]) == (1.0, 7 / 8)
+    assert found["chance"] == 0.25
+    assert ResponseMark.objects.filter(right=False).get().option == "D"
+
+
+def test_a_missing_rotation_is_named(choices, allow, send):
+    benchmark = choices(dev=2)
+    allow(benchmark)
+    rows = [
+        row for row in answers(benchmark, rotations=4) if (row["sample"], row.get("variant")) != ("dev1", "circular-2")
+    ]
+    assert send(benchmark, rows).problems["missing"] == ["dev1 (circular-2)"]
+
+
+def test_yes_no_and_open_questions_beside_choices(choices, allow, send):
+    benchmark = choices(dev=2, yes_no=4)
+    Sample.objects.create(benchmark=benchmark, key="poem", instruction="Write.", split="open", position=99)
+    allow(benchmark)
+    rows = [*answers(benchmark, splits=["dev"]), *({"sample": f"y{n}", "text": "Yes, it is."} for n in range(4))]
+    submission = send(benchmark, [*rows, {"sample": "poem", "text": "Roses"}])
+    found = SubmissionScore.objects.get(submission=submission, kind="yes_no").numbers
+    assert (found["accuracy"]["value"], found["recall"]["value"], found["yes_ratio"]["value"]) == (0.5, 1.0, 1.0)
+    assert submission.counts["unscored"] == 1
+
+
+def test_what_has_no_key_at_all_is_accepted_without_a_score(choices, allow, send):
+    benchmark = choices(dev=1)
+    Sample.objects.all().delete()
+    Sample.objects.create(benchmark=benchmark, key="poem", instruction="Write.")
+    allow(benchmark)
+    assert send(benchmark, [{"sample": "poem", "text": "Roses"}]).state == "checked"
+
+
+# ---- names ----
+
+
+def test_a_name_that_is_taken_is_refused_with_another_one(choices, allow, send, people):
+    first, second = choices(dev=2), choices(slug="second", dev=2)
+    allow(first)
+    allow(second)
+    EvaluatedModel.objects.create(name="Known")
+    with pytest.raises(NameTaken, match=r"belongs to another model\. Choose another, for example 'Known-2'"):
+        send(first, answers(first), name="Known")
+    send(first, answers(first))
+    with pytest.raises(NameTaken, match="has been submitted to choices already"):
+        send(first, answers(first))
+    assert send(second, answers(second)).state == "scored", "one's own name on another benchmark"
+    with pytest.raises(NameTaken, match="'Finch-2'"):
+        send(second, answers(second), person=people["curator"])
+    with pytest.raises(Refused, match="The model's name is empty"):
+        send(first, answers(first), name=" ")
+
+
+# ---- limits ----
+
+
+def test_limits_per_day_and_in_all_and_when_to_come_back(choices, allow, send):
+    benchmark = choices(dev=1)
+    allow(benchmark, per_day=2, in_all=3)
+    for n in range(2):
+        send(benchmark, answers(benchmark), name=f"m{n}")
+    with pytest.raises(Exceeded, match="2 times a day") as refused:
+        send(benchmark, answers(benchmark), name="m2")
+    assert refused.value.retry_after == 12 * 3600 + 1
+    send(benchmark, answers(benchmark), name="m2", now=NOON + timedelta(days=1))
+    with pytest.raises(Exceeded, match="3 times in all"):
+        send(benchmark, answers(benchmark), name="m3", now=NOON + timedelta(days=2))
+    assert Submission.objects.count() == 3
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_failed_submissions_count_as_configured(counted, choices, allow, send):
+    benchmark = choices(dev=1)
+    rules = allow(benchmark, per_day=2, count_failed=counted)
+    assert send(benchmark, [{"sample": "x", "text": "A"}]).state == "failed"
+    assert quota.left(rules=rules, person=Submission.objects.get().by, now=NOON).today == (1 if counted else 2)
+
+
+def test_checking_alone_uses_no_submission_but_is_throttled(choices, allow, people, tmp_path):
+    benchmark = choices(dev=1)
+    rules = allow(benchmark, per_day=1)
+    path = tmp_path / "rows.csv"
+    path.write_text("sample,text\ndev0,A\n", encoding="utf-8")
+    ask = {"person": people["researcher"], "benchmark": benchmark, "name": "Finch", "path": path}
+    for _ in range(quota.CHECKS_PER_HOUR):
+        assert actions.check_only(**ask, now=NOON).ok
+    with pytest.raises(Exceeded, match="an hour") as refused:
+        actions.check_only(**ask, now=NOON)
+    assert refused.value.retry_after == 3601
+    assert actions.check_only(**ask, now=NOON + timedelta(hours=1)).ok
+    assert quota.left(rules=rules, person=people["researcher"], now=NOON).today == 1
+    assert not Submission.objects.exists()
+
+
+def test_a_closed_benchmark_takes_nothing(choices, send):
+    benchmark = choices(dev=1)
+    with pytest.raises(Closed):
+        send(benchmark, answers(benchmark))
+
+
+def test_the_halves_are_drawn_even_until_somebody_has_submitted(choices, allow, send):
+    benchmark = choices(test=60)
+    seed = allow(benchmark, hidden=["test"], private_half=True).seed
+    kept = sum(is_kept(seed=seed, cluster=f"test{n}") for n in range(60))
+    assert 27 <= kept <= 33
+    send(benchmark, answers(benchmark))
+    assert allow(benchmark, hidden=["test"], private_half=True).seed == seed
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("limits", "asking"), [({"per_day": 7}, 50), ({"in_all": 5}, 50)])
+def test_fifty_at_once_use_up_exactly_what_there_is(limits, asking, choices, allow, send):
+    benchmark = choices(dev=1)
+    allow(benchmark, **limits)
+
+    def one(n):
+        try:
+            return send(benchmark, [{"sample": "dev0", "text": "A"}], name=f"m{n}").state
+        except Exceeded:
+            return "refused"
+
+    said = at_once(one, range(asking))
+    most = next(iter(limits.values()))
+    assert said.count("scored") == Submission.objects.count() == Response.objects.count() == most
+    assert said.count("refused") == asking - most
+    assert set(SubmissionCount.objects.values_list("used", flat=True)) == {most}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_name_submitted_ten_times_at_once_is_one_submission(choices, allow, send):
+    benchmark = choices(dev=1)
+    allow(benchmark)
+
+    def one(n):
+        try:
+            return send(benchmark, [{"sample": "dev0", "text": "A"}]).state
+        except NameTaken:
+            return "taken"
+
+    assert sorted(at_once(one, range(10))) == ["scored"] + ["taken"] * 9
+
+
+# ---- the hidden split ----
+
+
+def test_nothing_is_said_about_fewer_samples_than_the_least(choices, allow, send):
+    benchmark = choices(test=LEAST - 1)
+    allow(benchmark, hidden=["test"])
+    assert numbers(send(benchmark, answers(benchmark)), "test") == {}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shown"),
+    [
+        ({"a": 30, "b": 20}, [["a"], ["b"]]),
+        ({"a": 30, "b": 20, "c": 3}, [["a"], ["b", "c"]]),  # c alone would follow from the sum
+        ({"a": 30, "b": 6, "c": 5}, [["a"], ["b", "c"]]),
+        ({"a": 12, "b": 9}, [["a", "b"]]),
+    ],
+)
+def test_small_levels_stand_together_so_that_subtracting_tells_nothing(sizes, shown):
+    one = {"split": "t", "kind": "choice", "cluster": "", "options": 4, "right": True, "everywhere": True}
+    rest = {"said": 0, "key": 0, "sent": 1, "found": 1, "silent": 0}
+    rows = [Held(level=level, **one, **rest) for level, count in sizes.items() for _ in range(count)]
+    found = grouped(rows, least=LEAST)
+    assert sorted(names for names, _ in found) == shown
+    assert sum(len(some) for _, some in found) == len(rows)
+
+
+def test_samples_that_share_a_picture_are_in_one_half_and_new_ones_move_none():
+    halves = {cluster: is_kept(seed="s", cluster=cluster) for cluster in map(str, range(2000))}
+    assert 0.45 < sum(halves.values()) / 2000 < 0.55
+    assert any(is_kept(seed="other", cluster=cluster) != half for cluster, half in halves.items())
+
+
+def test_365_probing_submissions_end_at_chance(choices, allow):
+    """The attack of Blum and Hardt (arXiv 1502.04585, 4): random answers, those that score above chance vote.
+
+    On the half whose score comes back it works; the half that ranks stays within 6 points of chance.
+    """
+    benchmark = choices(test=300)
+    rules = allow(benchmark, hidden=["test"], private_half=True)
+    rules.seed = "a fixed one"
+    samples = [
+        scoring.Keyed(pk, "test", LABELS, key, "")
+        for pk, key in benchmark.samples.order_by("pk").values_list("pk", "key")
+    ]
+    keys = bank.criteria.for_scoring(submission=Submission(pk=1, state="checked"), sample_ids=[s.pk for s in samples])
+    held = [
+        {
+            label: scoring._hold(sample, keys[sample.pk], [Response(sample_id=sample.pk, text=label)])[0]
+            for label in LABELS
+        }
+        for sample in samples
+    ]
+
+    def scored(said):
+        """What the scoring says of one label a sample: (shown half, kept half)."""
+        parts = scoring._parts([of[label] for of, label in zip(held, said, strict=True)], {"test"}, rules)
+        found = [
+            scoring.numbers("choice", parts["test", part, "choice"], circular=False, least=LEAST, seed=1)
+            for part in ("shown", "kept")
+        ]
+        return tuple(numbers["vanilla"]["value"] for numbers in found)
+
+    rng = random.Random(11)
+    votes = [dict.fromkeys(LABELS, 0.0) for _ in samples]
+    for _ in range(364):
+        said = [rng.choice(LABELS) for _ in samples]
+        told, _ = scored(said)
+        for vote, label in zip(votes, said, strict=True):
+            vote[label] += told - 0.25
+    shown, kept = scored([max(vote, key=vote.get) for vote in votes])
+    assert shown > 0.25 + 0.2, "the attack is a real one"
+    assert kept <= 0.25 + 0.06
+
+
+def test_the_kept_half_is_staffs_until_it_is_released(choices, allow, send, people):
+    benchmark = choices(test=60)
+    allow(benchmark, hidden=["test"], private_half=True)
+    submission = send(benchmark, answers(benchmark, right=lambda n: n % 3))
+    parts = dict(SubmissionScore.objects.visible_to(people["researcher"], submission).values_list("part", "n"))
+    everything = dict(SubmissionScore.objects.visible_to(people["curator"], submission).values_list("part", "n"))
+    assert set(parts) == {"shown"}
+    assert everything["shown"] == parts["shown"]
+    assert everything["shown"] + everything["kept"] == 60
+    actions.release(submission=submission, now=NOON)
+    assert SubmissionScore.objects.visible_to(people["researcher"], submission).count() == 2
+    with pytest.raises(Refused):
+        actions.release(submission=submission, now=NOON)
+
+
+# ---- afterwards ----
+
+
+def test_a_withdrawn_submission_stays_and_comes_back_with_its_scores(choices, allow, send, people):
+    benchmark = choices(dev=2)
+    allow(benchmark)
+    submission = send(benchmark, answers(benchmark))
+    actions.withdraw(submission=submission, by=people["researcher"], reason="a bug", now=NOON)
+    assert Submission.objects.get().state == "withdrawn"
+    assert Response.objects.count() == 2
+    for again in (
+        lambda: actions.withdraw(submission=submission, by=people["researcher"], now=NOON),
+        lambda: actions.rescore(submission=submission),
+        lambda: send(benchmark, answers(benchmark)),
+    ):
+        with pytest.raises(Refused):
+            again()
+    other = send(benchmark, answers(benchmark), name="Wren")
+    assert make_items(kind="score", benchmark=benchmark) == (2, 2), "of Wren's answers alone"
+    assert other.state == "scored"
+    actions.restore(submission=submission, by=people["curator"], reason="no bug", now=NOON)
+    assert (submission.state, submission.reason) == ("scored", "no bug")
+    assert numbers(submission, "dev")["vanilla"]["value"] == 1.0
+
+
+def test_others_do_not_see_what_somebody_submitted(choices, allow, send, people, client_of):
+    benchmark = choices(dev=2)
+    allow(benchmark)
+    send(benchmark, answers(benchmark), person=people["curator"])
+    assert client_of("researcher").get("/api/v1/responses/").json()["results"] == []
+    assert client_of("anonymous").get("/api/v1/models/").json()["results"] == []
+    assert len(client_of("curator").get("/api/v1/responses/").json()["results"]) == 2

@@ -1,0 +1,254 @@
+"""A judge run against the barest loop that makes the same calls: its rate, and its CPU time."""
+
+import asyncio
+import base64
+import hashlib
+import io
+import multiprocessing
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2  # noqa: TID251
+import numpy as np
+from django.conf import settings
+from django.db import connection, transaction
+from django.test import Client
+from PIL import Image
+
+from tests.bench.parts import Result, cpu, database
+from tests.judging.outside import installation
+
+CALLS, AT_ONCE, MANY_AT_ONCE, ANSWERS_AFTER = 2_000, 64, 256, 0.2
+MEMORY = 200  # megabytes
+PLANNED = 1_000_000
+SIDE = 244  # pixels of noise that make about 100 KB of JPEG
+
+REPLY = (
+    b'{"id":"c","object":"chat.completion","model":"bench","choices":[{"index":0,"finish_reason":"stop",'
+    b'"message":{"role":"assistant","content":"Answer1"}}],"usage":{"prompt_tokens":1400,"completion_tokens":2}}'
+)
+RESPONSE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(REPLY), REPLY)
+
+
+class _Endpoint(asyncio.Protocol):
+    """Reads a request, waits, answers. As little work as possible: it shares the machine with what is measured."""
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport, self.missing, self.head = transport, 0, b""
+
+    def data_received(self, data: bytes) -> None:
+        if not self.missing:
+            self.head += data
+            end = self.head.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            start = self.head.lower().index(b"content-length:") + 15
+            length = int(self.head[start : self.head.index(b"\r\n", start)])
+            self.missing = length - (len(self.head) - end - 4)
+            self.head = b""
+        else:
+            self.missing -= len(data)
+        if self.missing <= 0:
+            self.missing = 0
+            asyncio.get_running_loop().call_later(ANSWERS_AFTER, self.transport.write, RESPONSE)
+
+
+def _serve(port: Any) -> None:
+    async def main() -> None:
+        server = await asyncio.get_running_loop().create_server(_Endpoint, "127.0.0.1", 0)
+        port.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    try:
+        import uvloop
+
+        uvloop.run(main())
+    except ImportError:
+        asyncio.run(main())
+
+
+def _prepare(base_url: str) -> Any:
+    """A benchmark of pairs with a picture each; returns a judge and the benchmark."""
+    from bank.models import Item, SampleImage
+    from judging import actions
+    from tests.judging.small import make_benchmark
+
+    rng = np.random.default_rng(1)
+    benchmark = make_benchmark(samples=CALLS // 2, slug="bench", pictures=False)
+    for sample in benchmark.samples.all():
+        buffer = io.BytesIO()
+        noise = rng.integers(0, 255, (SIDE, SIDE, 3), dtype=np.uint8)
+        Image.fromarray(noise).save(buffer, "JPEG", quality=92)
+        sha256 = hashlib.sha256(buffer.getvalue()).hexdigest()
+        image = SampleImage.objects.create(
+            sample=sample, sha256=sha256, original_sha256=sha256, kind="jpg", width=SIDE, height=SIDE
+        )
+        path = settings.MEDIA_ROOT / image.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(buffer.getvalue())
+    assert Item.objects.count() == CALLS // 2
+    return {
+        at_once: actions.start_run(
+            judge=actions.add_judge(
+                name=f"bench {at_once}", base_url=base_url, model="bench", concurrency=at_once, any_host=True
+            ),
+            benchmark=benchmark,
+            protocol="pairwise-criteria",
+        )
+        for at_once in (AT_ONCE, MANY_AT_ONCE)
+    }
+
+
+def _bare(base_url: str, at_once: int) -> None:
+    """The loop that anybody would write: httpx2, a semaphore, the picture encoded for each call."""
+    from bank.models import SampleImage
+
+    paths = [settings.MEDIA_ROOT / image.path for image in SampleImage.objects.all()]
+
+    async def main() -> None:
+        room = asyncio.Semaphore(at_once)
+        limits = httpx2.Limits(max_connections=at_once, max_keepalive_connections=at_once)
+        async with httpx2.AsyncClient(timeout=60, limits=limits) as client:
+
+            async def call(number: int) -> None:
+                async with room:
+                    encoded = base64.b64encode(paths[number // 2].read_bytes()).decode()
+                    content = [
+                        {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{encoded}"}},
+                        {"type": "text", "text": "Which answer is better?" * 60},
+                    ]
+                    body = {"model": "bench", "messages": [{"role": "user", "content": content}], "temperature": 0}
+                    reply = await client.post(f"{base_url}/chat/completions", json=body)
+                    assert reply.json()["choices"][0]["message"]["content"] == "Answer1"
+
+            await asyncio.gather(*(call(number) for number in range(CALLS)))
+
+    asyncio.run(main())
+
+
+def _ours(run: Any) -> None:
+    from judging.work import Shared, loop, work
+
+    assert run.claim()
+
+    async def main() -> None:
+        shared = Shared()
+        await work(run, shared=shared, stop=asyncio.Event())
+        await shared.endpoints.close()
+
+    loop.run(main)
+    run.refresh_from_db()
+    assert run.state == "finished", run.state_reason
+    assert run.judgments.filter(status="ok").count() == CALLS
+
+
+def _timed(work: Any, *arguments: Any) -> tuple[float, float]:
+    """Wall and CPU seconds of this process, all its threads."""
+    wall, cpu = time.monotonic(), time.process_time()
+    work(*arguments)
+    return time.monotonic() - wall, time.process_time() - cpu
+
+
+def judging() -> Iterator[Result]:
+    """2,000 calls with a picture of 100 KB, 64 and 256 at once, to an endpoint that answers in 200 ms."""
+    from judging.work import loop
+
+    with _endpoint() as base_url:
+        with database():
+            runs = _prepare(base_url)
+            for at_once, rate, cpu in ((AT_ONCE, 0.95, 1.0), (MANY_AT_ONCE, 1.2, 1.0)):
+                bare_wall, bare_cpu = _timed(_bare, base_url, at_once)
+                loop.settle()  # as the worker does
+                our_wall, our_cpu = _timed(_ours, runs[at_once])
+                what = f"judge run beside a bare httpx2 loop, {at_once} at once"
+                yield Result(f"{what}: rate", CALLS / bare_wall, CALLS / our_wall, rate, unit="/s", more_is_better=True)
+                yield Result(f"{what}: CPU", bare_cpu, our_cpu, cpu)
+        connection.close()
+        yield Result("  most memory of a worker at it", MEMORY, _memory(base_url), 1, unit="MB")
+    yield from _large()
+    connection.close()
+
+
+@contextmanager
+def _endpoint() -> Iterator[str]:
+    here, there = multiprocessing.Pipe()
+    endpoint = multiprocessing.get_context("spawn").Process(target=_serve, args=(there,), daemon=True)
+    endpoint.start()
+    try:
+        yield f"http://127.0.0.1:{here.recv()}/v1"
+    finally:
+        endpoint.terminate()
+
+
+def _memory(base_url: str) -> float:
+    """Megabytes that a worker process held at most while it made the calls, 256 at once."""
+    with tempfile.TemporaryDirectory(prefix="evalsite-bench-") as folder, installation(Path(folder)) as there:
+        there.ask(f"from tests.bench import judging\njudging._prepare({base_url!r})\nanswer = 0")
+        there.sql("UPDATE judging_run SET state = 'cancelled' WHERE id = (SELECT min(id) FROM judging_run)")
+        most = there.ask(_WORK)
+        assert there.sql("SELECT count(*) FROM judging_judgment WHERE status = 'ok'") == [(CALLS,)]
+        return most / 1024
+
+
+# Not by getrusage: on Linux what it tells of a child starts with the memory of its parent.
+_WORK = """
+import re
+from pathlib import Path
+from django.core.management import call_command
+call_command("worker", until_idle=True, stdout=open("/dev/null", "w"))
+answer = int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+def _large() -> Iterator[Result]:
+    """A run of a million planned judgments: its start, the first calls to make, and its page with most of them made."""
+    from bank import bulk
+    from bank.models import Benchmark, Item, Sample, User
+    from judging import actions, plan
+    from judging.models import Judge, Judgment, RunItem
+    from judging.work.writer import counts
+
+    with database():
+        benchmark = Benchmark.objects.create(slug="vast", title="Vast")
+        samples = Sample.objects.bulk_create(
+            Sample(benchmark=benchmark, key=str(n), instruction="?", position=n) for n in range(1_000)
+        )
+        items = [("pair", samples[n // 500].pk, f"{n:064}") for n in range(PLANNED // 2)]
+        with transaction.atomic():
+            bulk.insert(Item, ("kind", "sample_id", "content_hash"), items)
+        judge = Judge.objects.get(name="baseline-first")
+        curator = User.objects.create_user("curator", role="curator")
+
+        def start() -> None:
+            run = actions.start_run(
+                judge=judge, benchmark=benchmark, protocol="pair", settings={"repeats": 2, "order": "fixed"}
+            )
+            assert plan.calls(run) == PLANNED
+            assert plan.page(run)
+
+        yield Result("start of a run of 1,000,000 judgments, first page read", 10, _timed(start)[1], 1)
+        run = judge.runs.get()
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(
+                _MOST_JUDGED.format(judgment=Judgment._meta.db_table, run_item=RunItem._meta.db_table), [run.pk]
+            )
+        counts(run)
+        yield Result("  the next page after 990,000 of them", 10, _timed(plan.page, run)[1], 1)
+        client = Client()
+        client.force_login(curator)
+        path = f"/judging/runs/{run.pk}/"
+        assert b"990,000" in client.get(path).content
+        yield Result("  the run's page", 0.1, cpu(lambda: client.get(path)), 1)
+
+
+_MOST_JUDGED = """
+    INSERT INTO {judgment}
+    (run_id, item_id, "order", repeat, status, choice, reason, prompt_sha256, reported_model, created_at)
+    SELECT run_id, item_id, '01', repeats.n, 'ok', 'first', '', '', '', CURRENT_TIMESTAMP
+    FROM {run_item}, (SELECT 0 AS n UNION ALL SELECT 1) AS repeats
+    WHERE run_id = %s ORDER BY {run_item}.id LIMIT 990000
+"""

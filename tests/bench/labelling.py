@@ -1,0 +1,91 @@
+"""What a label costs: submitting it and drawing the next item, on a campaign of 2,000 pairs."""
+
+import re
+import time
+from collections.abc import Iterator
+
+from django.db import connection
+from django.test import Client
+
+from tests.bench.parts import Result, database
+
+ITEMS, LABELS = 2_000, 150
+TARGET = 0.010  # seconds of CPU; Label Studio takes 46 and 33 ms on such a machine, doccano 10 and 14
+TEXT = (
+    "The tip is on the amount before tax, so **38.60**.\n\n1. Tip: 5.79\n2. With tax: 41.69\n\n$$\\frac{47.48}{2}$$\n\n"
+)
+
+
+def labelling() -> Iterator[Result]:
+    """Submit and next, by page and by API: CPU time of each request, the first ones left out."""
+    from knox.models import AuthToken
+
+    from annotations.actions import make_campaign
+    from bank.actions import make_items
+    from bank.models import Benchmark, EvaluatedModel, Response, Sample, User
+
+    with database():
+        benchmark = Benchmark.objects.create(slug="labels", title="Labels")
+        models = [EvaluatedModel.objects.create(name=name) for name in ("model-one", "model-two")]
+        samples = Sample.objects.bulk_create(
+            Sample(benchmark=benchmark, key=str(n), instruction="How much does each pay?", position=n)
+            for n in range(ITEMS)
+        )
+        Response.objects.bulk_create(
+            Response(sample=s, model=m, text=f"{TEXT}{m} {s.key}") for s in samples for m in models
+        )
+        make_items(kind="pair", benchmark=benchmark)
+        people = [User.objects.create_user(name, role="annotator") for name in ("by-page", "by-api")]
+        campaign = make_campaign(
+            name="labels", benchmark=benchmark, protocol="pairwise-criteria", annotators=people, overlap=3
+        )
+        for submits, nexts, words in (
+            _by_page(people[0], campaign.pk),
+            _by_api(AuthToken.objects.create(people[1])[1]),
+        ):
+            yield Result(f"a label submitted {words}, beside 10 ms of CPU", TARGET, submits, 1)
+            yield Result(f"the next item {words}, beside 10 ms of CPU", TARGET, nexts, 1)
+    connection.close()
+
+
+def _timed(requests: list[float], send) -> object:
+    start = time.process_time()
+    answer = send()
+    requests.append(time.process_time() - start)
+    return answer
+
+
+def _usual(times: list[float]) -> float:
+    """The mean without the slowest tenth and without the first ten."""
+    kept = sorted(times[10:])
+    kept = kept[: max(1, len(kept) * 9 // 10)]
+    return sum(kept) / len(kept)
+
+
+def _by_page(person, pk: int) -> tuple[float, float, str]:
+    client = Client(headers={"X-Fragment": "1"})
+    client.force_login(person)
+    submits: list[float] = []
+    nexts: list[float] = []
+    html = client.get(f"/annotate/{pk}/").content.decode()
+    for _ in range(LABELS):
+        url = re.search(r'action="([^"]+/submit/)"', html)[1]
+        key = re.search(r'name="key" value="([^"]+)"', html)[1]
+        ahead = _timed(nexts, lambda: client.post(f"/annotate/{pk}/ahead/"))
+        sent = {"choice": "left", "key": key, "seconds": "12.5"}
+        answer = _timed(submits, lambda url=url, sent=sent: client.post(url, sent))
+        assert answer.status_code == 200, answer.content
+        html = ahead.content.decode()
+    return _usual(submits), _usual(nexts), "by page"
+
+
+def _by_api(token: str) -> tuple[float, float, str]:
+    client = Client(headers={"Authorization": f"Token {token}"})
+    submits: list[float] = []
+    nexts: list[float] = []
+    for number in range(LABELS):
+        held = _timed(nexts, lambda: client.post("/api/v1/campaigns/labels/next/", {}, "application/json")).json()
+        body = {"assignment": held["assignment"], "idempotency_key": str(number), "choice": "left"}
+        answer = _timed(submits, lambda body=body: client.post("/api/v1/labels/", body, "application/json"))
+        assert answer.status_code == 201, answer.content
+    return _usual(submits), _usual(nexts), "by API"

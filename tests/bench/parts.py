@@ -1,0 +1,172 @@
+"""The measurements. CPU time of this process where work is computed, wall time where it waits."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from django.db import connection
+from django.test import Client
+from django.test.utils import setup_databases, teardown_databases
+
+from bank.formats.reading import json_lines
+from leaderboard.stats import bradley_terry, elo
+from tests.bench import importing
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """``ours / reference``, and the ratio to stay under (or over, where more is better)."""
+
+    work: str
+    reference: float
+    ours: float
+    limit: float
+    unit: str = "s"
+    more_is_better: bool = False
+
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.reference
+
+    @property
+    def reached(self) -> bool:
+        return self.ratio >= self.limit if self.more_is_better else self.ratio <= self.limit
+
+    def __str__(self) -> str:
+        sign = ">=" if self.more_is_better else "<="
+        mark = "" if self.reached else "   MISSED"
+        numbers = f"{self.reference:>10.3f} {self.unit}{self.ours:>10.3f} {self.unit}{self.ratio:>9.2f}"
+        return f"{self.work:<58}{numbers}   {sign} {self.limit}{mark}"
+
+
+def cpu(work: Callable[[], object], *, best_of: int = 3) -> float:
+    """The least CPU time of a few runs, in seconds."""
+    times = []
+    for _ in range(best_of):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@contextmanager
+def database() -> Iterator[None]:
+    """A database of its own, thrown away afterwards."""
+    old = setup_databases(verbosity=0, interactive=False)
+    try:
+        yield
+    finally:
+        teardown_databases(old, verbosity=0)
+
+
+def ratings() -> Iterator[Result]:
+    """Bradley-Terry of 200 models from a million votes against evalica; bootstrap Elo beside a loop."""
+    import evalica
+
+    rng = np.random.default_rng(1)
+    n, models = 1_000_000, 200
+    strength = rng.normal(0, 1, models)
+    a = rng.integers(0, models, n)
+    b = (a + rng.integers(1, models, n)) % models
+    won = rng.random(n) < 1 / (1 + np.exp(strength[b] - strength[a]))
+    y = np.where(rng.random(n) < 0.1, 0.5, won.astype(float))
+    names = [f"model-{index:03}" for index in range(models)]
+    prompts = rng.integers(0, 5_000, n)
+    left, right = [names[i] for i in a], [names[i] for i in b]
+    winners = [evalica.Winner.Draw if v == 0.5 else evalica.Winner.X if v else evalica.Winner.Y for v in y]
+
+    def fit() -> None:
+        bradley_terry.fit(a=a, b=b, y=y, models=names, group=prompts, item=np.arange(n), rng=np.random.default_rng(2))
+
+    def bootstrap() -> None:
+        elo.online_bootstrap(a=a, b=b, y=y, models=names, rng=np.random.default_rng(2))
+
+    def loop() -> None:
+        elo.online(a=a, b=b, y=y, models=names)
+
+    reference = cpu(lambda: evalica.bradley_terry(left, right, winners))
+    yield Result("Bradley-Terry, 1 M votes, 200 models, intervals and ranks", reference, cpu(fit), 0.5)
+    yield Result(
+        "Elo, 1,000 replicates, beside 1,000 passes of a loop", 1000 * cpu(loop, best_of=1), cpu(bootstrap), 0.05
+    )
+
+
+def imports() -> Iterator[Result]:
+    """100,000 samples and a million responses brought in, against only parsing their files."""
+    folder = Path(tempfile.mkdtemp(prefix="evalsite-bench-"))
+
+    def parse(part: str) -> None:
+        with (folder / f"{part}.jsonl").open(encoding="utf-8") as file:
+            for line in file:
+                json.loads(line)
+
+    def read(part: str) -> None:
+        for _ in json_lines(folder / f"{part}.jsonl"):
+            pass
+
+    try:
+        importing.write(folder, samples=100_000, models=10)
+        command = [sys.executable, "-m", "tests.bench.importing", str(folder)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=_without_data())
+        found = json.loads(done.stdout.splitlines()[-1])
+        for part, work in (("samples", "100,000 samples with criteria"), ("responses", "1,000,000 responses")):
+            parsing, reading = cpu(partial(parse, part), best_of=2), cpu(partial(read, part), best_of=2)
+            yield Result(f"{work}, beside json.loads of the lines", parsing, found[part], 5)
+            yield Result("  beside reading them here, every fault looked for", reading, found[part], 10)
+        yield Result("  most memory of that process", 300, found["megabytes"], 1, unit="MB")
+    finally:
+        shutil.rmtree(folder)
+
+
+def _without_data() -> dict[str, str]:
+    """This environment for a process that takes a data folder of its own."""
+    return {name: value for name, value in os.environ.items() if name not in ("EVALSITE_DATA", "DATABASE_URL")}
+
+
+def pages() -> Iterator[Result]:
+    """A board of 200 models, computed before, against an empty page."""
+    from bank.imports.items import Spec, ensure
+    from bank.models import Benchmark, EvaluatedModel, Response, Sample
+    from judging.models import Judge, Judgment, Run, RunItem
+
+    with database():
+        benchmark = Benchmark.objects.create(slug="wide", title="Wide")
+        judge = Judge.objects.create(name="judge")
+        run = Run.objects.create(
+            judge=judge, benchmark=benchmark, protocol="pair", settings={"order": "fixed"}, state="finished"
+        )
+        models = EvaluatedModel.objects.bulk_create(EvaluatedModel(name=f"model {n:03}") for n in range(200))
+        rng = np.random.default_rng(3)
+        for number in range(40):
+            sample = Sample.objects.create(benchmark=benchmark, key=str(number), instruction="?", position=number)
+            rows = Response.objects.bulk_create(Response(sample=sample, model=model, text="!") for model in models)
+            order = rng.permutation(200)
+            specs = [Spec("pair", sample.pk, (rows[i].pk, rows[j].pk)) for i, j in order.reshape(-1, 2)]
+            found, _ = ensure(specs)
+            RunItem.objects.bulk_create(RunItem(run=run, item_id=item.pk) for item in found.values())
+            Judgment.objects.bulk_create(
+                Judgment(run=run, item_id=item.pk, choice=rng.choice(["first", "second", "tie"]), order="01")
+                for item in found.values()
+            )
+        client = Client()
+        board, empty = "/leaderboards/wide/models/?source=judge", "/accounts/sign-in/"
+        for path in (board, empty):
+            assert client.get(path).status_code == 200, path
+        repeats = 20
+        reference = cpu(lambda: [client.get(empty) for _ in range(repeats)]) / repeats
+        ours = cpu(lambda: [client.get(board) for _ in range(repeats)]) / repeats
+        yield Result("board of 200 models, beside an empty page", reference, ours, 3)
+    connection.close()
+
+
+PARTS: dict[str, Callable[[], Iterator[Result]]] = {"ratings": ratings, "imports": imports, "pages": pages}

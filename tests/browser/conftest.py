@@ -1,0 +1,83 @@
+"""Real pages in Debian's chromium."""
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
+# Playwright's loop runs in the thread of the tests, which Django would refuse to let near the database.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+# What depends on size and colours, of what axe checks.
+LOOKS = ("color-contrast", "target-size", "link-in-text-block")
+AXE = (Path(__file__).resolve().parent.parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in Path(item.path).parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture
+def sign_in(live_server):
+    """Sets the session of a person in a browser context: quicker than typing, which one test does."""
+    from django.test import Client
+
+    def enter(context, user):
+        client = Client()
+        client.force_login(user)
+        cookie = client.cookies["sessionid"]
+        context.add_cookies([{"name": "sessionid", "value": cookie.value, "url": live_server.url}])
+
+    return enter
+
+
+@pytest.fixture
+def faults():
+    """What a page complains about in the console; ``faults(page)`` starts to listen and gives the list."""
+
+    def listen(page):
+        found = []
+        page.on("console", lambda message: found.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: found.append(str(error)))
+        return found
+
+    return listen
+
+
+def serious(page, *rules):
+    """What axe finds of serious or critical impact, as readable lines; with ``rules`` by these alone."""
+    page.evaluate(AXE)
+    only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+    found = page.evaluate("options => axe.run(document, options)", {"resultTypes": ["violations"], **only})
+    return [
+        f"{rule['id']}: {node['target']} {node['failureSummary'][:160]}"
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
+def looked_at(page, url, said, *, status=200):
+    """What is wrong with a page on a light screen, and then on a dark phone, where it is not loaded again.
+
+    ``said`` is what ``faults`` listens to.
+    """
+    said.clear()
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.emulate_media(color_scheme="light")
+    answer = page.goto(url)
+    wrong = [("status", answer.status)] if answer.status != status else []
+    wrong += [("axe", text) for text in serious(page)] + _overflow(page)
+    page.set_viewport_size({"width": 375, "height": 800})
+    page.emulate_media(color_scheme="dark")
+    wrong += _overflow(page) + [("axe, dark phone", text) for text in serious(page, *LOOKS)]
+    return wrong + [("console", text) for text in said if status == 200]
+
+
+def _overflow(page):
+    root = "document.documentElement"
+    over = page.evaluate(f"{root}.scrollWidth - {root}.clientWidth")
+    return [("overflow", page.viewport_size["width"], over)] if over > 0 else []

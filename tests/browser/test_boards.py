@@ -1,0 +1,109 @@
+"""The boards in a real browser: whole on a screen and on a phone, sorted and filtered by hand."""
+
+import pytest
+
+from bank.models import Item
+from judging.models import Run
+from tests.browser.conftest import looked_at
+from tests.leaderboard.conftest import _fresh_cache, brought, folder, grove, judgments, manage, voted
+
+__all__ = ["_fresh_cache", "brought", "folder", "grove", "manage", "voted"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def paths(brought, voted):
+    """Every page of the boards, with a baseline among the judges."""
+    brought("judgments", judgments("baseline-longest", noise=4.0, seed=8))
+    run = Run.objects.get(judge__name="keen").pk
+    base = "/leaderboards/grove"
+    return [
+        "/",
+        "/leaderboards/",
+        f"{base}/models/",
+        f"{base}/models/?source=keen&anchor=Cedar&sort=-level:Perception",
+        f"{base}/models/?level=Nowhere",
+        f"{base}/judges/",
+        f"{base}/agreement/",
+        f"{base}/agreement/?metric=kappa&who=majority",
+        f"{base}/votes/?model=Alder",
+        f"{base}/votes/",
+        f"{base}/compare/?a=majority&b=run-{run}",
+        f"{base}/items/{Item.objects.order_by('pk').first().pk}/?model=Alder",
+    ]
+
+
+def test_every_board_is_whole_and_clean(paths, live_server, page, faults):
+    said = faults(page)
+    wrong = {
+        path: looked_at(page, live_server.url + path, said, status=400 if "Nowhere" in path else 200) for path in paths
+    }
+    assert not any(wrong.values()), "\n".join(f"{path}: {found}" for path, found in wrong.items() if found)
+
+
+def names(page):
+    return page.locator("table.lb tbody th[scope=row] a").all_inner_texts()
+
+
+def test_a_click_on_a_head_sorts_and_another_turns_it_round(voted, live_server, page):
+    page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
+    page.get_by_role("link", name="Model", exact=True).click()
+    page.wait_for_url("**sort=model**")
+    assert names(page) == ["Alder", "Birch", "Cedar", "Dogwood"]
+    page.get_by_role("link", name="Model", exact=True).click()
+    page.wait_for_url("**sort=-model**")
+    assert names(page) == ["Cedar", "Birch", "Alder", "Dogwood"]  # provisional: last either way
+    assert page.locator("th[aria-sort=descending]").inner_text().startswith("Model")
+
+
+def test_a_filter_goes_into_the_address_and_clear_takes_it_out(voted, live_server, page):
+    page.goto(f"{live_server.url}/leaderboards/grove/models/")
+    page.get_by_label("Judged by").select_option("keen")
+    page.wait_for_url("**source=keen**")
+    assert "level=" not in page.url  # what is not set leaves no trace
+    page.get_by_label("Capability").select_option("Creation")
+    page.wait_for_url("**level=Creation**")
+    assert "source=keen" in page.url
+    assert "Poetry" in page.locator("table.lb thead").inner_text()
+    page.get_by_role("link", name="Clear").click()
+    page.wait_for_url("**/models/")
+
+
+def test_a_number_opens_its_rows_and_a_row_its_item(voted, live_server, page):
+    page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
+    row = page.locator("table.lb tbody tr", has_text="Alder")
+    row.locator(".ivcell a").click()
+    page.wait_for_url("**outcome=win**")
+    assert page.get_by_role("link", name="Won", exact=False).get_attribute("aria-current") == "true"
+    page.locator("table.votelist tbody th a").first.click()
+    page.wait_for_url("**/items/**")
+    assert page.locator(".twoanswers article").count() == 2
+    page.get_by_role("link", name="Next").click()
+    assert page.get_by_text("2 of").is_visible()
+
+
+def test_the_boards_work_without_javascript(voted, live_server, browser):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{live_server.url}/leaderboards/grove/models/")
+    page.get_by_label("Judged by").select_option("keen")
+    page.get_by_role("button", name="Show").click()
+    assert "source=keen" in page.url
+    page.get_by_role("link", name="Elo", exact=True).click()
+    assert "sort=-elo" in page.url
+    assert "source=keen" in page.url
+    assert names(page)[0] == "Alder"
+    context.close()
+
+
+def test_head_and_first_column_stay_in_sight(voted, live_server, browser):
+    context = browser.new_context(viewport={"width": 375, "height": 500})
+    page = context.new_page()
+    page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
+    wrap = page.locator(".tablewrap.tall")
+    wrap.evaluate("element => { element.scrollLeft = 200; element.scrollTop = 60; }")
+    box = wrap.bounding_box()
+    name = page.locator("tbody th.stick").nth(1).bounding_box()
+    assert name["x"] == pytest.approx(box["x"], abs=2)
+    context.close()

@@ -1,0 +1,214 @@
+"""Every kind of label in a browser: by keyboard alone, by finger, with the network gone, in Chinese."""
+
+import pytest
+from playwright.sync_api import expect
+
+from annotations.models import Assignment, Label
+from bank.models import User
+from tests.annotations.kinds import WEIGHTS, benchmark_of, campaign_of, judged
+from tests.browser.conftest import looked_at
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+LONG = [f"Answer number {n}. " + "Two boats lie at the quay. " * 60 for n in range(4)]
+RTL = "هناك قاربان عند الرصيف."
+CJK = "码头边停着两艘船。" * 3
+
+
+@pytest.fixture
+def kinds(db):
+    """A campaign of every kind on one benchmark, two items each; a dictionary of them."""
+    benchmark = benchmark_of(answers=[LONG[0], RTL, CJK, LONG[3]])
+    judged(benchmark, order="10")
+    judged(benchmark, order="01")
+    settings = {"batch": {"ties": True}, "score": {"confidence": True}}
+    names = ("pair", "score", "batch", "components", "choice-extraction", "yes-no", "review")
+    return {name: campaign_of(name, benchmark=benchmark, ballot=settings.get(name))[0] for name in names}
+
+
+@pytest.fixture
+def open_(page, live_server, kinds, sign_in):
+    """``open_(kind)`` shows its labelling page, with the next item at hand."""
+    sign_in(page.context, User.objects.get(username="ada"))
+
+    def show(kind):
+        with page.expect_response(lambda response: response.url.endswith("/ahead/")):
+            page.goto(f"{live_server.url}/annotate/{kinds[kind].pk}/")
+        return page
+
+    return show
+
+
+def label_of(page, kind):
+    """The label of this kind, once the server has it."""
+    for _ in range(200):
+        if found := Label.objects.filter(campaign__protocol=kind).first():
+            return found
+        page.wait_for_timeout(50)
+    raise AssertionError(f"no label of {kind}")
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def submit(page):
+    """Enter, and wait for another item."""
+    before = page.locator("#work").get_attribute("data-assignment")
+    page.keyboard.press("Enter")
+    expect(page.locator("#work")).not_to_have_attribute("data-assignment", before)
+
+
+def test_every_kind_by_keyboard_alone(page, open_, faults):
+    said = faults(page)
+    open_("score")
+    press(page, "4")
+    submit(page)
+    assert label_of(page, "score").score == 4
+
+    open_("choice-extraction")
+    press(page, "2")
+    submit(page)
+    assert label_of(page, "choice-extraction").option == "B"
+
+    open_("yes-no")
+    press(page, "n")
+    submit(page)
+    assert label_of(page, "yes-no").answer is False
+
+    open_("components")
+    for points in ("4", "2.5", "0"):
+        page.keyboard.type(points)
+        if points != "0":
+            press(page, "Enter")
+    expect(page.locator("[data-total-points]")).to_have_text("6.5")
+    submit(page)
+    label = label_of(page, "components")
+    assert label.parts == dict(zip(WEIGHTS, (4, 2.5, 0), strict=True))
+
+    open_("batch")
+    held = Assignment.objects.get(pk=page.locator("#work").get_attribute("data-assignment"))
+    order = [int(place) for place in held.order]
+    page.locator(".rk").first.focus()
+    press(page, " ", "ArrowDown", "ArrowDown", "Escape")  # put back
+    press(page, " ", "ArrowDown", " ")  # A below B
+    press(page, "ArrowDown", "ArrowDown", "1")  # D on top
+    expect(page.locator("[data-order]")).to_have_text("DBAC")
+    press(page, "ArrowDown", "=")  # B ties with D
+    submit(page)
+    assert label_of(page, "batch").ranking == [sorted([order[3], order[1]]), [order[0]], [order[2]]]
+
+    open_("review")
+    press(page, "1", "3")
+    box = page.locator("[data-analysis]")
+    box.focus()
+    text = box.inner_text()
+    press(page, "Control+Home", "Shift+End", "m")
+    expect(page.locator("[data-marks] li")).to_have_count(1)
+    assert box.inner_text() == text
+    page.keyboard.type("nothing of this is written")
+    assert box.inner_text() == text
+    press(page, "Control+Enter")
+    label = label_of(page, "review")
+    assert (label.agree, label.grade, label.hallucination) == (True, 3, True)
+    assert label.spans[0][0] == 0
+    assert said == []
+
+
+def test_a_ranking_is_dragged_by_finger_and_the_same_order_is_asked_twice(browser, live_server, kinds, sign_in):
+    context = browser.new_context(
+        has_touch=True, is_mobile=True, reduced_motion="reduce", viewport={"width": 375, "height": 800}
+    )
+    sign_in(context, User.objects.get(username="ada"))
+    page = context.new_page()
+    page.goto(f"{live_server.url}/annotate/{kinds['batch'].pk}/")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    page.get_by_role("button", name="Submit and next").tap()
+    expect(page.locator("#notice")).to_contain_text("You have not changed the order")
+    page.evaluate("scrollTo({top: document.querySelector('.ranklist').offsetTop - 80, behavior: 'instant'})")
+    first, second = (page.locator(".rk").nth(n).bounding_box() for n in (0, 1))
+    grip = page.locator(".rk .grip").first.bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, first["y"] + 30
+    touch = context.new_cdp_session(page)
+    steps = [y + (second["y"] + second["height"] - 10 - y) * n / 8 for n in range(9)]
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for at in steps:
+        touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": at}]})
+    page.wait_for_timeout(150)  # a finger that rests before it lifts: else Chromium takes the next tap for a stop
+    touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": steps[-1] + 1}]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(page.locator("[data-order]")).to_have_text("BACD")
+    up = page.locator(".rk").nth(3).get_by_role("button", name="Move up")
+    up.evaluate("button => button.scrollIntoView({block: 'center', behavior: 'instant'})")
+    up.tap()
+    expect(page.locator("[data-order]")).to_have_text("BADC")
+    before = page.locator("#work").get_attribute("data-assignment")
+    page.get_by_role("button", name="Submit and next").tap()
+    expect(page.locator("#work")).not_to_have_attribute("data-assignment", before)
+    held = Assignment.objects.get(pk=before)
+    order = [int(place) for place in held.order]
+    assert label_of(page, "batch").ranking == [[order[1]], [order[0]], [order[3]], [order[2]]]
+    context.close()
+
+
+def test_drafts_of_any_kind_survive_a_reload_and_labels_a_lost_network(page, open_):
+    open_("batch")
+    page.locator(".rk").first.focus()
+    press(page, "3")
+    expect(page.locator("[data-saved]")).to_be_visible()
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    expect(page.locator("[data-order]")).to_have_text("BCAD")
+    with page.expect_response(lambda response: response.url.endswith("/ahead/")):
+        page.reload()
+    page.context.set_offline(True)
+    submit(page)
+    expect(page.locator("#unsent")).to_contain_text("1 saved here")
+    assert not Label.objects.exists()
+    # What a browser kept for hours is sent by the next page that opens, once.
+    page.context.set_offline(False)
+    page.reload()
+    assert label_of(page, "batch").ranking is not None
+    expect(page.locator("#unsent")).to_be_hidden()
+    assert Label.objects.count() == 1
+
+
+def test_in_chinese_with_large_text_every_kind_looks_right(page, open_, live_server, kinds, faults):
+    person = User.objects.get(username="ada")
+    said = faults(page)
+    wrong = []
+    for kind in kinds:
+        languages = {"language": "zh-hans", "text": "large"} if kind in ("score", "review") else {}
+        User.objects.filter(pk=person.pk).update(preferences=languages)
+        wrong += [(kind, fault) for fault in looked_at(page, f"{live_server.url}/annotate/{kinds[kind].pk}/", said)]
+        if languages:
+            expect(page.get_by_role("button", name="提交并继续")).to_be_visible()
+            expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+    assert wrong == []
+    page.keyboard.press("Enter")
+    expect(page.locator("#notice")).to_be_visible()
+
+
+def test_two_pictures_move_together_and_turn(page, live_server, kinds, sign_in, settings, tmp_path):
+    from bank import images
+    from bank.models import SampleImage
+    from tests.bank.conftest import picture
+
+    settings.MEDIA_ROOT = tmp_path
+    for place, colour in enumerate(("teal", "navy")):
+        image = images.ingest(picture(size=(320, 240), colour=colour))
+        facts = {name: getattr(image, name) for name in ("sha256", "original_sha256", "kind", "width", "height")}
+        for sample in kinds["pair"].benchmark.samples.all():
+            SampleImage.objects.create(sample=sample, position=place, **facts)
+    sign_in(page.context, User.objects.get(username="ada"))
+    page.goto(f"{live_server.url}/annotate/{kinds['pair'].pk}/")
+    press(page, "b", "z")
+    pictures = page.locator(".given .pic > a.open img")
+    expect(pictures).to_have_count(2)
+    shifts = [pictures.nth(n).evaluate("image => image.style.transform") for n in (0, 1)]
+    assert "scale" in shifts[0]
+    assert shifts[0] == shifts[1]
+    press(page, "z", "r")
+    assert "rotate(90deg)" in pictures.first.evaluate("image => image.style.transform")
+    press(page, "b")
+    expect(pictures).to_have_count(1)

@@ -1,0 +1,80 @@
+"""Every page of the site in a real browser: no violation, no overflow, nothing that axe calls serious."""
+
+import pytest
+from django.urls import reverse
+
+from tests.access.test_routes import TABLE
+from tests.access.world import PUBLIC, routes
+from tests.browser.conftest import looked_at
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# Not pages: files, fragments' own addresses, answers to scripts, and what only takes POST.
+NOT_PAGES = (
+    "api-schema",
+    "healthz",
+    "readyz",
+    "favicon",
+    "bank:image",
+    "bank:upload-problems",
+    "bank:upload-image",
+    "annotations:assignment-image",
+)
+
+
+ROLES = ("anonymous", "annotator", "researcher", "curator")
+
+
+def pages_of(world, role, client):
+    """The addresses that answer this role with a whole page, of those where it has the least or the most rights."""
+    for name, route, _ in routes():
+        having = [one for one in ROLES if one in TABLE.get(name, ())]
+        if name in NOT_PAGES or route.startswith("api/v1/") or role not in having[:1] + having[-1:]:
+            continue
+        path = reverse(name, kwargs=world.arguments(route, PUBLIC))
+        answer = client.get(path)
+        if answer.status_code == 200 and not answer.streaming and answer.content.startswith(b"<!doctype html>"):
+            yield name, path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_page_is_clean_in_a_browser(role, world, people, client_of, live_server, page, sign_in, faults):
+    if role != "anonymous":
+        sign_in(page.context, people[role])
+    said = faults(page)
+    wrong = {
+        name: looked_at(page, live_server.url + path, said) for name, path in pages_of(world, role, client_of(role))
+    }
+    assert wrong
+    assert not any(wrong.values()), "\n".join(f"{name}: {found}" for name, found in wrong.items() if found)
+
+
+def test_a_person_signs_in_by_typing_and_finds_the_way_back(people, live_server, page):
+    page.goto(live_server.url + "/bank/")
+    page.get_by_label("Name").fill("curator")
+    page.get_by_label("Password").fill("wrong-password")
+    page.get_by_role("button", name="Sign in").click()
+    assert "correct" in page.get_by_role("alert").inner_text()
+    page.get_by_label("Name").fill("curator")
+    page.get_by_label("Password").fill("a-long-password")
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/bank/")
+    page.get_by_role("button", name="Switch between light and dark").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_criteria_open_on_request_and_the_reading_is_logged(world, people, live_server, browser, sign_in):
+    from bank.criteria import CriteriaAccess
+
+    context = browser.new_context()
+    sign_in(context, people["curator"])
+    page = context.new_page()
+    page.goto(f"{live_server.url}/bank/samples/{world.samples[PUBLIC].pk}/")
+    assert "Counts" not in page.content()
+    assert not CriteriaAccess.objects.filter(how="page").exists()
+    page.get_by_role("link", name="Show").click()
+    page.get_by_text("this reading was logged").wait_for()
+    assert "Counts" in page.content()
+    assert CriteriaAccess.objects.get(how="page").who == people["curator"]
+    context.close()

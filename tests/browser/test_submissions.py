@@ -1,0 +1,75 @@
+"""A researcher's way in a browser: take the ids, send a file that does not pass, mend it, read the scores."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from knox.models import AuthToken
+
+from bank.models import Submission
+from tests.bank.conftest import folder, manage
+from tests.bank.test_submissions import LABELS, allow, choices
+from tests.browser.conftest import serious
+
+__all__ = ["allow", "choices", "folder", "manage"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_researcher_submits_by_page_and_by_api_and_reads_the_scores(
+    choices, allow, people, live_server, browser, sign_in, faults, tmp_path
+):
+    benchmark = choices(dev=4, test=20)
+    allow(benchmark, hidden=["test"], per_day=5, notes="Answer by **letter**.")
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    sign_in(context, people["researcher"])
+    page = context.new_page()
+    said = faults(page)
+    page.goto(live_server.url + "/submissions/")
+    with page.expect_download() as taken:
+        page.get_by_role("link", name="Sample ids").click()
+    rows = [json.loads(line) for line in Path(taken.value.path()).read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 24
+    for row in rows:
+        n = int(row["sample"].lstrip("devst"))
+        row["text"] = f"({LABELS[n % 4]})"
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    bad.write_text("".join(json.dumps(row) + "\n" for row in rows[1:]) + '{"sample": "x", "text": "A"}\n', "utf-8")
+
+    page.get_by_role("link", name="Submit responses").first.click()
+    page.get_by_label("File").set_input_files(bad)
+    page.get_by_label("Model's name").fill("Finch")
+    page.get_by_role("button", name="Check only").click()
+    page.get_by_text("The file would not pass").wait_for()
+    assert "1 missing" in page.content()
+    assert page.get_by_label("Model's name").input_value() == "Finch"
+    page.get_by_label("File").set_input_files(good)
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url(re.compile(r"/submissions/\d+/$"))
+    table = page.get_by_role("region", name="test, multiple choice")
+    assert "100.0%" in table.inner_text()
+    assert "Single answers are never marked" in page.content()
+    assert serious(page) == []
+    page.locator("summary", has_text="Withdraw").click()
+    page.get_by_label("Reason").fill("a bug")
+    page.get_by_role("button", name="Withdraw").click()
+    page.get_by_text("a bug").first.wait_for()
+    page.goto(live_server.url + "/submissions/")
+    assert "withdrawn" in page.get_by_role("row", name="Finch").inner_text()
+    assert said == []
+
+    token = AuthToken.objects.create(people["researcher"])[1]
+    answer = context.request.post(
+        live_server.url + "/api/v1/submissions/",
+        headers={"Authorization": f"Token {token}"},
+        multipart={
+            "benchmark": "choices",
+            "model": "Wren",
+            "file": {"name": "wren.jsonl", "mimeType": "application/jsonl", "buffer": good.read_bytes()},
+        },
+    )
+    assert answer.status == 201
+    assert answer.json()["scores"][1]["numbers"]["vanilla"]["value"] == 1.0
+    assert Submission.objects.count() == 2
+    context.close()

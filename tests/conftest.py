@@ -1,0 +1,90 @@
+"""What all tests share: people of every role and a small benchmark, made through the public actions."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from bank.models import User
+from bank.models.people import Role
+
+SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+
+
+def pytest_collection_modifyitems(config, items):
+    """On PostgreSQL only what touches the database is run again."""
+    if "TEST_DATABASE_URL" not in os.environ:
+        return
+    kept = [
+        item
+        for item in items
+        if {"db", "transactional_db"} & set(item.fixturenames) or item.get_closest_marker("django_db")
+    ]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
+@pytest.fixture
+def shared_data():
+    """The folder of public research data, or a skip that says where it is expected."""
+    if not SHARED.is_dir():
+        pytest.skip("The research data is not at ../shared/data (see docs/reproduction.md).")
+    return SHARED
+
+
+@pytest.fixture
+def people(db):
+    """One person of every role, by role."""
+    return {role: User.objects.create_user(role, password="a-long-password", role=role) for role in Role.values}
+
+
+@pytest.fixture
+def client_of(people):
+    """Signed-in clients by role; ``client_of("anonymous")`` is signed out."""
+
+    def make(role: str) -> Client:
+        client = Client()
+        if role != "anonymous":
+            client.force_login(people[role])
+        return client
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args():
+    """Debian's chromium, as the browser tests drive it."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("Browser tests need Debian's chromium: apt-get install chromium")
+    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+    return {
+        "executable_path": chromium,
+        "headless": True,
+        "args": ["--no-sandbox", "--disable-gpu", "--disable-quic", *quiet],
+    }
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    """What a process keeps of the database goes with the database of each test."""
+    cache.clear()
+
+
+@pytest.fixture
+def media(settings, tmp_path):
+    """A media folder of its own, and one for uploads."""
+    settings.MEDIA_ROOT = tmp_path / "media"
+    settings.STAGED = tmp_path / "staged"
+    return settings.MEDIA_ROOT
+
+
+@pytest.fixture
+def world(people, media):
+    """A small installation with canaries in every hidden field; see tests.access.world."""
+    from tests.access.world import build
+
+    return build(people)

@@ -1,0 +1,83 @@
+"""An installation of its own, for tests that kill processes: data folder, database, `manage.py` in subprocesses."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Installation:
+    def __init__(self, folder: Path, database: str) -> None:
+        self.environment = {
+            **os.environ,
+            "EVALSITE_DATA": str(folder),
+            "DATABASE_URL": database,
+            "DJANGO_SETTINGS_MODULE": "evalsite.settings",
+            "SECRET_KEY": "tests-only-" + "x" * 50,
+            "CRITERIA_KEYS": "dGVzdHMtb25seS1rZXktb2YtdGhpcnR5LXR3by1ieXQ=",
+            "ALLOWED_HOSTS": "testserver",
+            "PYTHONPATH": str(ROOT),
+        }
+
+    def start(self, *command: str) -> "subprocess.Popen[str]":
+        """Start ``manage.py COMMAND``; its output comes by pipes."""
+        argv = [sys.executable, str(ROOT / "manage.py"), *command]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(argv, cwd=ROOT, env=self.environment, stdout=pipe, stderr=pipe, text=True)
+
+    def manage(self, *command: str) -> str:
+        process = self.start(*command)
+        out, error = process.communicate(timeout=300)
+        assert process.returncode == 0, error
+        return out
+
+    def sql(self, statement: str) -> list[tuple]:
+        """Run one statement in the database, beside whatever the processes do; returns its rows."""
+        database = self.environment["DATABASE_URL"]
+        if database.startswith("sqlite"):
+            connection = sqlite3.connect(database.removeprefix("sqlite:///"), timeout=20)
+        else:
+            connection = psycopg.connect(database)
+        with closing(connection), connection:
+            done = connection.execute(statement)
+            return done.fetchall() if done.description else []
+
+    def run(self, code: str) -> "subprocess.CompletedProcess[str]":
+        """Run code in a process of the installation."""
+        argv = [sys.executable, "-c", f"import django; django.setup()\n{code}"]
+        return subprocess.run(argv, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300)
+
+    def ask(self, code: str):
+        """Run code in the installation; it sets ``answer`` to something that JSON can hold."""
+        done = self.run(f"{code}\nimport json; print(json.dumps(answer))")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+
+@contextmanager
+def installation(folder: Path):
+    """An installation with its tables made, on the kind of database that the tests run on."""
+    url = os.environ.get("TEST_DATABASE_URL")
+    if not url:
+        here = Installation(folder, f"sqlite:///{folder}/evalsite.sqlite3")
+        here.manage("migrate", "-v0")
+        yield here
+        return
+    name = f"evalsite_outside_{os.getpid()}"
+    with psycopg.connect(urlsplit(url)._replace(path="/postgres").geturl(), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name}")
+        connection.execute(f"CREATE DATABASE {name}")
+        try:
+            here = Installation(folder, urlsplit(url)._replace(path=f"/{name}").geturl())
+            here.manage("migrate", "-v0")
+            yield here
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,0 +1,250 @@
+"""What endpoints can do: found out by asking, used where it is there, left alone where it is not."""
+
+import base64
+import io
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from judging import actions
+from judging.actions import BadInput
+from judging.client.probe import COLOURS
+from judging.models import Judge
+from judging.probing import probe_judge
+from judging.verdicts import Token, weighted_score
+from tests.judging.server import Server, answer, completion, error
+from tests.judging.small import make_benchmark
+from tests.judging.test_protocols import item_of
+
+pytestmark = pytest.mark.django_db
+
+
+def colour_of(url: str) -> str:
+    with Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))) as image:
+        seen = image.convert("RGB").getpixel((5, 5))
+    return next(name for name, value in COLOURS.items() if value == seen)
+
+
+def logprobs(*tokens: tuple[str, dict[str, float]]) -> dict:
+    """The log-probabilities of a reply as OpenAI and vLLM write them."""
+    rows = [
+        {
+            "token": text,
+            "logprob": others.get(text, -9.0),
+            "top_logprobs": [{"token": t, "logprob": p} for t, p in others.items()],
+        }
+        for text, others in tokens
+    ]
+    return {"content": rows}
+
+
+def endpoint(*, sees=True, takes=(), obeys=True):
+    """An endpoint that takes these parameters and refuses all others."""
+
+    def script(call):
+        unknown = set(call.body) - {"model", "messages", *takes}
+        if unknown:
+            return error(400, message=f"unknown parameter {sorted(unknown)[0]}")
+        content = call.body["messages"][0]["content"]
+        if isinstance(content, list):
+            return answer(colour_of(call.images[0]).title() + "." if sees else "I see red, or blue.")
+        text = json.dumps({"digit": 4}) if "response_format" in call.body and obeys else "4"
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        if call.body.get("logprobs") and obeys:
+            choice["logprobs"] = logprobs(("4", {"4": -0.1, "5": -2.4}))
+        return completion(None, choices=[choice])
+
+    return script
+
+
+EVERYTHING = ("temperature", "seed", "reasoning_effort", "max_tokens", "max_completion_tokens", "logprobs")
+EVERYTHING += ("top_logprobs", "response_format")
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (
+            endpoint(takes=EVERYTHING),
+            {"vision", "json_schema", "logprobs", "seed", "temperature", "reasoning_effort", "max_tokens=max_tokens"},
+        ),
+        (
+            endpoint(takes=("max_completion_tokens", "reasoning_effort", "response_format")),
+            {"vision", "json_schema", "reasoning_effort", "max_tokens=max_completion_tokens"},
+        ),
+        (
+            endpoint(takes=EVERYTHING, sees=False, obeys=False),
+            {"seed", "temperature", "reasoning_effort", "max_tokens=max_tokens"},
+        ),
+        (endpoint(), {"vision", "max_tokens="}),
+    ],
+    ids=["everything", "a reasoning model", "accepts and ignores", "plain"],
+)
+def test_a_test_call_shows_what_an_endpoint_can_do(judge_at, script, expected):
+    with Server(script) as server:
+        found = probe_judge(judge=judge_at(server.url))
+    assert len(server.calls) == 9
+    shown = {name if value is True else f"{name}={value}" for name, value in found.items() if value is not False}
+    assert shown - {f"at={found['at']}"} == expected
+    assert Judge.objects.get(name="kestrel").abilities == found
+
+
+def test_what_cannot_be_found_out_now_is_left_open_and_an_endpoint_that_fails_stores_nothing(judge_at):
+    def script(call):
+        return error(429) if "seed" in call.body else endpoint(takes=EVERYTHING)(call)
+
+    with Server(script) as server:
+        judge = judge_at(server.url)
+        assert "seed" not in probe_judge(judge=judge)
+    with Server(lambda call: error(401)) as server:
+        other = judge_at(server.url, name="other")
+        with pytest.raises(BadInput, match="the key was not accepted"):
+            probe_judge(judge=other)
+    other.refresh_from_db()
+    assert other.abilities == {}
+
+
+def test_by_command_and_by_api(judge_at, client_of):
+    out = StringIO()
+    with Server(endpoint(takes=("seed",))) as server:
+        judge = judge_at(server.url)
+        call_command("probe_judge", "kestrel", stdout=out)
+        made = client_of("curator").post(f"/api/v1/judges/{judge.pk}/probe/")
+        refused = client_of("researcher").post(f"/api/v1/judges/{judge.pk}/probe/")
+    assert "vision: yes" in out.getvalue()
+    assert "logprobs: no" in out.getvalue()
+    assert (made.status_code, made.json()["abilities"]["seed"]) == (200, True)
+    assert refused.status_code == 403
+    page = client_of("curator").get(f"/judging/judges/{judge.pk}/").content.decode()
+    assert "Sees pictures" in page
+    assert "Test it" in page
+    gone = client_of("curator").post(f"/judging/judges/{judge.pk}/probe/", follow=True).content.decode()
+    assert "connection refused" in gone
+    with pytest.raises(CommandError, match="has no endpoint"):
+        call_command("probe_judge", "baseline-first")
+
+
+def test_a_run_sends_what_its_endpoint_takes_and_goes_on_as_it_began(judge_at, start, work_on, benchmark):
+    with Server(lambda call: answer("Answer1")) as server:
+        judge = judge_at(server.url)
+        Judge.objects.update(abilities={"temperature": False, "seed": True, "max_tokens": "max_completion_tokens"})
+        judge.refresh_from_db()
+        run = start(
+            judge, limit=1, settings={"repeats": 2, "order": "fixed", "max_tokens": 90, "reasoning_effort": "low"}
+        )
+        Judge.objects.update(abilities={})
+        work_on(run)
+    bodies = [{name: value for name, value in call.body.items() if name != "messages"} for call in server.calls]
+    same = {"model": "kestrel-vl", "reasoning_effort": "low", "max_completion_tokens": 90}
+    assert sorted(bodies, key=lambda body: body["seed"]) == [same | {"seed": 0}, same | {"seed": 1}]
+
+
+def test_what_an_endpoint_was_seen_not_to_do_is_refused_before_the_start(judge_at, start):
+    judge = judge_at("http://127.0.0.1:9/v1")
+    judge.abilities = {"vision": False, "reasoning_effort": False}
+    judge.save()
+    for settings, words in (
+        ({}, "does not see pictures"),
+        ({"context": "none", "reasoning_effort": "low"}, "takes no reasoning effort"),
+        ({"context": "none", "structured": True}, "has no reply in JSON"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            start(judge, settings=settings)
+    with pytest.raises(BadInput, match="not seen to keep to a JSON schema"):
+        actions.start_run(
+            judge=judge,
+            benchmark=make_benchmark(slug="b"),
+            protocol="pair",
+            settings={"context": "none", "structured": True},
+        )
+    assert start(judge, settings={"context": "none"}).pk
+
+
+def test_held_to_a_schema_the_judge_replies_in_json_and_the_verdict_is_checked_all_the_same(
+    benchmark, judge_at, work_on
+):
+    item_of(benchmark.samples.get(key="0"), "A walnut bowl.")
+    item_of(benchmark.samples.get(key="1"), "Something.")
+    with Server(
+        lambda call: answer('{"analysis": "Good.", "verdict": 4}' if "table 0" in call.text else '{"verdict": 9}')
+    ) as server:
+        judge = judge_at(server.url)
+        judge.abilities = {"json_schema": True}
+        judge.save()
+        asked = {"judge": judge, "benchmark": benchmark, "protocol": "score"}
+        run = work_on(actions.start_run(**asked, settings={"structured": True}))
+    schema = server.calls[0].body["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["analysis", "verdict"]
+    assert schema["properties"]["verdict"]["enum"] == [1, 2, 3, 4, 5]
+    found = run.judgments.order_by("item__sample__position").values_list("score", "status")
+    assert list(found) == [(4.0, "ok"), (None, "parse_failed")]
+    assert run.judgments.get(score=4).analysis == "Good."
+
+
+# -- weighted scores ------------------------------------------------------------------------------------------------
+
+
+def test_where_the_endpoint_gives_log_probabilities_a_weighted_score_stands_beside_the_verdict(
+    benchmark, judge_at, work_on
+):
+    """0.6 x 4 + 0.3 x 5 + 0.1 x 3 = 4.2; what is no score does not count."""
+    item_of(benchmark.samples.get(key="0"), "A walnut bowl.")
+    likely = {"4": -0.5108256, "5": -1.2039728, "3": -2.3025851, "Four": -8.0}
+
+    def script(call):
+        choice = {"index": 0, "message": {"content": "It is good.\nScore: 4"}, "finish_reason": "stop"}
+        if call.body.get("logprobs"):
+            choice["logprobs"] = logprobs(
+                ("It", {"It": -0.1}), ("Score:", {}), (" 4", {f" {k}": v for k, v in likely.items()})
+            )
+        return completion(None, choices=[choice])
+
+    with Server(script) as server:
+        judge = judge_at(server.url)
+        judge.abilities = {"logprobs": True}
+        judge.save()
+        asked = {"judge": judge, "benchmark": benchmark, "protocol": "score"}
+        weighted = work_on(actions.start_run(**asked)).judgments.get()
+        judge.abilities = {}
+        judge.save()
+        plain = work_on(actions.start_run(**asked, new=True)).judgments.get()
+    assert server.calls[0].body["top_logprobs"] == 20
+    assert (weighted.score, weighted.weighted_score) == (4.0, pytest.approx(4.2, abs=1e-6))
+    assert (plain.score, plain.weighted_score) == (4.0, None)
+    assert "logprobs" not in server.calls[-1].body
+
+
+SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        (),
+        (Token("5", (("5", -0.1),)),),  # not the score that was taken
+        (Token("4", (("4", -3.0), ("Four", -0.1))),),  # next to nothing of the probability is on the scale
+    ],
+)
+def test_without_good_reason_there_is_no_weighted_score(tokens):
+    assert weighted_score(tokens, score=4.0, scale=SCALE) is None
+
+
+def test_a_scale_with_scores_of_two_digits_gets_none():
+    ten = (Token("1", (("1", -0.1),)), Token("0", (("0", -0.1),)))
+    assert weighted_score(ten, score=1.0, scale=tuple(float(n) for n in range(11))) is None
+
+
+def test_the_last_token_that_states_the_score_is_the_one_that_counts():
+    tokens = (Token("4", (("4", -9.0), ("1", 0.0))), Token("4", (("4", 0.0),)))
+    assert weighted_score(tokens, score=4.0, scale=SCALE) == 4.0
+
+
+@given(st.dictionaries(st.sampled_from("123456789x"), st.floats(-30, 0), min_size=1), st.sampled_from(SCALE))
+def test_a_weighted_score_never_leaves_the_scale(likely, score):
+    found = weighted_score((Token(f"{score:g}", tuple(likely.items())),), score=score, scale=SCALE)
+    assert found is None or 1.0 <= found <= 5.0

@@ -1,0 +1,149 @@
+"""Judges, runs and judgments for scripts."""
+
+import pytest
+
+from judging.models import Judge, Run
+from tests.judging.server import Server, answer
+from tests.judging.small import make_benchmark
+
+pytestmark = pytest.mark.django_db
+
+API = "/api/v1"
+
+
+@pytest.fixture
+def run(start, judge_at, work_on):
+    with Server(lambda call: answer("Names the walnut bowl.\nAnswer1")) as server:
+        return work_on(start(judge_at(server.url)))
+
+
+def wanted(**others) -> dict:
+    return {"judge": "baseline-first", "benchmark": "everyday", "protocol": "pairwise-criteria"} | others
+
+
+def post(client, path, data=None):
+    return client.post(f"{API}{path}", data, content_type="application/json")
+
+
+def test_staff_start_a_run_once_and_the_same_request_goes_on_with_it(client_of, benchmark, baseline):
+    baseline("first")
+    client = client_of("curator")
+    made = post(client, "/runs/", wanted(settings={"order": "fixed"}, limit=2))
+    assert made.status_code == 201
+    assert made.json()["state"] == "queued"
+    assert (made.json()["total"], made.json()["benchmark"]) == (2, "everyday@1")
+    again = post(client, "/runs/", wanted(settings={"order": "fixed"}, limit=2))
+    assert (again.status_code, again.json()["id"]) == (200, made.json()["id"])
+    another = post(client, "/runs/", wanted(settings={"order": "fixed"}, limit=2, new=True))
+    assert (another.status_code, Run.objects.count()) == (201, 2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"judge": "nobody"}, "judge"),
+        ({"benchmark": "nothing"}, "benchmark"),
+        ({"protocol": "votes"}, "protocol"),
+        ({"settings": {"order": "random"}}, "settings"),
+        ({"settings": ["order"]}, "settings"),
+        ({"limit": 0}, "limit"),
+        ({"budget": -1}, "budget"),
+        ({"judge": None}, "judge"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_at_its_field(client_of, benchmark, baseline, wrong, field):
+    baseline("first")
+    refused = post(client_of("curator"), "/runs/", wanted(**wrong))
+    assert refused.status_code == 400
+    assert list(refused.json()) == [field]
+    assert not Run.objects.exists()
+
+
+def test_a_run_is_paused_resumed_and_cancelled_and_a_second_cancel_says_that_it_has_ended(client_of, start, baseline):
+    run, client = start(baseline("first")), client_of("administrator")
+    for verb, state in (("pause", "paused"), ("resume", "queued"), ("cancel", "cancelled")):
+        assert post(client, f"/runs/{run.pk}/{verb}/").json()["state"] == state
+    again = post(client, f"/runs/{run.pk}/cancel/")
+    assert (again.status_code, again.json()["detail"]) == (409, "This run has ended already.")
+
+
+@pytest.mark.parametrize(("role", "status"), [("anonymous", 401), ("annotator", 403), ("researcher", 403)])
+def test_only_staff_start_and_cancel(client_of, start, baseline, role, status):
+    run, client = start(baseline("first")), client_of(role)
+    assert post(client, "/runs/", wanted()).status_code == status
+    assert post(client, f"/runs/{run.pk}/cancel/").status_code == status
+    assert (
+        post(client, "/judges/", {"name": "k", "base_url": "http://127.0.0.1/v1", "model": "k"}).status_code == status
+    )
+    assert (Run.objects.get().state, Run.objects.count()) == ("queued", 1)
+
+
+@pytest.mark.parametrize(("role", "status"), [("anonymous", 401), ("annotator", 403), ("researcher", 200)])
+def test_runs_judges_and_judgments_are_read_by_researchers_and_staff(client_of, run, role, status):
+    client = client_of(role)
+    for path in ("/runs/", "/judges/", "/judgments/", f"/runs/{run.pk}/", f"/judgments/{run.judgments.first().pk}/"):
+        assert client.get(f"{API}{path}").status_code == status
+
+
+def test_judgments_name_models_and_orders_and_never_what_the_judge_said(client_of, run):
+    for role in ("researcher", "curator"):
+        rows = client_of(role).get(f"{API}/judgments/").json()["results"]
+        assert len(rows) == 6
+        assert {(row["order"][0], row["choice"]) for row in rows} == {(0, "first"), (1, "second")}
+        assert rows[0]["responses"] == [{"model": "heron-7b", "variant": ""}, {"model": "osprey-13b", "variant": ""}]
+        assert not {"analysis", "raw"} & set(rows[0])
+        assert "walnut" not in str(rows)
+
+
+def test_what_a_judge_said_is_staff_only_one_by_one(client_of, run):
+    path = f"{API}/judgments/{run.judgments.first().pk}/analysis/"
+    assert client_of("curator").get(path).json()["analysis"] == "Names the walnut bowl."
+    assert client_of("researcher").get(path).status_code == 403
+
+
+def test_reasons_from_a_file_are_staff_only(client_of, run):
+    Run.objects.update(imported=True)
+    run.judgments.update(reason="It names the walnut bowl.")
+    assert "walnut" not in client_of("researcher").get(f"{API}/judgments/").content.decode()
+    assert "walnut" in client_of("curator").get(f"{API}/judgments/").content.decode()
+
+
+def test_private_benchmarks_and_the_overlap_baseline_stay_hidden(client_of, start, baseline, work_on):
+    hidden = work_on(start(baseline("first"), on=make_benchmark(slug="secret", visibility="private")))
+    oracle = work_on(start(baseline("criteria-overlap")))
+    researcher = client_of("researcher")
+    assert [row["id"] for row in researcher.get(f"{API}/runs/").json()["results"]] == [oracle.pk]
+    assert researcher.get(f"{API}/runs/{hidden.pk}/").status_code == 404
+    assert researcher.get(f"{API}/judgments/").json()["results"] == []
+    assert researcher.get(f"{API}/judgments/?run={oracle.pk}").json()["results"] == []
+    assert len(client_of("curator").get(f"{API}/judgments/").json()["results"]) == 12
+
+
+def test_filters_are_those_that_are_named(client_of, run):
+    client = client_of("researcher")
+    assert len(client.get(f"{API}/judgments/?choice=first").json()["results"]) == 3
+    assert client.get(f"{API}/runs/?state=finished&judge=kestrel").json()["results"][0]["done"] == 6
+    for query in ("raw__icontains=walnut", "run__judge__key_env=X", "ordering=raw", "fields=raw", "run=x"):
+        assert client.get(f"{API}/judgments/?{query}").status_code == 400
+    assert client.get(f"{API}/judges/?base_url=x").status_code == 400
+
+
+def test_staff_add_a_judge_and_nobody_else_reads_its_address(client_of, settings):
+    settings.JUDGE_HOSTS = ["api.example.org"]
+    given = {"name": "kestrel", "base_url": "https://api.example.org/v1", "model": "k", "key_env": "EXAMPLE_API_KEY"}
+    made = post(client_of("curator"), "/judges/", given)
+    assert (made.status_code, made.json()["base_url"]) == (201, "https://api.example.org/v1")
+    seen = client_of("researcher").get(f"{API}/judges/{made.json()['id']}/").json()
+    assert seen["host"] == "api.example.org"
+    assert not {"base_url", "key_env"} & set(seen)
+    refused = post(client_of("curator"), "/judges/", given | {"name": "other", "base_url": "http://10.0.0.1/v1"})
+    assert (refused.status_code, list(refused.json())) == (400, ["base_url"])
+    assert not Judge.objects.filter(name="other").exists()
+
+
+def test_a_list_of_runs_takes_few_queries_however_long(client_of, start, baseline, django_assert_max_num_queries):
+    for _ in range(8):
+        start(baseline("first"), new=True)
+    client = client_of("researcher")
+    with django_assert_max_num_queries(5):
+        assert len(client.get(f"{API}/runs/").json()["results"]) == 8

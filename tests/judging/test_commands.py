@@ -1,0 +1,102 @@
+"""Judges and runs from the command line."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from judging.models import Judge, Run
+from tests.judging.server import Server, answer, error
+
+RUN = {"benchmark": "everyday", "judge": "kestrel", "protocol": "pairwise-criteria"}
+
+
+def judge(**options) -> str:
+    out = StringIO()
+    call_command("judge", stdout=out, **RUN | options)
+    return out.getvalue()
+
+
+@pytest.mark.django_db
+def test_a_run_is_worked_here_with_wait_and_reports_in_plain_lines(benchmark, judge_at):
+    replies = [answer("Answer1"), answer("Hm."), answer("Answer2")]
+    with Server(lambda call: replies[call.number % 3]) as server:
+        judge_at(server.url)
+        said = judge(wait=True, chosen='{"order": "fixed"}')
+    assert "kestrel on everyday@1, pairwise-criteria, 3 items" in said
+    assert "is finished: 2 verdicts, 1 without a verdict" in said
+    assert Run.objects.get().settings["order"] == "fixed"
+
+
+@pytest.mark.django_db
+def test_without_wait_the_run_is_left_to_the_worker(benchmark, judge_at):
+    judge_at("http://127.0.0.1:9/v1")
+    assert "A worker takes it from here" in judge(limit=2)
+    run = Run.objects.get()
+    assert (run.state, run.items.count()) == ("queued", 2)
+    judge(limit=2)
+    assert Run.objects.count() == 1
+    judge(limit=2, new=True)
+    assert Run.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_a_run_that_pauses_ends_the_command_with_the_reason(benchmark, judge_at):
+    with Server(lambda call: error(401)) as server:
+        judge_at(server.url)
+        with pytest.raises(CommandError, match="the key was not accepted") as refused:
+            judge(wait=True)
+    assert refused.value.returncode == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("options", "words", "code"),
+    [
+        ({"judge": "nobody"}, "There is no judge 'nobody'", 1),
+        ({"benchmark": "nothing"}, "There is no benchmark 'nothing'", 1),
+        ({"protocol": "votes"}, "There is no protocol 'votes'. There are: pairwise-criteria", 1),
+        ({"chosen": '{"order": "random"}'}, "both, shuffled, fixed", 1),
+        ({"chosen": "order=both"}, "--settings is not JSON", 2),
+        ({"budget": 5.0}, "has no prices", 1),
+        ({"limit": 0}, "limit", 1),
+    ],
+)
+def test_what_cannot_be_is_said_with_what_can(benchmark, judge_at, options, words, code):
+    judge_at("http://127.0.0.1:9/v1")
+    with pytest.raises(CommandError, match=words) as refused:
+        judge(**options)
+    assert refused.value.returncode == code
+    assert not Run.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_benchmark_without_pairs_says_how_to_make_them(benchmark, judge_at):
+    benchmark.samples.all().delete()
+    judge_at("http://127.0.0.1:9/v1")
+    with pytest.raises(CommandError, match="make_items pair --benchmark everyday"):
+        judge()
+
+
+@pytest.mark.django_db
+def test_a_judge_is_added_with_its_limits_and_its_key_stays_in_the_environment():
+    out = StringIO()
+    call_command(
+        "add_judge", "kestrel", base_url="http://10.0.0.7:8000/v1", model="k", key_env="K_API_KEY", rpm=60, stdout=out
+    )
+    judge = Judge.objects.get(name="kestrel")
+    assert (judge.any_host, judge.rpm, judge.tpm, judge.concurrency, judge.timeout) == (True, 60, None, 16, 120)
+    assert "its key from K_API_KEY" in out.getvalue()
+    with pytest.raises(CommandError, match="never the key itself"):
+        call_command("add_judge", "other", base_url="http://10.0.0.7/v1", model="k", key_env="sk-abc")
+    with pytest.raises(CommandError, match="begin with baseline-"):
+        call_command("add_judge", "baseline-mine", base_url="http://10.0.0.7/v1", model="k")
+
+
+@pytest.mark.django_db
+def test_the_worker_command_works_what_waits(benchmark, judge_at):
+    with Server(lambda call: answer("Answer1")) as server:
+        judge_at(server.url)
+        judge()
+        call_command("worker", until_idle=True, stdout=StringIO())
+    assert Run.objects.get().state == "finished"

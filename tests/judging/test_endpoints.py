@@ -1,0 +1,379 @@
+"""What endpoints do, and what becomes of it: real HTTP against a server that misbehaves on purpose (checks F1-F3)."""
+
+import gzip
+import json
+import time
+import tracemalloc
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from django.db import connection
+
+from judging import actions
+from judging.client import seconds_to_wait
+from judging.models import Attempt, Run
+from tests.judging import server as endpoint
+from tests.judging.server import Server, answer, completion, error, status
+from tests.judging.small import QUICK, make_benchmark
+
+pytestmark = pytest.mark.django_db
+
+VOTE = answer("Answer1")
+
+
+@pytest.fixture
+def judged(start, judge_at, work_on):
+    """Judge one item in one order while the endpoint follows a script; returns the run and its judgment, if any."""
+
+    def act(script, *, patience=None, **judge):
+        with Server(script) as server:
+            run = start(judge_at(server.url, **judge), limit=1, settings={"order": "fixed"})
+            run = work_on(run, **({"patience": patience} if patience else {}))
+        return run, run.judgments.first()
+
+    return act
+
+
+def then(*acts):
+    """One act after another; the last one again and again."""
+    return lambda call: acts[min(call.number, len(acts) - 1)]
+
+
+# -- F1: rate limits ------------------------------------------------------------------------------------------------
+
+
+def http_date(seconds: float) -> str:
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"retry_after": "0.05"},
+        {"retry_after_ms": "40"},
+        {"retry_after": http_date(0)},
+        {"retry_after": http_date(-3600)},
+        {},
+        {"retry_after": "soon"},
+        {"retry_after": "-1"},
+        {"retry_after": "nan"},
+        {"retry_after": "1000000000"},
+        {"retry_after": "9" * 400},
+    ],
+    ids=lambda headers: "+".join(f"{name}={value[:12]}" for name, value in headers.items()) or "absent",
+)
+def test_a_rate_limit_is_waited_for_and_loses_no_verdict(judged, headers):
+    run, judgment = judged(then(error(429, **headers), error(429, **headers), VOTE))
+    assert (run.state, judgment.status, judgment.choice) == ("finished", "ok", "first")
+    assert list(run.attempts.values_list("outcome", flat=True)) == ["rate", "rate"]
+    assert run.calls == 3
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "Fri, 20 Nov 2026 12:00:30 GMT"}, 30),
+        ({"retry-after": "Fri, 20 Nov 2026 11:59:30 GMT"}, None),
+        ({"retry-after": "1000000000"}, 1e9),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after-ms": "x", "retry-after": "3"}, 3),
+        ({"retry-after": ""}, None),
+        ({"retry-after": "1e999"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_is_understood_in_every_form_it_comes_in(headers, seconds):
+    assert seconds_to_wait(headers, now=datetime(2026, 11, 20, 12, tzinfo=UTC)) == seconds
+
+
+def test_while_one_call_is_told_to_wait_no_other_call_is_made(start, judge_at, work_on):
+    times = []
+
+    def script(call):
+        times.append(time.monotonic())
+        return error(429, retry_after="0.15") if call.number == 0 else VOTE
+
+    with Server(script) as server:
+        run = work_on(start(judge_at(server.url, concurrency=1)))
+    assert run.judgments.filter(status="ok").count() == 6
+    assert times[1] - times[0] >= 0.14
+
+
+def test_a_run_that_meets_nothing_but_rate_limits_pauses_and_says_so(start, judge_at, work_on):
+    patience = replace(QUICK, limited=0.1, limits=1000)
+    with Server(lambda call: error(429)) as server:
+        run = work_on(start(judge_at(server.url)), patience=patience)
+    assert run.state == Run.State.PAUSED
+    assert "nothing but rate limits" in run.state_reason
+
+
+@pytest.mark.parametrize(
+    "act", [error(429, kind="insufficient_quota"), error(402)], ids=["insufficient_quota", "payment required"]
+)
+def test_an_account_without_quota_pauses_the_run_at_once(judged, act):
+    run, judgment = judged(then(act))
+    assert (run.state, judgment) == (Run.State.PAUSED, None)
+    assert "no quota left" in run.state_reason
+    assert run.attempts.count() == 1
+
+
+# -- F2: broken endpoints -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [408, 500, 502, 503, 504, 529])
+def test_a_failure_of_the_endpoint_is_tried_again(judged, code):
+    run, judgment = judged(then(status(code, "bad gateway"), VOTE))
+    assert judgment.status == "ok"
+    assert list(run.attempts.values_list("outcome", "http_status")) == [("transient", code)]
+
+
+def test_an_endpoint_that_keeps_failing_ends_as_an_error_without_a_verdict(judged):
+    run, judgment = judged(then(status(500)))
+    assert (run.state, judgment.status, judgment.choice) == ("finished", "error", None)
+    assert judgment.reason == "the endpoint failed (500)"
+    assert run.attempts.count() == 6
+
+
+def test_an_endpoint_that_fails_every_call_pauses_the_run(start, judge_at, work_on, benchmark):
+    with Server(lambda call: status(503)) as server:
+        run = work_on(start(judge_at(server.url), on=make_benchmark(samples=12, slug="larger")))
+    assert run.state == Run.State.PAUSED
+    assert "the endpoint failed (503), 32 calls in a row" in run.state_reason
+    assert run.judgments.count() < 24
+
+
+@pytest.mark.parametrize(
+    ("act", "outcome"),
+    [
+        (endpoint.reset_in_the_body, "transient"),
+        (status(200, b"\x00\xff\xfe not text"), "garbage"),
+        (status(200, "{}", content_encoding="gzip"), "garbage"),
+        (status(200, "{}", content_encoding="br"), "garbage"),
+    ],
+    ids=["reset in the body", "binary", "not the gzip it says", "an encoding nobody asked for"],
+)
+def test_a_broken_body_is_never_a_verdict(judged, act, outcome):
+    run, judgment = judged(then(act))
+    assert (judgment.status, judgment.choice) == ("error", None)
+    assert set(run.attempts.values_list("outcome", flat=True)) == {outcome}
+
+
+@pytest.mark.parametrize("act", [endpoint.one_byte_a_second, endpoint.after(30, VOTE)], ids=["1 byte/s", "silent"])
+def test_a_call_ends_at_its_deadline_whatever_trickles_in(judged, act):
+    run, judgment = judged(then(act, VOTE), timeout=1)
+    assert judgment.status == "ok"
+    assert list(run.attempts.values_list("outcome", flat=True)) == ["timeout"]
+
+
+@pytest.mark.parametrize("act", [endpoint.endless, endpoint.a_gigabyte], ids=["endless", "1 GB with a 500"])
+def test_a_body_without_bounds_is_cut_off_and_never_held_in_memory(judged, act):
+    tracemalloc.start()
+    try:
+        _, judgment = judged(then(act))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (judgment.status, judgment.choice) == ("error", None)
+    assert peak < 60_000_000
+
+
+def test_a_small_body_that_unpacks_to_a_large_one_is_refused(judged):
+    bomb = gzip.compress(b" " * 50_000_000)
+    _, judgment = judged(then(status(200, bomb, content_encoding="gzip")))
+    assert (judgment.status, judgment.reason) == ("error", "the reply is longer than any verdict")
+
+
+def test_a_compressed_reply_that_nobody_asked_for_is_read_all_the_same(judged):
+    body = {"model": "m", "choices": [{"message": {"content": "Answer2"}, "finish_reason": "stop"}]}
+    _, judgment = judged(then(status(200, gzip.compress(json.dumps(body).encode()), content_encoding="gzip")))
+    assert (judgment.status, judgment.choice) == ("ok", "second")
+
+
+# -- F3: replies with status 200 ------------------------------------------------------------------------------------
+
+SAYS = {"role": "assistant"}
+
+
+@pytest.mark.parametrize(
+    ("act", "expected"),
+    [
+        (status(200, "<html>Sign in</html>"), "error"),
+        (status(200, ""), "error"),
+        (status(200, "{}"), "error"),
+        (status(200, "[]"), "error"),
+        (status(200, "null"), "error"),
+        (status(200, '"Answer1"'), "error"),
+        (status(200, '{"choices": []}'), "error"),
+        (status(200, '{"choices": null}'), "error"),
+        (status(200, '{"choices": [{}]}'), "error"),
+        (status(200, '{"choices": [{"message": "Answer1"}]}'), "error"),
+        (status(200, '{"choices": ["Answer1"]}'), "error"),
+        (status(200, '{"choices": [{"message": {"content": "Answer1"}'), "error"),
+        (completion(SAYS | {"content": None}), "empty"),
+        (completion(SAYS), "empty"),
+        (completion(SAYS | {"content": "  \n"}), "empty"),
+        (completion(SAYS | {"content": 1}), "empty"),
+        (completion(SAYS | {"content": None, "refusal": "No."}), "refused"),
+        (answer("I'm sorry, but I can't assist with that."), "refused"),
+        (answer("", finish="content_filter"), "filtered"),
+        (answer("Answer1", finish="content_filter"), "filtered"),
+        (answer("Answer1", finish="length"), "truncated"),
+        (answer("", finish="length"), "truncated"),
+        (answer('```json\n{"vote": "Answer1"}\n```'), "parse_failed"),
+        (answer('{"vote": "Answer1"}\n{"vote": "Answer2"}'), "parse_failed"),
+        (answer("Bananas."), "parse_failed"),
+        (completion(SAYS | {"content": [{"type": "text", "text": "Answer1"}]}), "ok"),
+        (answer("Answer1", finish=None), "ok"),
+        (answer("Answer1", usage=None), "ok"),
+        (answer("Answer1", usage={"prompt_tokens": "many", "completion_tokens": -1}), "ok"),
+        (answer("Answer1", usage={"prompt_tokens": True, "completion_tokens": 2**40}), "ok"),
+    ],
+)
+def test_each_kind_of_reply_gets_its_exact_status_and_only_a_vote_is_a_verdict(judged, act, expected):
+    run, judgment = judged(then(act))
+    assert run.state == Run.State.FINISHED
+    assert judgment.status == expected
+    assert judgment.choice == ("first" if expected == "ok" else None)
+    assert bool(judgment.reason) == (expected != "ok")
+    assert run.calls == 1
+    assert run.attempts.count() == (expected != "ok")
+
+
+@pytest.mark.parametrize(
+    ("act", "expected", "reason"),
+    [
+        (error(400, kind="context_length_exceeded"), "error", "the prompt is longer than the model's context"),
+        (error(400, kind="content_filter"), "filtered", "stopped by the provider's content filter"),
+        (
+            status(400, {"error": {"code": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}),
+            "filtered",
+            "stopped by the provider's content filter",
+        ),
+        (error(400), "error", "the endpoint refused the request (400)"),
+        (error(413), "error", "the endpoint refused the request (413)"),
+        (status(422, {"detail": [{"msg": "no"}]}), "error", "the endpoint refused the request (422)"),
+    ],
+)
+def test_a_request_that_will_never_do_is_not_made_twice(judged, act, expected, reason):
+    run, judgment = judged(then(act))
+    assert (judgment.status, judgment.reason, judgment.choice) == (expected, reason, None)
+    assert run.attempts.count() == 1
+
+
+def test_an_error_that_a_router_hands_on_with_status_200_is_the_error_it_is(judged):
+    run, judgment = judged(then(status(200, {"error": {"code": 502, "message": "upstream"}}), VOTE))
+    assert judgment.status == "ok"
+    assert list(run.attempts.values_list("outcome", flat=True)) == ["transient"]
+
+
+def test_an_endpoint_that_refuses_every_request_pauses_the_run(start, judge_at, work_on):
+    with Server(lambda call: error(400, message="temperature is not taken")) as server:
+        run = work_on(start(judge_at(server.url), on=make_benchmark(samples=12, slug="larger")))
+    assert run.state == Run.State.PAUSED
+    assert "refused the request (400), 10 calls in a row" in run.state_reason
+    assert "temperature" not in run.state_reason  # what an endpoint says may echo the prompt
+
+
+def test_what_an_endpoint_says_is_kept_for_staff_and_encrypted(judged):
+    run, judgment = judged(then(error(400, message="your prompt was: Names the walnut bowl")))
+    assert "walnut" in run.attempts.get().detail
+    assert "walnut" not in judgment.reason
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT detail FROM {Attempt._meta.db_table}")
+        assert "walnut" not in cursor.fetchone()[0]
+
+
+# -- keys, addresses, redirects -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_a_key_that_is_not_accepted_pauses_the_run_at_once(judged, monkeypatch, code):
+    monkeypatch.setenv("KESTREL_API_KEY", "sk-wrong")
+    run, judgment = judged(then(error(code)), key_env="KESTREL_API_KEY")
+    assert (run.state, judgment) == (Run.State.PAUSED, None)
+    assert "KESTREL_API_KEY" in run.state_reason
+    assert "sk-wrong" not in run.state_reason
+
+
+def test_a_judge_whose_key_is_missing_pauses_before_any_call(start, judge_at, work_on, monkeypatch):
+    monkeypatch.delenv("KESTREL_API_KEY", raising=False)
+    with Server(lambda call: VOTE) as server:
+        run = work_on(start(judge_at(server.url, key_env="KESTREL_API_KEY")))
+    assert not server.calls
+    assert run.state == Run.State.PAUSED
+    assert "environment variable KESTREL_API_KEY is empty" in run.state_reason
+
+
+def test_the_key_goes_to_its_endpoint_and_nothing_of_the_environment_with_it(start, judge_at, work_on, monkeypatch):
+    monkeypatch.setenv("KESTREL_API_KEY", "sk-right")
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"):
+        monkeypatch.setenv(name, "somebody-elses")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team: somebody-elses")
+    with Server(lambda call: VOTE) as server:
+        work_on(start(judge_at(server.url, key_env="KESTREL_API_KEY")))
+    headers = server.calls[0].headers
+    assert headers["authorization"] == "Bearer sk-right"
+    assert "somebody-elses" not in str(headers)
+    with Server(lambda call: VOTE) as other:
+        work_on(start(judge_at(other.url, name="local")))
+    assert "authorization" not in other.calls[0].headers
+
+
+@pytest.mark.parametrize("code", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed_and_no_key_goes_elsewhere(judged, monkeypatch, code):
+    monkeypatch.setenv("KESTREL_API_KEY", "sk-right")
+    with Server(lambda call: VOTE) as elsewhere:
+        moved = status(code, "", location=f"{elsewhere.url}/chat/completions")
+        run, judgment = judged(then(moved), key_env="KESTREL_API_KEY")
+    assert (run.state, judgment) == (Run.State.PAUSED, None)
+    assert "redirects elsewhere" in run.state_reason
+    assert not elsewhere.calls
+
+
+def test_an_unknown_model_or_address_pauses_the_run(judged):
+    run, judgment = judged(then(error(404)))
+    assert (run.state, judgment) == (Run.State.PAUSED, None)
+    assert "knows no such address or model" in run.state_reason
+
+
+def test_an_endpoint_that_cannot_be_reached_pauses_the_run_and_it_goes_on_when_it_can(start, judge_at, work_on):
+    with Server(lambda call: VOTE) as server:
+        pass
+    run = start(judge_at(server.url))
+    run = work_on(run)
+    assert run.state == Run.State.PAUSED
+    assert "cannot be reached: connection refused" in run.state_reason
+    assert not run.judgments.exists()
+    actions.resume_run(run=run)
+    with Server(lambda call: VOTE, port=server.port):
+        run = work_on(run)
+    assert run.state == Run.State.FINISHED
+    assert run.judgments.filter(status="ok").count() == 6
+
+
+def test_a_host_that_has_left_the_list_is_not_called(start, judge_at, work_on, settings):
+    with Server(lambda call: VOTE) as server:
+        judge = judge_at(server.url, any_host=False)
+        settings.JUDGE_HOSTS = []
+        run = work_on(start(judge))
+    assert not server.calls
+    assert run.state == Run.State.PAUSED
+    assert "JUDGE_HOSTS" in run.state_reason
+
+
+def test_a_missing_picture_is_an_error_of_that_item_alone(start, judge_at, work_on, benchmark):
+    image = benchmark.samples.first().images.get()
+    image.sha256 = "0" * 64
+    image.save()
+    with Server(lambda call: VOTE) as server:
+        run = work_on(start(judge_at(server.url)))
+    assert run.state == Run.State.FINISHED
+    assert run.judgments.filter(status="ok").count() == 4
+    assert set(run.judgments.filter(status="error").values_list("reason", flat=True)) == {
+        "a picture of the sample is missing where the worker runs"
+    }

@@ -1,0 +1,98 @@
+"""Which part of a benchmark a run is about."""
+
+import pytest
+from django.core.management import call_command
+
+from annotations.models import Campaign
+from bank.models import Capability
+from judging.actions import BadInput
+from tests.judging.small import make_benchmark
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def many():
+    benchmark = make_benchmark(samples=12, slug="many", pictures=False)
+    tree = Capability.objects.create(benchmark=benchmark, name="perception", path="perception")
+    below = Capability.objects.create(benchmark=benchmark, name="counting", parent=tree, path="perception/counting")
+    for number, sample in enumerate(benchmark.samples.order_by("position")):
+        sample.split = "dev" if number < 5 else "test"
+        sample.capability = (tree, below, None)[number % 3]
+        sample.save()
+    return benchmark
+
+
+@pytest.fixture
+def keys(start, baseline, many):
+    """The keys of the samples whose items a run is about."""
+
+    def act(**part) -> list[int]:
+        run = start(baseline("first"), on=many, settings={"items": part}, new=True)
+        return sorted(int(key) for key in run.items.values_list("sample__key", flat=True))
+
+    return act
+
+
+def test_a_split_a_level_with_all_below_it_and_both(keys):
+    assert keys() == list(range(12))
+    assert keys(split="dev") == [0, 1, 2, 3, 4]
+    assert keys(level="counting") == [1, 4, 7, 10]
+    assert keys(level="perception") == [0, 1, 3, 4, 6, 7, 9, 10]
+    assert keys(level="perception", split="dev") == [0, 1, 3, 4]
+
+
+def test_a_sample_is_the_same_for_its_seed_grows_with_its_size_and_stays_within_the_filter(keys):
+    four = keys(sample=4, seed=1)
+    assert four == keys(sample=4, seed=1)
+    assert set(four) < set(keys(sample=8, seed=1))
+    assert len({tuple(keys(sample=6, seed=seed)) for seed in range(6)}) > 1
+    assert set(keys(sample=3, split="dev")) <= {0, 1, 2, 3, 4}
+    assert keys(sample=100) == list(range(12))
+
+
+def test_items_of_some_models_and_items_one_by_one(keys, many):
+    assert keys(models=["heron-7b", "osprey-13b"]) == list(range(12))
+    with pytest.raises(BadInput, match="in that set"):
+        keys(models=["heron-7b"])
+    item = many.samples.get(key="3").items.get()
+    assert keys(ids=[item.pk]) == [3]
+
+
+def test_the_items_of_a_campaign(keys, many):
+    call_command("make_campaign", "first round", benchmark="many", protocol="pair", verbosity=0)
+    campaign = Campaign.objects.get()
+    for one in campaign.campaign_items.select_related("item__sample"):
+        if one.item.sample.key not in ("2", "5"):
+            one.delete()
+    assert keys(campaign="first round") == [2, 5]
+    with pytest.raises(BadInput, match="no campaign 'second'"):
+        keys(campaign="second")
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({"level": "nowhere"}, "there is no level 'nowhere'"),
+        ({"split": "no such"}, "in that set"),
+        ({"sample": 0}, "sample is a whole number"),
+        ({"sample": True}, "sample is a whole number"),
+        ({"seed": 3}, "say of how many"),
+        ({"ids": ["1"]}, "ids are whole numbers"),
+        ({"ids": [10**12]}, "no items of this kind"),
+        ({"colour": "red"}, "colour is not a part of a set"),
+        ({"models": "heron-7b"}, "models is a list"),
+    ],
+)
+def test_a_set_that_cannot_be_is_refused_in_words(keys, part, words):
+    with pytest.raises(BadInput, match=words):
+        keys(**part)
+
+
+def test_the_same_set_goes_on_with_the_same_run_and_the_set_is_kept(start, baseline, many):
+    part = {"items": {"sample": 4, "seed": 1}}
+    run = start(baseline("first"), on=many, settings=part)
+    assert run.item_set == {"sample": 4, "seed": 1}
+    assert "items" not in run.settings
+    assert start(baseline("first"), on=many, settings=part).pk == run.pk
+    assert start(baseline("first"), on=many).pk != run.pk

@@ -1,0 +1,141 @@
+"""Juries: what they decide, what they leave undecided, and that they stand where a judge stands."""
+
+import io
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from judging import actions, juries
+from judging.models import Judge, Judgment, Run
+from tests.judging.small import make_benchmark
+from tests.judging.test_compare import BOTH, votes
+from tests.judging.test_pages import text_of
+
+pytestmark = pytest.mark.django_db
+
+
+def said(run: Run, column: str = "choice") -> list:
+    rows = run.judgments.order_by("item").values_list("status", column, "reason")
+    return [value if status == "ok" else reason for status, value, reason in rows]
+
+
+def test_the_most_frequent_vote_is_the_jurys_and_a_draw_is_a_tie(run_of):
+    bank = make_benchmark(samples=5, slug="five")
+    given = {
+        "kestrel": ("first", "first", "first", "second", "first"),
+        "osprey": ("first", "second", "tie", "second", None),
+        "heron": ("second", "tie", "tie", "undecided", "first"),
+    }
+    runs = [
+        run_of(bank, votes(*[(vote,) for vote in given[name]], orders=("01",)), judge=name, settings={"order": "fixed"})
+        for name in given
+    ]
+    jury = juries.make_jury(name="three birds", runs=runs)
+    assert said(jury) == ["first", "tie", "tie", "second", "1 of 3 members have no verdict"]
+    assert (jury.verdicts, jury.failures, jury.items.count()) == (4, 1, 5)
+    assert jury.judge.name == "three birds"
+
+
+def test_each_member_has_one_vote_over_its_orders_and_repeats(benchmark, run_of):
+    both = run_of(benchmark, votes(("first", "first"), ("first", "second"), ("first", None)), **BOTH)
+    rows = [{"choice": choice, "repeat": n} for n, choice in enumerate(("first", "second", "second"))]
+    rows += [{"choice": "tie", "item": 1}, {"choice": "first", "item": 2}]
+    often = run_of(benchmark, rows, judge="osprey", settings={"order": "fixed", "repeats": 3})
+    third = run_of(benchmark, [{"choice": "first", "item": n} for n in range(3)], judge="heron")
+    jury = juries.make_jury(name="jury", runs=[both, often, third])
+    # Item 0: first, second (of three repeats), first. Item 1: a tie over the orders, tie, first. Item 2 lacks an order.
+    assert said(jury) == ["first", "tie", "1 of 3 members have no verdict"]
+
+
+def test_scores_are_averaged_rankings_go_by_mean_position_and_options_by_the_most(benchmark, run_of):
+    def jury_of(name, protocol, *columns):
+        runs = [run_of(benchmark, rows, judge=f"{name}-{n}", protocol=protocol) for n, rows in enumerate(columns)]
+        return juries.make_jury(name=name, runs=runs)
+
+    scores = jury_of("scores", "score", [{"score": 2}], [{"score": 5}])
+    assert said(scores, "score") == [3.5]
+    ranked = [[{"ranking": ranking, "order": "021"}] for ranking in ([[0], [1], [2]], [[1], [0], [2]], [[1], [2], [0]])]
+    # Mean positions: 0 at 1, 1 at 1/3, 2 at 5/3.
+    assert said(jury_of("rankings", "batch", *ranked), "ranking") == [[[1], [0], [2]]]
+    assert Judgment.objects.get(run__judge__name="rankings").order == "012"
+    options = jury_of("options", "choice-extraction", [{"option": "A"}], [{"option": "B"}], [{"option": "A"}])
+    assert said(options, "option") == ["A"]
+    divided = jury_of("yes", "yes-no", [{"answer": True}], [{"answer": False}])
+    assert said(divided, "answer") == ["the members are divided"]
+
+
+def test_the_same_call_computes_anew_from_the_runs_as_they_are(benchmark, run_of):
+    runs = [run_of(benchmark, [{"choice": "first"}], judge=name) for name in ("kestrel", "osprey")]
+    jury = juries.make_jury(name="jury", runs=runs)
+    assert not juries.is_stale(jury)
+    for run in runs:
+        Judgment.objects.create(run=run, item=benchmark.samples.last().items.get(), choice="second")
+    assert juries.is_stale(jury)
+    again = juries.make_jury(name="jury", runs=runs)
+    assert again.pk == jury.pk
+    assert not juries.is_stale(again)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda runs, make: runs[:1], "two members or more"),
+        (lambda runs, make: [runs[0], make(judge="kestrel")], "in it twice"),
+        (lambda runs, make: [runs[0], make(judge="x", protocol="pair")], "one benchmark and by one protocol"),
+        (lambda runs, make: [runs[0], make(judge="baseline-criteria-overlap")], "goes by the hidden criteria"),
+        (lambda runs, make: [runs[0], juries.make_jury(name="other", runs=runs)], "not of juries"),
+    ],
+)
+def test_a_jury_that_cannot_be_is_refused_with_the_reason(benchmark, run_of, change, words):
+    def make(**columns):
+        return run_of(benchmark, [{"choice": "first"}], **columns)
+
+    runs = [make(judge="kestrel"), make(judge="osprey")]
+    chosen = change(runs, make)
+    with pytest.raises(actions.BadInput, match=words):
+        juries.make_jury(name="jury", runs=chosen)
+    for name in ("kestrel", "baseline-jury", " "):
+        with pytest.raises(actions.BadInput):
+            juries.make_jury(name=name, runs=runs)
+    assert not Judge.objects.filter(name="jury").exists()
+
+
+def test_a_jury_stands_on_the_boards_by_its_name_with_its_coverage(benchmark, run_of):
+    runs = [
+        run_of(
+            benchmark, votes(("first",), (vote,), ("first",), orders=("01",)), judge=name, settings={"order": "fixed"}
+        )
+        for name, vote in (("kestrel", "second"), ("osprey", None))
+    ]
+    for run in runs:
+        run.items.set(run.judgments.values_list("item", flat=True))
+    juries.make_jury(name="two birds", runs=runs)
+    out = io.StringIO()
+    call_command("leaderboard", "models", benchmark="everyday", source="two birds", format="json", stdout=out)
+    rows = {row["model"]: row for row in json.loads(out.getvalue())}
+    assert (rows["heron-7b"]["wins"], rows["heron-7b"]["n"]) == (2, 2)
+    assert rows["heron-7b"]["coverage"] == pytest.approx(2 / 3)
+
+
+def test_a_jury_is_made_in_the_browser_and_by_command(client_of, benchmark, run_of):
+    runs = [run_of(benchmark, [{"choice": "first"}], judge=name) for name in ("kestrel", "osprey")]
+    client, path = client_of("curator"), reverse("judging:jury-new")
+    assert "kestrel on everyday@1" in text_of(client.get(path))
+    answered = client.post(path, {"name": "jury", "runs": [runs[0].pk]})
+    assert answered.status_code == 422
+    assert "two members or more" in text_of(answered)
+    page = text_of(client.post(path, {"name": "jury", "runs": [run.pk for run in runs]}, follow=True))
+    for words in ("A jury of 2 judges", "Members", "Compute again"):
+        assert words in page
+    jury = Run.objects.get(judge__name="jury")
+    page = text_of(client.post(reverse("judging:jury-compute", args=[jury.pk]), follow=True))
+    assert "computed from its members" in page
+    assert client.post(reverse("judging:jury-compute", args=[runs[0].pk])).status_code == 404
+    assert client_of("researcher").post(path).status_code == 403
+    out = io.StringIO()
+    call_command("make_jury", "second", runs=f"{runs[0].pk},{runs[1].pk}", stdout=out)
+    assert "second on everyday@1, 1 verdicts, 0 items without one" in out.getvalue()
+    with pytest.raises(CommandError, match="There is no run 1000000000"):
+        call_command("make_jury", "third", runs=f"1000000000,{runs[0].pk}")

@@ -1,0 +1,371 @@
+"""Pages of judging, as each role."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from bank.models import CriteriaAccess
+from judging import actions
+from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
+from tests.judging.server import Server, answer, error
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run(start, judge_at, work_on):
+    """A finished run: three verdicts, one undecided, one unparsed, one refused by the endpoint."""
+    replies = [answer(f"Names the walnut bowl.\nAnswer{1 + n % 2}") for n in range(3)]
+    replies += [
+        answer("unable to decide: situation one"),
+        answer("Names the walnut bowl, I think."),
+        error(400, message="walnut"),
+    ]
+    with Server(lambda call: replies[call.number]) as server:
+        return work_on(start(judge_at(server.url, concurrency=1, price_in=2, price_out=10)))
+
+
+def text_of(response) -> str:
+    """What a reader sees of a page."""
+    body = re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", response.content.decode(), flags=re.S)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", body))
+
+
+# -- lists ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_site_says_what_a_run_is_and_how_to_start_one(client_of, baseline):
+    baseline("first")
+    page = text_of(client_of("curator").get("/judging/"))
+    assert "No runs yet" in page
+    assert "New run" in page
+    assert "No worker running" in page
+    assert "New run" not in text_of(client_of("researcher").get("/judging/"))
+
+
+def test_the_list_shows_each_run_with_its_state_and_progress(client_of, run):
+    WorkerBeat.objects.create(name="w", seen_at=timezone.now())
+    page = text_of(client_of("researcher").get("/judging/"))
+    for words in ("kestrel", "Everyday", "Finished", "4 of 6", "both orders", "Worker running"):
+        assert words in page
+
+
+def test_a_private_benchmark_and_its_runs_are_for_staff_only(client_of, run, benchmark):
+    benchmark.visibility = "private"
+    benchmark.save()
+    judgment = run.judgments.first()
+    for path in (
+        reverse("judging:run-detail", args=[run.pk]),
+        reverse("judging:run-progress", args=[run.pk]),
+        reverse("judging:judgment-detail", args=[judgment.pk]),
+    ):
+        assert client_of("curator").get(path).status_code == 200
+        assert client_of("researcher").get(path).status_code == 404
+    assert "Everyday" not in text_of(client_of("researcher").get("/judging/"))
+
+
+# -- a run's page ---------------------------------------------------------------------------------------------------
+
+
+def test_a_run_tells_what_it_did_what_failed_and_what_it_cost(client_of, run):
+    page = text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
+    for words in (
+        "kestrel on Everyday pairs with criteria, both orders, 3 items",
+        "4 of 6, 100.0%",
+        "2 33.33% of judgments",
+        "Failed 2",
+        "Undecided 1",
+        "No vote on the last line",
+        "The endpoint refused the request (400)",
+        "pairwise-criteria.default 1",
+        "Undecided, situation 1",
+        "B then A",
+    ):
+        assert words in page
+    assert "walnut" not in page.replace("walnut bowl stands", "")
+
+
+def test_failed_and_undecided_are_links_that_show_those_alone(client_of, run):
+    client, path = client_of("researcher"), reverse("judging:run-detail", args=[run.pk])
+
+    def rows(show: str) -> int:
+        return client.get(path, {"show": show}).content.decode().count('id="thumb-')
+
+    assert (rows("all"), rows("failed"), rows("undecided")) == (6, 2, 1)
+    assert client.get(path, {"show": "secret"}).status_code == 404
+
+
+def test_the_live_part_asks_for_itself_until_the_run_has_ended(client_of, start, judge_at):
+    run = start(judge_at("http://127.0.0.1:9/v1"))
+    path = reverse("judging:run-progress", args=[run.pk])
+    fragment = client_of("researcher").get(path).content.decode()
+    assert fragment.startswith('<div id="run-progress"')
+    assert f'hx-get="{path}?show=all"' in fragment
+    for state in ("paused", "finished", "cancelled"):
+        Run.objects.update(state=state)
+        assert "hx-trigger" not in client_of("researcher").get(path).content.decode()
+
+
+def test_the_page_and_its_live_part_are_the_same_markup(client_of, run):
+    client = client_of("curator")
+    page = client.get(reverse("judging:run-detail", args=[run.pk])).content.decode()
+    fragment = client.get(reverse("judging:run-progress", args=[run.pk])).content.decode()
+    hide = re.compile(r'name="csrfmiddlewaretoken" value="[^"]+"')
+    assert hide.sub("", fragment.strip()) in hide.sub("", page)
+
+
+def test_a_run_that_waits_without_a_worker_says_how_to_start_one(client_of, start, judge_at):
+    run = start(judge_at("http://127.0.0.1:9/v1"))
+    path = reverse("judging:run-detail", args=[run.pk])
+    assert "No worker is running" in text_of(client_of("researcher").get(path))
+    WorkerBeat.objects.create(name="w", seen_at=timezone.now())
+    assert "No worker is running" not in text_of(client_of("researcher").get(path))
+    Run.objects.update(state="running", lease_token="x", lease_until=timezone.now() - timedelta(seconds=1))
+    assert "The worker fell silent" in text_of(client_of("researcher").get(path))
+
+
+def test_while_it_runs_a_run_shows_what_is_in_flight_its_rate_and_the_time_left(client_of, start, judge_at):
+    run = start(judge_at("http://127.0.0.1:9/v1"))
+    live = {
+        "in_flight": 4,
+        "limit": 8,
+        "rate": 0.05,
+        "retrying": {"rate": 2},
+        "curve": {"from": timezone.now().isoformat(), "width": 1, "points": [1, 3, 2, 4]},
+    }
+    Run.objects.update(state="running", lease_token="x", lease_until=timezone.now() + timedelta(seconds=20), live=live)
+    page = text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
+    for words in (
+        "4 limit 8",
+        "0.05 judgments a second",
+        "2 min",
+        "Rate limit (429)",
+        "Retrying",
+        "Judgments per second",
+    ):
+        assert words in page
+
+
+def test_a_paused_run_says_why_in_words(client_of, start, judge_at, work_on, monkeypatch):
+    monkeypatch.delenv("KESTREL_API_KEY", raising=False)
+    run = work_on(start(judge_at("http://127.0.0.1:9/v1", key_env="KESTREL_API_KEY")))
+    page = text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
+    assert "Paused. The key of kestrel is missing: the environment variable KESTREL_API_KEY is empty" in page
+
+
+def test_a_run_answered_by_two_model_versions_says_so(client_of, run):
+    Run.objects.update(
+        reported=[{"model": "k-1", "fingerprint": "", "replies": 4}, {"model": "k-2", "fingerprint": "f", "replies": 2}]
+    )
+    page = text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
+    assert "More than one model version answered: k-1 4 times, k-2 f 2 times." in page
+
+
+def test_the_overlap_baseline_shows_others_its_progress_but_no_verdict(client_of, baseline, start, work_on):
+    run = work_on(start(baseline("criteria-overlap")))
+    path = reverse("judging:run-detail", args=[run.pk])
+    page = text_of(client_of("researcher").get(path))
+    assert "6 of 6" in page
+    assert "Not shown one by one" in page
+    assert "is better" not in page
+    assert "Undecided" not in page
+    assert "is better" in text_of(client_of("curator").get(path))
+    judgment = reverse("judging:judgment-detail", args=[run.judgments.first().pk])
+    assert client_of("researcher").get(judgment).status_code == 404
+    assert client_of("curator").get(judgment).status_code == 200
+
+
+# -- what staff may do ----------------------------------------------------------------------------------------------
+
+
+def test_staff_pause_resume_and_cancel_a_run(client_of, start, judge_at):
+    run, client = start(judge_at("http://127.0.0.1:9/v1")), client_of("curator")
+    for verb, state in (("pause", "paused"), ("resume", "queued"), ("cancel", "cancelled")):
+        answered = client.post(reverse(f"judging:run-{verb}", args=[run.pk]), follow=True)
+        assert answered.status_code == 200
+        run.refresh_from_db()
+        assert run.state == state
+    again = client.post(reverse("judging:run-resume", args=[run.pk]), follow=True)
+    assert "Only a paused run can resume" in text_of(again)
+
+
+def test_a_run_changes_only_by_post_and_with_a_token_of_the_form(client_of, people, run):
+    path = reverse("judging:run-retry", args=[run.pk])
+    assert client_of("curator").get(path).status_code == 405
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(people["curator"])
+    assert strict.post(path).status_code == 403
+    assert run.judgments.count() == 6
+
+
+def test_staff_retry_one_kind_of_failure_or_all(client_of, run):
+    client, path = client_of("curator"), reverse("judging:run-retry", args=[run.pk])
+    client.post(path, {"status": "parse_failed", "reason": "no vote on the last line"})
+    assert run.judgments.count() == 5
+    answered = client.post(path, follow=True)
+    assert "1 judgments are made again" in text_of(answered)
+    assert (run.judgments.count(), Run.objects.get().state) == (4, "queued")
+    assert client.post(path, {"status": "everything"}).status_code == 404
+    client.post(path, {"status": "ok"})
+    assert run.judgments.count() == 4
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "cancel", "retry"])
+def test_a_researcher_looks_on(client_of, run, verb):
+    before = (Run.objects.get().state, run.judgments.count())
+    assert client_of("researcher").post(reverse(f"judging:run-{verb}", args=[run.pk])).status_code == 403
+    assert (Run.objects.get().state, run.judgments.count()) == before
+    page = client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])).content.decode()
+    assert "<button" not in page.split('id="run-progress"')[1]
+
+
+# -- starting -------------------------------------------------------------------------------------------------------
+
+
+def choices(judge: Judge, benchmark, **others) -> dict:
+    chosen = {"judge": judge.pk, "benchmark": benchmark.pk, "protocol": "pairwise-criteria", "order": "both"}
+    chosen |= {"prompt": "default", "context": "image", "criteria": "yes", "repeats": "1", "temperature": "0"}
+    return chosen | others
+
+
+def test_staff_start_a_run_with_the_settings_they_chose(client_of, people, benchmark, baseline):
+    chosen = choices(baseline("longest"), benchmark, order="fixed", repeats="2", limit="2")
+    answered = client_of("curator").post(reverse("judging:run-new"), chosen)
+    run = Run.objects.get()
+    assert answered.headers["Location"] == reverse("judging:run-detail", args=[run.pk])
+    assert (run.by, run.state, run.items.count()) == (people["curator"], "queued", 2)
+    assert (run.settings["order"], run.settings["repeats"], run.settings["criteria"]) == ("fixed", 2, True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"budget": "5"}, "has no prices"),
+        ({"prompt": "answer-then-reason", "reasoning": "first"}, "leave it out"),
+        ({"repeats": "0"}, "greater than or equal to 1"),
+        ({"temperature": "hot"}, "a number from 0 to 2"),
+        ({"judge": "999"}, "Select a valid choice"),
+        ({"limit": "-1"}, "greater than or equal to 1"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_said_at_its_place_and_starts_nothing(client_of, benchmark, judge_at, wrong, words):
+    chosen = choices(judge_at("http://127.0.0.1:9/v1"), benchmark) | wrong
+    answered = client_of("curator").post(reverse("judging:run-new"), chosen)
+    assert answered.status_code == 422
+    assert words in text_of(answered)
+    assert not Run.objects.exists()
+
+
+def test_the_estimate_counts_calls_and_money_for_what_is_chosen(client_of, benchmark, judge_at):
+    judge, client = judge_at("http://127.0.0.1:9/v1", price_in=2, price_out=10), client_of("curator")
+    path = reverse("judging:run-estimate")
+    fragment = client.get(path, choices(judge, benchmark, repeats="3"))
+    assert fragment.content.decode().strip().startswith('<div id="run-estimate"')
+    assert "Items3 Calls18".replace(" ", "") in text_of(fragment).replace(" ", "")
+    assert "$0.13" in text_of(fragment)
+    assert "Choose a judge" in text_of(client.get(path))
+    assert "Calls 6".replace(" ", "") in text_of(client.get(reverse("judging:run-new"))).replace(" ", "")
+
+
+def test_staff_add_a_judge_at_an_allowed_host_only(client_of, settings):
+    settings.JUDGE_HOSTS = ["api.example.org"]
+    client, path = client_of("curator"), reverse("judging:judge-new")
+    given = {"name": "kestrel", "model": "k", "concurrency": "8", "timeout": "60"}
+    for address, words in (
+        ("http://169.254.169.254/v1", "is not among the hosts"),
+        ("https://api.example.org.evil.test/v1", "is not among the hosts"),
+        ("https://user:pass@api.example.org/v1", "holds no name"),
+        ("file:///etc/passwd", "is a URL like"),
+        ("https://api.example.org:bad/v1", "not a URL"),
+    ):
+        answered = client.post(path, given | {"base_url": address})
+        assert answered.status_code == 422
+        assert words in text_of(answered)
+    for variable in ("SECRET_KEY", "DATABASE_URL", "AWS_SECRET_ACCESS_KEY", "sk-123", "HOME"):
+        answered = client.post(path, given | {"base_url": "https://api.example.org/v1", "key_env": variable})
+        assert answered.status_code == 422
+    assert not Judge.objects.filter(name="kestrel").exists()
+    client.post(path, given | {"base_url": "https://api.example.org/v1/", "key_env": "EXAMPLE_API_KEY"})
+    judge = Judge.objects.get(name="kestrel")
+    assert (judge.base_url, judge.any_host, judge.concurrency) == ("https://api.example.org/v1", False, 8)
+
+
+def test_a_judge_by_command_takes_any_host_and_a_second_endpoint_needs_another_name(judge_at):
+    judge = judge_at("http://10.0.0.7:8000/v1")
+    assert judge.any_host
+    assert judge_at("http://10.0.0.7:8000/v1", concurrency=99).concurrency == 99
+    with pytest.raises(actions.BadInput, match="choose another name"):
+        judge_at("http://10.0.0.8:8000/v1")
+
+
+def test_a_researcher_sees_of_a_judge_its_host_but_not_its_address_or_variable(client_of, judge_at):
+    judge = judge_at("http://127.0.0.1:8123/v1/team-a", key_env="KESTREL_API_KEY")
+    path = reverse("judging:judge-detail", args=[judge.pk])
+    researcher, curator = (text_of(client_of(role).get(path)) for role in ("researcher", "curator"))
+    assert "127.0.0.1:8123" in researcher
+    assert "team-a" not in researcher
+    assert "KESTREL_API_KEY" not in researcher
+    assert "http://127.0.0.1:8123/v1/team-a" in curator
+    assert "KESTREL_API_KEY" in curator
+
+
+# -- a judgment -----------------------------------------------------------------------------------------------------
+
+
+def test_staff_read_what_the_judge_said_and_every_call_others_the_verdict_only(client_of, run):
+    judgment = run.judgments.filter(status="ok", choice__in=["first", "second"]).first()
+    path = reverse("judging:judgment-detail", args=[judgment.pk])
+    curator, researcher = (text_of(client_of(role).get(path)) for role in ("curator", "researcher"))
+    for words in ("Names the walnut bowl.", "What the judge said", "Show the prompt"):
+        assert words in curator
+        assert words not in researcher
+    for words in ("is better", "heron-7b", "osprey-13b", "What is on table", "The same item"):
+        assert words in researcher
+
+
+def test_a_failed_judgment_says_why_to_all_and_shows_staff_what_the_endpoint_said(client_of, run):
+    judgment = run.judgments.get(status="error")
+    path = reverse("judging:judgment-detail", args=[judgment.pk])
+    curator, researcher = (text_of(client_of(role).get(path)) for role in ("curator", "researcher"))
+    assert "the endpoint refused the request (400)" in researcher
+    assert '"message"' not in researcher
+    assert "&quot;walnut&quot;" in curator
+    assert "Calls without a verdict" in curator
+    assert Attempt.objects.filter(item=judgment.item).exists()
+
+
+def test_a_curator_sees_the_very_prompt_and_the_reading_is_logged_in_their_name(client_of, people, run):
+    judgment = run.judgments.filter(status="ok").first()
+    path = reverse("judging:judgment-prompt", args=[judgment.pk])
+    page = text_of(client_of("curator").get(path))
+    assert "Names the walnut bowl, number" in page
+    assert "the one that was sent" in page
+    record = CriteriaAccess.objects.exclude(how="judging").get()
+    assert (record.who, record.sample_ids) == (people["curator"], [judgment.item.sample_id])
+    assert client_of("researcher").get(path).status_code == 403
+    fragment = client_of("curator").get(path, headers={"HX-Request": "true"}).content.decode()
+    assert fragment.strip().startswith('<div id="judgment-prompt"')
+
+
+def test_a_prompt_whose_sample_has_changed_since_says_that_it_is_not_the_one_sent(client_of, run):
+    judgment = run.judgments.filter(status="ok").first()
+    judgment.item.sample.instruction = "What else is there?"
+    judgment.item.sample.save()
+    page = text_of(client_of("curator").get(reverse("judging:judgment-prompt", args=[judgment.pk])))
+    assert "not byte for byte what the judge saw" in page
+
+
+def test_markup_in_answers_and_replies_is_text(client_of, run):
+    judgment = run.judgments.filter(status="ok").first()
+    response = judgment.item.ordered_responses()[0]
+    response.text = "<img src=x onerror=alert(1)>"
+    response.save()
+    Judgment.objects.filter(pk=judgment.pk).update(raw="<script>alert(1)</script>", reported_model="<b>k</b>")
+    page = client_of("curator").get(reverse("judging:judgment-detail", args=[judgment.pk])).content.decode()
+    for markup in ("<img src=x", "<script>alert", "<b>k</b>"):
+        assert markup not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page

@@ -1,0 +1,248 @@
+"""Prompts that staff write: what is refused, that a version never changes, and that runs ask with them."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+
+from bank.models import CriteriaAccess
+from judging import actions, plan, prompts, protocols
+from judging.models import Judgment, PromptTemplate, Run
+from judging.prompts import checking
+from tests.judging.server import Server, answer
+from tests.judging.test_pages import choices, text_of
+
+PAIRS = protocols.get("pairwise-criteria")
+DEFAULT = prompts.get("pairwise-criteria").text
+EVERY = [(protocol, name) for protocol in protocols.all_by_name() for name in prompts.names(protocol)]
+
+
+@pytest.mark.parametrize(("protocol", "name"), EVERY)
+def test_every_built_in_prompt_keeps_the_rules_for_those_of_staff(protocol, name):
+    assert checking.faults(protocols.get(protocol), prompts.get(protocol, name).text) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("{{ answers[0] }}", "", "Answer 1 is not shown whole"),
+        ("<answer-1-{{ nonce }}>\n", "", "Answer 1 must stand between a line <NAME-{{ nonce }}>"),
+        ("</answer-2-{{ nonce }}>", "</answer-2>", "Answer 2 must stand between"),
+        ("<answer-1-{{ nonce }}>\n{{ answers[0] }}", "<answer-1-{{ nonce }}> {{ answers[0] }}", "Answer 1 must stand"),
+        ("{{ instruction }}", "{{ instruction|upper }}", "The instruction is not shown whole"),
+        ("{% if criteria %}", "{% if criteria and reasoning == 'first' %}", "The criterion is not shown whole"),
+        ("You compare", "{{ criteria|join }} You compare", "The criterion must stand between"),
+        ("unable to decide: situation two", "", "not told to write unable to decide: situation two"),
+        ("{{ nonce }}", "fixed", "must stand between"),
+        ("You compare", "{{ secret }} You compare", "There is no secret here. Templates of pairwise-criteria may name"),
+        ("You compare", "{% if answers[0] == 'x' %}y{% endif %}You compare", "answers cannot be compared"),
+        ("You compare", "{% if instruction|length > 3 %}y{% endif %}You compare", ""),
+        ("You compare", "{{ answers.__class__ }}", "__class__ is not for prompts"),
+        ("You compare", "{% for i in range(9) %}{% endfor %}", "call is not for prompts"),
+        ("You compare", "{{ 'x' * 9 }}", "mul is not for prompts"),
+        ("You compare", "{{ '%999999999d' % 1 }}", "% takes a text with %d or %s"),
+        ("You compare", "{{ instruction|center(9) }}", "the filter center is not for prompts"),
+        ("You compare", "{% include 'x' %}", "include is not for prompts"),
+        ("You compare", "{% macro x() %}{% endmacro %}", "macro is not for prompts"),
+        ("You compare", "{% if %}", "Line 1: "),
+        ("You compare", "x" * 20_001, "longer than 20,000"),
+        ("{{ answers[0] }}", "{{ answers[5] }}", "It cannot be rendered"),
+    ],
+)
+def test_a_template_that_breaks_a_rule_is_told_which(old, new, words):
+    assert old in DEFAULT
+    found = checking.faults(PAIRS, DEFAULT.replace(old, new))
+    assert any(words in fault for fault in found) if words else found == []
+
+
+@pytest.mark.parametrize(
+    ("protocol", "old", "words"),
+    [
+        ("pair", "[[C]]", "[[C]]"),
+        ("score", "[[{{ scale[0][0] }}]]", "a score in double brackets"),
+        ("components", "{{ form }}", "Score of component 1"),
+        ("components", "{{ part.text }}", "Component 1 is not shown whole"),
+        ("choice-extraction", "Choice: ", "Choice: and a label"),
+        ("choice-extraction", "{{ option.text }}", "Option A is not shown whole"),
+        ("reference-score", "Mark: 3", "Mark: and a number"),
+        ("reasoning-quality", "{{ text }}", "The reference answer is not shown whole"),
+        ("yes-no", "Answer: X", "Answer: X"),
+        ("batch", "[[{{ letter }}]]", "every letter in double brackets"),
+    ],
+)
+def test_each_protocol_asks_for_what_it_reads(protocol, old, words):
+    text = prompts.get(protocol).text
+    assert old in text
+    assert any(words in fault for fault in checking.faults(protocols.get(protocol), text.replace(old, "")))
+
+
+# -- versions -------------------------------------------------------------------------------------------------------
+
+
+def write(text=DEFAULT, **values) -> PromptTemplate:
+    given = {"protocol": "pairwise-criteria", "name": "strict", "note": "stricter"} | values
+    return actions.add_template(text=text, **given)
+
+
+@pytest.mark.django_db
+def test_each_text_of_a_name_is_a_version_and_none_is_ever_changed():
+    first, second = write(), write(DEFAULT + "\nBe strict.")
+    assert (first.version, second.version) == (1, 2)
+    assert prompts.get("pairwise-criteria", "strict") == second.prompt
+    assert prompts.get("pairwise-criteria", "strict", 1).text == first.text
+    first.text = "changed"
+    with pytest.raises(ValueError, match="never changed"):
+        first.save()
+    with pytest.raises(actions.BadInput, match="Version 1 of strict has this very text"):
+        write()
+    with pytest.raises(actions.BadInput, match="built in"):
+        write(name="default")
+    with pytest.raises(actions.BadInput, match="small letters"):
+        write(name="a@1")
+    with pytest.raises(actions.BadInput, match="must stand between"):
+        write("{{ answers[0] }}")
+
+
+@pytest.mark.django_db
+def test_the_setting_names_the_newest_version_and_is_written_with_it():
+    write()
+    assert PAIRS.settings({"prompt": "strict"})["prompt"] == "strict@1"
+    write(DEFAULT + "\nBe strict.")
+    assert PAIRS.settings({"prompt": "strict"})["prompt"] == "strict@2"
+    assert PAIRS.settings({"prompt": "strict@1"})["prompt"] == "strict@1"
+    for unknown in ("strict@3", "lenient", "strict@", "strict@x", 7):
+        with pytest.raises(protocols.BadSettings, match="prompt: "):
+            PAIRS.settings({"prompt": unknown})
+    with pytest.raises(protocols.BadSettings, match="no prompt 'strict' for pair"):
+        protocols.get("pair").settings({"prompt": "strict"})
+
+
+@pytest.mark.django_db
+def test_a_run_asks_with_the_version_it_began_with_and_a_new_version_begins_a_new_run(start, judge_at, work_on):
+    write("Of the first kind.\n" + DEFAULT)
+    with Server(lambda call: answer("Answer1")) as server:
+        judge = judge_at(server.url)
+        run = start(judge, settings={"prompt": "strict"})
+        write("Of the second kind.\n" + DEFAULT)
+        assert start(judge, settings={"prompt": "strict@1"}).pk == run.pk
+        other = start(judge, settings={"prompt": "strict"})
+        assert other.pk != run.pk
+        work_on(run)
+        assert len(server.calls) == 6
+        assert all("Of the first kind." in json.dumps(call.body) for call in server.calls)
+        work_on(other)
+        assert "Of the second kind." in json.dumps(server.calls[-1].body)
+    assert (run.template, run.template_version) == ("pairwise-criteria.strict", 1)
+    assert (other.template_version, other.template_sha256) == (2, prompts.get("pairwise-criteria", "strict", 2).sha256)
+    assert Judgment.objects.filter(run=run, choice="first").count() == 3
+
+
+@pytest.mark.django_db
+def test_an_unused_version_may_be_thrown_away_a_used_one_stays(client_of, start, judge_at):
+    used = write()
+    start(judge_at("http://127.0.0.1:9/v1"), settings={"prompt": "strict"})
+    unused = write(DEFAULT + "\nBe strict.")
+    client = client_of("curator")
+    for template in (used, unused):
+        client.post(reverse("judging:template-discard", args=["pairwise-criteria", "strict", template.version]))
+    assert list(PromptTemplate.objects.values_list("version", flat=True)) == [1]
+
+
+# -- pages, command, API --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_the_list_shows_versions_hashes_and_use(client_of, people, start, judge_at):
+    made = write(by=people["curator"])
+    start(judge_at("http://127.0.0.1:9/v1"), settings={"prompt": "strict"})
+    page = text_of(client_of("researcher").get(reverse("judging:template-list")))
+    for words in (
+        made.sha256[:8],
+        "strict",
+        "stricter",
+        "built in",
+        "answer-then-reason",
+        prompts.get("pair").sha256[:8],
+    ):
+        assert words in page
+    detail = text_of(
+        client_of("researcher").get(reverse("judging:template-detail", args=["pairwise-criteria", "strict", 1]))
+    )
+    assert "You compare two answers" in detail
+    assert "kestrel" in detail
+    assert client_of("researcher").get(reverse("judging:template-new")).status_code == 403
+    assert client_of("curator").get("/judging/prompts/pair/none/1/").status_code == 404
+    assert client_of("curator").get("/judging/prompts/pair/default/9/").status_code == 404
+
+
+@pytest.mark.django_db
+def test_a_curator_writes_a_version_in_the_browser_and_starts_a_run_with_it(client_of, benchmark, judge_at):
+    client, path = client_of("curator"), reverse("judging:template-new")
+    copied = client.get(path, {"protocol": "pairwise-criteria", "prompt": "rephrased"}).content.decode()
+    assert "Please act as an impartial referee" in copied
+    given = {"protocol": "pairwise-criteria", "name": "strict", "text": DEFAULT.replace("{{ answers[0] }}", "")}
+    answered = client.post(path, given)
+    assert answered.status_code == 422
+    assert "Answer 1 is not shown whole" in text_of(answered)
+    client.post(path, given | {"text": DEFAULT.replace("\n", "\r\n")})
+    assert PromptTemplate.objects.get().text == DEFAULT.rstrip("\n")
+    judge = judge_at("http://127.0.0.1:9/v1")
+    client.post(reverse("judging:run-new"), choices(judge, benchmark, prompt="strict@1"))
+    assert Run.objects.get().settings["prompt"] == "strict@1"
+
+
+@pytest.mark.django_db
+def test_the_preview_shows_a_real_sample_and_logs_the_reading_of_its_criteria(client_of, people, benchmark):
+    client, path = client_of("curator"), reverse("judging:template-preview")
+    given = {"protocol": "pairwise-criteria", "text": DEFAULT, "benchmark": benchmark.pk, "sample": "1"}
+    shown = client.post(path, given).content.decode()
+    assert "A walnut bowl stands on table 1." in shown
+    assert "Names the walnut bowl, number 1." not in shown
+    assert 'alt="Picture 1"' in shown
+    assert not CriteriaAccess.objects.exists()
+    shown = text_of(client.post(path, given | {"criteria": "on"}))
+    assert "Names the walnut bowl, number 1." in shown
+    record = CriteriaAccess.objects.get()
+    assert (record.who, record.how, len(record.sample_ids)) == (people["curator"], "prompt preview", 1)
+    for change, words in (
+        ({"text": "{{ x }}"}, "There is no x here"),
+        ({"sample": "none"}, "Sample none has no items"),
+        ({"benchmark": ""}, "Choose a benchmark"),
+        ({"protocol": "batch", "text": prompts.get("batch").text}, "no items of kind batch"),
+    ):
+        assert words in text_of(client.post(path, given | change))
+    assert client_of("researcher").post(path, given).status_code == 403
+
+
+@pytest.mark.django_db
+def test_the_preview_is_what_a_run_would_send(benchmark, people, start, judge_at):
+    run = start(judge_at("http://127.0.0.1:9/v1"))
+    job = plan.page(run).jobs[0]
+    item = run.items.get(pk=job.subject.item_id)
+    shown = plan.previewed(
+        template=prompts.get("pairwise-criteria"), settings=run.settings, item=item, user=people["curator"]
+    )
+    sent = plan.asked(run, job, template=prompts.get("pairwise-criteria"), protocol=PAIRS)
+
+    def without_nonce(asked):
+        return asked.text.replace(asked.material.nonce, "")
+
+    assert without_nonce(shown) == without_nonce(sent)
+    assert [image.sha256 for image in shown.images] == [image.sha256 for image in sent.images]
+
+
+@pytest.mark.django_db
+def test_templates_by_api_and_command(client_of, benchmark, judge_at):
+    client = client_of("curator")
+    given = {"protocol": "pairwise-criteria", "name": "strict", "text": DEFAULT}
+    made = client.post("/api/v1/prompts/", given, content_type="application/json")
+    assert (made.status_code, made.json()["version"]) == (201, 1)
+    wrong = client.post("/api/v1/prompts/", given | {"text": "x"}, content_type="application/json")
+    assert wrong.status_code == 400
+    assert any("Answer 1" in fault for fault in wrong.json()["text"])
+    assert [one["name"] for one in client.get("/api/v1/prompts/").json()["results"]] == ["strict"]
+    judge_at("http://127.0.0.1:9/v1")
+    chosen = '{"prompt": "strict"}'
+    call_command("judge", benchmark="everyday", judge="kestrel", protocol="pairwise-criteria", chosen=chosen)
+    assert Run.objects.get().settings["prompt"] == "strict@1"

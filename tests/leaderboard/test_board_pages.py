@@ -1,0 +1,375 @@
+"""The pages: the same rows as the API and the command, in the order and under the filters of the address."""
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from urllib.parse import quote, urlencode
+
+import pytest
+from django.urls import reverse
+
+from annotations.models import Campaign, Label
+from bank.models import Benchmark, Item
+from judging.models import Judgment, Run
+from tests.leaderboard.conftest import MODELS, SECRET, by_model, judgments, labels
+
+pytestmark = pytest.mark.django_db
+MODELS_PAGE = "/leaderboards/grove/models/"
+JUDGES_PAGE = "/leaderboards/grove/judges/"
+AGREEMENT_PAGE = "/leaderboards/grove/agreement/"
+
+
+class Tables(HTMLParser):
+    """The body rows of a page's tables as lists of words, and the heads with what they are sorted by."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.rows, self.heads, self.links = [], [], []
+        self._row = self._cell = None
+        self._in_body = False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "tbody":
+            self._in_body = True
+        elif tag == "tr" and self._in_body:
+            self._row = []
+            self.rows.append(self._row)
+        elif tag in ("td", "th"):
+            self._cell = []
+            if not self._in_body:
+                self.heads.append((self._cell, attrs.get("aria-sort")))
+            elif self._row is not None:
+                self._row.append(self._cell)
+        elif tag == "a" and "href" in attrs:
+            self.links.append(attrs["href"])
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th"):
+            self._cell = None
+        elif tag == "table":
+            self._in_body = False
+
+    def handle_data(self, data):
+        if self._cell is not None and data.strip():
+            self._cell.append(data.strip())
+
+    def column(self, place):
+        return [" ".join(row[place]) for row in self.rows]
+
+
+def page(client, path, status=200, **query):
+    answer = client.get(f"{path}?{urlencode(query)}" if query else path)
+    assert answer.status_code == status, answer.content[:600]
+    return answer.content.decode()
+
+
+def models_of(html):
+    """The names in the order of the table, without organisation or chip."""
+    return [row[1][0] for row in Tables(html).rows]
+
+
+# ---- one set of rows ----
+
+
+def test_page_api_and_command_give_the_same_rows(voted, board, client):
+    rows = board("models")
+    api = client.get("/api/v1/leaderboards/models/", {"benchmark": "grove"}).json()
+    assert api == json.loads(json.dumps(rows))
+    table = Tables(page(client, MODELS_PAGE))
+    shown = {cells[1][0]: cells for cells in table.rows}
+    assert set(shown) == set(MODELS)
+    for row in rows:
+        rank, _, win, n, bt, elo, *levels = [" ".join(cell) for cell in shown[row["model"]]]
+        if row["n"] < 30:
+            assert (rank, bt, elo) == ("–", "–", "–")
+            continue
+        assert rank.split()[0] == str(row["tier"])
+        assert win == f"{100 * row['win_rate']:.1f}"
+        assert n == str(row["n"])
+        assert bt == f"{row['bt']:+.2f}".replace("-", "−")
+        assert elo == f"{row['elo']:,.0f}"
+        assert levels == [f"{100 * level['win_rate']:.1f}" for level in row["levels"].values()]
+    for what in ("judges", "agreement"):
+        assert client.get(f"/api/v1/leaderboards/{what}/", {"benchmark": "grove@1"}).status_code == 200
+    assert client.get("/api/v1/leaderboards/judges/", {"benchmark": "grove"}).json() == board("judges")
+
+
+def test_the_downloads_of_a_page_hold_its_view(voted, board, client):
+    html = page(client, MODELS_PAGE, source="keen", split="dev", elo="online")
+    links = [link for link in Tables(html).links if "/api/v1/" in link]
+    assert len(links) == 2
+    as_csv, as_json = (client.get(link.replace("&amp;", "&")) for link in sorted(links))
+    assert as_csv.headers["Content-Type"].startswith("text/csv")
+    cells = list(csv.DictReader(io.StringIO(as_csv.content.decode())))
+    rows = as_json.json()
+    assert [row["model"] for row in rows] == [row["model"] for row in cells]
+    assert [str(row["wins"]) for row in rows] == [row["wins"] for row in cells]
+    assert cells[0]["Perception wins"] == str(rows[0]["levels"]["Perception"]["wins"])
+    assert rows != board("models", "--source", "keen")
+    alder = by_model(rows)["Alder"]
+    dev = Item.objects.filter(sample__split="dev", sample__benchmark=voted, places__response__model__name="Alder")
+    assert alder["n"] == dev.count()
+
+
+def test_a_models_name_cannot_become_a_formula_in_csv(folder, manage, grove, client, brought):
+    rows = [{"sample": f"s{n:02}", "model": "=HYPERLINK(1)", "text": "x"} for n in range(36)]
+    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "grove")[0] == 0
+    brought(
+        "labels",
+        [
+            {
+                "kind": "pair",
+                "protocol": "pair",
+                "sample": f"s{n:02}",
+                "responses": ["=HYPERLINK(1)", "Alder"],
+                "annotator": "Ada",
+                "choice": "first" if n % 2 else "second",
+            }
+            for n in range(36)
+        ],
+    )
+    text = client.get("/api/v1/leaderboards/models/", {"benchmark": "grove", "format": "csv"}).content.decode()
+    assert "\n=" not in text
+    assert "HYPERLINK" in text
+
+
+# ---- order and filters ----
+
+
+@pytest.mark.parametrize(
+    ("sort", "key", "descending"),
+    [
+        ("-win_rate", lambda row: row["win_rate"], True),
+        ("bt", lambda row: row["bt"], False),
+        ("-elo", lambda row: row["elo"], True),
+        ("model", lambda row: row["model"], False),
+        ("-level:Perception", lambda row: row["levels"]["Perception"]["win_rate"], True),
+    ],
+)
+def test_any_column_sorts_the_page_by_the_server(sort, key, descending, voted, board, client):
+    html = page(client, MODELS_PAGE, source="keen", sort=sort)
+    rows = [row for row in board("models", "--source", "keen") if row["n"] >= 30]
+    expected = [row["model"] for row in sorted(rows, key=key, reverse=descending)]
+    assert models_of(html)[: len(expected)] == expected
+    marked = [state for _, state in Tables(html).heads if state]
+    assert marked == ["descending" if descending else "ascending"]
+
+
+def test_missing_values_and_provisional_rows_come_last_in_either_direction(voted, client):
+    for sort in ("win_rate", "-win_rate", "model", "-n", "n", "rank"):
+        assert models_of(page(client, MODELS_PAGE, sort=sort))[-1] == "Dogwood"
+    html = page(client, MODELS_PAGE, anchor="Cedar", sort="win_rate")
+    # The anchor has no win rate; Dogwood is provisional besides.
+    assert models_of(html)[-2:] == ["Cedar", "Dogwood"]
+    assert "anchor" in html
+    assert "provisional" in html
+
+
+def test_an_unknown_column_sorts_by_rank(voted, client):
+    assert models_of(page(client, MODELS_PAGE, sort="colour")) == models_of(page(client, MODELS_PAGE))
+
+
+def test_filters_narrow_page_and_api_alike(voted, client):
+    for filters in ({"level": "Creation"}, {"split": "test"}, {"question_type": "closed-ended"}):
+        rows = client.get("/api/v1/leaderboards/models/", {"benchmark": "grove"} | filters).json()
+        shown = Tables(page(client, MODELS_PAGE, **filters))
+        assert {row[1][0]: " ".join(row[3]) for row in shown.rows} == {row["model"]: str(row["n"]) for row in rows}
+        assert sum(row["n"] for row in rows) < sum(
+            row["n"] for row in client.get("/api/v1/leaderboards/models/", {"benchmark": "grove"}).json()
+        )
+
+
+def test_a_level_opens_into_what_lies_below_it(voted, client):
+    rows = client.get("/api/v1/leaderboards/models/", {"benchmark": "grove", "level": "Creation"}).json()
+    assert set(rows[0]["levels"]) == {"Poetry", "Stories"}
+    assert "Poetry" in page(client, MODELS_PAGE, level="Creation")
+
+
+@pytest.mark.parametrize(
+    "query", [{"level": "Nowhere"}, {"split": "x"}, {"source": "nobody"}, {"run": "x"}, {"run": "999"}, {"anchor": "x"}]
+)
+def test_a_view_that_does_not_exist_is_said_in_words(query, voted, client):
+    html = page(client, MODELS_PAGE, status=400, **query)
+    assert "This view does not exist" in html
+    assert client.get("/api/v1/leaderboards/models/", {"benchmark": "grove"} | query).status_code == 400
+
+
+def test_the_api_refuses_an_unknown_parameter_and_asks_for_the_benchmark(voted, client):
+    for what in ("models", "judges", "agreement"):
+        path = f"/api/v1/leaderboards/{what}/"
+        unknown = client.get(path, {"benchmark": "grove", "criteria__icontains": SECRET})
+        assert (unknown.status_code, "criteria__icontains" in unknown.json()) == (400, True)
+        assert client.get(path).status_code == 400
+        assert client.get(path, {"benchmark": "forest"}).status_code == 404
+        assert client.get(path, {"benchmark": "grove", "kind": "parts"}).status_code == 400
+
+
+# ---- where the verdicts come from ----
+
+
+def test_without_labels_the_page_shows_a_judge_and_says_so_while_the_api_keeps_to_people(brought, board, client):
+    brought("judgments", judgments("keen", noise=0.6, seed=2))
+    html = page(client, MODELS_PAGE)
+    assert "People have not labelled this benchmark yet" in html
+    assert models_of(html)[:3] == ["Alder", "Birch", "Cedar"]
+    assert client.get("/api/v1/leaderboards/models/", {"benchmark": "grove"}).json() == board("models") == []
+    assert "No labels by people yet" in page(client, JUDGES_PAGE)
+
+
+def test_a_judge_with_two_settings_is_shown_by_its_newest_run_and_the_other_is_offered(brought, client):
+    brought("labels", labels())
+    brought("judgments", judgments("keen", noise=0.6, seed=2))
+    brought("judgments", judgments("keen", noise=0.6, seed=2, settings={"prompt": "other"}))
+    old, new = Run.objects.order_by("pk")
+    html = page(client, MODELS_PAGE, source="keen")
+    assert f'<option value="{new.pk}" selected>' in html
+    assert f'<option value="{old.pk}">' in html
+    refused = client.get("/api/v1/leaderboards/models/", {"benchmark": "grove", "source": "keen"})
+    assert refused.status_code == 400
+    assert f"run {old.pk}" in str(refused.json())
+    assert len(client.get("/api/v1/leaderboards/models/", {"benchmark": "grove", "run": old.pk}).json()) == 4
+
+
+def test_an_empty_benchmark_says_what_to_do(grove, client, client_of):
+    for path in (MODELS_PAGE, JUDGES_PAGE, AGREEMENT_PAGE):
+        assert "yet" in page(client, path)
+        assert "manage.py" in page(client_of("curator"), path)
+
+
+def test_the_page_says_what_made_it_and_links_the_run_for_those_who_may_open_it(voted, client, client_of):
+    html = page(client, MODELS_PAGE, source="keen")
+    run = Run.objects.get(judge__name="keen")
+    for fact in ("What made this page", "Fingerprint", "Computed", "both orders", "keen", "100.0 %"):
+        assert fact in html
+    link = reverse("judging:run-detail", args=[run.pk])
+    assert link not in html
+    assert link in page(client_of("researcher"), MODELS_PAGE, source="keen")
+
+
+# ---- the rows behind a number ----
+
+
+def test_every_number_of_the_board_opens_as_many_rows_as_it_says(voted, board, client):
+    for row in board("models", "--source", "keen"):
+        for outcome, count in (("win", row["wins"]), ("tie", row["ties"]), ("loss", row["losses"])):
+            html = page(client, "/leaderboards/grove/votes/", model=row["model"], outcome=outcome, source="keen")
+            pages = Tables(html).rows
+            assert len(pages) == min(count, 50) or (not count and "No item went that way" in html)
+        for level, numbers in row["levels"].items():
+            html = page(client, "/leaderboards/grove/votes/", model=row["model"], level=level, source="keen")
+            assert f"{numbers['n']} item" in html
+
+
+def test_the_links_of_a_row_carry_the_view(voted, client):
+    html = page(client, MODELS_PAGE, source="keen", split="dev")
+    links = {link.replace("&amp;", "&") for link in Tables(html).links if "/votes/" in link}
+    assert links
+    for link in links:
+        assert "source=keen" in link
+        assert "split=dev" in link
+        assert client.get(link).status_code == 200
+
+
+def test_an_item_shows_its_answers_and_each_verdict_of_the_judges(voted, client):
+    item = Item.objects.filter(sample__key="s03").order_by("pk").first()
+    html = page(client, f"/leaderboards/grove/items/{item.pk}/", model="Alder", source="keen")
+    names = list(item.places.order_by("position").values_list("response__model__name", flat=True))
+    for name in names:
+        assert f"{name} says <strong>sign 3</strong>." in html
+        assert f"{name} shown first" in html
+    assert "What does sign 3 say?" in html
+    assert "keen" in html
+    assert re.search(r"\d+ of \d+", html)
+
+
+def test_an_item_of_another_benchmark_is_not_found(voted, client):
+    other = Benchmark.objects.create(slug="other", title="Other")
+    item = Item.objects.first()
+    assert client.get(f"/leaderboards/{other.slug}/items/{item.pk}/").status_code == 404
+
+
+def test_two_voters_stand_side_by_side(voted, client, board):
+    run = Run.objects.get(judge__name="keen").pk
+    path = "/leaderboards/grove/compare/"
+    rows = [r for r in board("agreement") if {r["a"], r["b"]} == {"majority", "keen"} and r["metric"] == "agreement"]
+    html = page(client, path, a="majority", b=f"run-{run}")
+    assert f"Same {rows[0]['agree']}" in html
+    assert f"Different {rows[0]['n'] - rows[0]['agree']}" in html
+    different = page(client, path, a="majority", b=f"run-{run}", match="different")
+    assert "same</span>" not in different
+    for wrong in ({"a": "majority", "b": "run-999"}, {"a": "nobody", "b": "majority"}, {}):
+        assert client.get(path, wrong).status_code == 404
+
+
+def test_the_plot_is_a_file_that_stands_by_itself(voted, client):
+    answer = client.get(f"{MODELS_PAGE}forest.svg", {"source": "keen"})
+    text = answer.content.decode()
+    assert answer.headers["Content-Type"] == "image/svg+xml"
+    assert text.startswith("<svg xmlns=")
+    assert "style" not in text
+    assert "Alder" in text
+    assert client.get(f"{MODELS_PAGE}forest.svg", {"source": "nobody"}).status_code == 404
+
+
+def test_judges_page_ranks_by_the_metric_of_the_address(voted, client):
+    for metric in ("accuracy_with_tie", "kappa", "f1_without_tie", "agreement_decided"):
+        for reference in ("majority", "individuals"):
+            table = Tables(page(client, JUDGES_PAGE, metric=metric, reference=reference))
+            names = [row[2][0] for row in table.rows]
+            assert names[0] == "Person against person"
+            assert names.index("keen") < names.index("dull")
+    upside_down = [row[2][0] for row in Tables(page(client, JUDGES_PAGE, sort="value")).rows]
+    assert upside_down.index("dull") < upside_down.index("keen")
+
+
+def test_the_matrix_shows_the_most_active_first_and_pages_the_rest(brought, client):
+    rows = [
+        row | {"annotator": f"{row['annotator']} {number}"}
+        for number in range(6)
+        for row in labels(number)
+        if int(row["sample"][1:]) >= number * 2
+    ]
+    brought("labels", rows)
+    first = page(client, AGREEMENT_PAGE)
+    assert "annotators 1 to 12 of 18" in first
+    assert "annotators 13 to 18 of 18" in page(client, AGREEMENT_PAGE, page=2)
+    every = page(client, AGREEMENT_PAGE, all=1)
+    assert "annotators 1 to" not in every
+    # 18 people and the majority, each with each.
+    assert every.count('class="heat') >= 19 * 19
+
+
+def test_the_index_counts_what_there_is(voted, client):
+    html = page(client, "/leaderboards/")
+    row = next(row for row in Tables(html).rows if "grove" in row[0])
+    expected = [36, 4, 2, Judgment.objects.count(), Label.objects.count(), 3]
+    assert [" ".join(cell) for cell in row[2:8]] == [f"{n:,}" for n in expected]
+
+
+def test_an_older_version_stays_reachable_by_its_name(voted, client):
+    Benchmark.objects.create(slug="grove", version="2", title="grove")
+    assert "No verdicts yet" in page(client, MODELS_PAGE)
+    assert models_of(page(client, "/leaderboards/grove@1/models/"))
+    assert client.get("/leaderboards/grove/").headers["Location"] == MODELS_PAGE
+
+
+def test_nothing_in_the_bank_is_said_calmly(client, client_of, db):
+    assert "Nothing is public here yet" in page(client, "/")
+    assert "No public benchmark yet" in page(client, "/leaderboards/")
+    assert "import_benchmark" in page(client_of("curator"), "/")
+
+
+def test_home_shows_the_best_and_one_item_as_judged(voted, client):
+    html = page(client, "/")
+    tables = Tables(html)
+    assert "One item, as judged" in html
+    assert "What does sign" in html
+    assert re.search(r"[123] (people|person)", html)
+    assert [link for link in tables.links if quote("Alder") in link]
+    assert SECRET not in html
+    assert Campaign.objects.get().state == Campaign.State.CLOSED
+    assert reverse("leaderboard:index") in html

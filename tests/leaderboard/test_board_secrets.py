@@ -1,0 +1,213 @@
+"""Who sees what on the boards: names, single votes, votes of campaigns that go on, and never a criterion."""
+
+import pytest
+
+from annotations.models import Annotator, Campaign, CampaignItem, Label
+from bank.models import Benchmark, Item
+from judging.models import Run
+from tests.leaderboard.conftest import PEOPLE, SECRET, judgments, labels
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+ROLES = ("anonymous", "annotator", "researcher", "curator", "administrator")
+STAFF = {"curator", "administrator"}
+READERS = {"researcher", *STAFF}
+ORACLE = "baseline-criteria-overlap"
+API = "/api/v1/leaderboards"
+
+
+@pytest.fixture
+def item(voted):
+    """A pair that three people labelled."""
+    counts = {}
+    for pk in Label.objects.values_list("item", flat=True):
+        counts[pk] = counts.get(pk, 0) + 1
+    return Item.objects.get(pk=min(pk for pk, n in counts.items() if n == 3))
+
+
+@pytest.fixture
+def going_on(voted):
+    """The campaign of the labels, opened again."""
+    Campaign.objects.update(state=Campaign.State.OPEN)
+    return Campaign.objects.get()
+
+
+@pytest.fixture
+def oracle(brought, voted):
+    """The overlap baseline, over every pair."""
+    brought("judgments", judgments(ORACLE, noise=1.0, seed=9))
+    return Run.objects.get(judge__name=ORACLE)
+
+
+def pages(item):
+    base = "/leaderboards/grove"
+    run = Run.objects.get(judge__name="keen").pk
+    yield "/"
+    yield "/leaderboards/"
+    for path in ("models/", "judges/", "agreement/", "agreement/?all=1", "models/?source=individuals"):
+        yield f"{base}/{path}"
+    yield f"{base}/models/forest.svg?source=keen"
+    yield f"{base}/votes/?model=Alder"
+    yield f"{base}/votes/?model=Alder&source=keen&outcome=loss"
+    yield f"{base}/compare/?a=majority&b=run-{run}"
+    yield f"{base}/items/{item.pk}/?model=Alder"
+    for what in ("models", "judges", "agreement"):
+        yield f"{API}/{what}/?benchmark=grove"
+        yield f"{API}/{what}/?benchmark=grove&format=csv"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_page_and_no_route_of_the_boards_tells_a_criterion(role, item, client_of, oracle):
+    client = client_of(role)
+    for path in pages(item):
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        assert SECRET not in answer.content.decode(), path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_private_benchmark_exists_for_staff_alone(role, item, client_of):
+    Benchmark.objects.update(visibility=Benchmark.Visibility.PRIVATE)
+    client = client_of(role)
+    for path in pages(item):
+        answer = client.get(path)
+        if "grove" in path:
+            assert answer.status_code == (200 if role in STAFF else 404), path
+        else:
+            assert ("grove" in answer.content.decode()) == (role in STAFF), path
+
+
+def test_the_newest_version_that_is_public_answers_to_the_slug(voted, client, client_of):
+    Benchmark.objects.create(slug="grove", version="2", title="grove", visibility=Benchmark.Visibility.PRIVATE)
+    assert "Alder" in client.get("/leaderboards/grove/models/").content.decode()
+    assert "Alder" not in client_of("curator").get("/leaderboards/grove/models/").content.decode()
+    assert client.get("/leaderboards/grove@2/models/").status_code == 404
+
+
+# ---- names ----
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_staff_read_names_and_everybody_else_pseudonyms(role, voted, client_of):
+    client = client_of(role)
+    pseudonyms = set(Annotator.objects.values_list("pseudonym", flat=True))
+    for path in ("/leaderboards/grove/agreement/", f"{API}/agreement/?benchmark=grove"):
+        text = client.get(path).content.decode()
+        assert all((f'"{name}"' in text) == (role in STAFF) for name in PEOPLE), path
+        if role not in STAFF:
+            assert all(pseudonym in text for pseudonym in pseudonyms), path
+
+
+def test_names_are_not_left_in_what_is_kept_for_others(voted, client_of):
+    path = "/leaderboards/grove/agreement/"
+    assert "Chen" in client_of("curator").get(path).content.decode()
+    assert "Chen" not in client_of("researcher").get(path).content.decode()
+    assert "Chen" not in client_of("anonymous").get(path).content.decode()
+
+
+# ---- people's votes ----
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_single_labels_are_for_researchers_and_staff(role, item, client_of):
+    text = client_of(role).get(f"/leaderboards/grove/items/{item.pk}/").content.decode()
+    people = Annotator.objects.filter(labels__item=item)
+    assert "by majority" in text
+    assert all((person.name in text) == (role in STAFF) for person in people)
+    assert all((person.pseudonym in text) == (role == "researcher") for person in people)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_votes_of_an_open_campaign_show_to_those_who_may_read_labels_only(role, item, going_on, client_of):
+    client = client_of(role)
+    text = client.get(f"/leaderboards/grove/items/{item.pk}/").content.decode()
+    assert ("by majority" in text) == (role in READERS)
+    assert ("People are labelling this item" in text) == (role not in READERS)
+    # Whose answer is whose is hidden too, as long as somebody labels it blind.
+    assert ("says <strong>" in text) == (role in READERS)
+    listed = client.get("/leaderboards/grove/votes/?model=Alder").content.decode()
+    assert ("left out" in listed) == (role not in READERS)
+    assert ("What does sign" in listed) == (role in READERS)
+    run = Run.objects.get(judge__name="keen").pk
+    compared = client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{run}").content.decode()
+    assert ("What does sign" in compared) == (role in READERS)
+    # The aggregates of the board stay public, and so do the judges' votes.
+    assert "Alder" in client.get("/leaderboards/grove/models/").content.decode()
+    judged = client.get("/leaderboards/grove/votes/?model=Alder&source=keen").content.decode()
+    assert "What does sign" in judged
+
+
+def test_one_held_item_is_left_out_and_the_others_stay(item, client):
+    second = Campaign.objects.create(
+        name="second", benchmark=item.sample.benchmark, state=Campaign.State.PAUSED, protocol="pairwise-criteria"
+    )
+    CampaignItem.objects.create(campaign=second, item=item)
+    model = item.places.first().response.model.name
+    text = client.get(f"/leaderboards/grove/votes/?model={model}").content.decode()
+    assert "1 item left out" in text
+    assert f"/items/{item.pk}/" not in text
+    second.state = Campaign.State.CLOSED
+    second.save()
+    assert f"/items/{item.pk}/" in client.get(f"/leaderboards/grove/votes/?model={model}").content.decode()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_annotators_stand_side_by_side_for_those_who_may_read_labels(role, voted, client_of):
+    one, other = Annotator.objects.order_by("pk")[:2]
+    answer = client_of(role).get("/leaderboards/grove/compare/", {"a": one.pseudonym, "b": other.pseudonym})
+    assert answer.status_code == (200 if role in READERS else 404)
+    if role in READERS:
+        assert (one.name in answer.content.decode()) == (role in STAFF)
+
+
+def test_the_item_on_the_home_page_keeps_votes_of_an_open_campaign_back(going_on, client, client_of):
+    assert "are labelling it now" in client.get("/").content.decode()
+    assert "are labelling it now" not in client_of("researcher").get("/").content.decode()
+
+
+# ---- the baseline that reads criteria ----
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_overlap_baseline_tells_single_verdicts_to_staff_alone(role, item, oracle, client_of):
+    client = client_of(role)
+    staff = role in STAFF
+    for query in (f"source={ORACLE}", f"run={oracle.pk}"):
+        expected = 200 if staff else 400
+        assert client.get(f"/leaderboards/grove/models/?{query}").status_code == expected
+        assert client.get(f"/leaderboards/grove/votes/?model=Alder&{query}").status_code == expected
+        assert client.get(f"{API}/models/?benchmark=grove&{query}").status_code == expected
+    compared = client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{oracle.pk}")
+    assert compared.status_code == (200 if staff else 404)
+    assert (ORACLE in client.get(f"/leaderboards/grove/items/{item.pk}/").content.decode()) == staff
+    assert (ORACLE in client.get("/leaderboards/grove/models/").content.decode()) == staff
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_overlap_baseline_shows_as_an_aggregate_over_30_samples_and_never_narrowed(role, oracle, client_of):
+    client = client_of(role)
+    staff = role in STAFF
+
+    def told(what, query=""):
+        rows = client.get(f"{API}/{what}/?benchmark=grove{query}").json()
+        return [row for row in rows if ORACLE in (row.get("judge"), row.get("a"), row.get("b"))]
+
+    assert told("judges")
+    for query in ("&split=dev", "&level=Perception", "&question_type=closed-ended"):
+        assert bool(told("judges", query)) == staff
+        assert bool(told("agreement", query)) == staff
+    beside = {row["a"] if row["b"] == ORACLE else row["b"] for row in told("agreement")}
+    people = set(Annotator.objects.values_list("name" if staff else "pseudonym", flat=True))
+    # Against one annotator it would be no aggregate: whoever knows the labels could read its verdicts off.
+    assert bool(beside & people) == staff
+    assert {"majority", "keen", "dull"} <= beside
+    oracle.benchmark.samples.filter(key__lt="s10").update(retired_in="2")
+    assert bool(told("judges")) == staff
+    assert (ORACLE in client.get("/leaderboards/grove/judges/").content.decode()) == staff
+
+
+def test_labels_given_while_practising_are_no_votes_on_the_item_either(brought, client_of):
+    brought("labels", labels())
+    place = CampaignItem.objects.order_by("pk").first()
+    CampaignItem.objects.filter(pk=place.pk).update(practice=True)
+    text = client_of("curator").get(f"/leaderboards/grove/items/{place.item_id}/").content.decode()
+    assert "No labels yet" in text

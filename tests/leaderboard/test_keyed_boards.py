@@ -1,0 +1,242 @@
+"""Boards of answers held against keys, and of weighted components: who is right how often, and what stays hidden."""
+
+import json
+
+import pandas as pd
+import pytest
+from django.utils import timezone
+
+from bank.models import Benchmark, Submission
+from bank.submissions import actions
+from leaderboard.boards import models
+from leaderboard.boards.keyed import standing_alone
+from leaderboard.scope import BadScope, scope_of
+from tests.bank.conftest import folder, manage
+
+__all__ = ["folder", "manage"]
+pytestmark = pytest.mark.django_db
+LABELS = ("A", "B", "C", "D")
+TREE = (["Seeing", "Coarse"], ["Seeing", "Fine"], ["Reasoning", "Logic"], ["Reasoning", "Maths"])
+SAMPLES = 48
+
+
+def key(n):
+    return LABELS[n % 4]
+
+
+def shown(n, shift):
+    """The letter under which the key of question n stands in a rotation: place i shows option i + shift."""
+    return LABELS[(n % 4 - shift) % 4]
+
+
+def questions(**more):
+    return [
+        {
+            "key": f"q{n}",
+            "instruction": "Which?",
+            "options": {label: f"thing {label}" for label in LABELS},
+            "answer": key(n),
+            "capability": TREE[(n // 4) % 4],
+        }
+        | more
+        for n in range(SAMPLES)
+    ]
+
+
+def rotations(model, *, right, text="({})"):
+    """Every question in every rotation; ``right(n, shift)`` says which are right."""
+    return [
+        {
+            "sample": f"q{n}",
+            "model": model,
+            "variant": f"circular-{shift}" if shift else "",
+            "text": text.format(shown(n, shift) if right(n, shift) else shown(n + 1, shift)),
+        }
+        for n in range(SAMPLES)
+        for shift in range(4)
+    ]
+
+
+@pytest.fixture
+def quiz(folder, manage):
+    """48 questions; Sure is always right, Shaky only in its first pass on every second."""
+    rows = [
+        *rotations("Sure", right=lambda n, shift: True),
+        *rotations("Shaky", right=lambda n, shift: n % 2 == 0 and (shift == 0 or n % 4 == 0)),
+    ]
+    assert manage("import_benchmark", "generic", folder("samples", questions()), "--benchmark", "quiz")[0] == 0
+    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "quiz")[0] == 0
+    return Benchmark.objects.get(slug="quiz")
+
+
+def test_multiple_choice_counts_one_pass_and_every_rotation_by_level(quiz):
+    board = models(scope_of(benchmark="quiz", kind="choice"))
+    assert [row["model"] for row in board.rows] == ["Sure", "Shaky"]
+    sure, shaky = board.rows
+    assert (sure["vanilla"], sure["circular"], sure["difference"], sure["rank"], sure["tier"]) == (1, 1, 0, 1, 1)
+    assert (shaky["vanilla"], shaky["circular"], shaky["difference"]) == (0.5, 0.25, -0.25)
+    assert shaky["circular_low"] < 0.25 < shaky["circular_high"]
+    assert (shaky["n"], shaky["coverage"], shaky["rank"], shaky["tier"]) == (SAMPLES, 1.0, 2, 2)
+    assert shaky["extraction"] == {"label": 4 * SAMPLES, "judge": 0, "random": 0, "none": 0, "no_text": 0}
+    assert list(shaky["levels"]) == ["Seeing", "Reasoning", *(" / ".join(path) for path in TREE)]
+    assert {level["n"] for level in shaky["levels"].values()} == {24, 12}
+    # Each letter is the key of a quarter; Shaky names the next one where it is wrong.
+    assert board.extra["key"] == dict.fromkeys(LABELS, 0.25)
+    assert board.extra["letters"]["Shaky"] == {"A": 0.5, "C": 0.5}
+
+
+def test_a_rotation_that_is_missing_is_not_a_wrong_one(quiz, folder, manage):
+    part = [row for row in rotations("Brief", right=lambda n, shift: True) if row["variant"] != "circular-3"]
+    part += [row for row in rotations("Brief", right=lambda n, s: True)[:80] if row["variant"] == "circular-3"]
+    assert manage("import_responses", "generic", folder("responses", part), "--benchmark", "quiz")[0] == 0
+    row = next(row for row in models(scope_of(benchmark="quiz", kind="choice")).rows if row["model"] == "Brief")
+    assert (row["vanilla"], row["circular"], row["n"]) == (1, 1, SAMPLES)
+    only = [row for row in rotations("Once", right=lambda n, shift: n < 40) if not row["variant"]]
+    assert manage("import_responses", "generic", folder("responses", only), "--benchmark", "quiz")[0] == 0
+    row = next(row for row in models(scope_of(benchmark="quiz", kind="choice")).rows if row["model"] == "Once")
+    assert (row["vanilla"], row["circular"], row["rank"]) == (pytest.approx(40 / 48), None, None)
+
+
+def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder, manage):
+    vague = rotations("Vague", right=lambda n, shift: True, text="It is thing {} I think")
+    vague = [row for row in vague if not row["variant"]]
+    for row in vague:
+        row["text"] = "The one on the left, I think."
+    assert manage("import_responses", "generic", folder("responses", vague), "--benchmark", "quiz")[0] == 0
+    silent = next(row for row in models(scope_of(benchmark="quiz", kind="choice")).rows if row["model"] == "Vague")
+    assert (silent["vanilla"], silent["extraction"]["none"], silent["extraction"]["label"]) == (0, SAMPLES, 0)
+    told = [
+        {
+            "kind": "score",
+            "protocol": "choice-extraction",
+            "sample": f"q{n}",
+            "responses": ["Vague"],
+            "judge": "reader",
+            "option": key(n) if n < 36 else "X",
+            "extraction": "judge" if n < 24 else "random",
+        }
+        for n in range(SAMPLES)
+    ]
+    assert manage("import_judgments", "generic", folder("judgments", told), "--benchmark", "quiz")[0] == 0
+    board = models(scope_of(benchmark="quiz", kind="choice"))
+    read = next(row for row in board.rows if row["model"] == "Vague")
+    assert read["vanilla"] == 36 / 48
+    assert read["extraction"] == {"label": 0, "judge": 24, "random": 12, "none": 12, "no_text": 0}
+    assert len(board.runs) == 1
+
+
+def test_no_view_below_staff_tells_of_few_answers_nor_lets_them_be_subtracted(quiz):
+    def rows(staff=False, **filters):
+        return models(scope_of(benchmark="quiz", kind="choice", staff=staff, **filters)).rows
+
+    benchmark = quiz
+    benchmark.samples.filter(key__in=[f"q{n}" for n in range(4)]).update(question_type="closed-ended")
+    assert rows(staff=True, question_type="closed-ended")[0]["n"] == 4
+    with pytest.raises(BadScope, match="10 samples or more"):
+        rows(question_type="closed-ended")
+    benchmark.samples.exclude(question_type="closed-ended").update(question_type="open-ended")
+    with pytest.raises(BadScope, match="10 samples or more"):
+        rows(question_type="open-ended")  # what is left beside it would be the four
+    assert rows(level="Seeing / Fine")[0]["n"] == 12
+    benchmark.samples.filter(pk__in=benchmark.samples.order_by("-pk").values("pk")[:30]).update(
+        question_type="closed-ended"
+    )
+    assert rows(question_type="closed-ended")
+    with pytest.raises(BadScope, match="one of split, question type and capability"):
+        rows(question_type="closed-ended", level="Seeing")
+    assert set(rows(question_type="closed-ended")[0]["levels"]) == set()
+
+
+def test_small_neighbours_stand_together_until_they_are_ten():
+    def alone(*sizes):
+        return standing_alone(pd.Series([f"L{n}" for n, size in enumerate(sizes) for _ in range(size)]), 0)
+
+    assert alone(12, 30, 40) == {"L0", "L1", "L2"}
+    assert alone(3, 30, 40) == {"L2"}  # 30 hides the three
+    assert alone(3, 8, 40) == {"L2"}
+    assert alone(3) == set()
+
+
+def test_a_hidden_split_ranks_by_its_kept_half_and_shows_no_level(quiz, folder, manage, people, tmp_path, client_of):
+    quiz.samples.update(split="test")
+    actions.set_rules(
+        by=people["curator"], benchmark=quiz, open=True, per_day=None, in_all=None, count_failed=False,
+        hidden_splits=["test"], required_splits=["test"], private_half=True,
+    )  # fmt: skip
+    quiz.refresh_from_db()
+    board = models(scope_of(benchmark="quiz", kind="choice", split="test"))
+    assert board.extra["part"] == "kept"
+    assert 10 <= board.rows[0]["n"] < SAMPLES
+    assert board.rows[0]["levels"] == {}
+    assert models(scope_of(benchmark="quiz", kind="choice")).rows == board.rows  # there is no other split
+    with pytest.raises(BadScope, match="whole numbers"):
+        models(scope_of(benchmark="quiz", kind="choice", split="test", level="Seeing"))
+
+    path = tmp_path / "late.jsonl"
+    sent = rotations("Late", right=lambda n, shift: True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in sent), encoding="utf-8")
+    submission = actions.submit(
+        person=people["researcher"], benchmark=quiz, name="Late", path=path, file_name="late.jsonl", now=timezone.now()
+    )
+    assert submission.state == Submission.State.SCORED
+
+    def names(role):
+        answer = client_of(role).get("/api/v1/leaderboards/models/?benchmark=quiz&kind=choice")
+        return {row["model"] for row in answer.json()}
+
+    assert names("anonymous") == names("researcher") == {"Sure", "Shaky"}
+    assert names("curator") == {"Sure", "Shaky", "Late"}
+    actions.release(submission=submission, now=timezone.now())
+    assert names("anonymous") == {"Sure", "Shaky", "Late"}
+    actions.withdraw(submission=submission, by=people["researcher"], now=timezone.now())
+    assert names("curator") == {"Sure", "Shaky"}
+
+
+def test_yes_or_no_has_the_measures_of_pope(folder, manage):
+    """One (TP, FP) gives all five (ChEF, Table 12; label counts as in POPE's random file, made smaller)."""
+    asked = [{"key": f"y{n}", "instruction": "Is it?", "answer": "yes" if n < 30 else "no"} for n in range(58)]
+    said = ["Yes, it is."] * 24 + ["No."] * 6 + ["yes"] * 4 + ["There is no such thing"] * 24
+    rows = [{"sample": f"y{n}", "model": "Finch", "text": text} for n, text in enumerate(said)]
+    assert manage("import_benchmark", "generic", folder("samples", asked), "--benchmark", "there")[0] == 0
+    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "there")[0] == 0
+    (row,) = models(scope_of(benchmark="there", kind="yes-no")).rows
+    assert row["accuracy"] == pytest.approx(48 / 58)
+    assert row["precision"] == pytest.approx(24 / 28)
+    assert row["recall"] == pytest.approx(24 / 30)
+    assert row["f1"] == pytest.approx(48 / 58)
+    assert row["yes_ratio"] == pytest.approx(28 / 58)
+    assert (row["n"], row["rank"]) == (58, 1)
+    assert row["f1_low"] < row["f1"] < row["f1_high"]
+
+
+def test_components_are_a_share_of_their_weights_whole_and_by_category(folder, manage, client_of):
+    """Total / 10 in percent, and by category the mean of points per weight (MIA-Bench, section 2.2)."""
+
+    def part(name, weight, category):
+        return {
+            "key": name, "kind": "component", "text": name, "weight": weight, "category": category, "shown_to": "public"
+        }  # fmt: skip
+
+    samples = [
+        {"key": "a", "instruction": "Do.", "criteria": [part("1", 4, "mention"), part("2", 6, "length_limit")]},
+        {"key": "b", "instruction": "Do.", "criteria": [part("1", 2, "mention"), part("2", 6, "mention")]},
+    ]
+    judged = [("a", (2, 3)), ("b", (2, 3))]
+    rows = [
+        {
+            "kind": "score", "protocol": "components", "sample": sample, "responses": ["Finch"], "judge": "marker",
+            "parts": [{"component": str(n), "points": p} for n, p in enumerate(points, start=1)],
+        }
+        for sample, points in judged
+    ]  # fmt: skip
+    answers = [{"sample": key, "model": "Finch", "text": "Done."} for key in "ab"]
+    assert manage("import_benchmark", "generic", folder("samples", samples), "--benchmark", "parts")[0] == 0
+    assert manage("import_responses", "generic", folder("responses", answers), "--benchmark", "parts")[0] == 0
+    assert manage("import_judgments", "generic", folder("judgments", rows), "--benchmark", "parts")[0] == 0
+    scope = scope_of(benchmark="parts", kind="components", source="marker")
+    (row,) = models(scope).rows
+    assert row["score"] == pytest.approx((50 + 62.5) / 2)  # 5/10, and 5/8 where the weights sum to 8
+    assert row["categories"] == {"mention": pytest.approx((50 + 100 + 50) / 3), "length_limit": 50}
+    assert (row["n"], row["rank"]) == (2, 1)
+    answer = client_of("anonymous").get("/api/v1/leaderboards/models/?benchmark=parts&kind=components&source=marker")
+    assert answer.json()[0]["categories"] == row["categories"]

@@ -1,0 +1,187 @@
+"""Agreement of all pairs, the ceiling, and the ranks of judges."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from annotations.models import Annotator, Label
+from leaderboard import boards, votes
+from leaderboard.boards.agreement import METRICS
+from leaderboard.boards.base import kept
+from leaderboard.boards.judges import against_others, ceiling, judges
+from leaderboard.scope import scope_of
+from leaderboard.stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
+from leaderboard.stats.results import DuplicateVerdict
+from leaderboard.stats.verdicts import VERDICTS
+from tests.leaderboard.conftest import PEOPLE, judgments, labels
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pairwise_kappa_is_cohens_kappa_of_every_pair_with_its_interval(seed):
+    rng = np.random.default_rng(seed)
+    rows = [(who, item) for who in "abcdefg" for item in range(40) if rng.random() < 0.4]
+    rows += [(who, item) for who in ("same", "also") for item in range(6)]
+    frame = pd.DataFrame(rows, columns=["who", "item"])
+    frame["verdict"] = np.where(
+        frame["who"].isin(["same", "also"]), "tie", rng.choice(["first", "second", "tie", None], len(frame))
+    )
+    found = pairwise_kappa(annotator=frame["who"], item=frame["item"], verdict=frame["verdict"])
+    given = {who: rows.dropna().set_index("item")["verdict"] for who, rows in frame.groupby("who")}
+    seen = {(row.a, row.b): row for row in found.itertuples()}
+    for a, b in itertools.combinations(sorted(given), 2):
+        both = pd.concat([given[a], given[b]], axis=1, join="inner", keys=["a", "b"])
+        if both.empty:
+            assert (a, b) not in seen
+            continue
+        one = cohen_kappa(first=both["a"], second=both["b"], cluster=both.index, rng=rng)
+        row = seen[a, b]
+        assert row.n == one.n == len(both)
+        if one.value is None:
+            assert np.isnan(row.kappa)
+        else:
+            assert row.kappa == pytest.approx(one.value, abs=1e-12)
+        if one.interval is None:
+            assert np.isnan(row.low)
+        else:
+            assert (row.low, row.high) == pytest.approx((one.interval.low, one.interval.high), abs=1e-12)
+
+
+def test_pairwise_kappa_refuses_two_labels_on_one_item():
+    with pytest.raises(DuplicateVerdict):
+        pairwise_kappa(annotator=["a", "a"], item=[1, 1], verdict=["first", "tie"])
+
+
+@pytest.mark.django_db
+class TestAgreement:
+    def test_every_pair_stands_there_once_with_what_the_statistics_say(self, voted, board):
+        rows = board("agreement")
+        voters = [*PEOPLE, "majority", "dull", "keen"]
+        pairs = {frozenset(pair) for pair in itertools.combinations(voters, 2)}
+        assert {frozenset((row["a"], row["b"])) for row in rows} == pairs
+        assert len(rows) == len(pairs) * len(METRICS)
+        frame = pd.DataFrame(Label.objects.values_list("annotator__name", "item", "choice"), columns=["who", "i", "c"])
+        by = {who: mine.set_index("i")["c"] for who, mine in frame.groupby("who")}
+        for a, b in itertools.combinations(PEOPLE, 2):
+            both = pd.concat([by[a], by[b]], axis=1, join="inner", keys=["a", "b"])
+            whole = agreement(first=both["a"], second=both["b"], cluster=both.index)
+            sided = agreement_decided(first=both["a"], second=both["b"], cluster=both.index)
+            said = {row["metric"]: row for row in rows if {row["a"], row["b"]} == {a, b}}
+            assert (said["agreement"]["agree"], said["agreement"]["n"]) == (whole.agree, len(both))
+            assert said["agreement"]["value"] == pytest.approx(whole.share.value)
+            assert (said["agreement_decided"]["agree"], said["agreement_decided"]["n"]) == (sided.agree, sided.share.n)
+
+    def test_several_items_of_a_sample_widen_the_interval(self, voted, board):
+        # 36 samples with three pairs each: they are clusters, and 36 of them are enough.
+        row = next(r for r in board("agreement") if {r["a"], r["b"]} == {"majority", "keen"} and r["metric"] == "kappa")
+        scope = scope_of(benchmark="grove")
+        people = votes.of_people(scope).frame.merge(votes.of_runs(votes.runs_of(scope, "keen")).frame, on="item")
+        group = votes.pairs(scope)["group"].reindex(people["item"]).to_numpy()
+        both = [people[f"choice_{side}"].replace("undecided", "tie") for side in "xy"]
+        rng = np.random.default_rng(boards.base.SEED)
+        expected = cohen_kappa(first=both[0], second=both[1], cluster=group, rng=rng)
+        assert row["value"] == pytest.approx(expected.value)
+        assert (row["value_low"], row["value_high"]) == pytest.approx(
+            (expected.interval.low, expected.interval.high), abs=0.03
+        )
+
+    def test_people_of_the_same_name_stay_two_people(self, brought, board):
+        brought("labels", labels())
+        one, other = Annotator.objects.order_by("pk")[:2]
+        other.origin, other.name = "elsewhere", one.name
+        other.save()
+        names = {row["a"] for row in board("agreement")} | {row["b"] for row in board("agreement")}
+        assert {f"{one.name} (grove)", f"{one.name} (elsewhere)"} <= names
+
+    def test_somebody_called_majority_is_not_the_majority(self, brought, board):
+        brought("labels", [row | {"annotator": row["annotator"].replace("Ben", "majority")} for row in labels()])
+        rows = board("agreement")
+        assert any({row["a"], row["b"]} == {"majority (grove)", "majority"} for row in rows)
+        assert not any(row["a"] == row["b"] for row in rows)
+
+
+@pytest.mark.django_db
+class TestCeiling:
+    @staticmethod
+    def rows(*votes_of_items):
+        """A long table: one string of letters an item, f, s, t or u for each person in turn."""
+        words = dict(zip("fstu", VERDICTS, strict=True))
+        rows = [(n, who, words[word]) for n, given in enumerate(votes_of_items) for who, word in enumerate(given)]
+        return pd.DataFrame(rows, columns=["item", "annotator", "choice"])
+
+    def test_against_the_majority_leaves_the_labels_own_vote_out(self, brought):
+        # ffs: each f meets {f, s} = a draw = tie; s meets {f, f} = first. f alone is compared with nobody.
+        found = against_others(self.rows("ffs", "f"), "plurality")
+        assert list(zip(found["verdict"], found["choice"], strict=True)) == [
+            ("first", "tie"),
+            ("first", "tie"),
+            ("second", "first"),
+        ]
+
+    def test_the_board_gives_people_beside_judges(self, voted):
+        board = judges(scope_of(benchmark="grove"))
+        majority, each = board.extra["ceiling"]["majority"], board.extra["ceiling"]["individuals"]
+        counts = Label.objects.values_list("item", flat=True)
+        per_item = pd.Series(list(counts)).value_counts()
+        assert majority["accuracy_with_tie"]["n"] == int(per_item[per_item > 1].sum())
+        assert each["agreement"]["n"] == int((per_item * (per_item - 1) // 2).sum())
+        for row in (*majority.values(), *each.values()):
+            assert row["value_low"] <= row["value"] <= row["value_high"]
+        assert each["accuracy_with_tie"]["value"] == pytest.approx(each["agreement"]["value"])
+
+    def test_one_label_an_item_gives_no_ceiling(self):
+        assert ceiling(pd.DataFrame(columns=["item", "choice", "verdict", "group"]), twice=False) == {}
+
+
+@pytest.mark.django_db
+class TestStanding:
+    def test_the_better_judge_is_ranked_first_and_a_baseline_not_at_all(self, brought):
+        brought("labels", labels())
+        given = [("keen", 0.6, 2), ("dull", 9.0, 3), ("baseline-first", 50.0, 4)]
+        brought("judgments", [row for name, noise, seed in given for row in judgments(name, noise=noise, seed=seed)])
+        board = judges(scope_of(benchmark="grove"))
+        runs = {row["judge"]: row["run"] for row in board.rows}
+        standing = board.extra["standing"]["majority"]["accuracy_with_tie"]
+        assert set(standing) == {runs["keen"], runs["dull"]}
+        assert standing[runs["keen"]] == {"rank": 1, "rank_low": 1, "rank_high": 1, "tier": 1}
+        assert standing[runs["dull"]]["tier"] == 2
+
+    def test_two_judges_with_the_same_verdicts_cannot_be_told_apart(self, brought):
+        brought("labels", labels())
+        twins = [*judgments("left", noise=1.5, seed=2), *judgments("right", noise=1.5, seed=2)]
+        brought("judgments", twins)
+        standing = judges(scope_of(benchmark="grove")).extra["standing"]["majority"]
+        for metric in standing.values():
+            assert {place["tier"] for place in metric.values()} == {1}
+
+    def test_levels_add_up_to_the_whole(self, voted):
+        board = judges(scope_of(benchmark="grove"))
+        levels = board.extra["levels"]["majority"]["accuracy_with_tie"]
+        for row in board.rows:
+            if (row["metric"], row["reference"], row["source_dataset"]) == ("accuracy_with_tie", "majority", "grove"):
+                parts = levels[row["run"]].values()
+                assert sum(part["n"] for part in parts) == row["n"]
+                assert sum(part["n"] * part["value"] for part in parts) / row["n"] == pytest.approx(row["value"])
+
+
+@pytest.mark.django_db
+def test_a_kept_board_is_made_again_when_anything_under_it_changes(voted):
+    scope = scope_of(benchmark="grove")
+    first = kept(scope, "models", boards.models)
+    assert kept(scope, "models", boards.models).computed_at == first.computed_at
+    label = Label.objects.exclude(choice="tie").first()
+    changes = [
+        lambda: Label.objects.filter(pk=label.pk).update(excluded=True),
+        lambda: label.item.sample.__class__.objects.filter(pk=label.item.sample_id).update(retired_in="2"),
+        lambda: scope.benchmark.samples.filter(key="s09").update(
+            capability=scope.benchmark.capabilities.get(path="Perception")
+        ),
+        lambda: setattr(scope.benchmark, "majority", "mllm-bench"),
+        lambda: Label.objects.filter(item__sample__key="s20").first().delete(),
+    ]
+    seen = {first.key}
+    for change in changes:
+        change()
+        seen.add(kept(scope, "models", boards.models).key)
+    assert len(seen) == len(changes) + 1

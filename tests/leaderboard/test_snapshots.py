@@ -1,0 +1,117 @@
+"""Frozen views: an address that stays, numbers that can be had again, and what changed since."""
+
+import io
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import call_command
+
+from bank.models import Benchmark
+from leaderboard.models import Snapshot
+from tests.leaderboard.conftest import judgments, labels
+
+pytestmark = pytest.mark.django_db
+
+
+def freeze(client, what="models", query=""):
+    answer = client.post(f"/leaderboards/grove/{what}/freeze/{query}")
+    assert answer.status_code == 302, answer.content
+    return Snapshot.objects.get(code=answer.headers["Location"].strip("/").rpartition("/")[2])
+
+
+def test_a_view_is_frozen_with_what_made_it_and_stays_as_it_was(voted, brought, client_of, board):
+    rows = board("models", "--source", "keen")
+    one = freeze(client_of("researcher"), query="?source=keen")
+    assert one.tables["rows"] == rows
+    (run,) = one.made_from["runs"]
+    assert (run["judge"], run["protocol"], run["settings"]["order"]) == ("keen", "pairwise-criteria", "both")
+    assert freeze(client_of("curator"), query="?source=keen") == one  # the same data: the same snapshot
+    brought("judgments", judgments("keen", noise=3.0, seed=8, repeats=1, settings={"criteria": False}))
+    page = client_of("anonymous").get(f"/snapshots/{one.code}/").content.decode()
+    assert f"{rows[0]['win_rate']:.3f}" in page
+    assert one.fingerprint[:8] in page
+    assert "keen, run" in page
+
+
+def test_only_who_signs_in_freezes_and_never_a_name_or_an_oracle(voted, client_of):
+    assert client_of("anonymous").post("/leaderboards/grove/models/freeze/").status_code == 302
+    assert not Snapshot.objects.exists()
+    shot = freeze(client_of("curator"), what="agreement")
+    told = json.dumps(shot.tables)
+    assert "Ada" not in told
+    assert "annotator-" in told
+    refused = client_of("curator").post("/leaderboards/grove/models/freeze/?level=Nowhere")
+    assert refused.status_code == 400
+    assert client_of("curator").get("/leaderboards/grove/models/freeze/").status_code == 405
+    Benchmark.objects.update(visibility="private")
+    assert client_of("researcher").get(f"/snapshots/{shot.code}/").status_code == 404
+
+
+def test_rows_leave_as_csv_json_and_parquet(voted, client_of):
+    shot = freeze(client_of("researcher"), what="judges")
+    files = {s: client_of("anonymous").get(f"/snapshots/{shot.code}/rows.{s}") for s in ("csv", "json", "parquet")}
+    assert files["json"].json()["rows"] == shot.tables["rows"]
+    table = pq.read_table(io.BytesIO(files["parquet"].content)).to_pylist()
+    assert [row["value"] for row in table] == [row["value"] for row in shot.tables["rows"]]
+    assert len(files["csv"].content.decode().splitlines()) == len(table) + 1
+    assert client_of("anonymous").get(f"/snapshots/{shot.code}/rows.xlsx").status_code == 404
+    live = client_of("anonymous").get("/leaderboards/grove/judges/rows.parquet")
+    assert pq.read_table(io.BytesIO(live.content)).num_rows == len(table)
+
+
+def test_what_changed_between_two_is_told_with_its_cause(voted, brought, client_of):
+    first = freeze(client_of("researcher"))
+    more = [row | {"annotator": "Dora", "choice": "second"} for row in list(labels(seed=4))[:60]]
+    unique = {(row["sample"], *row["responses"]): row for row in more}
+    brought("labels", unique.values())
+    second = freeze(client_of("researcher"))
+    assert first.pk != second.pk
+    page = client_of("anonymous").get(f"/snapshots/{first.code}/changes/{second.code}/").content.decode()
+    assert "Alder" in page
+    old, new = ({row["model"]: row["bt"] for row in one.tables["rows"]} for one in (first, second))
+    assert f"{new['Alder'] - old['Alder']:+.2f}".replace("-", "−") in page
+    history = client_of("anonymous").get("/leaderboards/grove/snapshots/?entry=Alder").content.decode()
+    assert f"{old['Alder']:.3f}" in history
+    assert f"{new['Alder']:.3f}" in history
+
+
+@pytest.mark.one_database
+def test_the_command_gives_the_same_numbers_from_the_exported_rows(voted, manage, tmp_path, board):
+    """Export everything, import it under another name, and compute again (to 1e-9, whatever the ids)."""
+    expected = {what: board(what, *more) for what, *more in (("models",), ("judges",), ("bias",))}
+    for table in ("samples", "responses", "labels", "judgments"):
+        path = tmp_path / f"{table}.jsonl"
+        secret = ["--with-criteria", "--reason", "again"] if table == "samples" else []
+        names = ["--names"] if table == "labels" else []
+        call_command(
+            "export", table, "--benchmark", "grove", "--format", "jsonl", "--output", str(path), *names, *secret
+        )
+        if table == "samples":  # the pictures stay where they are
+            rows = [json.loads(line) | {"images": []} for line in path.read_text().splitlines()]
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        what = "benchmark" if table == "samples" else table
+        campaign = ["--campaign", "again"] if table == "labels" else []
+        told = manage(f"import_{what}", "generic", path, "--benchmark", "again", *campaign)
+        assert told[0] == 0, told
+    for what, rows in expected.items():
+        again = board(what, benchmark="again")
+        assert len(again) == len(rows)
+        order = lambda row: json.dumps([row.get(k) for k in KEYS])  # noqa: E731
+        for one, other in zip(sorted(rows, key=order), sorted(again, key=order), strict=True):
+            assert _numbers(one) == pytest.approx(_numbers(other), abs=1e-9, nan_ok=True), (one, other)
+
+
+KEYS = ("model", "judge", "reference", "metric", "bias", "value", "rank")
+
+
+def _numbers(row):
+    found = {}
+    for name, value in row.items():
+        if isinstance(value, int | float) and not isinstance(value, bool) and name != "run":
+            found[name] = value
+        elif isinstance(value, dict) and name in ("levels", "categories"):
+            found |= {
+                f"{name} {level} {key}": n for level, each in value.items() for key, n in each.items() if n is not None
+            }
+    return found

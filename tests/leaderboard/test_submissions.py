@@ -1,0 +1,332 @@
+"""Submissions as researchers and curators meet them: pages and API, who sees what, and what hidden splits keep back."""
+
+import io
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from knox.models import AuthToken
+
+from annotations.models import Campaign
+from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore, User
+from bank.submissions import actions
+from bank.submissions.halves import is_kept
+from judging.models import Run
+from tests.access.crawl import TOKEN
+from tests.bank.test_submissions import LABELS, allow, answers, choices, send
+
+__all__ = ["allow", "choices", "send"]
+pytestmark = pytest.mark.django_db
+API = "/api/v1/submissions/"
+SEED = next(
+    str(n) for n in range(99) if sum(is_kept(seed=str(n), cluster=f"test{k}") for k in range(24)) == 12
+)  # halves alike, each large enough to be shown
+
+
+def as_file(rows, name="responses.jsonl"):
+    return SimpleUploadedFile(name, "".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+@pytest.fixture
+def bench(choices, allow):
+    """4 open and 24 hidden samples, half of the hidden ones kept back."""
+    benchmark = choices(dev=4, test=24)
+    rules = allow(benchmark, hidden=["test"], private_half=True, per_day=3, in_all=5)
+    rules.seed = SEED
+    rules.save()
+    return benchmark
+
+
+@pytest.fixture
+def researcher(client_of):
+    return client_of("researcher")
+
+
+def post(client, benchmark, rows, *, model="Finch", **more):
+    return client.post(API, {"benchmark": benchmark.slug, "model": model, "file": as_file(rows)} | more)
+
+
+# ---- the API ----
+
+
+def test_a_researcher_submits_by_the_api_with_a_token_and_reads_the_scores(bench, people, client):
+    token = {"HTTP_AUTHORIZATION": f"Token {AuthToken.objects.create(people['researcher'])[1]}"}
+    rows = list(answers(bench, right=lambda n: n % 4 != 1))
+    form = {"benchmark": "choices", "model": "Finch", "organisation": "Aviary", "open": "true", "file": as_file(rows)}
+    answer = client.post(API, form, **token)
+    assert answer.status_code == 201
+    sent = answer.json()
+    assert (sent["state"], sent["model"], sent["organisation"], sent["open"]) == ("scored", "Finch", "Aviary", True)
+    assert [(score["split"], score["part"]) for score in sent["scores"]] == [("dev", "whole"), ("test", "shown")]
+    dev = sent["scores"][0]["numbers"]["vanilla"]
+    assert (dev["value"], dev["n"], dev["method"]) == (0.75, 4, "wilson")
+    assert "The other half is kept back" in sent["scores"][1]["words"]
+    assert client.get(f"{API}{sent['id']}/", **token).json() == sent
+    assert client.get(f"{API}?state=scored", **token).json()["results"][0]["id"] == sent["id"]
+
+
+def test_a_file_that_does_not_pass_is_400_with_every_fault(bench, researcher):
+    rows = [row for row in answers(bench) if row["sample"] != "test3"]
+    answer = post(researcher, bench, [*rows, {"sample": "nowhere", "text": "A"}, {"sample": "dev0", "txt": "A"}])
+    assert answer.status_code == 400
+    said = answer.json()
+    assert said["state"] == "failed"
+    assert said["problems"]["missing"] == ["test3"]
+    assert said["problems"]["extra"] == ["nowhere"]
+    assert {field for _, field, _ in said["problems"]["problems"]} == {"txt"}
+    assert not Response.objects.exists()
+
+
+def test_checking_only_stores_nothing(bench, researcher):
+    answer = post(researcher, bench, answers(bench), check_only="true")
+    assert answer.status_code == 200
+    assert answer.json()["ok"] is True
+    assert answer.json()["counts"]["splits"]["test"] == {"samples": 24, "responses": 24}
+    assert not Submission.objects.exists()
+
+
+def test_a_limit_is_429_with_retry_after_and_a_sentence_on_the_page(bench, researcher):
+    for n in range(3):
+        assert post(researcher, bench, answers(bench), model=f"m{n}").status_code == 201
+    answer = post(researcher, bench, answers(bench), model="m3")
+    assert answer.status_code == 429
+    assert 0 < int(answer.headers["Retry-After"]) <= 86_401
+    assert "3 times a day" in answer.json()["detail"]
+    form = {"benchmark": bench.pk, "model": "m3", "file": as_file(answers(bench)), "submit": "1"}
+    page = researcher.post("/submissions/new/", form)
+    assert page.status_code == 429
+    assert "3 times a day" in page.content.decode()
+    assert "0 of 3" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "words"),
+    [
+        ({"benchmark": "nowhere"}, 400, "no such benchmark"),
+        ({"benchmark": "a\x00b"}, 400, ""),
+        ({"model": ""}, 400, "model"),
+        ({"model": "Known"}, 409, "Known-2"),
+        ({"state": "scored"}, 400, "Not a field"),
+        ({"by": "1"}, 400, "Not a field"),
+    ],
+)
+def test_what_the_api_does_not_take(changes, status, words, bench, researcher):
+    EvaluatedModel.objects.create(name="Known")
+    form = {"benchmark": "choices", "model": "Finch", "file": as_file(answers(bench))} | changes
+    answer = researcher.post(API, form)
+    assert answer.status_code == status
+    assert words in answer.content.decode()
+
+
+def test_a_closed_and_a_private_benchmark(bench, allow, researcher, client_of):
+    allow(bench, open=False)
+    assert post(researcher, bench, answers(bench)).status_code == 409
+    allow(bench)
+    Benchmark.objects.update(visibility="private")
+    private = post(researcher, bench, answers(bench))
+    absent = post(researcher, Benchmark(slug="absent"), answers(bench))
+    assert (private.status_code, private.content) == (absent.status_code, absent.content)
+    assert post(client_of("curator"), bench, answers(bench)).status_code == 201
+
+
+def test_withdrawing_and_restoring_by_the_api(bench, researcher, client_of):
+    pk = post(researcher, bench, answers(bench)).json()["id"]
+    assert researcher.post(f"{API}{pk}/withdraw/", {"reason": "a bug"}).json()["state"] == "withdrawn"
+    assert researcher.post(f"{API}{pk}/withdraw/").status_code == 409
+    assert researcher.post(f"{API}{pk}/restore/", {"reason": "x"}).status_code == 403
+    curator = client_of("curator")
+    assert curator.post(f"{API}{pk}/restore/").status_code == 400
+    assert curator.post(f"{API}{pk}/restore/", {"reason": "no bug"}).json()["state"] == "scored"
+    assert [one["id"] for one in researcher.get(API).json()["results"]] == [pk]
+
+
+# ---- who sees what ----
+
+
+def test_anothers_submission_is_as_if_absent(bench, people, client_of):
+    rival = User.objects.create_user("rival", password="a-long-password", role="researcher")
+    mine = post(client_of("researcher"), bench, answers(bench)).json()["id"]
+    client = client_of("researcher")
+    client.force_login(rival)
+    for ask, tail in ((client.get, ""), (client.post, "withdraw/")):
+        foreign, absent = (ask(f"{API}{pk}/{tail}") for pk in (mine, 99999999))
+        assert (foreign.status_code, foreign.content) == (404, absent.content)
+    for part in ("", "problems.csv", "answers.csv"):
+        foreign, absent = (client.get(f"/submissions/{pk}/{part}") for pk in (mine, 99999999))
+        assert foreign.status_code == 404
+        assert TOKEN.sub(b"", foreign.content) == TOKEN.sub(b"", absent.content)
+    assert client.post(f"/submissions/{mine}/withdraw/").status_code == 404
+    assert client.get(API).json()["results"] == []
+    assert "Finch" not in client.get("/submissions/").content.decode()
+    assert Submission.objects.get().state == "scored"
+    assert client_of("curator").get(f"/submissions/{mine}/").status_code == 200
+
+
+def test_the_kept_half_shows_to_a_researcher_once_it_is_released(bench, researcher, client_of):
+    pk = post(researcher, bench, answers(bench)).json()["id"]
+    page = f"/submissions/{pk}/"
+    assert "kept half" not in researcher.get(page).content.decode()
+    curator = client_of("curator")
+    assert "Only staff see it" in curator.get(page).content.decode()
+    assert researcher.post(f"{page}release/").status_code == 403
+    assert curator.post(f"{page}release/").status_code == 302
+    assert "It is released" in researcher.get(page).content.decode()
+    assert [score["part"] for score in researcher.get(f"{API}{pk}/").json()["scores"]] == ["whole", "kept", "shown"]
+
+
+def test_no_answer_of_a_hidden_split_is_marked_anywhere(bench, researcher, allow):
+    pk = post(researcher, bench, answers(bench, right=lambda n: n > 2)).json()["id"]
+    everything = "".join(
+        researcher.get(path).content.decode()
+        for path in (f"/submissions/{pk}/", f"/submissions/{pk}/answers.csv", f"{API}{pk}/", "/submissions/")
+    )
+    assert "test0" not in everything
+    assert researcher.get(f"/submissions/{pk}/answers.csv").content.decode().splitlines() == [
+        "sample,split,variant,option,right",
+        *(f"dev{n},dev,,{LABELS[(n + (n < 3)) % 4]},{n > 2}" for n in range(4)),
+    ]
+    allow(bench, hidden=["test", "dev"])
+    assert "dev0" not in researcher.get(f"/submissions/{pk}/answers.csv").content.decode(), "hidden since"
+
+
+def test_scores_of_a_hidden_split_come_in_tenths_of_a_percent(bench, researcher):
+    sent = post(researcher, bench, answers(bench, right=lambda n: n % 3)).json()
+    exact = SubmissionScore.objects.get(submission=sent["id"], part="shown").numbers["vanilla"]["value"]
+    told = next(score for score in sent["scores"] if score["part"] == "shown")["numbers"]["vanilla"]["value"]
+    assert told == round(exact, 3)
+
+
+# ---- the pages ----
+
+
+def test_a_page_says_what_to_mend_and_gives_all_of_it_as_a_file(bench, researcher):
+    rows = [{"sample": "dev0", "text": "A"}]
+    form = {"benchmark": bench.pk, "model": "Finch", "file": as_file(rows), "submit": "1"}
+    answer = researcher.post("/submissions/new/", form, follow=True)
+    text = answer.content.decode()
+    assert "did not pass the check" in text
+    assert "27 missing" in text
+    assert "and 7 more" in text
+    path = answer.redirect_chain[-1][0]
+    lines = researcher.get(f"{path}problems.csv").content.decode().splitlines()
+    assert len(lines) == 28
+    assert "missing,test23,,has no response" in lines
+
+
+def test_check_only_on_the_page_names_everything_and_keeps_what_was_typed(bench, researcher):
+    form = {"benchmark": bench.pk, "model": "Finch", "file": as_file([{"sample": "dev0", "text": "A"}]), "check": "1"}
+    text = researcher.post("/submissions/new/", form).content.decode()
+    assert "would not pass" in text
+    assert "missing,test23,,has no response" in text
+    assert 'value="Finch"' in text
+    assert not Submission.objects.exists()
+
+
+@pytest.mark.parametrize("query", ["shape=jsonl", "shape=csv", "shape=csv&circular=1", "shape=jsonl&split=dev"])
+def test_a_template_filled_in_is_a_file_that_passes(query, bench, researcher, allow):
+    allow(bench, hidden=["test"], required=["dev"])
+    answer = researcher.get(f"/submissions/template/choices/?{query}")
+    text = answer.content.decode()
+    assert "attachment" in answer.headers["Content-Disposition"]
+    filled = text.replace('"text": ""', '"text": "A"') if "jsonl" in query else text.replace(",\n", ",A\n")
+    file = SimpleUploadedFile("filled", filled.encode())
+    sent = researcher.post(API, {"benchmark": "choices", "model": "Finch", "file": file})
+    assert sent.status_code == 201, sent.content
+    assert sent.json()["counts"]["circular"] == ("circular" in query)
+
+
+def test_an_index_and_prediction_table_with_rotations_is_understood(choices, allow, researcher):
+    """As VLMEvalKit writes it: rotation n of question i at i + n x 1,000,000."""
+    benchmark = choices(dev=3)
+    for number, sample in enumerate(benchmark.samples.order_by("position")):
+        Sample.objects.filter(pk=sample.pk).update(key=str(100 + number))
+    allow(benchmark)
+    lines = researcher.get("/submissions/template/choices/?shape=tsv&circular=1").content.decode().splitlines()
+    assert lines[:3] == ["index\tprediction", "100\t", "1000100\t"]
+    rows = [lines[0]]
+    for line in lines[1:]:
+        index = int(line)
+        rows.append(f"{index}\t{LABELS[(index % 1_000_000 - 100 - index // 1_000_000) % 4]}")
+    file = SimpleUploadedFile("finch.tsv", ("\n".join(rows) + "\n").encode())
+    sent = researcher.post(API, {"benchmark": "choices", "model": "Finch", "file": file}).json()
+    assert sent["scores"][0]["numbers"]["circular"]["value"] == 1.0
+
+
+def test_curators_keep_the_rules_on_a_page(bench, client_of):
+    curator = client_of("curator")
+    page = "/submissions/rules/choices@1/"
+    assert curator.get(page).status_code == 200
+    form = {"open": "on", "per_day": "", "in_all": "9", "hidden_splits": ["dev"], "notes": "By **letter**."}
+    assert curator.post(page, form).status_code == 302
+    bench.refresh_from_db()
+    rules = actions.rules_of(bench)
+    assert (bench.hidden_splits, rules.per_day, rules.in_all, rules.private_half) == (["dev"], None, 9, False)
+    assert "<strong>letter</strong>" in client_of("researcher").get("/submissions/new/").content.decode()
+    assert curator.post(page, form | {"per_day": "0"}).status_code == 200
+    assert curator.post(page, form | {"hidden_splits": ["nowhere"]}).status_code == 200
+    assert actions.rules_of(bench).per_day is None
+
+
+def test_opening_without_a_hidden_split_warns_that_marks_tell_the_keys(bench, client_of):
+    curator = client_of("curator")
+    page = "/submissions/rules/choices@1/"
+    warning = "the marks tell the keys"
+    assert warning in curator.get(page).content.decode(), "beside the switch"
+    hidden = curator.post(page, {"open": "on", "hidden_splits": ["test"]}, follow=True)
+    assert [str(message) for message in hidden.context["messages"]] == ["The rules are changed."]
+    told = curator.post(page, {"open": "on"}, follow=True)
+    assert any(warning in str(message) for message in told.context["messages"])
+    closed = curator.post(page, {}, follow=True)
+    assert not any(warning in str(message) for message in closed.context["messages"])
+
+
+def test_curators_export_every_submission(bench, researcher, client_of):
+    post(researcher, bench, answers(bench), model="=Finch()")
+    lines = client_of("curator").get("/submissions/export.csv").content.decode().splitlines()
+    assert len(lines) == 4
+    assert "'=Finch()" in lines[1], "no spreadsheet takes a name for a formula"
+
+
+def test_a_file_that_is_too_large_is_refused(bench, researcher, monkeypatch):
+    monkeypatch.setattr("leaderboard.api_submissions.LARGEST", 10)
+    monkeypatch.setattr("leaderboard.forms.LARGEST", 10)
+    assert "larger than" in post(researcher, bench, answers(bench)).content.decode()
+    form = {"benchmark": bench.pk, "model": "Finch", "file": as_file(answers(bench)), "submit": "1"}
+    assert "larger than" in researcher.post("/submissions/new/", form).content.decode()
+    assert not Submission.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["../../evil.jsonl", ".hidden", "a/b\\c.jsonl", "…"])
+def test_a_file_name_is_no_path(name, bench, researcher):
+    file = io.BytesIO(as_file(answers(bench)).read())
+    file.name = name
+    answer = researcher.post(API, {"benchmark": "choices", "model": "Finch", "file": file})
+    assert answer.status_code in (201, 400)
+    if answer.status_code == 201:
+        assert not {"/", "\\"} & set(answer.json()["file_name"])
+
+
+# ---- hidden splits elsewhere ----
+
+
+def test_single_verdicts_about_a_hidden_split_are_for_staff(voted, client_of):
+    Benchmark.objects.update(hidden_splits=["test"])
+    Campaign.objects.update(state=Campaign.State.CLOSED)
+    hidden = Item.objects.filter(sample__split="test").first()
+    run = Run.objects.get(judge__name="keen").pk
+    staff, researcher = client_of("curator"), client_of("researcher")
+    assert researcher.get(f"/leaderboards/grove/items/{hidden.pk}/").status_code == 404
+    assert staff.get(f"/leaderboards/grove/items/{hidden.pk}/").status_code == 200
+    for path in ("/api/v1/labels/?page_size=500", f"/api/v1/judgments/?run={run}&page_size=500"):
+        keys = [{row["sample"] for row in client.get(path).json()["results"]} for client in (staff, researcher)]
+        assert any(key >= "s24" for key in keys[0]), path
+        assert keys[1], path
+        assert not any(key >= "s24" for key in keys[1]), path
+    votes = "/leaderboards/grove/votes/?model=Alder"
+    assert "of a hidden split only sums are shown" in researcher.get(votes).content.decode()
+    assert "of a hidden split" not in staff.get(votes).content.decode()
+    compare = f"/leaderboards/grove/compare/?a=majority&b=run-{run}&split=test"
+    assert "s24" not in researcher.get(compare).content.decode()
+    assert "s24" in staff.get(compare).content.decode()
+    samples = researcher.get("/api/v1/samples/?split=test").json()["results"]
+    assert len(samples) == 12, "the samples themselves stay public"

@@ -1,0 +1,124 @@
+"""Two models, or two judges, side by side: paired tests by hand, and single answers only for those who may see them."""
+
+import numpy as np
+import pytest
+from scipy import stats as reference
+
+from judging.models import Run
+from leaderboard.boards import versus
+from leaderboard.scope import BadScope, scope_of
+from tests.leaderboard.conftest import MODELS, PEOPLE, judgments, labels
+from tests.leaderboard.test_graded_boards import rankings, scores
+from tests.leaderboard.test_keyed_boards import SAMPLES, questions, quiz
+
+__all__ = ["questions", "quiz"]
+pytestmark = pytest.mark.django_db
+
+
+def run_of(judge):
+    return Run.objects.get(judge__name=judge).pk
+
+
+def test_two_judges_are_tested_on_the_items_that_both_judged(voted):
+    scope = scope_of(benchmark="grove", staff=True)
+    found = versus.judges(scope, run_of("keen"), run_of("dull"))
+    accuracy = found.measures[0]
+    table = found.table
+    told = table.replace("undecided", "tie")
+    hits = {name: told[name] == told["people"] for name in ("a", "b")}
+    assert accuracy["a"] == pytest.approx(hits["a"].mean())
+    assert accuracy["difference"] == pytest.approx(hits["a"].mean() - hits["b"].mean())
+    assert accuracy["difference_low"] < accuracy["difference"] < accuracy["difference_high"]
+    assert accuracy["significant"] is True
+    assert accuracy["p"] < 0.01
+    assert (table["apart"] == (hits["a"] ^ hits["b"])).all()
+    assert {row["level"] for row in found.levels} == {"Perception", "Creation"}
+    assert sum(row["n"] for row in found.levels) == accuracy["n"] == len(table)
+    turned = versus.judges(scope, run_of("dull"), run_of("keen")).measures[0]
+    assert turned["difference"] == pytest.approx(-accuracy["difference"])
+    with pytest.raises(BadScope, match="two different"):
+        versus.judges(scope, run_of("keen"), run_of("keen"))
+
+
+def test_two_judges_scores_are_compared_by_their_correlations_with_people(brought):
+    brought("labels", [row for seed, name in enumerate(PEOPLE) for row in scores(0.5, seed, annotator=name)])
+    brought("judgments", [*scores(0.4, 8, judge="keen"), *scores(3, 9, judge="dull")])
+    found = versus.judges(scope_of(benchmark="grove", kind="score"), run_of("keen"), run_of("dull"))
+    table = found.table
+    pearson = next(row for row in found.measures if row["measure"] == "Pearson")
+    expected = [reference.pearsonr(table[name].astype(float), table["people"].astype(float))[0] for name in ("a", "b")]
+    assert [pearson["a"], pearson["b"]] == pytest.approx(expected)
+    assert pearson["difference_low"] > 0
+    assert pearson["p"] < 0.05
+
+
+def test_rankings_are_compared_by_their_distance_from_people(brought):
+    brought("labels", rankings(0.4, 1, annotator="Ada"))
+    brought("judgments", [*rankings(0.4, 1, judge="twin"), *rankings(9, 2, judge="coin")])
+    found = versus.judges(scope_of(benchmark="grove", kind="batch"), run_of("twin"), run_of("coin"))
+    (row,) = found.measures
+    assert row["a"] == 0
+    assert row["difference"] < 0
+    assert row["difference_high"] < 0
+
+
+def test_two_models_meet_on_the_same_samples_and_in_the_fit(voted):
+    found = versus.models(scope_of(benchmark="grove", anchor="Cedar"), "Alder", "Birch")
+    names = [row["measure"] for row in found.measures]
+    assert names == ["Win rate against Cedar", "Win rate against each other", "Bradley–Terry strength"]
+    strength = found.measures[-1]
+    assert strength["difference"] == pytest.approx(strength["a"] - strength["b"])
+    assert all(row["difference"] > 0 for row in found.measures)
+    assert found.measures[1]["a"] + found.measures[1]["b"] <= 1
+    with pytest.raises(BadScope, match="nothing to compare"):
+        versus.models(scope_of(benchmark="grove"), "Alder", "Nobody")
+
+
+def test_models_scores_are_paired_by_sample(brought):
+    brought("labels", scores(0.8, 3, annotator="Ada"))
+    found = versus.models(scope_of(benchmark="grove", kind="score"), *MODELS[:2])
+    (row,) = found.measures
+    given = {(r["sample"], r["responses"][0]): r["score"] for r in scores(0.8, 3)}
+    change = [given[s, "Alder"] - given[s, "Birch"] for s, m in given if m == "Alder"]
+    assert row["difference"] == pytest.approx(np.mean(change))
+    half = reference.t.ppf(0.975, len(change) - 1) * reference.sem(change)
+    assert row["difference_high"] - row["difference"] == pytest.approx(half)
+
+
+def test_right_answers_are_held_against_mcnemar_and_stay_sums_below_staff(quiz, client_of):
+    found = versus.models(scope_of(benchmark="quiz", kind="choice", staff=True), "Sure", "Shaky")
+    circular, once = found.measures
+    assert (circular["difference"], once["difference"]) == (0.75, 0.5)
+    assert circular["p"] == pytest.approx(2 * 0.5**36)  # 36 samples that only one got right
+    assert circular["method"] == "mcnemar, exact"
+    assert len(found.table[found.table["apart"] > 0]) == SAMPLES * 3 // 4
+    path = "/leaderboards/quiz/models/compare/?kind=choice&a=Sure&b=Shaky"
+    seen = {role: client_of(role).get(path).content.decode() for role in ("anonymous", "researcher", "curator")}
+    assert "36 left out" in seen["anonymous"]
+    assert "36 left out" in seen["researcher"]
+    assert 'class="mono">q' not in seen["anonymous"] + seen["researcher"]
+    assert 'class="mono">q1<' in seen["curator"]
+
+
+def test_the_boxes_on_the_board_lead_to_the_page_of_two(voted, client_of):
+    client = client_of("researcher")
+    runs = [run_of("keen"), run_of("dull")]
+    board = client.get("/leaderboards/grove/judges/").content.decode()
+    assert all(f'value="run-{run}"' in board for run in runs)
+    page = client.get(f"/leaderboards/grove/judges/compare/?judge=run-{runs[0]}&judge=run-{runs[1]}").content.decode()
+    assert "keen against dull" in page
+    assert "keen is ahead" in page
+    assert client.get("/leaderboards/grove/judges/compare/?judge=run-1&judge=run-2&judge=run-3").status_code == 400
+    assert client.get("/leaderboards/grove/judges/compare/?a=run-x&b=run-2").status_code == 400
+    assert "Choose two judges" in client.get("/leaderboards/grove/judges/compare/").content.decode()
+    assert "Choose two models" in client.get("/leaderboards/grove/models/compare/").content.decode()
+
+
+def test_settings_of_one_judge_are_rows_of_their_own(brought):
+    brought("labels", labels())
+    both = [judgments("keen", noise=n, seed=5, settings={"criteria": c}) for n, c in ((0.5, True), (6, False))]
+    brought("judgments", [row for rows in both for row in rows])
+    first, second = Run.objects.order_by("pk")
+    found = versus.judges(scope_of(benchmark="grove"), first.pk, second.pk)
+    assert [found.a, found.b] == [f"keen, run {first.pk}", f"keen, run {second.pk}"]
+    assert found.measures[0]["difference"] > 0

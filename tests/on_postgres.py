@@ -1,0 +1,30 @@
+"""The tests that touch the database, once more on PostgreSQL: ``python -m tests.on_postgres [OPTION OF PYTEST ...]``.
+
+Takes TEST_POSTGRES_URL, else the server on localhost that lets ``postgres`` in; where none answers it says so.
+"""
+
+import os
+import subprocess
+import sys
+
+import psycopg
+
+URL = os.environ.get("TEST_POSTGRES_URL", "postgres://postgres@127.0.0.1:5432/postgres")
+FOLDERS = ["access", "annotations", "bank", "judging", "leaderboard"]
+
+
+def main() -> int:
+    try:
+        psycopg.connect(URL, connect_timeout=3).close()
+    except psycopg.OperationalError as error:
+        print(f"PostgreSQL does not answer ({str(error).splitlines()[0]}): its tests were skipped.")
+        return 0
+    print("The database tests again, on PostgreSQL:", flush=True)
+    folders = [f"tests/{name}" for name in FOLDERS if os.path.isdir(f"tests/{name}")]
+    chosen = "not soak and not browser and not one_database"
+    command = [sys.executable, "-m", "pytest", "-m", chosen, "--create-db", *folders, *sys.argv[1:]]
+    return subprocess.run(command, env=os.environ | {"TEST_DATABASE_URL": URL}).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

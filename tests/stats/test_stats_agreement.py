@@ -1,0 +1,160 @@
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboard.stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_agreement
+from leaderboard.stats.proportions import wilson
+from leaderboard.stats.resampling import BOOTSTRAP
+from leaderboard.stats.results import DuplicateVerdict
+from leaderboard.stats.verdicts import VERDICTS, decided, three_way, words
+
+verdicts = st.sampled_from([*VERDICTS, None])
+
+
+def labels_of(table):
+    """Two columns of labels with this confusion table."""
+    first, second = np.indices(np.shape(table)).reshape(2, -1)
+    return np.repeat(first, np.ravel(table)), np.repeat(second, np.ravel(table))
+
+
+def kappa(first, second, cluster=None, seed=1):
+    cluster = np.arange(len(first)) if cluster is None else cluster
+    return cohen_kappa(first=first, second=second, cluster=cluster, rng=np.random.default_rng(seed), replicates=300)
+
+
+def test_agreement_counts_all_verdicts_and_undecided_as_a_tie():
+    got = agreement(
+        first=["first", "tie", "undecided", "first", None],
+        second=["first", "undecided", "tie", "second", "first"],
+        cluster=range(5),
+    )
+    assert (got.agree, got.share.n, got.share.value) == (3, 4, 0.75)
+    assert got.share.interval == wilson(successes=3, n=4)
+
+
+def test_agreement_decided_counts_only_where_both_chose_a_side():
+    got = agreement_decided(
+        first=["first", "tie", "second", "first", "second"],
+        second=["first", "first", "undecided", "second", "second"],
+        cluster=range(5),
+    )
+    assert (got.agree, got.share.n) == (2, 3)
+
+
+@pytest.mark.parametrize(("agree", "n", "percent"), [(147, 167, 88.02), (198, 225, 88.0), (177, 220, 80.45)])
+def test_agreement_decided_gives_the_percentages_of_mllm_bench_tables_14_and_15(agree, n, percent):
+    second = ["first"] * agree + ["second"] * (n - agree) + ["undecided"] * 20
+    got = agreement_decided(first=["first"] * len(second), second=second, cluster=range(len(second)))
+    assert (got.agree, got.share.n, round(100 * got.share.value, 2)) == (agree, n, percent)
+
+
+def test_agreement_of_nothing_is_none():
+    assert agreement_decided(first=["tie"], second=["first"], cluster=[1]).share.value is None
+
+
+@given(st.lists(st.tuples(verdicts, verdicts, st.integers(0, 5)), max_size=40))
+def test_agreement_is_the_same_from_either_side_and_within_its_interval(rows):
+    first, second, cluster = ([row[i] for row in rows] for i in range(3))
+    for measure in (agreement, agreement_decided):
+        got = measure(first=first, second=second, cluster=cluster)
+        assert measure(first=second, second=first, cluster=cluster) == got
+        if got.share.interval:
+            assert 0 <= got.share.interval.low <= got.share.value <= got.share.interval.high <= 1
+
+
+def test_cohens_kappa_and_its_error_are_those_of_the_reference_case():
+    # [[20, 5], [10, 15]]: kappa .4 (Wikipedia, "Cohen's kappa"); error .12700 (Fleiss, Cohen and Everitt 1969).
+    got = kappa(*labels_of([[20, 5], [10, 15]]))
+    assert got.value == pytest.approx(0.4)
+    assert (got.interval.high - got.interval.low) / 2 / 1.959964 == pytest.approx(0.12700, abs=5e-6)
+    assert got.n == 50
+
+
+@given(st.lists(st.integers(0, 9), min_size=9, max_size=9).filter(lambda cells: sum(cells) > 1))
+def test_cohens_kappa_and_its_error_are_statsmodels(cells):
+    inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
+    table = np.reshape(cells, (3, 3))
+    got = kappa(*labels_of(table))
+    if got.value is None:
+        assert (table.sum(axis=0) * table.sum(axis=1)).sum() == table.sum() ** 2
+        return
+    with np.errstate(all="ignore"):
+        expected = inter_rater.cohens_kappa(table)
+    assert got.value == pytest.approx(expected.kappa)
+    if got.interval:
+        margin = 1.959963984540054 * expected.std_kappa
+        assert got.interval.low == pytest.approx(max(-1, got.value - margin))
+        assert got.interval.high == pytest.approx(min(1, got.value + margin))
+
+
+def test_kappa_with_shared_clusters_is_bootstrapped_by_cluster():
+    rng = np.random.default_rng(3)
+    first = rng.integers(0, 3, 200)
+    second = np.where(rng.random(200) < 0.7, first, rng.integers(0, 3, 200))
+    alone, shared = kappa(first, second), kappa(first, second, cluster=np.arange(200) // 4)
+    assert shared.method == BOOTSTRAP
+    assert shared.value == pytest.approx(alone.value)
+    assert shared.interval.low == pytest.approx(alone.interval.low, abs=0.05)
+    order = rng.permutation(200)
+    assert kappa(first[order], second[order], cluster=(np.arange(200) // 4)[order]) == shared
+
+
+def test_kappa_is_none_where_only_one_label_was_used_and_has_no_interval_without_disagreement():
+    same = kappa(["a"] * 5, ["a"] * 5)
+    assert (same.value, same.interval) == (None, None)
+    assert "the same" in same.reason
+    perfect = kappa(["a", "b"] * 5, ["a", "b"] * 5)
+    assert (perfect.value, perfect.interval) == (1, None)
+    assert kappa([None], ["a"]).value is None
+
+
+def test_renaming_the_labels_leaves_kappa_as_it_is():
+    first, second = labels_of([[7, 2, 1], [3, 8, 0], [1, 1, 9]])
+    names = np.array(["z", "a", "m"])
+    assert kappa(names[first], names[second]).value == pytest.approx(kappa(first, second).value)
+
+
+def long_table(matrix):
+    rows = [(f"p{i}", j, value) for (i, j), value in np.ndenumerate(matrix)]
+    annotator, item, verdict = zip(*rows, strict=True)
+    return {"annotator": annotator, "item": item, "verdict": verdict}
+
+
+@given(st.integers(0, 1000))
+def test_pairwise_agreement_counts_every_pair_of_annotators(seed):
+    rng = np.random.default_rng(seed)
+    matrix = np.array([*VERDICTS, None], dtype=object)[rng.integers(0, 5, (4, 8))]
+    for read in (three_way, decided):
+        table = long_table(matrix)
+        table["verdict"] = words(read(table["verdict"]))
+        got = pairwise_agreement(**table)
+        expected = []
+        for a, b in itertools.combinations(range(4), 2):
+            mine, theirs = read(matrix[a]), read(matrix[b])
+            both = (mine >= 0) & (theirs >= 0)
+            if both.any():
+                expected.append((f"p{a}", f"p{b}", int((mine == theirs)[both].sum()), int(both.sum())))
+        assert [tuple(row) for row in got.itertuples(index=False)] == expected
+
+
+def test_pairwise_agreement_agrees_with_agreement_on_the_llmfao_annotators(llmfao):
+    pairs = pairwise_agreement(annotator=llmfao["worker"], item=llmfao["item"], verdict=llmfao["choice"])
+    assert pairs["n"].sum() == sum(n * (n - 1) // 2 for n in llmfao.groupby("item")["worker"].nunique())
+    most = pairs.loc[pairs["n"].idxmax()]
+    a, b = (llmfao[llmfao["worker"] == worker].set_index("item")["choice"] for worker in (most["a"], most["b"]))
+    both = pd.concat([a, b], axis=1, join="inner")
+    single = agreement(first=both.iloc[:, 0], second=both.iloc[:, 1], cluster=both.index)
+    assert (single.agree, single.share.n) == (most["agree"], most["n"])
+
+
+def test_two_labels_of_one_annotator_on_one_item_are_refused():
+    with pytest.raises(DuplicateVerdict):
+        pairwise_agreement(annotator=["p", "p"], item=[1, 1], verdict=["first", "second"])
+
+
+def test_no_labels_give_no_pairs():
+    assert len(pairwise_agreement(annotator=[], item=[], verdict=[])) == 0

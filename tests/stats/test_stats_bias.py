@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboard.stats.bias import high_scores, length, own_family, position
+from leaderboard.stats.verdicts import VERDICTS
+
+
+def test_each_pair_of_verdicts_is_consistent_or_biased_to_the_place_that_it_names():
+    """The cases of MLLM-Bench's Figure 2: canonical verdicts of the straight order and of the turned one."""
+    cases = {
+        ("first", "first"): "same",
+        ("second", "second"): "same",
+        ("undecided", "undecided"): "same",
+        ("tie", "undecided"): "same",
+        ("first", "second"): "first",  # whatever stood first won, twice
+        ("second", "first"): "second",
+        ("first", "undecided"): "first",
+        ("undecided", "second"): "first",
+        ("second", "tie"): "second",
+        ("tie", "first"): "second",
+    }
+    for (straight, turned), kind in cases.items():
+        found = position(straight=[straight], turned=[turned])
+        shares = {"same": found.consistent, "first": found.first, "second": found.second}
+        assert {name: share.value for name, share in shares.items()} == {n: float(n == kind) for n in shares}, straight
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([*VERDICTS, None])] * 2), max_size=30))
+def test_the_shares_add_up_and_turning_all_swaps_the_places(rows):
+    straight, turned = [a for a, _ in rows], [b for _, b in rows]
+    found, swapped = position(straight=straight, turned=turned), position(straight=turned, turned=straight)
+    assert found.consistent.n == sum(a is not None and b is not None for a, b in rows)
+    if found.consistent.n:
+        assert found.consistent.value + found.first.value + found.second.value == pytest.approx(1)
+        assert (found.first.value, found.second.value) == (swapped.second.value, swapped.first.value)
+        assert found.test.p == swapped.test.p
+
+
+def lengths(n=400, slope=1.5, seed=2):
+    draw = np.random.default_rng(seed)
+    tokens = draw.integers(5, 200, (n, 2))
+    change = tokens[:, 0] - tokens[:, 1]
+    shown = np.tanh(change / change.std())
+    won = (draw.random(n) < 1 / (1 + np.exp(-slope * shown))).astype(float)
+    return won, tokens, shown
+
+
+def test_the_slope_is_that_of_statsmodels_with_clustered_errors():
+    won, tokens, shown = lengths()
+    cluster = np.repeat(np.arange(100), 4)
+    found = length(won=won, tokens=tokens, cluster=cluster).slope
+    fitted = sm.GLM(won, sm.add_constant(shown), family=sm.families.Binomial()).fit(
+        cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False}
+    )
+    assert found.value == pytest.approx(fitted.params[1], abs=1e-6)
+    error = (found.interval.high - found.value) / 1.984217  # t with 99 degrees of freedom
+    assert error == pytest.approx(fitted.bse[1] * np.sqrt(100 / 99), rel=1e-4)
+
+
+def test_the_longer_answer_is_counted_where_lengths_differ():
+    found = length(won=[1, 0, 1, 1], tokens=[[9, 1], [9, 1], [1, 9], [5, 5]], cluster=range(4)).longer
+    assert (found.value, found.n) == (1 / 3, 3)
+
+
+def test_what_cannot_be_fitted_says_why():
+    same = length(won=[1, 0], tokens=[[5, 5], [7, 7]], cluster=[0, 1])
+    assert same.slope.value is None
+    assert "do not differ" in same.slope.reason
+    parted = length(won=[1, 1, 0, 0], tokens=[[9, 1], [8, 2], [1, 9], [2, 8]], cluster=range(4))
+    assert parted.slope.value is None
+    assert "every longer answer won" in parted.slope.reason
+    assert length(won=[], tokens=[], cluster=[]).slope.value is None
+
+
+def test_own_family_is_the_extra_that_the_judge_gives_its_kin():
+    draw = np.random.default_rng(3)
+    people = draw.integers(1, 5, 300).astype(float)
+    own = np.arange(300) % 3 == 0
+    judge = people + 0.2 + 0.5 * own
+    found = own_family(judge=judge, people=people, own=own, cluster=np.arange(300) // 3, rng=np.random.default_rng(1))
+    assert found.value == pytest.approx(0.5)
+    none = own_family(judge=judge, people=people, own=own * False, cluster=np.arange(300), rng=np.random.default_rng(1))
+    assert none.value is None
+    assert "own family" in none.reason
+
+
+def test_scores_are_laid_side_by_side():
+    found = high_scores(judge=[5, 5, 4, 4], people=[2, 3.5, 4, 4])
+    assert found.scale == (2, 4, 5)
+    assert (found.judge, found.people, found.n) == ((0, 0.5, 0.5), (0.25, 0.75, 0), 4)

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaderboard.stats.classification import NO_PAIRS, macro_f1, macro_recall, pair_scores
+from leaderboard.stats.proportions import CLUSTER_T, WILSON, WILSON_ON_CLUSTERS, wilson
+from leaderboard.stats.results import LengthMismatch, UnknownVerdict
+from leaderboard.stats.verdicts import VERDICTS
+
+verdicts = st.sampled_from([*VERDICTS, None])
+
+
+def scores(reference, prediction, *, ties, cluster=None, seed=1, replicates=200):
+    cluster = np.arange(len(reference)) if cluster is None else cluster
+    return pair_scores(
+        reference=reference,
+        prediction=prediction,
+        cluster=cluster,
+        ties=ties,
+        rng=np.random.default_rng(seed),
+        replicates=replicates,
+    )
+
+
+def test_macro_scores_are_those_computed_by_hand():
+    table = np.array([[5.0, 1, 0], [2, 3, 1], [0, 0, 4]])
+    assert macro_f1(table) == pytest.approx((10 / 13 + 6 / 10 + 8 / 9) / 3)
+    assert macro_recall(table) == pytest.approx((5 / 6 + 3 / 6 + 1) / 3)
+
+
+def test_a_class_that_neither_side_has_does_not_count():
+    table = np.array([[3.0, 1, 0], [0, 4, 0], [0, 0, 0]])
+    assert macro_recall(table) == pytest.approx((3 / 4 + 1) / 2)
+
+
+def test_a_class_that_only_the_prediction_has_counts_with_nothing_right():
+    table = np.array([[3.0, 0, 1], [0, 4, 0], [0, 0, 0]])
+    assert macro_recall(table) == pytest.approx((3 / 4 + 1 + 0) / 3)
+    assert macro_f1(table) == pytest.approx((6 / 7 + 1 + 0) / 3)
+
+
+def test_with_ties_an_undecided_verdict_counts_as_a_tie():
+    got = scores(["first", "tie", "undecided", "second"], ["first", "undecided", "tie", "first"], ties=True)
+    assert got.labels == ("first", "second", "tie")
+    assert got.confusion.tolist() == [[1, 0, 0], [1, 0, 0], [0, 0, 2]]
+    assert (got.accuracy.value, got.accuracy.n) == (0.75, 4)
+
+
+def test_without_ties_a_pair_is_dropped_where_either_is_a_tie_or_undecided():
+    got = scores(
+        ["first", "tie", "second", "first", "second"], ["first", "first", "undecided", "second", "second"], ties=False
+    )
+    assert got.confusion.tolist() == [[1, 1], [0, 1]]
+    assert got.accuracy.n == got.f1.n == got.recall.n == 3
+
+
+def test_a_missing_verdict_drops_the_pair():
+    got = scores(["first", None, "second"], ["first", "first", np.nan], ties=True)
+    assert got.accuracy.n == 1
+
+
+def test_accuracy_is_wilson_with_one_row_per_cluster_and_clustered_otherwise():
+    reference, prediction = ["first"] * 4 + ["second"] * 4, ["first"] * 3 + ["second"] * 4 + ["first"]
+    assert scores(reference, prediction, ties=True).accuracy.method == WILSON
+    assert scores(reference, prediction, ties=True, cluster=[0, 1, 2, 3] * 2).accuracy.method == CLUSTER_T
+
+
+def test_a_faultless_judge_has_an_interval_below_1():
+    got = scores(["first", "second"] * 10, ["first", "second"] * 10, ties=False)
+    for estimate in (got.accuracy, got.f1, got.recall):
+        assert estimate.value == 1
+        assert estimate.interval.low == pytest.approx(wilson(successes=20, n=20).low)
+        assert estimate.interval.high == 1
+    assert got.f1.method == WILSON_ON_CLUSTERS
+
+
+def test_no_pair_that_counts_gives_none_with_a_reason():
+    got = scores(["tie", "first"], ["first", None], ties=False)
+    assert (got.accuracy.value, got.f1.value, got.recall.value) == (None, None, None)
+    assert got.f1.reason == NO_PAIRS
+    assert got.accuracy.reason
+    assert got.confusion.tolist() == [[0, 0], [0, 0]]
+
+
+def test_the_bootstrap_on_counts_is_that_on_rows():
+    rng = np.random.default_rng(2)
+    cluster = np.repeat(np.arange(60), 4)
+    reference = np.array(VERDICTS[:3])[rng.integers(0, 3, 240)]
+    prediction = np.where(rng.random(240) < 0.6, reference, np.array(VERDICTS[:3])[rng.integers(0, 3, 240)])
+    got = scores(reference, prediction, ties=True, cluster=cluster, replicates=4000)
+    tables = np.zeros((60, 3, 3))
+    np.add.at(tables, (cluster, *(np.searchsorted(VERDICTS[:3], column) for column in (reference, prediction))), 1)
+    draws = macro_f1(tables[rng.integers(0, 60, (4000, 60))].sum(axis=1))
+    low, high = np.quantile(draws, [0.025, 0.975])
+    assert got.f1.interval.low == pytest.approx(low, abs=0.01)
+    assert got.f1.interval.high == pytest.approx(high, abs=0.01)
+
+
+@given(st.lists(st.tuples(verdicts, verdicts, st.integers(0, 6)), max_size=40), st.booleans(), st.randoms())
+def test_every_score_lies_within_its_interval_and_does_not_depend_on_the_order_of_rows(rows, ties, random):
+    first = scores([r[0] for r in rows], [r[1] for r in rows], ties=ties, cluster=[r[2] for r in rows])
+    for estimate in (first.accuracy, first.f1, first.recall):
+        assert (estimate.value is None) == (estimate.n == 0)
+        if estimate.interval:
+            assert 0 <= estimate.interval.low <= estimate.value <= estimate.interval.high <= 1
+        else:
+            assert estimate.reason
+    random.shuffle(rows)
+    again = scores([r[0] for r in rows], [r[1] for r in rows], ties=ties, cluster=[f"s{r[2]}" for r in rows])
+    assert again.f1 == first.f1
+    assert again.recall == first.recall
+
+
+@given(st.lists(st.tuples(st.sampled_from(VERDICTS[:2]), st.sampled_from(VERDICTS[:2])), min_size=3, max_size=40))
+def test_turning_every_pair_round_changes_no_score(rows):
+    turn = {"first": "second", "second": "first"}
+    straight = scores([r[0] for r in rows], [r[1] for r in rows], ties=True)
+    turned = scores([turn[r[0]] for r in rows], [turn[r[1]] for r in rows], ties=True)
+    assert turned.f1.value == pytest.approx(straight.f1.value)
+    assert turned.recall.value == pytest.approx(straight.recall.value)
+    assert turned.accuracy == straight.accuracy
+
+
+def test_words_outside_the_vocabulary_and_unequal_columns_are_refused():
+    with pytest.raises(UnknownVerdict, match="'A' is none of first"):
+        scores(["A"], ["first"], ties=True)
+    with pytest.raises(LengthMismatch):
+        scores(["first"], ["first", "second"], ties=True)

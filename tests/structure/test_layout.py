@@ -1,0 +1,68 @@
+"""Rules of the house that a reader relies on."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from django.template.loader import get_template
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+NAMES = [str(path.relative_to(ROOT / "templates")) for path in TEMPLATES]
+
+
+def tracked(*patterns):
+    """Files that git knows or would know."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if found.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in found.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_template_compiles(name):
+    get_template(name)
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=NAMES)
+def test_no_template_carries_inline_style_or_script(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"""\sstyle\s*=""", text)
+    assert not re.search(r"""\son[a-z]+\s*=\s*["']""", text)
+    assert not re.search(r"<style|<script(?![^>]*\bsrc=)(?![^>]*application/json)", text)
+    assert "hx-on" not in text
+
+
+@pytest.mark.parametrize("path", [p for p in TEMPLATES if p.name.startswith("_")], ids=lambda p: p.name)
+def test_a_fragment_that_htmx_replaces_has_its_name_as_id(path):
+    text = path.read_text(encoding="utf-8")
+    if 'hx-swap="outerHTML"' in text and "hx-target" not in text:
+        name = path.stem.lstrip("_").replace("_", "-")
+        assert f'id="{name}"' in text or f'id="{path.parent.name}-{name}"' in text or f'id="run-{name}"' in text
+
+
+def test_no_module_has_outgrown_its_room():
+    large = {
+        str(path.relative_to(ROOT)): count
+        for path in tracked("*.py")
+        if "migrations" not in path.parts and "tests" not in path.parts
+        if (count := len(path.read_text(encoding="utf-8").splitlines())) > 430
+    }
+    assert not large
+
+
+def test_no_file_names_a_registry_or_a_path_of_some_machine():
+    for path in tracked("requirements", "Makefile", "pyproject.toml", ".ci"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"--(extra-)?index-url|--find-links|files\.pythonhosted|pypi\.org", text.split("lock:")[0])
+
+
+def test_nothing_but_the_client_talks_to_endpoints():
+    for path in tracked("*.py"):
+        if "tests" in path.parts or path == ROOT / "judging" / "client" / "http.py":
+            continue
+        assert not re.search(
+            r"^\s*(import|from) (aiohttp|httpx2?|openai|requests)\b", path.read_text(encoding="utf-8"), re.M
+        ), path
