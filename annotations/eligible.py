@@ -6,6 +6,7 @@ from django.db.models import Count, QuerySet
 
 import bank.criteria
 from annotations.ballots import Ballot
+from annotations.ballots.scores import Components
 from bank.models import Benchmark, Item, Sample
 from bank.models.catalogue import in_hidden_splits
 from judging.models import OVERLAP, Judgment, Run
@@ -23,8 +24,10 @@ def items(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False)
         found = found.filter(places__isnull=False)
     if ballot.protocol == "choice-extraction":
         found = found.exclude(sample__options={})
-    if ballot.protocol == "components":
-        samples = bank.criteria.shown_weights(sample_ids=_samples(found), by_campaign=shows_criteria)
+    if isinstance(ballot, Components):
+        samples = bank.criteria.shown_weights(
+            sample_ids=_samples(found), by_campaign=shows_criteria, lacking=ballot.lacking
+        )
         found = found.filter(sample__in=list(samples))
     return found.order_by("pk")
 
@@ -44,7 +47,7 @@ def why_none(*, benchmark: Benchmark, ballot: Ballot) -> str:
         return f"{benchmark} has no {ballot.kind} items yet; make them first: manage.py {make}"
     return f"{benchmark} has nothing to label by {ballot.protocol}: " + {
         "components": "no sample whose weighted components annotators may all see. Show the criteria that are marked "
-        "for campaigns, or make components public.",
+        "for campaigns, make components public, or say what a part without a weight is worth.",
         "choice-extraction": "no sample of its items has options.",
         "batch": f"no item has {FEWEST_RANKED} to {MOST_RANKED} answers.",
         "review": "no judge has given a verdict that annotators may see.",

@@ -10,6 +10,7 @@ from django.db.models import Count, QuerySet
 from annotations import ballots, disputes, sampling
 from annotations.actions.campaigns import MAY_LABEL
 from annotations.actions.making import HIGHEST_GOLD_RATE, LONGEST_LEASE, MOST_A_DAY, MOST_OVERLAP, OPTIONS
+from annotations.ballot_form import BallotForm
 from annotations.models import Campaign, Membership
 from annotations.sampling import Plan, plan_of
 from bank.actions import BadInput
@@ -188,20 +189,10 @@ class HandedOut(Styled):
         return {name: usual[name] if name in usual and value in (None, "") else value for name, value in given.items()}
 
 
-class NewCampaign(Items, HandedOut):
+class NewCampaign(Items, BallotForm, HandedOut):
     name = forms.CharField(max_length=200, help_text="Annotators see it, and scripts use it.")
     benchmark = WithItems(queryset=Benchmark.objects.none(), empty_label=None)
     protocol = forms.ChoiceField()
-    allowed = forms.MultipleChoiceField(
-        choices=[("tie", "Tie"), ("undecided", "Unable to decide, with the situation")],
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        label="Besides first and second",
-        initial=["tie", "undecided"],
-    )
-    ties = forms.BooleanField(required=False, label="Answers may share a place")
-    analyses = forms.BooleanField(required=False, initial=True, label="Show the judge's analysis, redacted")
-    confidence = forms.BooleanField(required=False, label="Ask how certain they are")
     who = forms.ChoiceField(
         label="Who labels",
         choices=[(EVERYBODY, "Every annotator, also those who join later"), (THESE, "These people, and those invited")],
@@ -229,20 +220,6 @@ class NewCampaign(Items, HandedOut):
         people.queryset = people_who_label()
         protocols: Any = self.fields["protocol"]
         protocols.choices = [(name, f"{name}: {ballot.title}") for name, ballot in ballots.BALLOTS.items()]
-
-    def ballot(self) -> dict[str, Any]:
-        """The settings of the protocol that the form gives; ``asked`` says that its part of the form was sent."""
-        given, protocol = self.cleaned_data, self.cleaned_data.get("protocol")
-        found: dict[str, Any] = {"confidence": given["confidence"]}
-        if "asked" not in self.data:
-            return found
-        if protocol in ("pair", "pairwise-criteria"):
-            found["choices"] = ["left", "right", *given["allowed"]]
-        elif protocol == "batch":
-            found["ties"] = given["ties"]
-        elif protocol == "review":
-            found["analyses"] = given["analyses"]
-        return found
 
 
 class AddAnnotators(Styled):

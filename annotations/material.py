@@ -46,7 +46,7 @@ def of(assignment: Assignment, ballot: Ballot) -> Material:
     material = Material(assignment.order, answers=len(assignment.order))
     if isinstance(ballot, Components):
         weights = bank.criteria.shown_weights(
-            sample_ids=[place.item.sample_id], by_campaign=place.campaign.shows_criteria
+            sample_ids=[place.item.sample_id], by_campaign=place.campaign.shows_criteria, lacking=ballot.lacking
         )
         parts = weights.get(place.item.sample_id, [])
         return replace(material, components=tuple(Component(key, "", weight) for key, weight in parts))

@@ -21,6 +21,7 @@ from bank import bulk
 from bank.fields import EncryptedTextField, cipher
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from bank.models import Sample, User
@@ -224,11 +225,14 @@ def public_keys(sample_ids: Iterable[int]) -> dict[int, set[str]]:
     return found
 
 
-def shown_weights(*, sample_ids: Iterable[int], by_campaign: bool) -> dict[int, list[tuple[str, float]]]:
+def shown_weights(
+    *, sample_ids: Iterable[int], by_campaign: bool, lacking: "Callable[[str], float | None] | None" = None
+) -> dict[int, list[tuple[str, float]]]:
     """Key and weight of the components of each sample, in order, where annotators see every one of them.
 
-    ``by_campaign``: those that campaigns may show, too. A sample with a hidden component, with one that has no weight,
-    or of a hidden split is left out. Holds no text, so it is not logged.
+    ``by_campaign``: those that campaigns may show, too. ``lacking`` tells by its key what a component is worth that
+    has no weight. A sample with a hidden component, with one of no weight at all, or of a hidden split is left out.
+    Holds no text, so it is not logged.
     """
     from bank.models.catalogue import in_hidden_splits
 
@@ -239,7 +243,8 @@ def shown_weights(*, sample_ids: Iterable[int], by_campaign: bool) -> dict[int, 
     for sample, key, weight, shown_to, visibility in rows.values_list(*columns):
         public = shown_to == Criterion.ShownTo.PUBLIC and (by_campaign or visibility == "public")
         seen = public or (by_campaign and shown_to == Criterion.ShownTo.CAMPAIGN)
-        found[sample].append((key, weight) if seen and weight else None)
+        worth = weight or (lacking(key) if lacking else None)
+        found[sample].append((key, worth) if seen and worth else None)
     return {sample: parts for sample, parts in found.items() if None not in parts}
 
 

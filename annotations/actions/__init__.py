@@ -32,7 +32,7 @@ from annotations.actions.errors import (
 )
 from annotations.actions.labels import Submitted, change_label, save_draft, submit_label
 from annotations.actions.leases import lease_end, next_assignment, presented_order, release_expired, skip
-from annotations.actions.making import add_items, change_campaign, copy_campaign, make_campaign
+from annotations.actions.making import add_items, change_ballot, change_campaign, copy_campaign, make_campaign
 from annotations.actions.quality import let_go_on, let_in, practise_again, see_interludes
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "add_annotators",
     "add_items",
     "adjudicate",
+    "change_ballot",
     "change_campaign",
     "change_label",
     "close_campaign",

@@ -65,6 +65,7 @@ def make_campaign(
     plan = plan or Plan()
     settings = settled(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
     about: dict[str, Any] = {"benchmark": benchmark, "protocol": protocol, "shows_criteria": shows_criteria, "run": run}
+    about["ballot"] = settings
     chosen = foresee(plan=plan, seed=seed, **about)
     if not chosen.candidates:
         if plan != Plan() and candidates_for(**about):
@@ -100,31 +101,40 @@ def foresee(
     seed: int,
     shows_criteria: bool = False,
     run: Run | None = None,
+    ballot: Mapping[str, Any] | None = None,
 ) -> Chosen:
     """What a campaign like this would be made of. Raises BadInput."""
-    found = candidates_for(benchmark=benchmark, protocol=protocol, shows_criteria=shows_criteria, run=run)
+    found = candidates_for(
+        benchmark=benchmark, protocol=protocol, shows_criteria=shows_criteria, run=run, ballot=ballot
+    )
     return sampling.choose(plan, benchmark=benchmark, candidates=found, rng=random.Random(seed))
 
 
 def candidates_for(
-    *, benchmark: Benchmark, protocol: str, shows_criteria: bool = False, run: Run | None = None
+    *,
+    benchmark: Benchmark,
+    protocol: str,
+    shows_criteria: bool = False,
+    run: Run | None = None,
+    ballot: Mapping[str, Any] | None = None,
 ) -> list[Candidate]:
-    """Everything of a benchmark that can be labelled by a protocol. Raises BadInput."""
-    try:
-        ballot = ballots.get(protocol)
-    except ballots.UnknownBallot as error:
-        raise BadInput(str(error)) from None
+    """Everything of a benchmark that can be labelled by a protocol, set up by ``ballot``. Raises BadInput."""
+    settings = settled(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
     if protocol == REVIEW:
         judged = eligible.judgments(benchmark=benchmark, run=run)
         return [Candidate(*row) for row in judged.values_list("pk", "item", "item__sample")]
-    items = eligible.items(benchmark=benchmark, ballot=ballot, shows_criteria=shows_criteria)
+    set_up = type(ballots.get(protocol))(settings)
+    items = eligible.items(benchmark=benchmark, ballot=set_up, shows_criteria=shows_criteria)
     return [Candidate(pk, pk, sample) for pk, sample in items.values_list("pk", "sample_id")]
 
 
 def candidates_of(campaign: Campaign) -> list[Candidate]:
     """Everything that a campaign could take."""
     return candidates_for(
-        benchmark=campaign.benchmark, protocol=campaign.protocol, shows_criteria=campaign.shows_criteria
+        benchmark=campaign.benchmark,
+        protocol=campaign.protocol,
+        shows_criteria=campaign.shows_criteria,
+        ballot=campaign.ballot,
     )
 
 
@@ -199,6 +209,24 @@ def change_campaign(
     for name, value in changed.items():
         setattr(campaign, name, value)
     campaign.save(update_fields=list(changed))
+
+
+@transaction.atomic
+def change_ballot(*, campaign: Campaign, ballot: Mapping[str, Any]) -> None:
+    """Set the ballot up anew, while nobody has cast it. Raises BadInput, Refused once there are labels."""
+    if campaign.imported or campaign.labels.exists():
+        raise Refused("What annotators may answer is fixed: there are labels. Copy the campaign to ask otherwise.")
+    if campaign.campaign_items.filter(gold__isnull=False).exists():
+        raise Refused("Gold and practice items have verdicts on the old terms: make them ordinary items first.")
+    before = campaign.ballot
+    campaign.ballot = settled(benchmark=campaign.benchmark, protocol=campaign.protocol, ballot=ballot)
+    if campaign.protocol != REVIEW:
+        fit = {candidate.pk for candidate in candidates_of(campaign)}
+        lost = sum(item not in fit for item in campaign.campaign_items.values_list("item", flat=True))
+        if lost:
+            campaign.ballot = before
+            raise BadInput(f"{lost:,} items of the campaign could not be labelled then.")
+    campaign.save(update_fields=["ballot"])
 
 
 @transaction.atomic

@@ -23,6 +23,9 @@ from annotations.ballots.base import (
 
 MOST_STEPS = 21
 LONGEST_RUBRIC = 1_000
+MOST_POINTS = 1_000
+MOST_WEIGHTS = 200
+LONGEST_KEY = 60
 # Where neither the campaign nor the benchmark has a scale: that of MLLM-as-a-Judge (arXiv 2402.04788), in our words.
 USUAL = (
     (1, noop("Poor"), noop("Wrong or beside the point: of no help.")),
@@ -48,9 +51,11 @@ class Score(Ballot):
 
     @classmethod
     def settled(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
-        own = given.get("scale") or [{"value": value, "label": label} for value, label in scale]
-        usual = [{"value": value, "label": label, "about": about} for value, label, about in USUAL]
-        return super().settled(given) | {"scale": _steps(own or usual)}
+        """``scale``: its steps, or {min, max, step, marks}, where marks are the steps that have words."""
+        benchmark = [{"value": value, "label": label} for value, label in scale]
+        usual = benchmark or [{"value": value, "label": label, "about": about} for value, label, about in USUAL]
+        own = given.get("scale") or usual
+        return super().settled(given) | {"scale": _steps(_spread(own, usual) if isinstance(own, Mapping) else own)}
 
     @property
     def buttons(self) -> list[Choice]:
@@ -89,6 +94,38 @@ class Score(Ballot):
         return {"score": form.number("score")}
 
 
+def marks_between(lowest: object, highest: object, step: object) -> list[float]:
+    """The marks of an even scale, lowest first. Raises BadSettings."""
+    if not (is_number(lowest) and is_number(highest) and is_number(step)):
+        raise BadSettings("scale: the lowest mark, the highest and the step are numbers.")
+    if not lowest < highest or step <= 0:
+        raise BadSettings("scale: the lowest mark is below the highest, and the step is above 0.")
+    steps = (highest - lowest) / step
+    if steps > MOST_STEPS - 1 + 1e-9:
+        raise BadSettings(f"scale: at most {MOST_STEPS} marks; take a larger step.")
+    if abs(steps - round(steps)) > 1e-9:
+        raise BadSettings(f"scale: steps of {step:g} from {lowest:g} do not end at {highest:g}.")
+    return [round(lowest + place * step, 9) for place in range(round(steps) + 1)]
+
+
+def _spread(given: Mapping[str, Any], usual: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The steps of {min, max, step, marks}; those of the usual ends keep the usual words. Raises BadSettings."""
+    unknown = sorted(str(name) for name in set(given) - {"min", "max", "step", "marks"})
+    marks = given.get("marks", [])
+    if unknown or not isinstance(marks, list) or not all(isinstance(mark, dict) for mark in marks):
+        raise BadSettings("scale: {min, max, step, marks}, each mark {value, label, about}.")
+    values = marks_between(given.get("min"), given.get("max"), given.get("step", 1))
+    words = {mark.get("value"): mark for mark in marks}
+    strange = [value for value in words if value not in values]
+    if strange:
+        raise BadSettings(f"scale: {str(strange[0])[:40]} is no mark between {values[0]:g} and {values[-1]:g}.")
+    if [values[0], values[-1]] == [usual[0]["value"], usual[-1]["value"]]:
+        words = {step["value"]: step for step in usual} | words
+    return [
+        {"value": value} | {name: words.get(value, {}).get(name) for name in ("label", "about")} for value in values
+    ]
+
+
 def _steps(given: Any) -> list[dict[str, Any]]:
     """A scale, lowest first. Raises BadSettings."""
     if not isinstance(given, list) or not 2 <= len(given) <= MOST_STEPS:
@@ -109,6 +146,10 @@ def _steps(given: Any) -> list[dict[str, Any]]:
     return sorted(steps, key=lambda step: step["value"])
 
 
+def _is_worth(weight: object) -> bool:
+    return is_number(weight) and 0 < weight <= MOST_POINTS
+
+
 def _listed(values: list[float]) -> str:
     return ", ".join(f"{value:g}" for value in values)
 
@@ -124,6 +165,25 @@ class Components(Ballot):
     question = lazy("How much of each part does the answer fulfil?")
     advice = lazy("From 0 to what the part is worth; fractions are fine.")
     about = lazy("Points for each weighted component that annotators may see, as in MIA-Bench.")
+    names = ("weight", "weights")
+
+    @classmethod
+    def settled(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
+        """``weight``: what a component without one is worth; ``weights``: the same for some, by key."""
+        weight, weights = given.get("weight"), given.get("weights", {})
+        if weight is not None and not _is_worth(weight):
+            raise BadSettings(f"weight: a number above 0, at most {MOST_POINTS:,}, not {str(weight)[:40]!r}.")
+        if not isinstance(weights, dict) or len(weights) > MOST_WEIGHTS:
+            raise BadSettings(f"weights: at most {MOST_WEIGHTS} components, each with what it is worth.")
+        for key, worth in weights.items():
+            if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or not _is_worth(worth):
+                raise BadSettings(f"weights: {str(key)[:60]}: a number above 0, at most {MOST_POINTS:,}.")
+        return super().settled(given) | {"weight": weight, "weights": weights}
+
+    def lacking(self, key: str) -> float | None:
+        """What a component is worth for which the benchmark says nothing; None: nothing is said here either."""
+        worth: float | None = self.settings["weights"].get(key, self.settings["weight"])
+        return worth
 
     def verdicts(self, material: Material) -> dict[str, list[Any]]:
         return {

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotations import actions, ballots, guidelines
 from annotations.actions.making import candidates_for, foresee, new_seed
+from annotations.ballot_form import BallotForm, initial_of
 from annotations.eligible import why_none
 from annotations.forms import THESE, Guidelines, HandedOut, NewCampaign
 from annotations.models import Campaign, GuidelinePicture
@@ -17,7 +18,7 @@ from bank.access import allowed, requires
 from bank.actions import BadInput
 from bank.images import NotAnImage
 from bank.media import image_response
-from bank.models import Item, User
+from bank.models import Benchmark, Item, User
 
 
 @requires("write-campaigns")
@@ -35,7 +36,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
             campaign = actions.make_campaign(
                 annotators=these,
                 plan=form.plan(),
-                ballot=form.ballot(),
+                ballot=form.ballot(given["protocol"], given["benchmark"]),
                 seed=given["seed"],
                 opened=opened,
                 **{name: given[name] for name in names},
@@ -47,7 +48,18 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
             messages.success(request, f"{campaign.name} is {'open' if opened else 'a draft'}.")
             return redirect("annotations:campaign-detail", campaign.pk)
     context: dict[str, Any] = {"section": "campaigns", "form": form, "has_items": Item.objects.exists()}
+    context["scale"] = form.scale(_benchmark(form))
     return render(request, "annotations/campaign-new.html", context)
+
+
+def _benchmark(form: NewCampaign) -> Benchmark | None:
+    """The benchmark that is chosen in the form: the first one of a new form."""
+    if form.is_bound:
+        found: Benchmark | None = form.cleaned_data.get("benchmark")
+        return found
+    wanted = form.initial.get("benchmark")
+    offered: Any = form.fields["benchmark"]
+    return offered.queryset.filter(pk=_number(str(wanted))).first() if wanted else offered.queryset.first()
 
 
 def _wanted(request: HttpRequest) -> dict[str, Any]:
@@ -74,6 +86,7 @@ def campaign_count(request: HttpRequest) -> HttpResponse:
                 plan=form.plan(),
                 seed=new_seed() if seed is None else seed,
                 shows_criteria=bool(given.get("shows_criteria")),
+                ballot=form.ballot(given["protocol"], given["benchmark"]),
             )
             items = len(chosen.candidates)
             if not items and not candidates_for(benchmark=given["benchmark"], protocol=given["protocol"]):
@@ -82,6 +95,33 @@ def campaign_count(request: HttpRequest) -> HttpResponse:
         except BadInput as error:
             context = {"why": str(error)}
     return render(request, "annotations/_campaign_count.html", context)
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_scale(request: HttpRequest) -> HttpResponse:
+    """The marks of a scale of its own, with the words typed so far."""
+    form = BallotForm(request.POST)
+    form.is_valid()
+    benchmark = Benchmark.objects.filter(pk=_number(request.POST.get("benchmark", ""))).first()
+    return render(request, "annotations/_scale.html", {"scale": form.scale(benchmark)})
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_ballot(request: HttpRequest, pk: int) -> HttpResponse:
+    """Set up anew what annotators may answer, while there are no labels."""
+    campaign = get_object_or_404(Campaign, pk=pk, imported=False)
+    form = BallotForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise BadInput(form.faults())
+        actions.change_ballot(campaign=campaign, ballot=form.ballot(campaign.protocol, campaign.benchmark))
+    except (BadInput, actions.Refused) as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "The ballot is set up anew.")
+    return redirect("annotations:campaign-settings", pk)
 
 
 @requires("write-campaigns")
@@ -110,10 +150,14 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, "The settings are changed.")
             return redirect("annotations:campaign-settings", pk)
+    ballot_form = BallotForm(initial=initial_of(campaign)) if campaign.protocol in ballots.BALLOTS else None
     context = {
         "section": "campaigns",
         "campaign": campaign,
         "form": form,
+        "ballot_form": ballot_form,
+        "scale": ballot_form.scale(campaign.benchmark) if ballot_form else None,
+        "fixed": campaign.labels.exists(),
         "guidelines": Guidelines(initial={"guidelines": campaign.guidelines}),
         "rendered": guidelines.rendered(campaign.guidelines, campaign),
         "pictures": campaign.pictures.all(),

@@ -107,6 +107,8 @@ TABLE = {
     "annotations:campaign-remove": STAFF,
     "annotations:annotator-change": STAFF,
     "annotations:campaign-count": STAFF,
+    "annotations:campaign-scale": STAFF,
+    "annotations:campaign-ballot": STAFF,
     "annotations:campaign-copy": STAFF,
     "annotations:campaign-settings": STAFF,
     "annotations:guidelines-preview": STAFF,

@@ -143,6 +143,12 @@ class TestReading:
             ("score", {"scale": [1]}),
             ("score", {"scale": [1, 1]}),
             ("score", {"scale": [{"value": "1"}, 2]}),
+            ("score", {"scale": {"min": 0, "max": 10, "step": 3}}),
+            ("score", {"scale": {"min": 0, "max": 100}}),
+            ("score", {"scale": {"min": 5, "max": 1}}),
+            ("score", {"scale": {"min": 0, "max": 1, "marks": [{"value": 2}]}}),
+            ("components", {"weight": 0}),
+            ("components", {"weights": {"length": "4"}}),
             ("batch", {"ties": "yes"}),
             ("review", {"confidence": 1}),
         ],
@@ -180,6 +186,19 @@ class TestCampaigns:
         Criterion.objects.filter(sample__key="s1", key="mention").update(shown_to="staff")
         campaign, _ = campaign_of("components", benchmark=benchmark)
         assert [place.item.sample.key for place in campaign.campaign_items.all()] == ["s0"]
+
+    def test_a_campaign_says_what_parts_are_worth_only_where_the_benchmark_does_not(self, now):
+        benchmark = benchmark_of()
+        Criterion.objects.filter(key__in=("mention", "genre")).update(weight=None)
+        with pytest.raises(BadInput, match="weighted components"):
+            campaign_of("components", benchmark=benchmark)
+        own = {"weight": 2, "weights": {"genre": 5, "length": 9}}
+        campaign, annotator = campaign_of("components", benchmark=benchmark, ballot=own)
+        held = next_assignment(campaign=campaign, annotator=annotator, now=now)
+        parts = [{"component": key, "points": points} for key, points in (("length", 4), ("mention", 2), ("genre", 5))]
+        with pytest.raises(BadVerdict, match="0 to 4"):
+            submit_label(assignment=held, verdict={"parts": [parts[0] | {"points": 9}, *parts[1:]]}, now=now)
+        assert submit_label(assignment=held, verdict={"parts": parts}, now=now).label.score == 10
 
     @pytest.mark.parametrize("hide", ["split", "baseline"])
     def test_verdicts_that_only_staff_may_see_are_not_reviewed(self, hide):

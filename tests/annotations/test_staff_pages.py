@@ -8,7 +8,15 @@ from django.core import mail
 from django.test import Client
 
 from annotations import ballots, invitations, material
-from annotations.actions import add_annotators, next_assignment, submit_label
+from annotations.actions import (
+    add_annotators,
+    make_annotator,
+    make_known,
+    make_ordinary,
+    next_assignment,
+    open_campaign,
+    submit_label,
+)
 from annotations.agreement import agreement_of
 from annotations.given import labels_of
 from annotations.models import Adjudication, Campaign, CampaignItem, Invitation, Label, LabelReturn, Membership
@@ -306,6 +314,37 @@ class TestMaking:
         client.post(f"/campaigns/{made.pk}/settings/", {"overlap": 3, "lease_minutes": 9, "order": "disputed"})
         made.refresh_from_db()
         assert (made.overlap, made.lease_minutes, made.order, made.daily_cap) == (3, 9, "disputed", None)
+
+    def test_a_scale_of_its_own_is_put_together_row_by_row_until_there_are_labels(self, client_of, now):
+        benchmark, client = kinds.benchmark_of(), client_of("curator")
+        asked = {"benchmark": benchmark.pk, "own_scale": "on", "lowest": "0", "highest": "2", "step": "1"}
+        asked |= {"mark": ["0", "1"], "word": ["No", "Half"], "meaning": ["None of it", ""]}
+        rows = text_of(client.post("/campaigns/scale/", asked))
+        assert rows.count('name="mark"') == 3
+        assert 'value="None of it"' in rows
+        assert "do not end at 2" in text_of(client.post("/campaigns/scale/", asked | {"step": "0.3"}))
+        assert "Wrong or beside the point" in text_of(client.post("/campaigns/scale/", {"own_scale": "on"}))
+        sent = asked | {"name": "Own", "protocol": "score", "overlap": 1, "lease_minutes": 5, "asked": 1}
+        sent |= {"who": "everybody", "draft": 1}
+        assert "do not end at 2" in text_of(client.post("/campaigns/new/", sent | {"step": "0.3"}))
+        client.post("/campaigns/new/", sent)
+        made = Campaign.objects.get()
+        assert [(one["value"], one["label"]) for one in made.ballot["scale"]] == [(0, "No"), (1, "Half"), (2, "")]
+        settings = f"/campaigns/{made.pk}/settings/"
+        assert 'value="Half"' in text_of(client.get(settings))
+        assert "set up anew" in text_of(client.post(f"/campaigns/{made.pk}/ballot/", {"asked": 1}, follow=True))
+        made.refresh_from_db()
+        assert len(made.ballot["scale"]) == 5
+        place = made.campaign_items.first()
+        make_known(place=place, verdict={"score": 5.0}, note="", practice=False)
+        refused = client.post(f"/campaigns/{made.pk}/ballot/", asked | {"asked": 1}, follow=True)
+        assert "make them ordinary items first" in text_of(refused)
+        make_ordinary(place=place)
+        open_campaign(campaign=made)
+        ada = make_annotator(User.objects.create_user("ada", role="annotator"))
+        submit_label(assignment=next_assignment(campaign=made, annotator=ada, now=now), verdict={"score": 1}, now=now)
+        refused = client.post(f"/campaigns/{made.pk}/ballot/", asked | {"asked": 1}, follow=True)
+        assert "there are labels" in text_of(refused)
 
     def test_a_draft_is_seen_by_no_annotator(self, campaign_of):
         campaign, (one, _) = campaign_of(2, 2, opened=False)

@@ -25,7 +25,11 @@ class Command(BaseCommand):
         parser.add_argument("--lease", type=int, default=30, metavar="MINUTES", help="time for one item (default 30)")
         parser.add_argument("--annotators", metavar="A,B,...", help="names of accounts (default: every annotator)")
         parser.add_argument(
-            "--ballot", type=json.loads, default={}, metavar="JSON", help='settings of the protocol, as {"ties": true}'
+            "--ballot",
+            type=json.loads,
+            default={},
+            metavar="JSON",
+            help='settings of the protocol, as {"ties": true} or {"scale": {"min": 0, "max": 10, "step": 1}}',
         )
         parser.add_argument("--run", type=int, metavar="ID", help="review: the judgments of this run (default: of all)")
         parser.add_argument("--criteria", action="store_true", help="show the criteria that are marked for campaigns")
