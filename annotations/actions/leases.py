@@ -215,6 +215,7 @@ def _lease_fresh(
 ) -> Assignment | None:
     seen = Assignment.objects.filter(campaign_item=OuterRef("pk"), annotator=annotator)
     unseen = CampaignItem.objects.filter(~Exists(seen), campaign=campaign, practice=practice)
+    unseen = unseen.select_related("item__sample")
     found = None
     if practice:
         found = _take_any(unseen.order_by("position"))
@@ -226,8 +227,7 @@ def _lease_fresh(
     if found is None:
         return None
     place, slot = found
-    item = Item.objects.select_related("sample").get(pk=place.item_id)
-    place.item, place.campaign = item, campaign
+    place.campaign = campaign
     return Assignment.objects.create(
         campaign_item=place,
         annotator=annotator,
@@ -242,7 +242,7 @@ def _take_free(candidates: "QuerySet[CampaignItem]", overlap: int) -> tuple[Camp
     """The first candidate with a free slot, and the slot."""
     while True:
         # Where rows can be locked, step over those that others are taking; the second look waits for them instead.
-        place = candidates.select_for_update(skip_locked=True).first() or candidates.first()
+        place = candidates.select_for_update(skip_locked=True, of=("self",)).first() or candidates.first()
         if place is None:
             return None
         slot = take_slot(item_id=place.pk, overlap=overlap)

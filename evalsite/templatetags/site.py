@@ -1,6 +1,7 @@
 """Filters and tags that every template has."""
 
 from functools import lru_cache
+from typing import cast
 
 from django import template
 from django.templatetags.static import static
@@ -21,6 +22,30 @@ def icon(name: str, size: str = "") -> SafeString:
     return format_html(
         '<svg class="i {}" aria-hidden="true"><use href="{}#{}"/></svg>', size, static("icons.svg"), name
     )
+
+
+class Fixed(template.Node):
+    """What is the same on every page in one language: drawn once, and without the page's variables."""
+
+    def __init__(self, nodelist: template.NodeList) -> None:
+        self.nodelist = nodelist
+        self.drawn: dict[str, SafeString] = {}
+
+    def render(self, context: template.Context) -> SafeString:
+        language = get_language() or ""
+        if language not in self.drawn:
+            bare = template.Context()
+            with bare.bind_template(cast(template.Template, context.template)):
+                self.drawn[language] = self.nodelist.render(bare)
+        return self.drawn[language]
+
+
+@register.tag
+def fixed(parser: template.base.Parser, token: template.base.Token) -> Fixed:
+    """``{% fixed %}...{% endfixed %}``: see ``Fixed``. For pages that are drawn at every step of somebody's work."""
+    nodelist = parser.parse(("endfixed",))
+    parser.delete_first_token()
+    return Fixed(nodelist)
 
 
 @register.filter
