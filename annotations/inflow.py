@@ -5,12 +5,13 @@ benchmark that no worker is at. It is looked at when somebody asks for an item o
 campaign's page; what has no new judgments is passed over by one look at an index.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from annotations import disputes, sampling
+from annotations.actions.errors import Refused
 from annotations.actions.making import add_items, candidates_of
 from annotations.models import Campaign
 from annotations.sampling import Candidate, Chosen
@@ -80,15 +81,23 @@ def bring(*, campaign: Campaign, run: Run, reasons: Iterable[str], candidates: I
     return add_items(campaign=campaign, chosen=Chosen(found, why))
 
 
-def of_judgments(*, campaign: Campaign, ids: Iterable[int]) -> Chosen:
-    """The items of some judgments, or for a review the judgments themselves, as far as the campaign can take them."""
+def of_judgments(*, campaign: Campaign, ids: Collection[int]) -> Chosen:
+    """The items of some judgments, or for a review the judgments themselves, as far as the campaign can take them.
+
+    Raises Refused where one of them is about another benchmark, or is none: then nothing of the rest comes in, either.
+    """
     can_take = candidates_of(campaign)
     candidates = {candidate.pk: candidate for candidate in can_take}
     why: dict[int, str] = {}
+    strange = set(ids)
     for some in chunks(ids):
         found = Judgment.objects.filter(pk__in=some, run__benchmark=campaign.benchmark_id).order_by("pk")
         for pk, item, run in found.values_list("pk", "item", "run"):
+            strange.discard(pk)
             wanted = pk if campaign.protocol == "review" else item
             if wanted in candidates:
                 why.setdefault(wanted, f"chosen by hand (run {run})")
+    if strange:
+        said = "One of these judgments is" if len(strange) == 1 else f"{len(strange):,} of these judgments are"
+        raise Refused(f"{said} not about {campaign.benchmark}, so nothing was added. Choose only judgments about it.")
     return Chosen([candidates[pk] for pk in why], why)

@@ -392,20 +392,27 @@ class Sealed:
 
     owners: list[int]  # the number of its sample, for each
     positions: list[int]
-    columns: list[tuple[Any, ...]]  # those of PLAIN
+    columns: list[list[Any]]  # those of PLAIN
 
 
-def sealed(hidden: Sequence[Sequence[Plain]]) -> Sealed:
-    """The criteria of each of these samples."""
+# Criteria of many samples: the number of its sample and the place in it, for each, and the columns of PLAIN.
+ByColumns = tuple[list[int], list[int], list[list[Any]]]
+
+
+def by_columns(hidden: Sequence[Sequence[Plain]]) -> ByColumns:
+    """The criteria of each of these samples, by columns."""
     rows = [row for rows in hidden for row in rows]
-    columns = list(zip(*rows, strict=True))
-    if rows:
-        columns[-1] = tuple(cipher().encrypt_all(columns[-1]))
-    return Sealed(
-        owners=[number for number, rows in enumerate(hidden) for _ in rows],
-        positions=[position for rows in hidden for position in range(len(rows))],
-        columns=columns,
+    return (
+        [number for number, rows in enumerate(hidden) for _ in rows],
+        [position for rows in hidden for position in range(len(rows))],
+        [list(column) for column in zip(*rows, strict=True)] or [[] for _ in PLAIN],
     )
+
+
+def sealed(owners: list[int], positions: list[int], columns: list[list[Any]]) -> Sealed:
+    """The same, fit to lie in a file."""
+    *others, texts = columns
+    return Sealed(owners, positions, [*others, cipher().encrypt_all(texts)])
 
 
 def write_sealed(sealed: Sealed, sample_ids: Sequence[int]) -> None:
@@ -418,4 +425,4 @@ def write_sealed(sealed: Sealed, sample_ids: Sequence[int]) -> None:
 def write_new(rows: dict[int, list[dict[str, Any]]]) -> None:
     """Store the criteria of samples that have none yet, by sample id."""
     hidden: list[list[Plain]] = [[tuple(text[name] for name in PLAIN) for text in texts] for texts in rows.values()]
-    write_sealed(sealed(hidden), list(rows))
+    write_sealed(sealed(*by_columns(hidden)), list(rows))

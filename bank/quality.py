@@ -44,7 +44,7 @@ HINTS = [
 ]
 BY_NAME = {hint.name: hint for hint in HINTS}
 ALL = sum(hint.bit for hint in HINTS)
-REFERENCES = ("exact_reference", "answer_key")
+REFERENCES = frozenset(["exact_reference", "answer_key"])
 LEAST = 4  # letters of an answer; shorter ones stand in many instructions by chance
 
 

@@ -157,8 +157,8 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
     if "campaign" not in request.POST:
         return _which_campaign(request, ids)
     campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), imported=False)
-    chosen = inflow.of_judgments(campaign=campaign, ids=ids)
     try:
+        chosen = inflow.of_judgments(campaign=campaign, ids=ids)
         brought = actions.add_items(campaign=campaign, chosen=chosen)
     except actions.Refused as error:
         messages.error(request, str(error))

@@ -1,7 +1,8 @@
 """File formats. Each module is a small reader, file to records, and is listed here.
 
 A module has ``NAME``, ``recognises(path)`` and any of the readers ``samples``, ``responses``, ``labels``,
-``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``.
+``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``. One with perhaps
+millions of rows has ``blocks(path, part)`` as well, which gives ordinary ones by the thousand.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from bank.formats import (
     mmbench,
     pope,
 )
+from bank.formats.blocks import Block
 from bank.formats.reading import BadFile, Problem, Row, Where
 
 MODULES: dict[str, ModuleType] = {
@@ -52,4 +54,12 @@ def reader(module: ModuleType, what: str) -> Reader:
     if found is None:
         having = ", ".join(name for name, other in MODULES.items() if hasattr(other, what))
         raise LookupError(f"The format {module.NAME} has no {what}. Formats that have: {having}.")
+    return found
+
+
+def batches(module: ModuleType, what: str, path: Path) -> Iterator[Block | Row | Problem]:
+    """What the reader gives, in blocks where the format can. Raises LookupError, BadFile."""
+    found: Iterator[Block | Row | Problem] = (
+        module.blocks(path, what) if hasattr(module, "blocks") else reader(module, what)(path)
+    )
     return found

@@ -8,7 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bank.formats.reading import BadFile, Problem, Row, Where, json_records, kind_of, parse_json, rows, validated
+from bank.formats.blocks import Block, json_blocks
+from bank.formats.quick import TAKERS
+from bank.formats.reading import BadFile, Problem, Row, Where, kind_of, parse_json, rows, validated
 from bank.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
 
 NAME = "generic"
@@ -19,6 +21,12 @@ FILES = {
     "responses": ("responses.jsonl", "responses.csv", "responses.parquet"),
     "labels": ("labels.jsonl", "labels.csv", "labels.parquet"),
     "judgments": ("judgments.jsonl", "judgments.csv", "judgments.parquet"),
+}
+RECORDS: dict[str, type[BaseModel]] = {
+    "samples": SampleRecord,
+    "responses": ResponseRecord,
+    "labels": LabelRecord,
+    "judgments": JudgmentRecord,
 }
 # How the cells of a table, which are all text, become values.
 LISTS = frozenset(
@@ -53,19 +61,25 @@ def parts(path: Path) -> tuple[str, ...]:
 
 
 def samples(path: Path) -> Iterator[Row | Problem]:
-    return _read(path, "samples", SampleRecord)
+    return _read(path, "samples")
 
 
 def responses(path: Path) -> Iterator[Row | Problem]:
-    return _read(path, "responses", ResponseRecord)
+    return _read(path, "responses")
 
 
 def labels(path: Path) -> Iterator[Row | Problem]:
-    return _read(path, "labels", LabelRecord)
+    return _read(path, "labels")
 
 
 def judgments(path: Path) -> Iterator[Row | Problem]:
-    return _read(path, "judgments", JudgmentRecord)
+    return _read(path, "judgments")
+
+
+def blocks(path: Path, what: str) -> Iterator[Block | Row | Problem]:
+    """The rows of a part, the ordinary ones in blocks where there may be millions."""
+    path, record = _file(path, what), RECORDS[what]
+    return json_blocks(path, record) if record in TAKERS and kind_of(path) == "jsonl" else _read(path, what)
 
 
 def escape(cell: str) -> str:
@@ -77,16 +91,19 @@ def unescape(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
-def _read(path: Path, what: str, record: type[BaseModel]) -> Iterator[Row | Problem]:
-    if path.is_dir():
-        found = [path / name for name in FILES[what] if (path / name).is_file()]
-        if not found:
-            raise BadFile(Where(str(path)), f"holds none of {', '.join(FILES[what])}")
-        path = found[0]
-    kind = kind_of(path)
-    if kind == "jsonl":
-        return json_records(path, record)
-    return validated(_typed(rows(path), what) if kind in ("csv", "parquet") else rows(path), record)
+def _file(path: Path, what: str) -> Path:
+    if not path.is_dir():
+        return path
+    found = [path / name for name in FILES[what] if (path / name).is_file()]
+    if not found:
+        raise BadFile(Where(str(path)), f"holds none of {', '.join(FILES[what])}")
+    return found[0]
+
+
+def _read(path: Path, what: str) -> Iterator[Row | Problem]:
+    path = _file(path, what)
+    found = _typed(rows(path), what) if kind_of(path) in ("csv", "parquet") else rows(path)
+    return validated(found, RECORDS[what])
 
 
 def _typed(found: Iterable[Row | Problem], what: str) -> Iterator[Row | Problem]:

@@ -6,14 +6,13 @@ import itertools
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar, cast
 
 from jiter import from_json
 from pydantic import BaseModel, ValidationError
-
-from bank.formats import quick
 
 MAX_LINE = 32 * 2**20
 MAX_FIRST = 2**20
@@ -34,6 +33,21 @@ class Where(NamedTuple):
         if self.line is not None:
             return f"{self.file}, line {self.line}"
         return self.file if self.record is None else f"{self.file}, record {self.record}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lines(Sequence[Where]):
+    """The places of rows that follow one another, a line each."""
+
+    file: str
+    first: int
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: Any) -> Any:
+        return Where(self.file, range(self.first, self.first + self.length)[index])
 
 
 class Problem(NamedTuple):
@@ -81,15 +95,21 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbered lines without byte order mark and without their ends. Raises BadFile."""
-    name, number, rest = path.name, 0, b""
+    for first, found in line_blocks(path):
+        yield from enumerate(found, first)
+
+
+def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """The same, as many at once as come in a megabyte: the number of the first, and they. Raises BadFile."""
+    name, number, rest = path.name, 1, b""
     with open_bytes(path) as file:
         while True:
             try:
                 block = file.read(BLOCK)
             except (EOFError, OSError, zlib.error) as error:
                 reason = f"the compressed file ends too early or is damaged ({error})"
-                raise BadFile(Where(name, number + 1), reason) from None
-            if not number and not rest:
+                raise BadFile(Where(name, number), reason) from None
+            if number == 1 and not rest:
                 if block[:2] in UTF16 or b"\x00" in block[:64]:
                     raise BadFile(Where(name, 1), "is not UTF-8 (it looks like UTF-16); save it as UTF-8")
                 block = block.removeprefix(b"\xef\xbb\xbf")
@@ -97,15 +117,17 @@ def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 break
             found = (rest + block).split(b"\n")
             rest = found.pop()
-            for raw in found:
-                number += 1
-                if len(raw) > MAX_LINE:
-                    raise _too_long(name, number)
-                yield number, raw
+            if found and len(max(found, key=len)) > MAX_LINE:
+                found = list(itertools.takewhile(lambda raw: len(raw) <= MAX_LINE, found))
+                yield number, found
+                raise _too_long(name, number + len(found))
+            if found:
+                yield number, found
+                number += len(found)
             if len(rest) > MAX_LINE:
-                raise _too_long(name, number + 1)
+                raise _too_long(name, number)
         if rest:
-            yield number + 1, rest
+            yield number, [rest]
 
 
 def _too_long(name: str, line: int) -> BadFile:
@@ -162,10 +184,11 @@ def json_lines(path: Path) -> Iterator[Row | Problem]:
     """One JSON object a line; blank lines are passed over."""
     name = path.name
     for number, raw in raw_lines(path):
-        yield from _line(name, number, raw)
+        yield from json_line(name, number, raw)
 
 
-def _line(name: str, number: int, raw: bytes) -> Iterator[Row | Problem]:
+def json_line(name: str, number: int, raw: bytes) -> Iterator[Row | Problem]:
+    """The object of one line, or what is wrong with it; nothing for a blank one. Raises BadFile."""
     try:
         data = from_json(raw, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
     except ValueError:
@@ -174,27 +197,6 @@ def _line(name: str, number: int, raw: bytes) -> Iterator[Row | Problem]:
         yield Row(Where(name, number), data)
     else:
         yield from _odd_line(Where(name, number), _decoded(name, number, raw))
-
-
-def json_records(path: Path, record: type[Rec]) -> Iterator[Row | Problem]:
-    """``validated(json_lines(path), record)``, in one step for the ordinary row."""
-    name, new = path.name, tuple.__new__
-    take = quick.TAKERS.get(record)
-    if take is None:
-        yield from validated(json_lines(path), record)
-        return
-    for number, raw in raw_lines(path):
-        try:
-            data = from_json(raw, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
-        except ValueError:
-            made = None
-        else:
-            # The parser lets no half of a surrogate pair through, and NUL only where it is written like this.
-            made = take(data, b"\\u0000" not in raw) if type(data) is dict else None
-        if made is not None:
-            yield new(Row, (new(Where, (name, number, None)), made))
-        else:
-            yield from validated(_line(name, number, raw), record)
 
 
 def _odd_line(where: Where, line: str) -> Iterator[Row | Problem]:
@@ -357,16 +359,11 @@ IN_WORDS = {"extra_forbidden": "is no field that is known here", "missing": "is 
 
 def validated(found: Iterable[Row | Problem], record: type[Rec]) -> Iterator[Row | Problem]:
     """Rows whose data is a valid record; each fault of the others as a Problem that names the field."""
-    quickly = quick.TAKERS.get(record, lambda data: None)
     for row in found:
         if isinstance(row, Problem):
             yield row
             continue
         where, data = row
-        made = quickly(data)
-        if made is not None:
-            yield Row(where, made)
-            continue
         try:
             yield Row(where, record.model_validate(data))
         except ValidationError as error:

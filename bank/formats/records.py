@@ -160,7 +160,8 @@ class SampleRecord(Record):
             raise ValueError('a capability name may not hold " / "')
         if len(" / ".join(self.capability)) > MAX_PATH:
             raise ValueError(f"the capability path is longer than {MAX_PATH} characters")
-        keys = [criterion.key for criterion in self.criteria if criterion.key]
+        keys = [criterion.key or str(number) for number, criterion in enumerate(self.criteria, start=1)]
+        keys += ["answer"] if self.answer else []
         if len(set(keys)) != len(keys):
             raise ValueError("two criteria have the same key")
         return self

@@ -10,8 +10,9 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
 from bank import bulk, formats
+from bank.formats.blocks import Block
 from bank.formats.reading import BadFile, Problem, Row, Where
-from bank.imports import Cancelled, Progress, Report, batched, parts
+from bank.imports import Cancelled, Progress, Report, parts
 from bank.imports.parts import Taker
 from bank.imports.scene import Scene
 from bank.imports.versions import mark_retired
@@ -135,17 +136,9 @@ def _check(
 ) -> bool:
     """Whether the file could be read to its end."""
 
-    def good(rows: Iterator[Row | Problem]) -> Iterator[Row]:
-        for row in rows:
-            if isinstance(row, Row):
-                report.rows += 1
-                yield row
-            else:
-                report.add(row)
-
-    read = formats.reader(scene.module, name)
     try:
-        for rows in _batches(good(read(scene.path)), getattr(taker, "weigh", None)):
+        found = formats.batches(scene.module, name, scene.path)
+        for rows in _batches(found, report, getattr(taker, "weigh", None)):
             if cancelled():
                 raise Cancelled
             batch = taker.check(rows, report)
@@ -160,19 +153,25 @@ def _check(
     return True
 
 
-def _batches(rows: Iterator[Row], weigh: Callable[[Row], int] | None) -> Iterator[list[Row]]:
-    """Rows by the thousand; of heavy ones, which bring their pictures with them, fewer."""
-    if weigh is None:
-        yield from batched(rows, BATCH)
-        return
+def _batches(
+    found: Iterator[Block | Row | Problem], report: Report, weigh: Callable[[Row], int] | None
+) -> Iterator[Block | list[Row]]:
+    """Blocks as they come, rows by the thousand; of heavy ones, which bring their pictures with them, fewer."""
     batch: list[Row] = []
     held = 0
-    for row in rows:
-        batch.append(row)
-        held += weigh(row)
-        if len(batch) == BATCH or held > HEAVY:
+    for one in found:
+        if isinstance(one, Problem):
+            report.add(one)
+            continue
+        report.rows += len(one) if isinstance(one, Block) else 1
+        if isinstance(one, Row):
+            batch.append(one)
+            held += weigh(one) if weigh else 0
+        if batch and (isinstance(one, Block) or len(batch) == BATCH or held > HEAVY):
             yield batch
             batch, held = [], 0
+        if isinstance(one, Block):
+            yield one
     if batch:
         yield batch
 

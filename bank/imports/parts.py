@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from django.utils.module_loading import import_string
 
-from bank.formats.reading import Row
 from bank.imports import Report
 
 if TYPE_CHECKING:
@@ -19,11 +18,13 @@ ORDER = ("samples", "responses", "judgments", "labels")
 class Taker(Protocol):
     """Takes the rows of one part in batches: first all are checked, then, perhaps, written.
 
+    Of a format that gives blocks, the takers of those parts get them as they are.
+
     A taker whose rows may hold much has ``weigh(row)`` as well, in bytes: its batches are cut by that, too. One that
     writes many rows past the ORM has ``tables``: the models by the nouns under which it counts what it makes.
     """
 
-    def check(self, rows: list[Row], report: Report) -> Any:
+    def check(self, rows: Any, report: Report) -> Any:
         """Report the problems of these rows and count what they would make; writes nothing.
 
         Returns what ``write`` needs of them, picklable; something empty where nothing is to be written.

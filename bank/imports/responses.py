@@ -1,11 +1,12 @@
 """Models' responses."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
 from bank import bulk
+from bank.formats.blocks import Block
 from bank.formats.reading import Row, Where
 from bank.formats.records import ResponseRecord
 from bank.imports import Report, chunks
@@ -16,12 +17,12 @@ from bank.models import EvaluatedModel, Response
 
 Place = tuple[int, str, str]  # sample, model, variant: what no two responses share
 COMPARED = ("text", "reason", "option_order", "tokens")
-COLUMNS = ("sample_id", "model_id", "variant", "status", *COMPARED)
+OWN = ("variant", "status", *COMPARED)
+COLUMNS = ("sample_id", "model_id", *OWN)
 
-
-# Responses to be made, by columns: their samples (see Scene), the names of their models, and the rest of COLUMNS. Plain
-# lists: millions of values go through the spool.
-Batch = tuple[list[int], list[str], tuple[list[Any], ...]]
+# Responses to be made, by columns: their samples (see Scene), the names of their models, and OWN. Plain lists: millions
+# of values go through the spool.
+Batch = tuple[list[int], list[str], tuple[Sequence[Any], ...]]
 
 
 class Responses:
@@ -40,7 +41,19 @@ class Responses:
         self.coming: set[str] = set()
         self.addresses = Addresses(scene.benchmark, scene.addressed)
 
-    def check(self, rows: list[Row], report: Report) -> Batch | None:
+    def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
+        if isinstance(batch, Block):
+            columns = batch.columns
+            names, samples = list(columns["model"]), self.scene.sample_ids(columns["sample"])
+            if self.scene.model or not all(names) or not all(samples):
+                return self.check(batch.rows(), report)
+            places = list(zip(samples, names, columns["variant"], strict=True))
+            stored, taken = self._stored(places), self.seen.claim(places, batch.places)
+            if stored or taken:
+                return self._new(*self._sorted_out(batch.rows(), places, taken, stored, report), report)
+            values = (*(columns[name] for name in OWN[:4]), [None] * len(places), columns["tokens"])
+            return self._new(places, values, report)
+        rows = batch
         if any(row.data.image_url or row.data.rotation for row in rows):
             rows = list(self._settled(rows, report))
         names = [row.data.model or self.scene.model for row in rows]
@@ -50,24 +63,24 @@ class Responses:
         if not all(samples):
             rows, names, samples = self._known(rows, names, samples, report)
         places = list(zip(samples, names, [row.data.variant for row in rows], strict=True))
-        taken = self.seen.claim(places, [row.where for row in rows])
-        stored = self._stored(places)
-        if taken or stored:
-            fresh = [
-                number
-                for number, (row, place) in enumerate(zip(rows, places, strict=True))
-                if self._fresh(row, taken.get(number), stored.get(place), report)
-            ]
-            rows, places = [rows[number] for number in fresh], [places[number] for number in fresh]
-            samples, names = [place[0] for place in places], [place[1] for place in places]
-        new_models = set(names) - self.models.keys() - self.coming
-        self.coming |= new_models
-        report.made["models"] += len(new_models)
-        report.made["responses"] += len(rows)
-        self.scene.announce_responses(places)
-        if not (self.scene.writes and rows):
-            return None
-        records: list[ResponseRecord] = [row.data for row in rows]
+        stored, taken = self._stored(places), self.seen.claim(places, [row.where for row in rows])
+        return self._new(*self._sorted_out(rows, places, taken, stored, report), report)
+
+    def _sorted_out(
+        self,
+        rows: list[Row],
+        places: list[Place],
+        taken: dict[int, Where],
+        stored: dict[Place, Response],
+        report: Report,
+    ) -> tuple[list[Place], tuple[Sequence[Any], ...]]:
+        """Those of the rows that are to be made, by columns."""
+        fresh = [
+            (row.data, place)
+            for number, (row, place) in enumerate(zip(rows, places, strict=True))
+            if self._fresh(row, taken.get(number), stored.get(place), report)
+        ]
+        records: list[ResponseRecord] = [record for record, _ in fresh]
         orders = [None if r.option_order is None else json.dumps(r.option_order) for r in records]
         values = (
             [record.variant for record in records],
@@ -77,7 +90,16 @@ class Responses:
             orders,
             [record.tokens for record in records],
         )
-        return samples, names, values
+        return [place for _, place in fresh], values
+
+    def _new(self, places: list[Place], values: tuple[Sequence[Any], ...], report: Report) -> Batch | None:
+        samples, names = [place[0] for place in places], [place[1] for place in places]
+        new_models = set(names) - self.models.keys() - self.coming
+        self.coming |= new_models
+        report.made["models"] += len(new_models)
+        report.made["responses"] += len(places)
+        self.scene.announce_responses(places)
+        return (samples, names, values) if self.scene.writes and places else None
 
     def write(self, batch: Batch) -> None:
         samples, names, values = batch

@@ -3,13 +3,16 @@
 import hashlib
 import json
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
 import bank.criteria
 from bank import bulk, images, quality
+from bank.formats.blocks import Block
 from bank.formats.reading import Problem, Row, Where
 from bank.formats.records import ImageRecord, SampleRecord
 from bank.imports import Report
@@ -18,10 +21,8 @@ from bank.imports.seen import Seen
 from bank.models import Capability, Sample, SampleImage
 
 COMPARED = ("instruction", "hint", "language", "question_type", "options", "split", "source", "group", "metadata")
-COLUMNS = (
-    *("id", "benchmark_id", "capability_id", "position", "retired_in", "quality_hints"),
-    *("absent_images", "key", "status", *COMPARED),
-)
+OWN = ("quality_hints", "absent_images", "key", "status", *COMPARED)
+COLUMNS = ("id", "benchmark_id", "capability_id", "position", "retired_in", *OWN)
 IMAGE_COLUMNS = """sample_id position sha256 original_sha256 kind width height phash description objects_found
     source_url""".split()
 NEW_VERSION = "Samples are never changed by an import; bring the new ones in with --version."
@@ -31,13 +32,13 @@ ABSENT = "there is no such file"
 ENDINGS = {".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp"}
 
 
-# A sample to be made, as columns take it. A plain tuple: millions of them go through the spool.
-Fresh = tuple[
-    tuple[Any, ...],  # quality_hints, absent_images, key, status, and those COMPARED
-    tuple[str, ...],  # the path of the capability
-    list[tuple[Any, ...]],  # pictures, from position on
+# Samples to be made, by columns: plain values, for millions of them go through the spool.
+Batch = tuple[
+    list[tuple[str, ...]],  # the paths of their capabilities
+    list[Sequence[Any]],  # their values of OWN
+    list[tuple[Any, ...]],  # pictures: the number of the sample, and the values of IMAGE_COLUMNS from position on
+    bank.criteria.Sealed,
 ]
-Batch = tuple[list[Fresh], bank.criteria.Sealed]
 # The pictures of a row, in its order; None: it is not here.
 Pictures = list[images.Stored | None]
 
@@ -55,10 +56,17 @@ class Samples:
         self.capabilities: dict[tuple[str, ...], int] = {}
         self.position = -1
 
-    def check(self, rows: list[Row], report: Report) -> Batch | None:
-        keys = [row.data.key for row in rows]
-        ids = self.scene.sample_ids(keys) if self.scene.benchmark is not None else [0] * len(rows)
-        taken = self.seen.claim(keys, [row.where for row in rows])
+    def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
+        places: Sequence[Where]
+        if isinstance(batch, Block):
+            keys, places = batch.columns["key"], batch.places
+        else:
+            keys, places = [row.data.key for row in batch], [row.where for row in batch]
+        ids = self.scene.sample_ids(keys) if self.scene.benchmark is not None else [0] * len(batch)
+        taken = self.seen.claim(keys, places)
+        if isinstance(batch, Block) and not taken and not any(ids):
+            return self._plain(batch, report)
+        rows = batch.rows() if isinstance(batch, Block) else batch
         if any(row.data.images for row in rows):
             self._ingest(rows)
         fresh: list[tuple[SampleRecord, Pictures]] = []
@@ -77,19 +85,59 @@ class Samples:
                 fresh.append((record, found))
         if known:
             self._compare(known, report)
-        self.scene.announce([record.key for record, _ in fresh])
         if "responses" in self.scene.parts:
             for record, _ in fresh:
                 if record.images or record.options:
                     self.scene.addressed.add(record)
-        report.made["samples"] += len(fresh)
-        report.made["images"] += sum(len(found) - found.count(None) for _, found in fresh if found)
         hidden = [hidden_rows(record) for record, _ in fresh]
-        report.made["criteria"] += sum(map(len, hidden))
-        if not (self.scene.writes and fresh):
-            return None
-        made = [_fresh(record, found, rows) for (record, found), rows in zip(fresh, hidden, strict=True)]
-        return made, bank.criteria.sealed(hidden)
+        pictures = [(number, *one) for number, pair in enumerate(fresh) for one in _picture_rows(*pair)]
+        values = [_values(*pair, rows) for pair, rows in zip(fresh, hidden, strict=True)]
+        return self._new(
+            paths=[tuple(record.path) for record, _ in fresh],
+            values=list(zip(*values, strict=True)) if values else [],
+            pictures=pictures,
+            criteria=bank.criteria.by_columns(hidden),
+            keys=[record.key for record, _ in fresh],
+            report=report,
+        )
+
+    def _plain(self, block: Block, report: Report) -> Batch | None:
+        """Of a block: its samples have neither pictures nor options, and here all of them are new."""
+        columns, count = block.columns, len(block)
+        rows = columns["criteria"]
+        criteria = (list(rows["owner"]), list(rows["position"]), [list(rows[name]) for name in bank.criteria.PLAIN])
+        if any(columns["answer"]):
+            _add_answers(columns["answer"], criteria)
+        made: dict[str, Sequence[Any]] = {
+            "quality_hints": _plain_hints(columns, criteria),
+            "absent_images": [NONE] * count,
+            "options": [EMPTY] * count,
+            "metadata": [EMPTY] * count,
+        }
+        return self._new(
+            paths=columns["capability"],
+            values=[made.get(name) or columns[name] for name in OWN],
+            pictures=[],
+            criteria=criteria,
+            keys=columns["key"],
+            report=report,
+        )
+
+    def _new(
+        self,
+        *,
+        paths: list[tuple[str, ...]],
+        values: list[Sequence[Any]],
+        pictures: list[tuple[Any, ...]],
+        criteria: bank.criteria.ByColumns,
+        keys: Sequence[str],
+        report: Report,
+    ) -> Batch | None:
+        self.scene.announce(keys)
+        report.made["samples"] += len(keys)
+        report.made["images"] += len(pictures)
+        report.made["criteria"] += len(criteria[0])
+        return (paths, values, pictures, bank.criteria.sealed(*criteria)) if self.scene.writes and keys else None
 
     def weigh(self, row: Row) -> int:
         """The bytes of pictures that the row itself holds."""
@@ -100,16 +148,15 @@ class Samples:
         if self.position < 0:
             self.position = benchmark.samples.count()
             self.capabilities = {tuple(node.path.split(" / ")): node.pk for node in benchmark.capabilities.all()}
-        fresh, sealed = batch
-        ids = bulk.ids(Sample, len(fresh))
+        paths, values, pictures, sealed = batch
+        ids = bulk.ids(Sample, len(paths))
         self.scene.made.extend(ids)
-        of = benchmark.pk
-        rows = []
-        for position, (pk, (values, path, _)) in enumerate(zip(ids, fresh, strict=True), start=self.position):
-            rows.append((pk, of, self._capability(path) if path else None, position, "", *values))
-        bulk.insert(Sample, COLUMNS, rows)
-        self.position += len(fresh)
-        self._write_images([(pk, *one) for pk, (*_, pictures) in zip(ids, fresh, strict=True) for one in pictures])
+        capabilities = [self._capability(path) if path else None for path in paths]
+        positions = range(self.position, self.position + len(ids))
+        rows = zip(ids, repeat(benchmark.pk), capabilities, positions, repeat(""), *values, strict=False)
+        bulk.insert(Sample, COLUMNS, list(rows))
+        self.position += len(ids)
+        self._write_images([(ids[number], *one) for number, *one in pictures])
         bank.criteria.write_sealed(sealed, ids)
 
     def _write_images(self, rows: list[tuple[Any, ...]]) -> None:
@@ -211,15 +258,16 @@ class Samples:
         return self.capabilities[path]
 
 
-def _fresh(record: SampleRecord, found: Pictures, hidden: list[bank.criteria.Plain]) -> Fresh:
+def _values(record: SampleRecord, found: Pictures, hidden: list[bank.criteria.Plain]) -> tuple[Any, ...]:
+    """The values of OWN."""
     hints = quality.of_sample(
         shown=(record.instruction, record.hint),
         options=record.options,
-        sizes=[(picture.width, picture.height) for picture in found if picture is not None] if found else (),
+        sizes=[(picture.width, picture.height) for picture in found if picture is not None],
         absent=None in found,
         criteria=[(kind, text) for _, kind, _, _, _, text in hidden],
     )
-    values = (
+    return (
         hints,
         json.dumps(_absent(record, found)) if None in found else NONE,
         record.key,
@@ -228,15 +276,35 @@ def _fresh(record: SampleRecord, found: Pictures, hidden: list[bank.criteria.Pla
         record.hint,
         record.language,
         record.question_type,
-        json.dumps(record.options) if record.options else EMPTY,
+        json.dumps(record.options),
         record.split,
         record.source,
         record.group,
-        json.dumps(record.metadata) if record.metadata else EMPTY,
+        json.dumps(record.metadata),
     )
-    if not found:
-        return (values, tuple(record.path), [])
-    pictures = [
+
+
+def _plain_hints(columns: dict[str, Any], criteria: bank.criteria.ByColumns) -> list[int]:
+    """Of samples without pictures and options."""
+    owners, _, (_, kinds, *_, texts) = criteria
+    without, with_some = (
+        quality.of_sample(shown=(), options={}, sizes=(), absent=False, criteria=one) for one in ([], [("range", "")])
+    )
+    hints = [without] * len(columns["key"])
+    for owner in owners:
+        hints[owner] = with_some
+    if not quality.REFERENCES.isdisjoint(kinds):
+        referred: dict[int, list[tuple[str, str]]] = defaultdict(list)
+        for owner, kind, text in zip(owners, kinds, texts, strict=True):
+            referred[owner].append((kind, text))
+        for owner, pairs in referred.items():
+            shown = (columns["instruction"][owner], columns["hint"][owner])
+            hints[owner] = quality.of_sample(shown=shown, options={}, sizes=(), absent=False, criteria=pairs)
+    return hints
+
+
+def _picture_rows(record: SampleRecord, found: Pictures) -> list[tuple[Any, ...]]:
+    return [
         (
             position,
             picture.sha256,
@@ -252,7 +320,6 @@ def _fresh(record: SampleRecord, found: Pictures, hidden: list[bank.criteria.Pla
         for position, (image, picture) in enumerate(zip(record.images, found, strict=True))
         if picture is not None
     ]
-    return (values, tuple(record.path), pictures)
 
 
 def _absent(record: SampleRecord, found: Pictures) -> list[dict[str, Any]]:
@@ -287,5 +354,20 @@ def hidden_rows(record: SampleRecord) -> list[bank.criteria.Plain]:
         for number, c in enumerate(record.criteria, start=1)
     ]
     if record.answer:
-        rows.append(("answer", "answer_key", "", None, "staff", record.answer))
+        rows.append(_answer(record.answer))
     return rows
+
+
+def _answer(text: str) -> bank.criteria.Plain:
+    return ("answer", "answer_key", "", None, "staff", text)
+
+
+def _add_answers(answers: Sequence[str], criteria: bank.criteria.ByColumns) -> None:
+    owners, positions, columns = criteria
+    counts = Counter(owners)
+    for number, answer in enumerate(answers):
+        if answer:
+            owners.append(number)
+            positions.append(counts[number])
+            for column, value in zip(columns, _answer(answer), strict=True):
+                column.append(value)

@@ -64,7 +64,7 @@ class Scene:
             numbers.add([key for key, _ in found], [pk for _, pk in found])
         return numbers
 
-    def announce(self, keys: list[str]) -> None:
+    def announce(self, keys: Sequence[str]) -> None:
         """These samples will be made, in this order."""
         start = FIRST_COMING - self.coming
         self.stored.add(keys, range(start, start - len(keys), -1))
@@ -77,7 +77,7 @@ class Scene:
             self.responses.add(names, range(start, start - len(names), -1))
             self.responses_coming += len(names)
 
-    def sample_ids(self, keys: list[str]) -> list[int]:
+    def sample_ids(self, keys: Sequence[str]) -> list[int]:
         """Ids by key, 0 where there is no such sample."""
         return self.stored.find(keys)
 

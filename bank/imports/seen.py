@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from bank.formats.reading import Where
+from bank.formats.reading import Lines, Where
 
 LINES, RECORDS = 1, 2
 MERGED = 2**18  # larger arrays are left alone: merging them would take three times their memory
@@ -75,20 +75,26 @@ class Seen:
         self._places.extend(self._codes(places if new.size == len(places) else [places[i] for i in new.tolist()]))
         return taken
 
-    def _codes(self, places: Sequence[Where]) -> list[int]:
+    def _codes(self, places: Sequence[Where]) -> Sequence[int]:
         """File, kind of number and number of each place in 64 bits."""
+        if isinstance(places, Lines):
+            start = self._base(places.file) | LINES << 40 | places.first
+            return range(start, start + len(places))
         codes = []
         last, base = None, 0
         for file, line, record in places:
             if file != last:
-                if not self._files or file != self._files[-1]:
-                    self._files.append(file)
-                last, base = file, (len(self._files) - 1) << 42
+                last, base = file, self._base(file)
             if line is not None:
                 codes.append(base | LINES << 40 | line)
             else:
                 codes.append(base if record is None else base | RECORDS << 40 | record)
         return codes
+
+    def _base(self, file: str) -> int:
+        if not self._files or file != self._files[-1]:
+            self._files.append(file)
+        return (len(self._files) - 1) << 42
 
     def _place(self, row: int) -> Where:
         code = self._places[row]

@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from annotations import disputes
 from annotations.actions import make_annotator
 from annotations.models import Campaign, Label
 from bank.models import User
@@ -122,6 +123,30 @@ def test_no_other_method_spelling_or_override_opens_what_get_does_not(world):
             if not (refused(answer) or answer.status_code in (301, 404, 405))
         ]
     assert opened == []
+
+
+def test_one_foreign_id_among_many_and_nothing_is_written(world, client_of):
+    """Judgments, runs and items of another benchmark, beside good ones."""
+    client, campaign = client_of("curator"), world.campaigns[PUBLIC]
+    judgments = [*world.runs[PUBLIC].judgments.values_list("pk", flat=True), world.judgments[PRIVATE].pk]
+    items = [world.items[PUBLIC].pk, world.items[PRIVATE].pk]
+    assert len(judgments) > 1
+
+    def stored():
+        campaign.refresh_from_db()
+        return campaign.rule, list(campaign.campaign_items.values_list("pk", flat=True)), Run.objects.count()
+
+    before = stored()
+    page = client.post("/campaigns/from/judgments/", {"judgment": judgments, "campaign": campaign.pk}, follow=True)
+    assert "nothing was added" in page.content.decode()
+    chosen = {"runs": [world.runs[PUBLIC].pk, world.runs[PRIVATE].pk], "reasons": [disputes.NO_MAJORITY]}
+    page = client.post(f"/campaigns/{campaign.pk}/rule/", chosen, follow=True)
+    assert "Choose runs on" in page.content.decode()
+    asked = {"judge": "baseline-first", "protocol": "pair", "benchmark": PUBLIC, "settings": {"items": {"ids": items}}}
+    assert client.post("/api/v1/runs/", asked, content_type="application/json").status_code == 400
+    assert stored() == before
+    asked["settings"]["items"]["ids"].pop()
+    assert client.post("/api/v1/runs/", asked, content_type="application/json").status_code == 201
 
 
 def test_a_disabled_persons_token_and_session_stop_at_the_next_request(world, people, tokens, client_of):

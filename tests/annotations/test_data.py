@@ -238,9 +238,10 @@ class TestInflow:
         campaign, run, _ = run
         chosen = list(Judgment.objects.filter(run=run).values_list("pk", flat=True))
         client = client_of("curator")
-        answer = client.post(
-            "/campaigns/from/judgments/", {"judgment": [*chosen, "x", 10**15], "campaign": campaign.pk}, follow=True
-        )
+        path = "/campaigns/from/judgments/"
+        answer = client.post(path, {"judgment": [*chosen, 10**15], "campaign": campaign.pk}, follow=True)
+        assert "One of these judgments is not about" in answer.content.decode()
+        answer = client.post(path, {"judgment": [*chosen, "x"], "campaign": campaign.pk}, follow=True)
         assert "3 items added" in answer.content.decode()
         assert campaign.campaign_items.count() == 4
         assert client_of("researcher").post("/campaigns/from/judgments/").status_code == 403

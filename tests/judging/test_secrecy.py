@@ -3,6 +3,7 @@
 import pickle
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.db import connection
 
@@ -62,4 +63,5 @@ def test_a_whole_run_leaves_criteria_nowhere_but_encrypted(world, judge_at, work
 
     assert rows_with("zq7Canary") <= KNOWN
     assert "zq7Canary" not in caplog.text
+    assert "zq7Canary" not in repr([session.get_decoded() for session in Session.objects.all()])
     assert "zq7Canary" not in repr([pickle.loads(value) for value in cache._cache.values()])
