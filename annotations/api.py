@@ -1,5 +1,7 @@
 """Campaigns and labels for scripts: the contract of the labelling API."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from django.http import Http404, HttpResponseBase
@@ -8,23 +10,34 @@ from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import exceptions, mixins, serializers, status, views, viewsets
+from rest_framework import exceptions, mixins, status, views, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-import bank.criteria
 import bank.text
-from annotations import actions, ballots, exports, material
+from annotations import actions, ballots, exports, interludes, material
 from annotations.ballots import BadVerdict
 from annotations.inflow import flow_in
 from annotations.models import Assignment, Campaign, Label
 from annotations.monitor import visible_campaigns
 from annotations.queries import annotator_of, assignments_of, campaigns_of, responses_of
+from annotations.serializers import (
+    AssignmentOut,
+    CampaignSerializer,
+    LabelIn,
+    LabelSerializer,
+    NextIn,
+    OwnLabel,
+    Returned,
+    VerdictIn,
+)
+from annotations.verdicts import is_right
 from annotations.views.data import download
 from bank.access import allowed
 from bank.media import image_response
 from bank.models import Benchmark, SampleImage, User
 from bank.models.catalogue import in_hidden_splits, is_staff
+from bank.models.verdict import COLUMNS
 
 
 class Conflict(exceptions.APIException):
@@ -35,17 +48,6 @@ class Conflict(exceptions.APIException):
 
 def _refused(refusal: actions.Refused) -> Conflict:
     return Conflict({"detail": str(refusal), "code": refusal.code})
-
-
-class CampaignSerializer(serializers.ModelSerializer[Campaign]):
-    benchmark = serializers.CharField(source="benchmark.__str__")
-
-    class Meta:
-        model = Campaign
-        fields = (
-            *("id", "name", "benchmark", "protocol", "ballot", "guidelines", "overlap", "blind"),
-            *("lease_minutes", "state", "daily_cap", "due"),
-        )
 
 
 class Campaigns(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Campaign]):
@@ -90,47 +92,6 @@ class CampaignLabels(views.APIView):
         return download(get_object_or_404(visible_campaigns(viewer), name=name), viewer, request.query_params)
 
 
-class ImageOut(serializers.Serializer[Any]):
-    url = serializers.CharField()
-    width = serializers.IntegerField()
-    height = serializers.IntegerField()
-    description = serializers.CharField()
-
-
-class SampleOut(serializers.Serializer[Any]):
-    instruction = serializers.CharField()
-    images = ImageOut(many=True)
-
-
-class ResponseOut(serializers.Serializer[Any]):
-    text = serializers.CharField()
-
-
-class ReviewOut(serializers.Serializer[Any]):
-    """What a judge said, in words; spans count characters of ``analysis``, whose hash is kept with the label."""
-
-    verdict = serializers.CharField()
-    analysis = serializers.CharField()
-    analysis_sha256 = serializers.CharField()
-
-
-class AssignmentOut(serializers.Serializer[Any]):
-    """What there is to label, responses in this annotator's presented order and without names."""
-
-    assignment = serializers.IntegerField()
-    item = serializers.IntegerField()
-    protocol = serializers.CharField()
-    sample = SampleOut()
-    responses = ResponseOut(many=True)
-    verdicts = serializers.DictField(help_text="what may be answered, field by field")
-    lease_until = serializers.DateTimeField()
-    review = ReviewOut(required=False, help_text="the judge's verdict, in review campaigns")
-
-
-class NextIn(serializers.Serializer[Any]):
-    prefetch = serializers.BooleanField(required=False, default=False)
-
-
 class Next(views.APIView):
     """The caller's open assignment of a campaign, or a new one; 204 when nothing is left for them."""
 
@@ -155,7 +116,32 @@ class Next(views.APIView):
             raise _refused(refusal) from None
         if assignment is None:
             return Response(status=status.HTTP_204_NO_CONTENT)
-        return Response(_described(assignment))
+        answer = _described(assignment)
+        if interludes.is_warned(campaign=campaign, annotator=annotator):
+            answer["warning"] = str(interludes.WARNING)
+            actions.see_warning(campaign=campaign, annotator=annotator)
+        if returned := interludes.returns_to(campaign=campaign, annotator=annotator).count():
+            answer["returned"] = returned
+        return Response(answer)
+
+
+class ReturnedLabels(views.APIView):
+    """The caller's labels that staff gave back, each with the note; ``labels/<id>/`` changes or confirms one."""
+
+    access_rule = "label"
+
+    @extend_schema(responses={200: Returned(many=True)})
+    def get(self, request: Request, name: str) -> Response:
+        try:
+            campaign, annotator = actions.enter(person=cast(User, request.user), name=name)
+        except actions.NotInvited:
+            raise Http404("no such campaign") from None
+        mine = assignments_of(cast(User, request.user))
+        answer = []
+        for back in interludes.returns_to(campaign=campaign, annotator=annotator).select_related("label"):
+            assignment = mine.get(pk=back.label.assignment_id)
+            answer.append(_described(assignment) | {"note": back.note, "given": _own(back.label, assignment)})
+        return Response(answer)
 
 
 class AssignmentImage(views.APIView):
@@ -175,97 +161,6 @@ class AssignmentImage(views.APIView):
         sample = assignment.campaign_item.item.sample_id
         # The underlying request: the answer is a file, not something to render.
         return image_response(get_object_or_404(SampleImage, sample=sample, position=position), request._request)
-
-
-class LabelIn(serializers.Serializer[Any]):
-    """A verdict in presented terms. Which fields a protocol takes is said by ``verdicts`` of its assignment."""
-
-    assignment = serializers.IntegerField()
-    idempotency_key = serializers.CharField(max_length=64, required=False, allow_blank=True, default="")
-    choice = serializers.ChoiceField(list(ballots.LEFT_RIGHT), required=False, allow_null=True)
-    situation = serializers.IntegerField(required=False, allow_null=True)
-    score = serializers.FloatField(required=False, allow_null=True)
-    ranking = serializers.JSONField(required=False, allow_null=True)
-    parts = serializers.JSONField(required=False, allow_null=True)
-    option = serializers.CharField(required=False, allow_null=True)
-    answer = serializers.BooleanField(required=False, allow_null=True)
-    agree = serializers.BooleanField(required=False, allow_null=True)
-    grade = serializers.IntegerField(required=False, allow_null=True)
-    hallucination = serializers.BooleanField(required=False, allow_null=True)
-    spans = serializers.JSONField(required=False, allow_null=True)
-    seconds = serializers.FloatField(required=False, allow_null=True)
-    comment = serializers.CharField(required=False, allow_blank=True, default="", trim_whitespace=False)
-    confidence = serializers.FloatField(required=False, allow_null=True)
-    flags = serializers.ListField(child=serializers.CharField(), required=False, default=list)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(self.initial_data) - set(self.fields)) if isinstance(self.initial_data, dict) else []
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(unknown, "Not a field of a label."))
-        return attrs
-
-
-class OwnLabel(serializers.Serializer[Any]):
-    """A label as its annotator gave it, in presented terms."""
-
-    id = serializers.IntegerField()
-    assignment = serializers.IntegerField()
-    campaign = serializers.CharField()
-    item = serializers.IntegerField()
-    choice = serializers.CharField(allow_null=True)
-    situation = serializers.IntegerField(allow_null=True)
-    score = serializers.FloatField(allow_null=True)
-    ranking = serializers.JSONField(allow_null=True)
-    parts = serializers.JSONField(allow_null=True)
-    option = serializers.CharField(allow_null=True)
-    answer = serializers.BooleanField(allow_null=True)
-    agree = serializers.BooleanField(allow_null=True)
-    grade = serializers.IntegerField(allow_null=True)
-    hallucination = serializers.BooleanField(allow_null=True)
-    spans = serializers.JSONField(allow_null=True)
-    seconds = serializers.FloatField(allow_null=True)
-    comment = serializers.CharField()
-    confidence = serializers.FloatField(allow_null=True)
-    flags = serializers.ListField(child=serializers.CharField())
-    created_at = serializers.DateTimeField()
-
-
-class LabelSerializer(serializers.ModelSerializer[Label]):
-    """A label in canonical order, with its annotator's pseudonym; the name is for staff."""
-
-    benchmark = serializers.CharField(source="campaign.benchmark.__str__")
-    campaign = serializers.CharField(source="campaign.name")
-    sample = serializers.CharField(source="item.sample.key")
-    annotator = serializers.CharField(source="annotator.pseudonym")
-    annotator_name = serializers.SerializerMethodField()
-
-    class Meta:
-        model = Label
-        fields = (
-            *("id", "benchmark", "campaign", "sample", "item", "annotator", "annotator_name"),
-            *("choice", "situation", "score", "ranking", "parts", "option", "answer", "agree", "grade"),
-            *(
-                "hallucination",
-                "spans",
-                "displayed_sha256",
-                "seconds",
-                "comment",
-                "confidence",
-                "flags",
-                "created_at",
-                "changed_at",
-            ),
-        )
-
-    def to_representation(self, label: Label) -> dict[str, Any]:
-        data = super().to_representation(label)
-        if label.parts and not is_staff(self.context["request"].user):
-            keys = bank.criteria.public_keys([label.item.sample_id])[label.item.sample_id]
-            data["parts"] = bank.criteria.open_parts(label.parts, keys)
-        return data
-
-    def get_annotator_name(self, label: Label) -> str | None:
-        return label.annotator.name if is_staff(self.context["request"].user) else None
 
 
 class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
@@ -295,27 +190,68 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
         asked = LabelIn(data=request.data)
         asked.is_valid(raise_exception=True)
         given = asked.validated_data
-        mine = assignments_of(cast(User, request.user))
-        assignment = get_object_or_404(mine, pk=given["assignment"])
-        try:
+        assignment = get_object_or_404(assignments_of(cast(User, request.user)), pk=given["assignment"])
+        with _in_words():
+            key = given["idempotency_key"]
             submitted = actions.submit_label(
-                assignment=assignment,
-                verdict={name: given.get(name) for name in ballots.FIELDS},
-                seconds=given.get("seconds"),
-                comment=given["comment"],
-                flags=given["flags"],
-                confidence=given.get("confidence"),
-                idempotency_key=given["idempotency_key"],
-                now=timezone.now(),
+                assignment=assignment, idempotency_key=key, now=timezone.now(), **_verdict(given)
             )
-        except BadVerdict as error:
-            raise exceptions.ValidationError({error.field: [str(error)]}) from None
-        except actions.NotInvited:
-            raise Http404("no longer a member") from None
-        except actions.Refused as refusal:
-            raise _refused(refusal) from None
         answer = _own(submitted.label, assignment)
+        if assignment.campaign_item.practice:
+            answer["practice"] = _practice(submitted.label, assignment)
         return Response(answer, status=status.HTTP_201_CREATED if submitted.created else status.HTTP_200_OK)
+
+
+class OneLabel(views.APIView):
+    """One of the caller's own labels."""
+
+    access_rule = "label"
+
+    @extend_schema(request=VerdictIn, responses={200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    def put(self, request: Request, pk: int) -> Response:
+        """Change it, whole; the same verdict again confirms one that came back."""
+        mine = assignments_of(cast(User, request.user))
+        assignment = get_object_or_404(mine, label=pk, state=Assignment.State.SUBMITTED)
+        asked = VerdictIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        with _in_words():
+            actions.change_label(assignment=assignment, now=timezone.now(), **_verdict(asked.validated_data))
+        return Response(_own(Label.objects.get(pk=pk), assignment))
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """What the actions refuse, as the API says it."""
+    try:
+        yield
+    except BadVerdict as error:
+        raise exceptions.ValidationError({error.field: [str(error)]}) from None
+    except actions.NotInvited:
+        raise Http404("no longer a member") from None
+    except actions.Refused as refusal:
+        raise _refused(refusal) from None
+
+
+def _verdict(given: dict[str, Any]) -> dict[str, Any]:
+    """What ``submit_label`` and ``change_label`` take."""
+    beside = {name: given.get(name) for name in ("seconds", "comment", "flags", "confidence")}
+    return {"verdict": {name: given.get(name) for name in ballots.FIELDS}, **beside}
+
+
+def _practice(label: Label, assignment: Assignment) -> dict[str, Any]:
+    """How a practice item went. Who has been told here is not told again on the page."""
+    place = assignment.campaign_item
+    ballot, gold = ballots.of(place.campaign), place.gold or {}
+    Assignment.objects.filter(pk=assignment.pk).update(feedback_seen=True)
+    told: dict[str, Any] = {
+        "right": is_right(label.verdict(), gold),
+        "verdict": ballot.shown({name: gold.get(name) for name in COLUMNS}, material.of(assignment, ballot)),
+        "note": place.note,
+    }
+    over = interludes.round_of(place.campaign, assignment.annotator)
+    if over is not None:
+        told["round"] = {"right": over.right, "of": over.of, "needed": over.wanted, "passed": over.passed}
+    return told
 
 
 def _described(assignment: Assignment) -> dict[str, Any]:

@@ -2,9 +2,18 @@
 
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
 from annotations.actions.quality import is_practised, practice_labels, score
 from annotations.models import Annotator, Assignment, Campaign, Label, LabelReturn, Membership
 from annotations.verdicts import in_words, is_right
+
+WARNING = lazy(
+    "Some of the items in this campaign have a verdict that is certain, and several of your labels differed from it. "
+    "Read the guidelines once more and take the time you need. Nothing is lost, and you can go on."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +45,22 @@ class Interlude:
     round: Round | None = None
     warned: bool = False
 
+    @property
+    def warning(self) -> str:
+        return str(WARNING)
+
 
 def returned_to(*, campaign: Campaign, annotator: Annotator) -> int | None:
     """The assignment whose label came back to this annotator, the first one; None without."""
-    open_ones = LabelReturn.objects.filter(
-        label__campaign=campaign, label__annotator=annotator, label__excluded=False, answered_at__isnull=True
-    )
+    return returns_to(campaign=campaign, annotator=annotator).values_list("label__assignment", flat=True).first()
+
+
+def returns_to(*, campaign: Campaign, annotator: Annotator) -> "QuerySet[LabelReturn]":
+    """What came back to this annotator and waits for them, oldest first."""
     if campaign.state not in (Campaign.State.OPEN, Campaign.State.PAUSED):
-        return None
-    return open_ones.order_by("pk").values_list("label__assignment", flat=True).first()
+        return LabelReturn.objects.none()
+    mine = LabelReturn.objects.filter(label__campaign=campaign, label__annotator=annotator, label__excluded=False)
+    return mine.filter(answered_at__isnull=True).order_by("pk")
 
 
 def note_of(assignment: Assignment) -> str:
@@ -57,9 +73,15 @@ def before_work(*, campaign: Campaign, annotator: Annotator) -> Interlude | None
     """What this annotator has to be told before the next item; None for nothing."""
     if campaign.practice_pass is not None and (found := _practised(campaign, annotator)):
         return found
+    return Interlude(warned=True) if is_warned(campaign=campaign, annotator=annotator) else None
+
+
+def is_warned(*, campaign: Campaign, annotator: Annotator) -> bool:
+    """Whether a warning about hidden gold items has not been read yet."""
+    if not campaign.gold_rate:
+        return False
     unseen = Membership.objects.filter(campaign=campaign, annotator=annotator, warning_seen=False)
-    warned = campaign.gold_rate and unseen.filter(warned_at__isnull=False, stopped_at__isnull=True).exists()
-    return Interlude(warned=True) if warned else None
+    return unseen.filter(warned_at__isnull=False, stopped_at__isnull=True).exists()
 
 
 def _practised(campaign: Campaign, annotator: Annotator) -> Interlude | None:
@@ -68,18 +90,25 @@ def _practised(campaign: Campaign, annotator: Annotator) -> Interlude | None:
     label = unseen.order_by("-pk").first()
     if label is None:
         return None
-    over = None
-    if is_practised(campaign, annotator):
-        right, done = score(labels)
-        needed = next(n for n in range(done + 1) if n >= (campaign.practice_pass or 0) * done - 1e-9)
-        over = Round(right, done, right >= needed, needed)
-    return Interlude(feedback=feedback_of(label), round=over)
+    return Interlude(feedback=feedback_of(label), round=round_of(campaign, annotator))
+
+
+def round_of(campaign: Campaign, annotator: Annotator) -> Round | None:
+    """The result of this annotator's practice round; None while it goes on."""
+    if not is_practised(campaign, annotator):
+        return None
+    right, done = score(practice_labels(campaign, annotator))
+    needed = next(n for n in range(done + 1) if n >= (campaign.practice_pass or 0) * done - 1e-9)
+    return Round(right, done, right >= needed, needed)
 
 
 def feedback_of(label: Label) -> Feedback:
     """How the label of a practice item stands to the right verdict."""
     place = label.assignment.campaign_item
-    shown = {int(canonical): f"Answer {number}" for number, canonical in enumerate(label.assignment.order, 1)}
+    shown = {
+        int(canonical): _("Answer {number}").format(number=number)
+        for number, canonical in enumerate(label.assignment.order, 1)
+    }
     names = [shown[position] for position in sorted(shown)]
     gold, given = place.gold or {}, label.verdict()
     return Feedback(

@@ -33,7 +33,7 @@ from annotations.actions.errors import (
 from annotations.actions.labels import Submitted, change_label, save_draft, submit_label
 from annotations.actions.leases import lease_end, next_assignment, presented_order, release_expired, skip
 from annotations.actions.making import add_items, change_ballot, change_campaign, copy_campaign, make_campaign
-from annotations.actions.quality import let_go_on, let_in, practise_again, see_interludes
+from annotations.actions.quality import let_go_on, let_in, practise_again, see_interludes, see_warning
 
 __all__ = [
     "AlreadyLabelled",
@@ -75,6 +75,7 @@ __all__ = [
     "return_label",
     "save_draft",
     "see_interludes",
+    "see_warning",
     "skip",
     "submit_label",
     "withdraw_adjudication",

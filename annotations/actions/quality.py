@@ -153,6 +153,11 @@ def see_interludes(*, campaign: Campaign, annotator: Annotator) -> None:
     """The annotator has read the feedback on their practice item, or the warning."""
     mine = Assignment.objects.filter(annotator=annotator, campaign_item__campaign=campaign)
     mine.filter(campaign_item__practice=True, state=Assignment.State.SUBMITTED).update(feedback_seen=True)
+    see_warning(campaign=campaign, annotator=annotator)
+
+
+def see_warning(*, campaign: Campaign, annotator: Annotator) -> None:
+    """The annotator has read that hidden gold items went wrong."""
     Membership.objects.filter(campaign=campaign, annotator=annotator, warned_at__isnull=False).update(warning_seen=True)
 
 

@@ -196,9 +196,11 @@ TABLE = {
     "api-campaign-list": SIGNED_IN,
     "api-campaign-detail": SIGNED_IN,
     "api-campaign-next": LABELLERS,
+    "api-campaign-returned": LABELLERS,
     "api-campaign-labels": READERS,
     "api-assignment-image": LABELLERS,
     "api-label-list": READERS,
+    "api-label-detail": LABELLERS,
 }
 # API routes whose POST is for others than their GET.
 POSTS = {"api-label-list": LABELLERS, "api-judge-list": STAFF, "api-run-list": STAFF, "api-prompt-list": STAFF}

@@ -93,6 +93,7 @@ class World:
             ("annotate/", self.campaigns),
             ("campaigns/from/runs/", self.runs),
             ("campaigns/", self.campaigns),
+            ("labels/", {slug: self.campaigns[slug].labels.first()}),
             ("submissions/", self.submissions),
             ("samples/", self.samples),
             ("reviews/", self.reviews),

@@ -4,9 +4,17 @@ import json
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from knox.models import AuthToken
 
-from annotations.actions import close_campaign, make_annotator, make_campaign, pause_campaign
+from annotations.actions import (
+    close_campaign,
+    make_annotator,
+    make_campaign,
+    make_known,
+    pause_campaign,
+    return_label,
+)
 from annotations.models import Assignment, Campaign, Label
 from bank import images
 from bank.models import Benchmark, Sample, SampleImage
@@ -26,6 +34,9 @@ class Caller:
 
     def post(self, path, body=None):
         return self.client.post(f"/api/v1/{path}", json.dumps(body or {}), content_type="application/json")
+
+    def put(self, path, body):
+        return self.client.put(f"/api/v1/{path}", json.dumps(body), content_type="application/json")
 
 
 @pytest.fixture
@@ -237,3 +248,56 @@ class TestReading:
         for path in ("labels/", "campaigns/"):
             assert Client().get(f"/api/v1/{path}").status_code == 401
         assert Client().post(f"/api/v1/{NEXT}").status_code == 401
+
+
+class TestTold:
+    def test_practice_comes_back_with_the_right_verdict_as_shown_and_its_round(self, room):
+        campaign, _, (one, _) = room
+        Campaign.objects.update(practice_pass=0.5)
+        places = list(campaign.campaign_items.all()[:2])
+        for place in places:
+            make_known(place=place, verdict={"choice": "first"}, note="Because.", practice=True)
+        told = []
+        for choice in ("tie", None):
+            held = one.post(NEXT).json()["assignment"]
+            order = Assignment.objects.get(pk=held).order
+            right = "left" if order == "01" else "right"
+            answer = one.post("labels/", {"assignment": held, "choice": choice or right}).json()["practice"]
+            assert answer["verdict"] == {"choice": right}
+            told.append(answer)
+        assert [(one["right"], one["note"]) for one in told] == [(False, "Because."), (True, "Because.")]
+        assert "round" not in told[0]
+        assert told[1]["round"] == {"right": 1, "of": 2, "needed": 1, "passed": True}
+        assert "practice" not in one.post(
+            "labels/", {"assignment": one.post(NEXT).json()["assignment"], "choice": "tie"}
+        )
+
+    def test_a_warning_is_told_once(self, room):
+        _, (member, _), (one, _) = room
+        one.post(NEXT)
+        Campaign.objects.update(gold_rate=0.1)
+        member.memberships.update(warned_at=timezone.now())
+        assert "verdict that is certain" in one.post(NEXT).json()["warning"]
+        assert "warning" not in one.post(NEXT).json()
+
+    def test_a_label_that_came_back_is_changed_or_confirmed_by_its_annotator(self, room, people):
+        campaign, _, (one, two) = room
+        mine = one.post("labels/", {"assignment": one.post(NEXT).json()["assignment"], "choice": "left"}).json()
+        path = NEXT.replace("next", "returned")
+        assert one.get(path).json() == []
+        by = people["curator"]
+        return_label(label=Label.objects.get(), by=by, note="Count the boats again.", now=timezone.now())
+        assert one.post(NEXT).json()["returned"] == 1
+        (back,) = one.get(path).json()
+        assert (back["note"], back["given"]["choice"], back["assignment"]) == (
+            "Count the boats again.",
+            "left",
+            mine["assignment"],
+        )
+        assert two.put(f"labels/{mine['id']}/", {"choice": "tie"}).status_code == 404
+        assert one.put(f"labels/{mine['id']}/", {"choice": "none"}).status_code == 400
+        assert one.put(f"labels/{mine['id']}/", {"choice": "tie"}).json()["choice"] == "tie"
+        assert Label.objects.get().revisions.count() == 1
+        assert one.get(path).json() == []
+        close_campaign(campaign=campaign, now=timezone.now())
+        assert one.put(f"labels/{mine['id']}/", {"choice": "left"}).status_code == 409

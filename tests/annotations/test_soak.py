@@ -81,11 +81,14 @@ def served(environment):
 
 
 class Annotator(threading.Thread):
-    """Labels by the API until nothing is left; a request without an answer is sent again with the same key."""
+    """Labels by the API until nothing is left; a request without an answer is sent again with the same key.
 
-    def __init__(self, number, token, port):
+    ``pause`` is how long it looks at an item, in seconds.
+    """
+
+    def __init__(self, number, token, port, pause):
         super().__init__(daemon=True)
-        self.number, self.token, self.port = number, token, port
+        self.number, self.token, self.port, self.pause = number, token, port, pause
         self.acknowledged, self.times, self.wrong = [], [], []
         self.connection = None
 
@@ -108,6 +111,7 @@ class Annotator(threading.Thread):
 
     def run(self):
         done = 0
+        time.sleep(self.pause * random.random())  # people do not begin at the same moment
         while True:
             status, work = self.call("campaigns/soak/next/", {})
             if status == 204:
@@ -115,6 +119,7 @@ class Annotator(threading.Thread):
             if status != 200:
                 self.wrong.append((status, work))
                 return
+            time.sleep(self.pause)
             key = f"{self.number}-{done}"
             body = {"assignment": work["assignment"], "idempotency_key": key, "choice": "left", "seconds": 1}
             status, label = self.call("labels/", body)
@@ -130,20 +135,21 @@ def children(master):
     return [int(line) for line in listed.stdout.split()]
 
 
-def test_fifty_annotators_and_twenty_kills_lose_nothing(tmp_path):
+@pytest.mark.parametrize(("pause", "wanted"), [(0, KILLS), (2, 0)], ids=["in a hurry, 20 kills", "2 s an item"])
+def test_fifty_annotators_give_every_item_exactly_three_labels_and_lose_none(tmp_path, pause, wanted):
     environment = os.environ | {"EVALSITE_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
     for name in ("DATABASE_URL", "ALLOWED_HOSTS", "DEBUG", "SSL_REDIRECT", "SECRET_KEY", "CRITERIA_KEYS"):
         environment.pop(name, None)
     subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], env=environment, cwd=ROOT, check=True)
     tokens = json.loads(run(PREPARE, environment, ITEMS, PEOPLE, OVERLAP))
     with served(environment) as (port, master):
-        people = [Annotator(number, token, port) for number, token in enumerate(tokens)]
+        people = [Annotator(number, token, port, pause) for number, token in enumerate(tokens)]
         for person in people:
             person.start()
         kills = 0
         while any(person.is_alive() for person in people):
             time.sleep(2)
-            if kills < KILLS and (workers := children(master)):
+            if kills < wanted and (workers := children(master)):
                 os.kill(random.choice(workers), signal.SIGKILL)
                 kills += 1
         for person in people:
@@ -159,5 +165,6 @@ def test_fifty_annotators_and_twenty_kills_lose_nothing(tmp_path):
     assert set(report["taken"]) == {OVERLAP}
     assert report["leased"] == 0
     times = sorted(taken for person in people for taken in person.times)
-    print(f"\n{len(labels)} labels, {kills} kills; seconds per call: median {statistics.median(times):.3f}", end=" ")
-    print(f"p95 {times[int(len(times) * 0.95)]:.3f} worst {times[-1]:.3f}")
+    middle, slow = statistics.median(times), times[int(len(times) * 0.95)]
+    print(f"\n{len(labels)} labels, {pause} s an item, {kills} kills, {len(times)} calls;", end=" ")
+    print(f"seconds per call: median {middle:.3f}, p95 {slow:.3f}, worst {times[-1]:.3f}")

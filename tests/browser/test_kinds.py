@@ -38,6 +38,17 @@ def open_(page, live_server, kinds, sign_in):
     return show
 
 
+@pytest.fixture
+def phone(browser, kinds, sign_in):
+    """A page on a phone, of somebody who is signed in."""
+    context = browser.new_context(
+        has_touch=True, is_mobile=True, reduced_motion="reduce", viewport={"width": 375, "height": 800}
+    )
+    sign_in(context, User.objects.get(username="ada"))
+    yield context.new_page()
+    context.close()
+
+
 def label_of(page, kind):
     """The label of this kind, once the server has it."""
     for _ in range(200):
@@ -115,12 +126,33 @@ def test_every_kind_by_keyboard_alone(page, open_, faults):
     assert said == []
 
 
-def test_a_ranking_is_dragged_by_finger_and_the_same_order_is_asked_twice(browser, live_server, kinds, sign_in):
-    context = browser.new_context(
-        has_touch=True, is_mobile=True, reduced_motion="reduce", viewport={"width": 375, "height": 800}
-    )
-    sign_in(context, User.objects.get(username="ada"))
-    page = context.new_page()
+TAPPED = {
+    "pair": (["Second"], {"choice"}),
+    "score": (["4 Good"], {"score"}),
+    "choice-extraction": (["B two boats"], {"option"}),
+    "yes-no": (["No"], {"answer"}),
+    "components": (["About length.", "About mention.", "About genre."], {"parts", "score"}),
+    "review": (["Yes", "3 Average", "No"], {"agree", "grade", "hallucination"}),
+}
+
+
+def test_every_other_kind_is_labelled_by_finger(phone, live_server, kinds):
+    for kind, (taps, columns) in TAPPED.items():
+        phone.goto(f"{live_server.url}/annotate/{kinds[kind].pk}/")
+        for number, words in enumerate(taps):
+            if kind == "components":
+                phone.get_by_label(words).tap()
+                phone.keyboard.type("1")
+            else:
+                group = phone.locator("#ballot fieldset.choices").nth(number if kind == "review" else 0)
+                group.locator("label", has_text=words).first.tap()
+        phone.get_by_role("button", name="Submit and next").tap()
+        assert set(label_of(phone, kind).verdict()) == columns
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+def test_a_ranking_is_dragged_by_finger_and_the_same_order_is_asked_twice(phone, live_server, kinds):
+    page = phone
     page.goto(f"{live_server.url}/annotate/{kinds['batch'].pk}/")
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     page.get_by_role("button", name="Submit and next").tap()
@@ -129,7 +161,7 @@ def test_a_ranking_is_dragged_by_finger_and_the_same_order_is_asked_twice(browse
     first, second = (page.locator(".rk").nth(n).bounding_box() for n in (0, 1))
     grip = page.locator(".rk .grip").first.bounding_box()
     x, y = grip["x"] + grip["width"] / 2, first["y"] + 30
-    touch = context.new_cdp_session(page)
+    touch = page.context.new_cdp_session(page)
     steps = [y + (second["y"] + second["height"] - 10 - y) * n / 8 for n in range(9)]
     touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
     for at in steps:
@@ -148,7 +180,6 @@ def test_a_ranking_is_dragged_by_finger_and_the_same_order_is_asked_twice(browse
     held = Assignment.objects.get(pk=before)
     order = [int(place) for place in held.order]
     assert label_of(page, "batch").ranking == [[order[1]], [order[0]], [order[3]], [order[2]]]
-    context.close()
 
 
 def test_drafts_of_any_kind_survive_a_reload_and_labels_a_lost_network(page, open_):

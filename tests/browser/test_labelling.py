@@ -180,10 +180,15 @@ class TestNetwork:
         work.wait_for_timeout(300)
         stored(work, 2)
 
-    def test_a_reload_sends_what_was_kept(self, work, context, live_server):
+    def test_after_five_minutes_without_a_network_a_reload_sends_what_was_kept(self, work, context, live_server):
+        work.clock.install()
+        with work.expect_response(lambda response: response.url.endswith("/ahead/")):
+            work.reload()
         context.set_offline(True)
         decide(work, "2")
+        work.clock.fast_forward("05:00")
         expect(work.locator("#unsent")).to_contain_text("1 saved here")
+        assert not Label.objects.exists()
         other = context.new_page()
         context.set_offline(False)
         work.close()
