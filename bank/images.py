@@ -7,9 +7,10 @@ import threading
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
-from PIL import Image, ImageOps
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp"}
 MAX_PIXELS = 40_000_000
@@ -140,6 +141,43 @@ def smaller(data: bytes, *, longest: int) -> bytes:
         kind = str(image.format)
         reduced = image.convert("RGBA" if image.mode == "P" else image.mode)
         reduced.thumbnail((longest, longest), Image.Resampling.LANCZOS)
-        buffer = io.BytesIO()
-        reduced.save(buffer, kind, **({} if kind == "PNG" else {"quality": 90}))
-        return buffer.getvalue()
+        return _saved(reduced, kind)
+
+
+def with_words(data: bytes, words: str) -> bytes:
+    """A stored picture, of the same kind and size, with words in black on a white band at its foot.
+
+    The letters are as large as the width allows, between 10 pixels and a twentieth of the longer edge.
+    """
+    with Image.open(io.BytesIO(data), formats=list(FORMATS)) as image:
+        kind = str(image.format)
+        marked = image.convert("RGB")
+    draw = ImageDraw.Draw(marked)
+    size = max(10, max(marked.size) // 20)
+    lines = _wrapped(draw, words, ImageFont.load_default(size), marked.width - size)
+    while size > 10 and len(lines) * size * 1.3 > marked.height / 2:
+        size -= 1
+        lines = _wrapped(draw, words, ImageFont.load_default(size), marked.width - size)
+    step = round(size * 1.3)
+    top = max(0, marked.height - step * len(lines) - size // 2)
+    draw.rectangle((0, top, marked.width, marked.height), fill="white")
+    for number, line in enumerate(lines):
+        draw.text((size // 2, top + size // 4 + number * step), line, fill="black", font=ImageFont.load_default(size))
+    return _saved(marked, kind)
+
+
+def _wrapped(draw: ImageDraw.ImageDraw, words: str, font: Any, width: int) -> list[str]:
+    lines: list[str] = []
+    for word in words.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and draw.textlength(longer, font=font) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def _saved(image: Image.Image, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **({} if kind == "PNG" else {"quality": 90}))
+    return buffer.getvalue()

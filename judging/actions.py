@@ -16,8 +16,9 @@ from django.utils import timezone
 from bank import bulk
 from bank.imports import BadInput
 from bank.models import Benchmark, Item, User
+from judging import attacks as catalogue
 from judging import baselines, client, item_sets, plan, prompts, protocols, use
-from judging.models import BASELINES, OVERLAP, Collected, Judge, Judgment, PromptTemplate, Run, RunItem
+from judging.models import BASELINES, OVERLAP, Judge, PromptTemplate, Run, RunItem, made_by
 from judging.prompts import checking
 from judging.work import kinds
 
@@ -183,6 +184,7 @@ def start_run(
     new: bool = False,
     reuse: bool = False,
     batched: bool = False,
+    attacks: Sequence[str] | None = None,
 ) -> Run:
     """Start judging a benchmark's items, or go on with the run that does the same. Raises BadInput.
 
@@ -190,7 +192,8 @@ def start_run(
     one resumes, a finished one makes what is missing. A cancelled run stays so. ``items`` may be chosen by the caller;
     others than the protocol's kind are left out. ``settings`` may hold ``items``, a set of them (see ``item_sets``). A
     new ``budget`` replaces the old one. ``reuse`` answers identical calls from stored ones; ``batched`` hands calls in
-    by the endpoint's batch interface.
+    by the endpoint's batch interface. ``attacks`` makes it a run that tries the judge with these attacks, all where the
+    list is empty, and makes no judgments (see ``judging.attacks``).
     """
     given = {} if settings is None else dict(settings) if isinstance(settings, Mapping) else settings
     try:
@@ -202,6 +205,10 @@ def start_run(
     except (protocols.BadSettings, item_sets.BadItemSet) as error:
         raise BadInput(str(error), "settings") from None
     _check_judge(judge, asked, chosen, budget)
+    if attacks is not None:
+        chosen |= {"attacks": _attacks(attacks, judge, asked, chosen)}
+        if not item_set and items is None and limit is None:
+            item_set = {"sample": catalogue.SAMPLE, "seed": 0}
     if limit is not None and limit < 1:
         raise BadInput("limit: a whole number from 1 up.", "limit")
     query = plan.covered(benchmark=benchmark, kind=asked.kind)
@@ -223,7 +230,7 @@ def start_run(
             "benchmark",
         )
     identity: dict[str, Any] = {
-        "kind": Run.Kind.JUDGMENTS,
+        "kind": Run.Kind.JUDGMENTS if attacks is None else Run.Kind.ATTACKS,
         "judge": judge,
         "benchmark": benchmark,
         "protocol": protocol,
@@ -265,6 +272,21 @@ def _check_judge(judge: Judge, protocol: protocols.Protocol, settings: Mapping[s
     check_budget(judge, budget)
 
 
+def _attacks(
+    names: Sequence[str], judge: Judge, protocol: protocols.Protocol, settings: Mapping[str, Any]
+) -> list[str]:
+    if protocol.name not in catalogue.PROTOCOLS:
+        raise BadInput(
+            f"{protocol.name} says what an answer means, not how good it is: it cannot be inflated.", "protocol"
+        )
+    if judge.baseline == OVERLAP:
+        raise BadInput("The overlap baseline goes by the hidden criteria: its verdicts stay with staff.", "judge")
+    try:
+        return catalogue.canonical(names, pictures=not judge.baseline and settings["context"] == "image")
+    except catalogue.UnknownAttack as error:
+        raise BadInput(str(error), "attacks") from None
+
+
 def check_abilities(judge: Judge, settings: Mapping[str, Any]) -> None:
     """Raises BadInput for what the endpoint was seen not to do."""
     if settings.get("context", "image") == "image" and judge.abilities.get("vision") is False:
@@ -289,7 +311,7 @@ def go_on(identity: Mapping[str, Any], budget: float | None) -> Run | None:
     """The run of that identity, going on; None when there is none, or the criteria are not what they were."""
     earlier = Run.objects.filter(**identity, imported=False).exclude(state=Run.State.CANCELLED)
     for run in earlier.order_by("-pk"):
-        if run.kind == Run.Kind.JUDGMENTS and run.criteria_fingerprint != plan.criteria_fingerprint(run):
+        if run.judges and run.criteria_fingerprint != plan.criteria_fingerprint(run):
             continue
         if budget is not None:
             run.budget = budget
@@ -360,9 +382,9 @@ def retry_failed(*, run: Run, statuses: Sequence[str] = (), reason: str | None =
     """
     if run.imported or run.state == Run.State.CANCELLED:
         raise BadInput("Imported and cancelled runs are not made again.")
-    failed: QuerySet[Any] = Judgment.objects.filter(run=run).exclude(status=Judgment.Status.OK)
-    if run.kind != Run.Kind.JUDGMENTS:  # a refusal is an answer, too, and answers are never changed
-        failed = Collected.objects.filter(run=run, response=None).exclude(status=Collected.Status.OK)
+    failed: QuerySet[Any] = made_by(run).objects.filter(run=run).exclude(status="ok")
+    if not run.judges:  # a refusal is an answer, too, and answers are never changed
+        failed = failed.filter(response=None)
     if statuses:
         failed = failed.filter(status__in=statuses)
     if reason is not None:

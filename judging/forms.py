@@ -7,7 +7,7 @@ from django import forms
 from bank.forms import BenchmarkChoice, Clean, Styled
 from bank.forms.benchmarks import SHAPES
 from bank.models import Benchmark, Item
-from judging import prompts, protocols, queries
+from judging import attacks, prompts, protocols, queries
 from judging.juries import SETTING
 from judging.models import OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols.settings import NAMES
@@ -89,6 +89,34 @@ class RunForm(RequestForm):
         closed = {*protocol.fixed, *(["order"] if protocol.kind == Item.Kind.SCORE else [])}
         chosen = {name: self.cleaned_data[name] for name in NAMES if name not in closed}
         return {name: value for name, value in chosen.items() if value not in ("", None)} | self.request()
+
+
+class AttackForm(RunForm):
+    """A new run that tries a judge with attacks."""
+
+    attacks = forms.MultipleChoiceField(
+        choices=[(key, f"{attack.name}: {attack.title}") for key, attack in attacks.ALL.items()],
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        label="Attacks",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        judge = self.fields["judge"]
+        assert isinstance(judge, forms.ModelChoiceField)
+        judge.queryset = judge.queryset.exclude(baseline=OVERLAP) if judge.queryset is not None else None
+        known = protocols.all_by_name()
+        self._choices("protocol", [(name, known[name].title) for name in attacks.PROTOCOLS])
+        self.fields["sample"].initial = attacks.SAMPLE
+
+    @property
+    def others(self) -> list[Any]:
+        return [field for field in super().others if field.name != "attacks"]
+
+    @property
+    def boxes(self) -> Any:
+        return self["attacks"]
 
 
 def as_form(run: Run) -> dict[str, Any]:

@@ -3,26 +3,25 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 import bank.criteria
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage, User
-from judging import prompts, protocols
-from judging.models import OVERLAP, Judge, Judgment, Run
+from judging import attacks, prompts, protocols
+from judging.models import OVERLAP, Judge, Judgment, Run, Trial, judged_by
 from judging.protocols import CannotAsk, Criterion, Material, Option, Protocol, Settings
+from judging.requests import Asked, call_key, identity, parameters
 
 PAGE = 100  # items read at once
 # Where a benchmark has no scale of its own: that of MLLM-as-a-Judge (arXiv 2402.04788).
 SCALE = ((1.0, "Poor"), (2.0, "Fair"), (3.0, "Average"), (4.0, "Good"), (5.0, "Excellent"))
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # place i showed option i + k (CircularEval, MMBench 4.1)
 COMPONENTS = "components"
-TOP_TOKENS = 20  # as many as the usual endpoints give
 DESCRIBED = ("caption", "objects", "caption+objects")
 
 
@@ -45,30 +44,29 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One judgment to be made. ``order`` holds canonical positions in presented order: "10" is turned."""
+    """One judgment to be made. ``order`` holds canonical positions in presented order: "10" is turned.
+
+    ``attack`` is what is done to the ``target`` answer, as NAME@VERSION; "" in every run that tries no attacks.
+    """
 
     subject: Subject
     order: str
     repeat: int
+    attack: str = ""
 
     @property
     def places(self) -> list[int]:
         return [int(position) for position in self.order]
 
+    @property
+    def target(self) -> int:
+        """The canonical position of the answer under attack: the same for every judge."""
+        return attacks.target(self.subject.content_hash, len(self.order))
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request as it is sent: the text, the pictures beside it, the parameters.
-
-    ``sha256`` is its identity within the run; ``key`` is the same for identical calls of any run: the mark that borders
-    the material, which each run draws anew, is left out of it.
-    """
-
-    text: str
-    images: tuple[SampleImage, ...]
-    parameters: Mapping[str, Any]
-    sha256: str
-    key: str
+    @property
+    def shown(self) -> int:
+        """The place at which the judge sees it."""
+        return self.places.index(self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ def orders(run: Run, content_hash: str, places: int = 2) -> list[str]:
 def per_item(run: Run) -> int:
     """How many judgments an item of the run gets."""
     kind = protocols.get(run.protocol).kind
-    return (2 if run.orders == "both" and kind != Item.Kind.SCORE else 1) * run.repeats
+    return (2 if run.orders == "both" and kind != Item.Kind.SCORE else 1) * run.repeats * (1 + len(run.attacks))
 
 
 def calls(run: Run) -> int:
@@ -145,7 +143,7 @@ def page(run: Run, *, after: int = 0, reads: bool = True) -> Page | None:
 
 def _unfinished(run: Run, after: int) -> Any:
     """The next items of a run that have fewer judgments than planned: the database passes over finished ones."""
-    stored = Judgment.objects.filter(run=run, item=OuterRef("item")).order_by().values("run")
+    stored = judged_by(run).objects.filter(run=run, item=OuterRef("item")).order_by().values("run")
     number = Coalesce(Subquery(stored.annotate(n=Count("pk")).values("n")), 0)
     planned = per_item(run)
     rows = run.run_items.filter(pk__gt=after).alias(stored=number).filter(stored__lt=planned)
@@ -153,27 +151,32 @@ def _unfinished(run: Run, after: int) -> Any:
 
 
 def _jobs(run: Run, item_ids: Sequence[int], *, reads: bool) -> list[Job]:
-    stored = set(
-        Judgment.objects.filter(run=run, item__in=item_ids).order_by().values_list("item_id", "order", "repeat")
-    )
+    made = judged_by(run)
+    stored = set(made.objects.filter(run=run, item__in=item_ids).order_by().values_list(*made.KEY))
     hashes = dict(Item.objects.filter(pk__in=item_ids).values_list("pk", "content_hash"))
     places = dict(Item.objects.filter(pk__in=item_ids).order_by().annotate(n=Count("places")).values_list("pk", "n"))
     missing = [
-        (item, order, repeat)
+        (item, order, repeat, *attack)
         for item in item_ids
+        for attack in ([("",), *((name,) for name in run.attacks)] if made is Trial else [()])
         for repeat in range(run.repeats)
         for order in orders(run, hashes[item], places[item])
-        if (item, order, repeat) not in stored
+        if (item, order, repeat, *attack) not in stored
     ]
     if not missing:
         return []
-    subjects = _subjects(list(dict.fromkeys(item for item, _, _ in missing)))
+    subjects = _subjects(list(dict.fromkeys(item for item, *_ in missing)))
     texts: dict[int, list[Any]] = {}
     if reads and reads_criteria(run):
         sample_ids = sorted({subject.sample_id for subject in subjects.values()})
         texts = bank.criteria.for_judging(run=run, sample_ids=sample_ids)
     judged = {item: _with_criteria(subject, texts.get(subject.sample_id, [])) for item, subject in subjects.items()}
-    return [Job(judged[item], order, repeat) for item, order, repeat in missing]
+    return [Job(judged[item], *key) for item, *key in missing]
+
+
+def subjects(item_ids: Sequence[int]) -> list[Subject]:
+    """Items with what their calls may show, without criteria."""
+    return list(_subjects(item_ids).values())
 
 
 def _subjects(item_ids: Sequence[int]) -> dict[int, Subject]:
@@ -244,7 +247,7 @@ def material(run: Run, job: Job) -> Material:
             objects = tuple(_objects_in_words(image) for image in subject.images)
             if not all(objects):
                 raise CannotAsk("no objects are noted for a picture of the sample")
-    return Material(
+    about = Material(
         instruction=subject.instruction,
         question_type=subject.question_type,
         hint=subject.hint,
@@ -258,6 +261,9 @@ def material(run: Run, job: Job) -> Material:
         withheld=bool(subject.images or subject.absent) and not shown,
         nonce=_digest(run, subject.content_hash, job.order, str(job.repeat)).hex()[:16],
     )
+    if not job.attack:
+        return about
+    return attacks.attacked(job.attack, about, protocol=run.protocol, place=job.shown)
 
 
 def _scale(run: Run) -> tuple[tuple[float, str], ...]:
@@ -288,85 +294,38 @@ def asked(run: Run, job: Job, *, template: prompts.Prompt, protocol: Protocol) -
     if run.settings.get("structured") and (schema := protocol.schema(about, run.settings)):
         named = {"name": "verdict", "strict": True, "schema": schema}
         sent["response_format"] = {"type": "json_schema", "json_schema": named}
-    digest = identity(run, template=template, text=text, images=shown, sent=sent, order=job.order, repeat=job.repeat)
+    written = attacks.overlay(job.attack, about, protocol=run.protocol, place=job.shown) if job.attack else ""
+    digest = identity(
+        run,
+        template=template,
+        text=text,
+        images=shown,
+        sent=sent,
+        order=job.order,
+        repeat=job.repeat,
+        overlay=written,
+    )
     plain = text.replace(about.nonce, "")
-    key = call_key(run, text=plain, images=shown, sent=sent, repeat=job.repeat)
-    return AskedJudge(text, shown, sent, digest, key, about)
+    key = call_key(run, text=plain, images=shown, sent=sent, repeat=job.repeat, overlay=written)
+    return AskedJudge(text, shown, sent, digest, key, about, overlay=written)
 
 
-def identity(
-    run: Run,
-    *,
-    template: prompts.Prompt,
-    text: str,
-    images: Sequence[SampleImage],
-    sent: Mapping[str, Any],
-    order: str,
-    repeat: int,
-) -> str:
-    """The hash of everything that matters to what an endpoint answers."""
-    policy = {name: run.settings[name] for name in ("image_size", "detail") if name in run.settings}
-    parts = {
-        "template": template.sha256,
-        "text": text.encode(errors="replace").decode(),
-        "images": [image.sha256 for image in images],
-        "model": run.judge.model,
-        "parameters": dict(sent),
-        "order": order,
-        "repeat": repeat,
-    } | policy
-    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+def asked_again(judgment: Judgment | Trial, *, user: User) -> AskedJudge:
+    """The prompt of a stored judgment or trial as it renders today, for staff. Reads criteria in the reader's own name.
 
-
-def call_key(run: Run, *, text: str, images: Sequence[SampleImage], sent: Mapping[str, Any], repeat: int) -> str:
-    """What identical calls share: endpoint, model, text, pictures and how they are sent, parameters, repeat."""
-    parts = [run.judge.base_url, run.judge.model, text.encode(errors="replace").decode(), dict(sent), repeat]
-    parts += [[image.sha256 for image in images], run.settings.get("image_size"), run.settings.get("detail")]
-    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
-
-
-def parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> dict[str, Any]:
-    """What goes to the endpoint beside the message, as far as the endpoint was seen to take it when the run started.
-
-    ``weighted`` asks for the log-probabilities of its tokens, too. Repeats of a seeded call get seeds of their own.
-    """
-    chosen, able = run.settings, run.abilities
-    sent: dict[str, Any] = {}
-    if able.get("temperature") is not False:
-        sent["temperature"] = chosen.get("temperature", 0.0)
-    for name in ("top_p", "reasoning_effort"):
-        if name in chosen:
-            sent[name] = chosen[name]
-    if "seed" in chosen or able.get("seed"):
-        sent["seed"] = chosen.get("seed", 0) + repeat
-    if "max_tokens" in chosen:
-        sent[able.get("max_tokens") or _usual_name(chosen)] = chosen["max_tokens"]
-    if weighted and able.get("logprobs"):
-        sent |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
-    return sent
-
-
-def _usual_name(chosen: Mapping[str, Any]) -> str:
-    """What the limit of tokens is called where nobody has looked: reasoning models have a name of their own."""
-    return "max_completion_tokens" if "reasoning_effort" in chosen else "max_tokens"
-
-
-def asked_again(judgment: Judgment, *, user: User) -> AskedJudge:
-    """The prompt of a stored judgment as it renders today, for staff. Reads criteria in the reader's own name.
-
-    Its hash differs from the judgment's when the sample or its criteria have changed since. Raises PermissionDenied,
+    Its hash differs from the stored one when the sample or its criteria have changed since. Raises PermissionDenied,
     CannotAsk, and prompts.UnknownPrompt for a judgment that no template of ours made.
     """
     run = judgment.run
     template = template_of(run)
     subject = _subjects([judgment.item_id])[judgment.item_id]
     if reads_criteria(run):
-        found = bank.criteria.for_staff(
-            user=user, samples=[judgment.item.sample], how="judgment page", reason=f"judgment {judgment.pk}"
-        )
+        about = f"{judgment._meta.verbose_name} {judgment.pk}"
+        found = bank.criteria.for_staff(user=user, samples=[judgment.item.sample], how="judgment page", reason=about)
         subject = _with_criteria(subject, found.get(subject.sample_id, []))
     protocol = protocols.get(run.protocol)
-    return asked(run, Job(subject, judgment.order, judgment.repeat), template=template, protocol=protocol)
+    job = Job(subject, *(getattr(judgment, name) for name in judgment.KEY[1:]))
+    return asked(run, job, template=template, protocol=protocol)
 
 
 def previewed(*, template: prompts.Prompt, settings: Settings, item: Item, user: User) -> Asked:

@@ -12,7 +12,7 @@ from bank.access import Viewer
 from bank.models import Benchmark, Item
 from bank.models.catalogue import is_staff
 from judging import analyses, plan
-from judging.models import OVERLAP, Collected, Judge, Judgment, Run, WorkerBeat
+from judging.models import OVERLAP, Judge, Judgment, Run, WorkerBeat, made_by
 from judging.verdicts import NONE_OF_THEM
 from judging.work.money import typical_call
 
@@ -133,13 +133,12 @@ def runs_for(viewer: Viewer) -> QuerySet[Run]:
 
 def progress(run: Run, *, viewer: Viewer) -> Progress:
     """Count a run's judgments, and read what its worker says while it holds the run."""
-    made = Judgment if run.kind == Run.Kind.JUDGMENTS else Collected
-    without = made.objects.filter(run=run, status__in=STATUSES).values(
-        "status", "reason"
+    without = (
+        made_by(run).objects.filter(run=run, status__in=STATUSES).values("status", "reason")
     )  # named, so that an index finds them
     groups = list(without.annotate(n=Count("pk"), last=Max("created_at")))
     failures = [
-        Failure(row["status"], row["reason"], row["n"], row["last"], made is Judgment or row["status"] == "error")
+        Failure(row["status"], row["reason"], row["n"], row["last"], run.judges or row["status"] == "error")
         for row in groups
     ]
     counted = listed([run])[0]
@@ -170,7 +169,7 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
 
 def things(run: Run) -> int:
     """How many items a run judges; of a collecting run how many texts it is to bring."""
-    if run.planned is None or run.kind != Run.Kind.JUDGMENTS:
+    if run.planned is None or not run.judges:
         return run.planned or run.run_items.count()
     return run.planned // plan.per_item(run)
 
@@ -246,30 +245,6 @@ def judges_with_counts() -> QuerySet[Judge]:
     of_jury = Run.objects.filter(judge=OuterRef("pk"), settings__has_key="jury")
     judges = Judge.objects.annotate(run_count=Count("runs"), is_jury=Exists(of_jury))
     return judges.order_by("baseline", "name")
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What a run would take."""
-
-    items: int
-    calls: int
-    each: float | None  # US dollars
-    measured: bool  # by earlier runs of the judge, not guessed
-
-    @property
-    def cost(self) -> float | None:
-        return None if self.each is None else self.calls * self.each
-
-
-def estimate(*, judge: Judge, benchmark: Benchmark, kind: str, order: str, repeats: int, limit: int | None) -> Estimate:
-    """``order`` and ``repeats`` are a run's settings."""
-    items = plan.covered(benchmark=benchmark, kind=kind).count()
-    items = min(items, limit) if limit else items
-    calls = items * (2 if order == "both" else 1) * repeats
-    earlier = judge.runs.filter(calls__gt=0, spent__gt=0).order_by("-pk").first()
-    each = typical_call(earlier or Run(judge=judge)) or None
-    return Estimate(items, calls, each, earlier is not None)
 
 
 def items_by_kind(benchmarks: Sequence[Benchmark]) -> dict[int, dict[str, int]]:

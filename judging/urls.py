@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from judging.views import collecting, judges, judgments, juries, runs, templates
+from judging.views import attacks, collecting, judges, judgments, juries, runs, templates
 
 app_name = "judging"
 urlpatterns = [
@@ -10,6 +10,10 @@ urlpatterns = [
     path("runs/new/", runs.run_new, name="run-new"),
     path("runs/compare/", runs.run_compare, name="run-compare"),
     path("runs/estimate/", runs.run_estimate, name="run-estimate"),
+    path("attacks/new/", attacks.attack_new, name="attack-new"),
+    path("trials/", attacks.trial_list, name="trial-list"),
+    path("trials/<int:pk>/", attacks.trial_detail, name="trial-detail"),
+    path("trials/<int:pk>/prompt/", attacks.trial_prompt, name="trial-prompt"),
     path("collect/new/", collecting.collect_new, name="collect-new"),
     path("runs/<int:pk>/", runs.run_detail, name="run-detail"),
     path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),

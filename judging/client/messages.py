@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from bank.images import smaller
+from bank.images import smaller, with_words
 
 PICTURE_CACHE = 24_000_000  # bytes of encoded pictures kept: jobs come in the order of their pictures
 KINDS = {"jpg": "jpeg"}  # names of media types that are not the file's
@@ -36,21 +36,28 @@ class Pictures:
     def __init__(self, limit: int = PICTURE_CACHE) -> None:
         self._limit = limit
         self._held = 0
-        self._parts: OrderedDict[tuple[str, int | None, str | None], bytes] = OrderedDict()
+        self._parts: OrderedDict[tuple[str, int | None, str | None, str], bytes] = OrderedDict()
 
     async def part(
-        self, *, sha256: str, kind: str, path: Path, longest: int | None = None, detail: str | None = None
+        self,
+        *,
+        sha256: str,
+        kind: str,
+        path: Path,
+        longest: int | None = None,
+        detail: str | None = None,
+        overlay: str = "",
     ) -> bytes:
         """The JSON of one image part; read and encoded beside the event loop.
 
         ``longest`` makes the picture smaller so that its longer edge has so many pixels, never larger; ``detail`` is
-        handed on to the endpoint. Raises OSError when the file cannot be read.
+        handed on to the endpoint; ``overlay`` is written on the picture. Raises OSError when the file cannot be read.
         """
-        key = (sha256, longest, detail)
+        key = (sha256, longest, detail, overlay)
         if (part := self._parts.get(key)) is not None:
             self._parts.move_to_end(key)
             return part
-        part = await asyncio.to_thread(_encoded, path, kind, longest, detail)
+        part = await asyncio.to_thread(_encoded, path, kind, longest, detail, overlay)
         if key not in self._parts:  # nobody else has read it meanwhile
             self._parts[key] = part
             self._held += len(part)
@@ -59,10 +66,12 @@ class Pictures:
         return part
 
 
-def _encoded(path: Path, kind: str, longest: int | None, detail: str | None) -> bytes:
+def _encoded(path: Path, kind: str, longest: int | None, detail: str | None, overlay: str) -> bytes:
     data = path.read_bytes()
     if longest is not None:
         data = smaller(data, longest=longest)
+    if overlay:
+        data = with_words(data, overlay)
     head = f'{{"type":"image_url","image_url":{{"url":"data:image/{KINDS.get(kind, kind)};base64,'.encode()
     tail = f'","detail":"{detail}"}}}}'.encode() if detail else b'"}}'
     return b"".join((head, base64.b64encode(data), tail))

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from bank.models import Benchmark, Sample, SampleImage
 from judging import prompts
 from judging.models import Collected, Run
-from judging.plan import Asked, call_key, identity, parameters
 from judging.protocols import CannotAsk
 from judging.protocols.settings import Settings, boolean, known, one_of, request_settings
+from judging.requests import Asked, call_key, identity, parameters
 
 __all__ = ["Asked", "Collector", "Task"]
 

@@ -9,7 +9,7 @@ ROWS = 14  # on a run's page
 
 def newest(run: Run, *, viewer: Viewer, failed: bool) -> list[Collected]:
     """What came of a run's newest calls, for staff; none for others, and none of runs that judge."""
-    if run.kind == Run.Kind.JUDGMENTS or not is_staff(viewer):
+    if run.judges or not is_staff(viewer):
         return []
     rows = Collected.objects.filter(run=run).select_related("sample", "response")
     if failed:

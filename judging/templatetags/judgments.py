@@ -5,7 +5,8 @@ from datetime import timedelta
 from django import template
 
 from judging import queries
-from judging.models import Judgment
+from judging.models import Judgment, Trial
+from leaderboard.stats.results import Estimate
 
 register = template.Library()
 
@@ -57,3 +58,62 @@ def part_of(value: float | None, whole: float | None) -> float:
 def plain_number(value: float | None) -> str:
     """A number as one types it, "" where there is none."""
     return "" if value is None else f"{value:g}"
+
+
+@register.filter
+def target_words(trial: Trial) -> str:
+    """The model whose answer is under attack, with the answer's letter where there are several."""
+    responses = trial.item.ordered_responses()
+    if trial.target >= len(responses):
+        return "–"
+    name = responses[trial.target].model.name
+    return f"{'ABCDEFGHIJ'[trial.target]}, {name}" if len(responses) > 1 else name
+
+
+@register.filter
+def of(table: dict[int, object], key: int) -> object:
+    """What a table holds under a key; None where nothing is."""
+    return table.get(key)
+
+
+def _worth(value: float, share: bool) -> str:
+    return f"{100 * value:.0f}%" if share else f"{value:.2f}"
+
+
+def _gain(value: float, share: bool) -> str:
+    shown = f"{100 * value:+.0f}" if share else f"{value:+.2f}"
+    return shown.replace("-", "−")
+
+
+@register.filter
+def worth(found: Estimate, share: bool) -> str:
+    """A share in percent, or a score; a dash where nothing was counted."""
+    return "–" if found.value is None else _worth(found.value, share)
+
+
+@register.filter
+def ends(found: Estimate, share: bool) -> str:
+    """The interval of such a number."""
+    interval = found.interval
+    return f"{_worth(interval.low, share)} to {_worth(interval.high, share)}" if interval else ""
+
+
+@register.filter
+def gain(found: Estimate, share: bool) -> str:
+    """A difference with its sign: of shares in points, of scores as they are."""
+    return "–" if found.value is None else _gain(found.value, share)
+
+
+@register.filter
+def gain_ends(found: Estimate, share: bool) -> str:
+    """The interval of a difference, or why there is none."""
+    interval = found.interval
+    if interval:
+        return f"{_gain(interval.low, share)} to {_gain(interval.high, share)}"
+    return "" if found.value is None else found.reason.partition(":")[0]
+
+
+@register.filter
+def across(value: float, widest: float) -> float:
+    """Where a difference stands in a drawing that is 120 wide, 0 in its middle."""
+    return round(60 + 56 * max(-1.0, min(1.0, value / widest)), 1)

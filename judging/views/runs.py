@@ -11,9 +11,11 @@ from django.views.decorators.http import require_POST, require_safe
 from bank.access import requires
 from bank.models import User
 from judging import actions, collecting, filters, item_sets, juries, plan, protocols, queries
+from judging.attacks.report import report
 from judging.collecting.queries import newest
 from judging.compare import CannotCompare, compare
-from judging.forms import RunForm, as_form
+from judging.estimates import Estimate, estimate
+from judging.forms import AttackForm, RunForm, as_form
 from judging.models import Judgment, Run
 from judging.views.common import HERE, PAGE, begun
 
@@ -55,6 +57,7 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "sees_verdicts": queries.sees_verdicts(run, request.user),
         "live": run.state in (Run.State.QUEUED, Run.State.RUNNING),
         "worker": queries.worker_seen(),
+        "moved": report(run) if run.kind == Run.Kind.ATTACKS else None,
         "members": Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge"),
         "stale": bool(juries.members_of(run)) and juries.is_stale(run),
     }
@@ -115,19 +118,20 @@ def run_new(request: HttpRequest) -> HttpResponse:
         )
         if done:
             return done
-    context = {"form": form, "estimate": _estimate(form), "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
+    context = {"form": form, "estimate": estimate_of(form), "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
     return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
 
 
 @requires("write-judging")
 def run_estimate(request: HttpRequest) -> HttpResponse:
     """What the run that is being put together would take."""
-    return render(request, "judging/_run_estimate.html", {"estimate": _estimate(RunForm(request.GET))})
+    form = AttackForm(request.GET) if "attacks" in request.GET else RunForm(request.GET)
+    return render(request, "judging/_run_estimate.html", {"estimate": estimate_of(form)})
 
 
-def _estimate(form: RunForm) -> queries.Estimate | None:
+def estimate_of(form: RunForm) -> Estimate | None:
     if not form.is_bound:
-        form = RunForm(_first_choices(form))
+        form = type(form)(_first_choices(form))
     if not form.is_valid():
         return None
     data = form.cleaned_data
@@ -137,16 +141,18 @@ def _estimate(form: RunForm) -> queries.Estimate | None:
         part = item_sets.canonical(chosen.pop("items", None))
         settings = protocol.settings(chosen)
         items = plan.covered(benchmark=data["benchmark"], kind=protocol.kind)
-        number = item_sets.items(part, benchmark=data["benchmark"], query=items).count() if part else None
+        items = item_sets.items(part, benchmark=data["benchmark"], query=items)
     except (protocols.BadSettings, item_sets.BadItemSet):
         return None
-    return queries.estimate(
+    return estimate(
         judge=data["judge"],
         benchmark=data["benchmark"],
-        kind=protocol.kind,
-        order=settings["order"],
-        repeats=settings["repeats"],
-        limit=data["limit"] if number is None else min(number, data["limit"] or number),
+        protocol=protocol,
+        settings=settings,
+        items=items,
+        limit=data["limit"],
+        attacks=data.get("attacks") or (),
+        reuse=data["reuse"],
     )
 
 

@@ -15,11 +15,12 @@ from bank.models import SampleImage
 from bank.models.verdict import turned
 from judging import collecting, plan, prompts, protocols, verdicts
 from judging.collecting import Task
-from judging.models import Collected, Judgment, Run, RunTask
-from judging.plan import Asked, Job
+from judging.models import Collected, Judgment, Run, RunTask, Trial
+from judging.plan import Job
+from judging.requests import Asked
 from judging.verdicts import Reading, weighted_score
 
-Row = Judgment | Collected
+Row = Judgment | Trial | Collected
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Kind(ABC):
 
 
 class Judgments(Kind):
+    made: type[Judgment] | type[Trial] = Judgment
+
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         self.protocol = protocols.get(run.protocol)
@@ -89,11 +92,11 @@ class Judgments(Kind):
     def asked(self, job: Job, *, template: prompts.Prompt) -> plan.AskedJudge:
         return plan.asked(self.run, job, template=template, protocol=self.protocol)
 
-    def told(self, job: Job, asked: plan.AskedJudge) -> Judgment | None:
+    def told(self, job: Job, asked: plan.AskedJudge) -> Judgment | Trial | None:
         told = self.protocol.without_call(asked.material)
         return None if told is None else self.without(job, Reading("ok", told))
 
-    def read(self, job: Job, asked: plan.AskedJudge, reply: verdicts.Reply) -> Judgment:
+    def read(self, job: Job, asked: plan.AskedJudge, reply: verdicts.Reply) -> Judgment | Trial:
         parse = partial(self.protocol.parse, material=asked.material, settings=self.run.settings)
         reading = verdicts.read(reply, parse)
         if reading.status != "ok":
@@ -107,13 +110,11 @@ class Judgments(Kind):
             judgment.weighted_score = weighted_score(reply.tokens, score=judgment.score, scale=scale)
         return judgment
 
-    def without(self, job: Job, reading: Reading) -> Judgment:
+    def without(self, job: Job, reading: Reading) -> Judgment | Trial:
         """A judgment of a reading, its verdict turned into canonical order."""
-        return Judgment(
+        return self.made(
             run=self.run,
-            item_id=job.subject.item_id,
-            order=job.order,
-            repeat=job.repeat,
+            **self.key(job),
             status=reading.status,
             analysis=reading.analysis or None,
             **{"reason": reading.reason} | turned(reading.verdict, order=job.places),
@@ -122,28 +123,42 @@ class Judgments(Kind):
     def key(self, job: Job) -> dict[str, Any]:
         return {"item_id": job.subject.item_id, "order": job.order, "repeat": job.repeat}
 
-    def store(self, rows: Sequence[Judgment]) -> tuple[int, int, int]:
-        items = {row.item_id for row in rows}
-        stored = set(Judgment.objects.filter(run=self.run, item__in=items).values_list("item_id", "order", "repeat"))
-        fresh = [row for row in rows if (row.item_id, row.order, row.repeat) not in stored]
-        Judgment.objects.bulk_create(fresh)
+    def store(self, rows: Sequence[Judgment | Trial]) -> tuple[int, int, int]:
+        key, items = self.made.KEY, {row.item_id for row in rows}
+        stored = set(self.made.objects.filter(run=self.run, item__in=items).values_list(*key))
+        fresh = [row for row in rows if tuple(getattr(row, name) for name in key) not in stored]
+        self.made.objects.bulk_create(fresh)  # type: ignore[arg-type]
         verdicts_ = sum(row.status == Judgment.Status.OK for row in fresh)
         return verdicts_, len(fresh) - verdicts_, sum(row.choice == "undecided" for row in fresh)
 
     def counted(self) -> dict[str, int]:
-        return Judgment.objects.filter(run=self.run).aggregate(
+        return self.made.objects.filter(run=self.run).aggregate(
             verdicts=Count("pk", filter=Q(status="ok")),
             failures=Count("pk", filter=~Q(status="ok")),
             undecided=Count("pk", filter=Q(choice="undecided")),
         )
 
     def known(self, key: str) -> Known | None:
-        found = Judgment.objects.filter(call_key=key, status=Judgment.Status.OK, run__imported=False)
+        found = self.made.objects.filter(call_key=key, status=Judgment.Status.OK, run__imported=False)
         old = found.exclude(extraction="random").order_by("pk").first()
         if old is None or not old.raw:
             return None
         columns = {"analysis": old.analysis, "weighted_score": old.weighted_score}
         return Known(verdicts.Reply(old.raw), old.reported_model, old.prompt_tokens, old.completion_tokens, columns)
+
+
+class Trials(Judgments):
+    """Judgments of answers under attack, and of the same answers as they are."""
+
+    made = Trial
+
+    def without(self, job: Job, reading: Reading) -> Judgment | Trial:
+        row = super().without(job, reading)
+        row.target = job.target  # type: ignore[union-attr]
+        return row
+
+    def key(self, job: Job) -> dict[str, Any]:
+        return super().key(job) | {"attack": job.attack}
 
 
 class Collecting(Kind):
@@ -217,4 +232,5 @@ def _missing(run: Run, after: int) -> Any:
 
 
 def of(run: Run) -> Kind:
-    return Judgments(run) if run.kind == Run.Kind.JUDGMENTS else Collecting(run)
+    kinds: dict[str, type[Kind]] = {Run.Kind.JUDGMENTS: Judgments, Run.Kind.ATTACKS: Trials}
+    return kinds.get(run.kind, Collecting)(run)

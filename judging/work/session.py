@@ -17,8 +17,8 @@ from django.utils import timezone
 from judging import client, plan, verdicts
 from judging.client import Answer, Outcome
 from judging.models import Attempt, Run
-from judging.plan import Asked
 from judging.protocols import CannotAsk
+from judging.requests import Asked
 from judging.verdicts import Reading
 from judging.work import kinds, store
 from judging.work.health import Health
@@ -253,6 +253,7 @@ class Session(Writer):
                     path=settings.MEDIA_ROOT / image.path,
                     longest=self.run.settings.get("image_size"),
                     detail=self.run.settings.get("detail"),
+                    overlay=asked.overlay,
                 )
                 for image in asked.images
             ]

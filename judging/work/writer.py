@@ -237,7 +237,7 @@ def _check(run: Run) -> None:
             plan.template_of(run)
         except prompts.UnknownPrompt as error:
             raise Ended(Run.State.PAUSED, str(error)) from None
-    if run.kind == Run.Kind.JUDGMENTS and run.criteria_fingerprint != plan.criteria_fingerprint(run):
+    if run.judges and run.criteria_fingerprint != plan.criteria_fingerprint(run):
         raise Ended(Run.State.PAUSED, CRITERIA_CHANGED)
 
 

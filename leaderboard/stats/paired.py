@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
 from leaderboard.stats.arrays import check_lengths, dense_codes
 from leaderboard.stats.correlation import Test
-from leaderboard.stats.results import InvalidCount
+from leaderboard.stats.proportions import mean, wilson
+from leaderboard.stats.results import Estimate, Interval, InvalidCount
 
+NEWCOMBE = "newcombe, paired"
 MCNEMAR = "mcnemar, exact"
 SIGN_FLIPS = "sign flips by cluster"
 
@@ -57,3 +61,39 @@ def difference(
         signs = rng.integers(0, 2, size=(min(block, flips - begin), len(sums)), dtype=np.int8) * 2 - 1
         reached += int((np.abs(signs @ sums) >= bound).sum())
     return Test(value, None, (1 + reached) / (flips + 1), SIGN_FLIPS)
+
+
+def change(*, before: npt.ArrayLike, after: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) -> Estimate:
+    """The mean of ``after`` less ``before`` on the same rows (n,), with an interval.
+
+    0 and 1 with one row per cluster: Newcombe's interval for paired proportions, which holds where all rows are alike,
+    too. Otherwise the t interval on the clustered standard error of the differences. Raises LengthMismatch.
+    """
+    a, b = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    check_lengths(before=a, after=b, cluster=np.asarray(cluster))
+    _, clusters = dense_codes(cluster)
+    if len(a) and clusters == len(a) and np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all():
+        both, gained, lost = (int(n) for n in ((a * b).sum(), ((1 - a) * b).sum(), (a * (1 - b)).sum()))
+        interval = newcombe(both=both, only_first=gained, only_second=lost, neither=len(a) - both - gained - lost)
+        return Estimate(float((b - a).mean()), len(a), interval, NEWCOMBE)
+    return mean(values=b - a, cluster=cluster, level=level)
+
+
+def newcombe(*, both: int, only_first: int, only_second: int, neither: int, level: float = 0.95) -> Interval:
+    """The interval of the difference of two paired proportions, first less second (Newcombe 1998, Statistics in
+    Medicine 17:2635, method 10): Wilson's limits of each, with the phi coefficient corrected for continuity. Raises
+    InvalidCount where nothing was counted.
+    """
+    n = both + only_first + only_second + neither
+    first, second = both + only_first, both + only_second
+    one, other = (wilson(successes=hits, n=n, level=level) for hits in (first, second))
+    down, up = first / n - one.low, one.high - first / n
+    under, over = second / n - other.low, other.high - second / n
+    product = both * neither - only_first * only_second
+    cross = max(product - n / 2, 0.0) if product > 0 else float(product)
+    spread = sqrt(first * (n - first) * second * (n - second))
+    phi = cross / spread if spread else 0.0
+    value = (only_first - only_second) / n
+    low = value - sqrt(max(0.0, down**2 - 2 * phi * down * over + over**2))
+    high = value + sqrt(max(0.0, up**2 - 2 * phi * up * under + under**2))
+    return Interval(max(-1.0, low), min(1.0, high), level, NEWCOMBE)

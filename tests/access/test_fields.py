@@ -32,6 +32,7 @@ NEVER = {
     *(
         "Attempt",
         "Collected",
+        "Trial",
         "RunTask",
         "CampaignItem",
         "Assignment",

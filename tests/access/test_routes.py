@@ -76,6 +76,10 @@ TABLE = {
     "judging:judge-detail": READERS,
     "judging:judge-probe": STAFF,
     "judging:collect-new": STAFF,
+    "judging:attack-new": STAFF,
+    "judging:trial-list": STAFF,
+    "judging:trial-detail": STAFF,
+    "judging:trial-prompt": STAFF,
     "judging:jury-new": STAFF,
     "judging:jury-compute": STAFF,
     "judging:judgment-list": READERS,
@@ -174,6 +178,8 @@ TABLE = {
     "api-judge-detail": READERS,
     "api-run-list": READERS,
     "api-run-detail": READERS,
+    "api-run-attacks": READERS,
+    "api-jury-list": READERS,
     "api-run-cancel": STAFF,
     "api-run-pause": STAFF,
     "api-run-resume": STAFF,
@@ -203,7 +209,9 @@ TABLE = {
     "api-label-detail": LABELLERS,
 }
 # API routes whose POST is for others than their GET.
-POSTS = {"api-label-list": LABELLERS, "api-judge-list": STAFF, "api-run-list": STAFF, "api-prompt-list": STAFF}
+POSTS = {"api-label-list": LABELLERS, "api-judge-list": STAFF, "api-run-list": STAFF, "api-prompt-list": STAFF} | {
+    "api-jury-list": STAFF
+}
 # Who may ask what a route does, though not all of them get an answer from it.
 ASKED = {"api-judgment-analysis": READERS}
 # Doors behind which it matters whose the object is: staff may come, but these are the annotator's own.
@@ -218,6 +226,8 @@ HIDDEN_TEXT = {
     "api-sample-criteria",
     "judging:judgment-detail",
     "judging:judgment-prompt",
+    "judging:trial-detail",
+    "judging:trial-prompt",
     "api-judgment-analysis",
 }
 METHODS = ("get", "head", "options", "post")

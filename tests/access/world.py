@@ -26,7 +26,7 @@ from bank.uploads import staging
 from bank.uploads.actions import receive, start
 from bank.uploads.work import work
 from judging import prompts
-from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, RunItem, WorkerBeat
+from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, RunItem, Trial, WorkerBeat
 from leaderboard.models import Snapshot
 from tests.bank.conftest import picture
 
@@ -55,6 +55,7 @@ class World:
     items: dict = field(default_factory=dict)
     runs: dict = field(default_factory=dict)
     judgments: dict = field(default_factory=dict)
+    trials: dict = field(default_factory=dict)
     campaigns: dict = field(default_factory=dict)
     assignments: dict = field(default_factory=dict)
     submissions: dict = field(default_factory=dict)
@@ -100,6 +101,7 @@ class World:
             ("rounds/", {slug: review.round for slug, review in self.reviews.items()}),
             ("runs/", self.runs),
             ("judgments/", self.judgments),
+            ("trials/", self.trials),
             ("items/", self.items),
             ("responses/", {slug: self.items[slug].ordered_responses()[0]}),
             ("benchmarks/", {slug: self.samples[slug].benchmark}),
@@ -188,6 +190,20 @@ def build(people, *, secret=CANARY):
                 run=run, item=item, choice="first", analysis=f"It says {secret}.", raw=f"{secret}\nAnswer1"
             )
             world.judgments.setdefault(slug, judgment)
+        tested = Run.objects.create(
+            judge=world.judge,
+            benchmark=benchmark,
+            kind=Run.Kind.ATTACKS,
+            protocol="pairwise-criteria",
+            settings={"order": "fixed", "criteria": True, "context": "image", "attacks": ["praise@1"]},
+            settings_hash="y",
+            template="pairwise-criteria.default",
+            state=Run.State.FINISHED,
+        )
+        for attack in ("", "praise@1"):
+            said = {"choice": "first", "analysis": secret, "raw": f"{secret}\nAnswer1"}
+            trial = Trial.objects.create(run=tested, item=world.items[slug], attack=attack, **said)
+        world.trials[slug] = trial
         parts = {f"{UNSEEN}-part": 2.0, "3": 1.0}
         Judgment.objects.create(run=run, item=world.items[slug], order="10", score=5, parts=parts, analysis=secret)
         failed = Judgment.objects.create(run=run, item=item, order="10", status="error", raw=secret, reason="broken")
@@ -316,6 +332,7 @@ def rewrite(world, secret):
         write_criteria(sample, [row | {"version": 7} for row in rows])
     Sample.objects.update(metadata={"note": f"{UNSEEN} of another"})
     Judgment.objects.update(analysis=f"Now {secret}.", raw=secret * 3)
+    Trial.objects.update(analysis=f"Now {secret}.", raw=secret * 3)
     Attempt.objects.update(detail=secret)
     Run.objects.update(criteria_fingerprint=secret[:20])
     bank.criteria.CriteriaAccess.objects.all().delete()

@@ -137,5 +137,13 @@ def test_a_jury_is_made_in_the_browser_and_by_command(client_of, benchmark, run_
     out = io.StringIO()
     call_command("make_jury", "second", runs=f"{runs[0].pk},{runs[1].pk}", stdout=out)
     assert "second on everyday@1, 1 verdicts, 0 items without one" in out.getvalue()
+    asked = {"name": "fourth", "runs": [run.pk for run in runs]}
+    for status in (201, 200):
+        made = client.post("/api/v1/juries/", asked, content_type="application/json")
+        assert (made.status_code, made.json()["judge"], made.json()["done"]) == (status, "fourth", 1)
+    refused = client.post("/api/v1/juries/", asked | {"runs": [10**6]}, content_type="application/json")
+    assert refused.json() == {"runs": ["There is no run 1000000."]}
+    names = {run["judge"] for run in client_of("researcher").get("/api/v1/juries/").json()["results"]}
+    assert names == {"jury", "second", "fourth"}
     with pytest.raises(CommandError, match="There is no run 1000000000"):
         call_command("make_jury", "third", runs=f"1000000000,{runs[0].pk}")

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.stats.paired import MCNEMAR, SIGN_FLIPS, difference, mcnemar
+from leaderboard.stats.paired import MCNEMAR, NEWCOMBE, SIGN_FLIPS, change, difference, mcnemar, newcombe
 from leaderboard.stats.results import InvalidCount
 
 
@@ -31,6 +31,20 @@ def test_single_rows_take_mcnemar_and_shared_samples_flip_signs():
     )
     assert twice.method == SIGN_FLIPS
     assert twice.p == pytest.approx(alone.p, abs=0.02)  # three copies of a row are not three rows
+
+
+def test_paired_proportions_get_the_interval_that_newcombe_published():
+    """Newcombe 1998, Statistics in Medicine 17:2635, Table II: 36, 12, 2, 0 by method 10 is .0569 to .3404."""
+    found = newcombe(both=36, only_first=12, only_second=2, neither=0)
+    assert (round(found.low, 4), round(found.high, 4)) == (0.0569, 0.3404)
+    before, after = [1] * 36 + [0] * 12 + [1] * 2, [1] * 48 + [0] * 2
+    moved = change(before=before, after=after, cluster=range(50))
+    assert (moved.value, moved.n, moved.interval) == (pytest.approx(0.2), 50, found)
+    certain = change(before=[0] * 10, after=[1] * 10, cluster=range(10))
+    assert (certain.value, certain.method) == (1, NEWCOMBE)
+    assert 0.5 < certain.interval.low < certain.interval.high == 1
+    shared = change(before=[0, 0, 1, 0], after=[1, 1, 1, 0], cluster=[1, 1, 2, 2])
+    assert (shared.value, shared.n, shared.method) == (0.5, 4, "cluster-t")
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 5)), min_size=1, max_size=30))

@@ -1,0 +1,15 @@
+"""What goes wrong, as answers to scripts."""
+
+from rest_framework import exceptions, status
+
+from judging.actions import BadInput
+
+
+class Conflict(exceptions.APIException):
+    """409, in words."""
+
+    status_code = status.HTTP_409_CONFLICT
+
+
+def bad(error: BadInput) -> exceptions.ValidationError:
+    return exceptions.ValidationError({error.field or "detail": [str(error)]})

@@ -1,0 +1,95 @@
+"""Judges for scripts."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from bank.models.catalogue import is_staff
+from judging import actions
+from judging.api.errors import Conflict, bad
+from judging.models import Judge
+from judging.probing import probe_judge
+
+
+class JudgeSerializer(serializers.ModelSerializer[Judge]):
+    """A judge. Its address and the name of its key's variable are for staff; the key is nowhere."""
+
+    class Meta:
+        model = Judge
+        fields = (
+            "id",
+            "name",
+            "model",
+            "host",
+            "base_url",
+            "key_env",
+            "baseline",
+            "family",
+            "concurrency",
+            "rpm",
+            "tpm",
+            "timeout",
+            "price_in",
+            "price_out",
+            "abilities",
+        )
+        staff_only = ("base_url", "key_env")
+
+    def to_representation(self, judge: Judge) -> dict[str, Any]:
+        data = super().to_representation(judge)
+        if not is_staff(self.context["request"].user):
+            for name in self.Meta.staff_only:
+                data.pop(name)
+        return data
+
+
+class JudgeIn(serializers.Serializer[Any]):
+    """A judge behind an OpenAI-compatible endpoint, at a host that the installation allows."""
+
+    name = serializers.CharField(max_length=200)
+    base_url = serializers.CharField(max_length=500)
+    model = serializers.CharField(max_length=200)
+    key_env = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
+    concurrency = serializers.IntegerField(min_value=1, max_value=1024, required=False, default=16)
+    rpm = serializers.IntegerField(min_value=1, max_value=10**9, required=False, default=None, allow_null=True)
+    tpm = serializers.IntegerField(min_value=1, max_value=10**9, required=False, default=None, allow_null=True)
+    timeout = serializers.IntegerField(min_value=1, max_value=3600, required=False, default=120)
+    price_in = serializers.FloatField(min_value=0, required=False, default=None, allow_null=True)
+    price_out = serializers.FloatField(min_value=0, required=False, default=None, allow_null=True)
+    family = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
+
+
+class Judges(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Judge]):
+    """Judges; staff add some, and test what their endpoints can do."""
+
+    access_rule = "read-judging"
+    access_rules = dict.fromkeys(("create", "probe"), "write-judging")
+    serializer_class = JudgeSerializer
+    queryset = Judge.objects.all()
+    lookup_value_regex = "[0-9]+"
+    filters = {"name": "name", "baseline": "baseline"}
+
+    @extend_schema(request=JudgeIn, responses={201: JudgeSerializer})
+    def create(self, request: Request) -> Response:
+        given = JudgeIn(data=request.data)
+        given.is_valid(raise_exception=True)
+        try:
+            judge = actions.add_judge(**given.validated_data)
+        except actions.BadInput as error:
+            raise bad(error) from None
+        return Response(self.get_serializer(judge).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=None, responses={200: JudgeSerializer})
+    @action(detail=True, methods=["post"])
+    def probe(self, request: Request, pk: str) -> Response:
+        """Find out by a few short calls what the endpoint can do; runs that start from then on make use of it."""
+        judge = self.get_object()
+        try:
+            probe_judge(judge=judge)
+        except actions.BadInput as error:
+            raise Conflict({"detail": str(error)}) from None
+        return Response(self.get_serializer(judge).data)

@@ -1,0 +1,112 @@
+"""Judgments for scripts."""
+
+from typing import Any, cast
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from bank.models import User
+from bank.models.catalogue import is_staff
+from bank.models.verdict import COLUMNS
+from judging import analyses
+from judging.models import Judgment
+
+
+class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
+    """A verdict in canonical order, which ``responses`` name; ``order`` tells in which they were shown."""
+
+    judge = serializers.CharField(source="run.judge.name")
+    sample = serializers.CharField(source="item.sample.key")
+    benchmark = serializers.CharField(source="item.sample.benchmark.__str__")
+    responses = serializers.SerializerMethodField()
+    order = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Judgment
+        fields = (
+            "id",
+            "run",
+            "judge",
+            "benchmark",
+            "sample",
+            "item",
+            "responses",
+            "order",
+            "repeat",
+            "status",
+            *COLUMNS,
+            "prompt_sha256",
+            "reported_model",
+            "prompt_tokens",
+            "completion_tokens",
+            "cost",
+            "latency",
+            "weighted_score",
+            "cached",
+            "created_at",
+        )
+
+    def get_responses(self, judgment: Judgment) -> list[dict[str, str]]:
+        found = judgment.item.ordered_responses()
+        return [{"model": response.model.name, "variant": response.variant} for response in found]
+
+    def get_order(self, judgment: Judgment) -> list[int]:
+        return [int(place) for place in judgment.order]
+
+    def to_representation(self, judgment: Judgment) -> dict[str, Any]:
+        data = super().to_representation(judgment)
+        if not is_staff(self.context["request"].user):
+            # What hidden components are called, how many there are and what each is worth is hidden.
+            data["parts"] = analyses.without_hidden_parts([judgment], self.context["request"].user)[0].parts
+            if judgment.run.imported:
+                data["reason"] = ""  # a file's reasons are a judge's own words, which can quote criteria
+        return data
+
+
+class AnalysisSerializer(serializers.Serializer[Any]):
+    """What a judge said. ``gaps`` counts what was taken out; researchers get no raw reply."""
+
+    id = serializers.IntegerField()
+    analysis = serializers.CharField(allow_null=True)
+    raw = serializers.CharField(allow_null=True)
+    gaps = serializers.IntegerField()
+    withheld = serializers.BooleanField()
+
+
+class Judgments(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Judgment]):
+    """Verdicts of judges. What the judges said is for staff, and redacted for researchers where a run's is released."""
+
+    access_rule = "read-judging"
+    serializer_class = JudgmentSerializer
+    queryset = Judgment.objects.select_related("run__judge", "item__sample__benchmark").prefetch_related(
+        "item__places__response__model"
+    )
+    lookup_value_regex = "[0-9]+"
+    filters = {
+        "run": "run",
+        "judge": "run__judge__name",
+        "benchmark": "item__sample__benchmark__slug",
+        "sample": "item__sample__key",
+        "item": "item",
+        "status": "status",
+        "choice": "choice",
+    }
+
+    def get_queryset(self) -> Any:
+        return self.queryset.visible_to(self.request.user).defer("analysis", "raw")
+
+    @extend_schema(responses=AnalysisSerializer)
+    @action(detail=True)
+    def analysis(self, request: Request, pk: str) -> Response:
+        """The judge's analysis and its whole reply; below staff the redacted one of a released run, else 403."""
+        judgment = self.get_object()
+        if is_staff(request.user):
+            said = {"analysis": judgment.analysis, "raw": judgment.raw, "gaps": 0, "withheld": False}
+        elif shown := analyses.released(judgment, reader=cast(User, request.user)):
+            said = {"analysis": shown.text, "raw": None, "gaps": shown.gaps, "withheld": shown.withheld}
+        else:
+            raise exceptions.PermissionDenied
+        return Response(AnalysisSerializer({"id": judgment.pk} | said).data)

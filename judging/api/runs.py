@@ -1,0 +1,271 @@
+"""Runs and juries for scripts."""
+
+from typing import Any, cast
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import exceptions, mixins, serializers, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from bank.models import Benchmark, User
+from judging import actions, juries, queries
+from judging.api.errors import Conflict, bad
+from judging.attacks.report import report
+from judging.collecting.start import start_collecting
+from judging.models import Judge, Run
+
+
+class RunSerializer(serializers.ModelSerializer[Run]):
+    """A run with its counts: ``done`` judgments hold a verdict, ``failed`` ones do not."""
+
+    judge = serializers.CharField(source="judge.name")
+    benchmark = serializers.CharField(source="benchmark.__str__")
+    total = serializers.SerializerMethodField()
+    done = serializers.SerializerMethodField()
+    failed = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields = (
+            "id",
+            "kind",
+            "judge",
+            "benchmark",
+            "protocol",
+            "model_name",
+            "item_set",
+            "settings",
+            "settings_hash",
+            "template",
+            "template_version",
+            "template_sha256",
+            "seed",
+            "state",
+            "state_reason",
+            "total",
+            "done",
+            "failed",
+            "calls",
+            "cached",
+            "reuse",
+            "batched",
+            "spent",
+            "budget",
+            "reported_model",
+            "imported",
+            "created_at",
+            "started_at",
+            "finished_at",
+        )
+
+    def _counts(self, run: Run) -> queries.Listed:
+        """Of all runs on this page in a few queries."""
+        known: dict[int, queries.Listed] = self.context["counts"]
+        if run.pk not in known:
+            shown = self.parent.instance if isinstance(self.parent, serializers.ListSerializer) else [run]
+            known.update({row.run.pk: row for row in queries.listed(list(shown or [run]))})
+        return known[run.pk]
+
+    def get_total(self, run: Run) -> int:
+        return self._counts(run).total
+
+    def get_done(self, run: Run) -> int:
+        return self._counts(run).done
+
+    def get_failed(self, run: Run) -> int:
+        return self._counts(run).failed
+
+
+class RunIn(serializers.Serializer[Any]):
+    """What to judge. The same judge, protocol, settings and items go on with the run there is, unless ``new``."""
+
+    kind = serializers.ChoiceField(
+        Run.Kind.choices,
+        required=False,
+        default=Run.Kind.JUDGMENTS,
+        help_text=(
+            "responses: a model's answers to the benchmark; captions: descriptions of its pictures; "
+            "attacks: how far the judge can be inflated"
+        ),
+    )
+    judge = serializers.CharField(help_text="its name; that of the endpoint where texts are collected")
+    benchmark = serializers.CharField(help_text="SLUG or SLUG@VERSION")
+    protocol = serializers.CharField(required=False, default="", help_text="for judgments and attacks")
+    model = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=200, help_text="the name that collected texts get"
+    )
+    settings = serializers.DictField(required=False, default=dict)
+    attacks = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        required=False,
+        default=list,
+        help_text="NAME or NAME@VERSION, for a run of kind attacks; none: all there are",
+    )
+    limit = serializers.IntegerField(min_value=1, required=False, default=None, allow_null=True)
+    budget = serializers.FloatField(required=False, default=None, allow_null=True, help_text="US dollars")
+    new = serializers.BooleanField(required=False, default=False)
+    reuse = serializers.BooleanField(
+        required=False, default=False, help_text="answer identical calls from stored ones, at no cost"
+    )
+    batched = serializers.BooleanField(
+        required=False, default=False, help_text="hand calls in by the endpoint's batch interface"
+    )
+
+
+class MovedSerializer(serializers.Serializer[Any]):
+    """What one attack did to the worth of the answers under it: the share of wins, of others below, or the score.
+
+    ``change`` is ``attacked`` less ``plain`` on the same ``n`` items; what cannot be computed is null. ``clear`` says
+    that it stands when all attacks are looked at together; ``unread`` is the share of its calls without a verdict.
+    """
+
+    attack = serializers.CharField()
+    version = serializers.IntegerField()
+    title = serializers.CharField()
+    null_answer = serializers.BooleanField(help_text="the answer holds nothing at all under it")
+    worth = serializers.CharField()
+    n = serializers.IntegerField()
+    plain = serializers.FloatField(allow_null=True)
+    plain_low = serializers.FloatField(allow_null=True)
+    plain_high = serializers.FloatField(allow_null=True)
+    attacked = serializers.FloatField(allow_null=True)
+    attacked_low = serializers.FloatField(allow_null=True)
+    attacked_high = serializers.FloatField(allow_null=True)
+    change = serializers.FloatField(allow_null=True)
+    change_low = serializers.FloatField(allow_null=True)
+    change_high = serializers.FloatField(allow_null=True)
+    method = serializers.CharField()
+    p = serializers.FloatField(allow_null=True)
+    clear = serializers.BooleanField()
+    unread = serializers.FloatField(allow_null=True)
+    unread_low = serializers.FloatField(allow_null=True)
+    unread_high = serializers.FloatField(allow_null=True)
+    unread_n = serializers.IntegerField()
+
+
+class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):
+    """Runs of judges; staff start, pause, resume and cancel them."""
+
+    access_rule = "read-judging"
+    access_rules = dict.fromkeys(("create", "cancel", "pause", "resume"), "write-judging")
+    serializer_class = RunSerializer
+    queryset = Run.objects.select_related("judge", "benchmark")
+    lookup_value_regex = "[0-9]+"
+    filters = {
+        "kind": "kind",
+        "judge": "judge__name",
+        "benchmark": "benchmark__slug",
+        "state": "state",
+        "protocol": "protocol",
+    }
+
+    def get_queryset(self) -> Any:
+        return self.queryset.visible_to(self.request.user)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "counts": {}}
+
+    @extend_schema(request=RunIn, responses={201: RunSerializer, 200: RunSerializer})
+    def create(self, request: Request) -> Response:
+        """Start a run: 201; or go on with the one that does the same: 200."""
+        given = RunIn(data=request.data)
+        given.is_valid(raise_exception=True)
+        data = given.validated_data
+        judge = Judge.objects.filter(name=data["judge"]).first()
+        if judge is None:
+            raise exceptions.ValidationError({"judge": ["There is no judge of that name."]})
+        try:
+            benchmark = Benchmark.objects.named(data["benchmark"])
+        except Benchmark.DoesNotExist:
+            raise exceptions.ValidationError({"benchmark": ["There is no such benchmark."]}) from None
+        newest = Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        try:
+            asked = {name: data[name] for name in ("settings", "limit", "budget", "new", "reuse", "batched")}
+            asked |= {"judge": judge, "benchmark": benchmark, "by": cast(User, request.user)}
+            if data["kind"] in (Run.Kind.JUDGMENTS, Run.Kind.ATTACKS):
+                tried = data["attacks"] if data["kind"] == Run.Kind.ATTACKS else None
+                run = actions.start_run(protocol=data["protocol"], attacks=tried, **asked)
+            else:
+                run = start_collecting(kind=data["kind"], model=data["model"], **asked)
+        except actions.BadInput as error:
+            raise bad(error) from None
+        made = status.HTTP_201_CREATED if run.pk > newest else status.HTTP_200_OK
+        return Response(self.get_serializer(run).data, status=made)
+
+    def _act(self, what: Any) -> Response:
+        run = self.get_object()
+        try:
+            what(run=run)
+        except actions.BadInput as error:
+            raise Conflict({"detail": str(error)}) from None
+        run.refresh_from_db()
+        return Response(self.get_serializer(run).data)
+
+    @extend_schema(request=None, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """End a run for good; its verdicts stay."""
+        return self._act(actions.cancel_run)
+
+    @extend_schema(request=None, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, pk: str) -> Response:
+        """Stop a run for now."""
+        return self._act(actions.pause_run)
+
+    @extend_schema(request=None, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: str) -> Response:
+        """Let a paused run go on."""
+        return self._act(actions.resume_run)
+
+    @extend_schema(responses={200: MovedSerializer(many=True)})
+    @action(detail=True, pagination_class=None, filter_backends=[])
+    def attacks(self, request: Request, pk: str) -> Response:
+        """How far each attack moved the judge of a run of kind attacks; 404 for any other."""
+        run = self.get_object()
+        if run.kind != Run.Kind.ATTACKS:
+            raise exceptions.NotFound
+        return Response(MovedSerializer(report(run).as_rows(), many=True).data)
+
+
+class JuryIn(serializers.Serializer[Any]):
+    """Several judges as one. The same name over the same runs computes its verdicts anew."""
+
+    name = serializers.CharField(max_length=200)
+    runs = serializers.ListField(child=serializers.IntegerField(min_value=1), help_text="one run of each member")
+
+
+class Juries(mixins.ListModelMixin, viewsets.GenericViewSet[Run]):
+    """Juries, as the runs that hold their verdicts; staff make one of runs, or compute it anew."""
+
+    access_rule = "read-judging"
+    access_rules = {"create": "write-judging"}
+    serializer_class = RunSerializer
+    queryset = Run.objects.filter(settings__has_key=juries.SETTING).select_related("judge", "benchmark")
+    filters = {"judge": "judge__name", "benchmark": "benchmark__slug", "protocol": "protocol"}
+
+    def get_queryset(self) -> Any:
+        return self.queryset.visible_to(self.request.user)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "counts": {}}
+
+    @extend_schema(request=JuryIn, responses={201: RunSerializer, 200: RunSerializer})
+    def create(self, request: Request) -> Response:
+        """Make a jury: 201; or compute the one of that name and those runs anew: 200."""
+        given = JuryIn(data=request.data)
+        given.is_valid(raise_exception=True)
+        data = given.validated_data
+        members = list(Run.objects.visible_to(request.user).filter(pk__in=data["runs"]))
+        if missing := sorted(set(data["runs"]) - {run.pk for run in members}):
+            raise exceptions.ValidationError({"runs": [f"There is no run {missing[0]}."]})
+        newest = Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        try:
+            run = juries.make_jury(name=data["name"], runs=members, by=cast(User, request.user))
+        except actions.BadInput as error:
+            raise bad(error) from None
+        made = status.HTTP_201_CREATED if run.pk > newest else status.HTTP_200_OK
+        return Response(self.get_serializer(run).data, status=made)

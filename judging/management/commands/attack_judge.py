@@ -1,0 +1,67 @@
+"""manage.py attack_judge --benchmark SLUG --judge NAME --protocol NAME [--attacks A,B]"""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from judging import attacks
+from judging.actions import start_run
+from judging.attacks.report import report
+from judging.management.following import RunCommand
+from judging.models import Run
+
+
+class Command(RunCommand):
+    help = (
+        "Try a judge with attacks on the answers it judges, and report how far each inflates them. Without --wait a "
+        "worker does it; the same command again goes on with the run there is and reports. Without --limit or items in "
+        f"the settings, {attacks.SAMPLE} items are drawn. No verdict of it stands on a board."
+    )
+    counted, called = "items", "judge"
+    settings_help = 'of the protocol and the request, e.g. {"order": "both", "items": {"sample": 100, "seed": 1}}'
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--judge", required=True, metavar="NAME")
+        parser.add_argument("--protocol", required=True, metavar="NAME", help="e.g. pairwise-criteria")
+        names = ", ".join(dict.fromkeys(attack.name for attack in attacks.ALL.values()))
+        parser.add_argument("--attacks", default="", metavar="A,B,...", help=f"of {names}; default all")
+        parser.add_argument("--format", dest="shape", default="table", choices=["table", "json"])
+
+    def handle(self, *, judge: str, protocol: str, benchmark: str, chosen: str, wait: bool, **options: Any) -> None:
+        as_json, out = options["shape"] == "json", self.stdout
+        if as_json:
+            self.stdout = self.stderr  # what is said on the way is no part of it
+        names = [name.strip() for name in options["attacks"].split(",") if name.strip()]
+        run = self.start(
+            start_run,
+            judge=judge,
+            benchmark=benchmark,
+            chosen=chosen,
+            options=options,
+            protocol=protocol,
+            attacks=names,
+        )
+        self.stdout.write(
+            f"Run {run.pk}: {run.judge.name} on {run.benchmark}, {run.protocol}, {run.items.count()} items, "
+            f"{len(run.attacks)} attacks"
+        )
+        if run.state != Run.State.FINISHED:
+            self.hand_on(run, wait=wait)
+        if as_json:
+            out.write(json.dumps(report(run).as_rows(), ensure_ascii=False, indent=1))
+        elif run.state == Run.State.FINISHED:
+            self._print(run)
+
+    def _print(self, run: Run) -> None:
+        found = report(run)
+        form = "{:<16} {:>6} {:>8} {:>8} {:>8}  {:<18} {:>10}"
+        self.stdout.write(form.format("attack", "items", "plain", "attacked", "change", "95%", "no verdict"))
+        for row in found.rows:
+            numbers = [row.plain.value, row.attacked.value, row.change.value, row.unread.value]
+            plain, attacked, change, unread = ("-" if one is None else f"{one:.3f}" for one in numbers)
+            interval = row.change.interval
+            ends = f"{interval.low:+.3f} to {interval.high:+.3f}" if interval else "-"
+            cells = (row.attack.name, row.change.n, plain, attacked, change, ends, unread)
+            self.stdout.write(form.format(*cells).rstrip())

@@ -1,0 +1,83 @@
+"""Judges, and the prompts that staff wrote for them."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db import models
+
+from bank.models import User
+from judging.prompts import Prompt
+
+BASELINES = ("random", "first", "longest", "criteria-overlap")
+OVERLAP = "criteria-overlap"  # its verdicts are an oracle on the criteria
+
+
+class Judge(models.Model):
+    """An LLM behind an OpenAI-compatible endpoint, a built-in baseline, or the author of imported judgments."""
+
+    name = models.CharField(max_length=200, unique=True)
+    base_url = models.URLField(max_length=500, blank=True)
+    model = models.CharField(max_length=200, blank=True)
+    key_env = models.CharField(max_length=100, blank=True)  # the variable's name; the key itself is never stored
+    baseline = models.CharField(max_length=20, blank=True)  # random, first, longest, criteria-overlap
+    family = models.CharField(max_length=100, blank=True)
+    concurrency = models.PositiveIntegerField(default=16)
+    rpm = models.PositiveIntegerField(null=True, blank=True)
+    tpm = models.PositiveIntegerField(null=True, blank=True)
+    timeout = models.PositiveIntegerField(default=120)  # seconds one call may take
+    paced_until = models.DateTimeField(null=True, blank=True)  # calls up to here are given out, over all workers
+    price_in = models.FloatField(null=True, blank=True)  # US dollars per million tokens
+    price_out = models.FloatField(null=True, blank=True)
+    abilities = models.JSONField(default=dict, blank=True)
+    any_host = models.BooleanField(default=False)  # made by command: not bound to JUDGE_HOSTS
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_baseline(self) -> bool:
+        return bool(self.baseline)
+
+    @property
+    def can_run(self) -> bool:
+        return bool(self.baseline or self.base_url)
+
+    @property
+    def host(self) -> str:
+        """Where its endpoint is, without the path."""
+        return urlsplit(self.base_url).netloc.rpartition("@")[2]
+
+
+class PromptTemplate(models.Model):
+    """A version of a prompt that staff wrote. Made once and never changed; one that no run used may be thrown away."""
+
+    protocol = models.CharField(max_length=30)
+    name = models.CharField(max_length=40)
+    version = models.PositiveIntegerField()
+    text = models.TextField()
+    sha256 = models.CharField(max_length=64)
+    note = models.CharField(max_length=300, blank=True)  # what is different, for those who choose
+    by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["protocol", "name", "-version"]
+        constraints = [
+            models.UniqueConstraint(fields=["protocol", "name", "version"], name="prompt_template_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.protocol}.{self.name} {self.version}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.pk is not None:
+            raise ValueError("A version of a prompt is never changed; write another one.")
+        super().save(*args, **kwargs)
+
+    @property
+    def prompt(self) -> Prompt:
+        return Prompt(self.protocol, self.name, self.version, self.text, self.sha256)

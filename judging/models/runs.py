@@ -1,0 +1,193 @@
+"""Runs, what they are made over, and the workers that work them."""
+
+import secrets
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from bank.models import Benchmark, Item, Sample, User
+from bank.models.catalogue import is_staff
+from judging.models.judges import Judge
+
+if TYPE_CHECKING:
+    from bank.access import Viewer
+
+# How long a worker that stopped renewing keeps its run. Workers renew every second.
+LEASE = timedelta(seconds=30)
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    def visible_to(self, viewer: "Viewer") -> "RunQuerySet":
+        return self if is_staff(viewer) else self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
+
+    def waiting(self) -> "RunQuerySet":
+        """Runs that a worker should take: queued, or left behind by a worker that died.
+
+        A lease further ahead than anybody grants was written by a clock that has been set back since.
+        """
+        now = timezone.now()
+        left = Q(lease_until__lt=now) | Q(lease_until__gt=now + 2 * LEASE)
+        return self.filter(Q(state=Run.State.QUEUED) | Q(left, state=Run.State.RUNNING))
+
+
+class Run(models.Model):
+    """One judge, one protocol and settings over a fixed set of items."""
+
+    class Kind(models.TextChoices):
+        JUDGMENTS = "judgments"
+        RESPONSES = "responses"
+        CAPTIONS = "captions"
+        ATTACKS = "attacks"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        PAUSED = "paused"
+        FINISHED = "finished"
+        CANCELLED = "cancelled"
+
+    kind = models.CharField(max_length=9, choices=Kind.choices, default=Kind.JUDGMENTS)
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="runs")
+    protocol = models.CharField(max_length=30)
+    settings = models.JSONField(default=dict)
+    settings_hash = models.CharField(max_length=64)
+    items_hash = models.CharField(max_length=64, blank=True)
+    template = models.CharField(max_length=80, blank=True)  # name
+    template_version = models.PositiveIntegerField(null=True, blank=True)
+    template_sha256 = models.CharField(max_length=64, blank=True)
+    criteria_fingerprint = models.CharField(max_length=64, blank=True)
+    items = models.ManyToManyField(Item, through="RunItem", related_name="runs")
+    item_set = models.JSONField(default=dict, blank=True)  # how they were chosen, see judging.item_sets
+    model_name = models.CharField(max_length=200, blank=True)  # under which collected texts are kept
+    seed = models.PositiveIntegerField(default=0)
+    budget = models.FloatField(null=True, blank=True)  # US dollars
+    state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
+    state_reason = models.TextField(blank=True)  # why it paused, in words
+    imported = models.BooleanField(default=False)
+    reported_model = models.CharField(max_length=200, blank=True)  # as the endpoint names it, newest
+    reported = models.JSONField(default=list, blank=True)  # [{"model", "fingerprint", "replies"}], oldest first
+    reuse = models.BooleanField(default=False, db_default=False)  # identical calls are answered from stored ones
+    abilities = models.JSONField(default=dict, blank=True)  # the judge's when the run started: requests go by them
+    batched = models.BooleanField(default=False, db_default=False)  # calls go by the endpoint's batch interface
+    batches = models.JSONField(default=list, blank=True)  # [{"id", "input", "number", "at"}] that were handed in
+    cached = models.PositiveIntegerField(default=0, db_default=0)  # judgments answered from stored calls
+    calls = models.PositiveIntegerField(default=0)  # made so far, retries and removed failures included
+    spent = models.FloatField(default=0)  # US dollars for them
+    # How much there is to make and has been made, so that nobody counts a million rows; None where it was not counted.
+    planned = models.PositiveIntegerField(null=True, blank=True)
+    verdicts = models.PositiveIntegerField(null=True, blank=True)
+    failures = models.PositiveIntegerField(null=True, blank=True)
+    undecided = models.PositiveIntegerField(null=True, blank=True)
+    live = models.JSONField(default=dict, blank=True)  # what its worker says: in_flight, limit, rate, retrying, history
+    by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    # Researchers read the analyses, redacted, from here on.
+    analyses_released_at = models.DateTimeField(null=True, blank=True)
+    analyses_released_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    # A worker holds the run while its token stands here and lease_until is ahead; a write under an old one is refused.
+    lease_token = models.CharField(max_length=32, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [models.Index(fields=["state", "lease_until"], name="run_waiting")]
+        constraints = [
+            # What import_judgments adds to: one run per judge, protocol and settings.
+            models.UniqueConstraint(
+                fields=["benchmark", "judge", "protocol", "settings_hash"],
+                condition=Q(imported=True),
+                name="run_imported_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
+    @property
+    def reads_criteria(self) -> bool:
+        return bool(self.settings.get("criteria", True))
+
+    @property
+    def orders(self) -> str:
+        """both, shuffled or fixed."""
+        return str(self.settings.get("order", "fixed"))
+
+    @property
+    def repeats(self) -> int:
+        return int(self.settings.get("repeats", 1))
+
+    @property
+    def judges(self) -> bool:
+        """Whether its judge gives verdicts; a collecting run's writes texts."""
+        return self.kind in (Run.Kind.JUDGMENTS, Run.Kind.ATTACKS)
+
+    @property
+    def attacks(self) -> list[str]:
+        """The attacks that its judge is tried with, as NAME@VERSION; none of any other run."""
+        return list(self.settings.get("attacks", [])) if self.kind == Run.Kind.ATTACKS else []
+
+    @property
+    def analyses_released(self) -> bool:
+        return self.analyses_released_at is not None
+
+    def claim(self) -> bool:
+        """Take the run for this worker; False when another one holds it."""
+        now, token = timezone.now(), secrets.token_hex(16)
+        taken = (
+            Run.objects.waiting()
+            .filter(pk=self.pk)
+            .update(
+                state=Run.State.RUNNING,
+                state_reason="",
+                lease_token=token,
+                lease_until=now + LEASE,
+                started_at=Coalesce(F("started_at"), now),
+            )
+        )
+        if taken:
+            self.refresh_from_db(from_queryset=Run.objects.select_related("judge", "benchmark"))
+        return bool(taken)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a worker is at it now."""
+        return bool(self.lease_token and self.lease_until and self.lease_until > timezone.now())
+
+
+class RunItem(models.Model):
+    """The items of a run, fixed when it starts."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="run_items")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["run", "item"], name="run_item_once")]
+
+
+class RunTask(models.Model):
+    """The tasks of a collecting run, fixed when it starts: a sample, and the rotation or picture meant."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks")
+    sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="+")
+    place = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["run", "sample", "place"], name="run_task_once")]
+
+
+class WorkerBeat(models.Model):
+    """When each worker was last seen, for /readyz and the run page."""
+
+    name = models.CharField(max_length=100, unique=True)
+    seen_at = models.DateTimeField()
