@@ -66,8 +66,16 @@ class RunForm(RequestForm):
         min_value=1, max_value=100, required=False, help_text="Empty: as the protocol has it, mostly 1."
     )
 
+    structured = forms.BooleanField(
+        required=False, label="Held to a JSON schema: for judges whose test showed that they keep to one"
+    )
+
+    TICKS = ("structured", *RequestForm.TICKS)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if not Judge.objects.filter(abilities__json_schema=True).exists():
+            del self.fields["structured"]
         known = protocols.all_by_name()
         judges = self.fields["judge"]
         assert isinstance(judges, forms.ModelChoiceField)
@@ -89,6 +97,9 @@ class RunForm(RequestForm):
         closed = {*protocol.fixed, *(["order"] if protocol.kind == Item.Kind.SCORE else [])}
         chosen = {name: self.cleaned_data[name] for name in NAMES if name not in closed}
         return {name: value for name, value in chosen.items() if value not in ("", None)} | self.request()
+
+    def request(self) -> dict[str, Any]:
+        return super().request() | ({"structured": True} if self.cleaned_data.get("structured") else {})
 
 
 class AttackForm(RunForm):
@@ -132,6 +143,7 @@ def as_form(run: Run) -> dict[str, Any]:
         "reasoning_effort",
         "image_size",
         "detail",
+        "structured",
     )
     chosen = {name: settings[name] for name in same if settings.get(name) is not None}
     chosen |= {name: run.item_set[name] for name in ("split", "level", "sample") if name in run.item_set}

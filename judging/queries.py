@@ -50,6 +50,7 @@ class Failure:
     reason: str
     count: int
     last: datetime
+    newest: int
     can_retry: bool = True  # answers of a model are never changed, whatever they are
 
     @property
@@ -113,6 +114,8 @@ class Progress:
     spark: Spark | None
     failures: list[Failure] = field(default_factory=list)
     retrying: list[Retrying] = field(default_factory=list)
+    limited: bool = False  # the endpoint asks for fewer calls
+    pause: int = 0  # seconds without calls that it asked for
 
     @property
     def percent(self) -> float:
@@ -136,9 +139,11 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
     without = (
         made_by(run).objects.filter(run=run, status__in=STATUSES).values("status", "reason")
     )  # named, so that an index finds them
-    groups = list(without.annotate(n=Count("pk"), last=Max("created_at")))
+    groups = list(without.annotate(n=Count("pk"), last=Max("created_at"), newest=Max("pk")))
     failures = [
-        Failure(row["status"], row["reason"], row["n"], row["last"], run.judges or row["status"] == "error")
+        Failure(
+            row["status"], row["reason"], row["n"], row["last"], row["newest"], run.judges or row["status"] == "error"
+        )
         for row in groups
     ]
     counted = listed([run])[0]
@@ -164,6 +169,8 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
         spark=_spark(run),
         failures=sorted(failures, key=lambda failure: -failure.count),
         retrying=[Retrying(OUTCOMES.get(why, why), count) for why, count in live.get("retrying", {}).items()],
+        limited=int(live.get("limit") or run.judge.concurrency) < run.judge.concurrency or bool(live.get("pause")),
+        pause=int(live.get("pause") or 0),
     )
 
 

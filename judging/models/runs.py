@@ -131,6 +131,11 @@ class Run(models.Model):
         return self.kind in (Run.Kind.JUDGMENTS, Run.Kind.ATTACKS)
 
     @property
+    def makes(self) -> str:
+        """What it makes, in words."""
+        return "trials" if self.kind == Run.Kind.ATTACKS else self.kind
+
+    @property
     def attacks(self) -> list[str]:
         """The attacks that its judge is tried with, as NAME@VERSION; none of any other run."""
         return list(self.settings.get("attacks", [])) if self.kind == Run.Kind.ATTACKS else []

@@ -41,7 +41,7 @@ def attack_new(request: HttpRequest) -> HttpResponse:
 
 @requires("read-analyses")
 def trial_list(request: HttpRequest) -> HttpResponse:
-    """Trials of a run by attack, those that moved the judge first; without a run in the address those of the newest."""
+    """Trials of a run, of one attack or all; without a run in the address those of the newest."""
     runs = queries.runs_for(request.user).filter(kind=Run.Kind.ATTACKS)
     key = whole(request.GET.get("run", ""))
     run = get_object_or_404(runs, pk=key) if key is not None else runs.first()

@@ -1,5 +1,6 @@
 """Pages of judgments: the list of all, and each one with what was asked and answered."""
 
+import re
 from typing import cast
 
 from django.core.exceptions import PermissionDenied
@@ -17,6 +18,7 @@ from judging.forms import SelectionForm
 from judging.models import Attempt, Judgment
 from judging.views.common import HERE
 
+STEPS = 20  # pages that "Previous" leads back through; pages only know where the next one begins
 OTHERS = 12  # verdicts of other runs beside a judgment
 
 
@@ -25,10 +27,13 @@ OTHERS = 12  # verdicts of other runs beside a judgment
 def judgment_list(request: HttpRequest) -> HttpResponse:
     """Judgments of all runs under filters, in an order; both stand in the address."""
     chosen = filters.Chosen.of(request.GET)
+    after, trail = request.GET.get("after", "")[:60], _trail(request.GET.get("trail"))
     context = {
         "tab": "judgments",
         "chosen": chosen,
-        "listing": browse.listing(chosen, request.user, after=request.GET.get("after", "")[:60]),
+        "listing": browse.listing(chosen, request.user, after=after),
+        "trail": "~".join([*trail, after][-STEPS:]),
+        "previous": {"after": trail[-1], "trail": "~".join(trail[:-1])} if trail else None,
         "choices": filters.choices(chosen, request.user),
         "shows": filters.SHOWS,
         "differs": filters.DIFFERS,
@@ -39,6 +44,12 @@ def judgment_list(request: HttpRequest) -> HttpResponse:
         "first_page": "after" not in request.GET,
     }
     return render(request, "judging/judgments.html", HERE | context)
+
+
+def _trail(given: str | None) -> list[str]:
+    """Where the pages before this one began, oldest first; the first page of all begins at ""."""
+    places = [] if given is None else given[: 60 * STEPS].split("~")
+    return places if all(re.fullmatch(r"[0-9._e-]{0,60}", place) for place in places) else []
 
 
 @requires("read-judging")

@@ -73,7 +73,8 @@ class Session(Writer):
         waiting: dict[str, int] = {}
         for _, _, tried in self.later:
             waiting[tried.why] = waiting.get(tried.why, 0) + 1
-        return super().live() | {"limit": int(self.gate.limit), "retrying": waiting}
+        pause = round(self.gate.closed_until - asyncio.get_running_loop().time()) if "rate" in waiting else 0
+        return super().live() | {"limit": int(self.gate.limit), "retrying": waiting, "pause": max(0, pause)}
 
     async def session(self) -> None:
         self.template = await db(plan.template_of, self.run)

@@ -14,7 +14,7 @@ from PIL import Image
 from judging import actions
 from judging.actions import BadInput
 from judging.client.probe import COLOURS
-from judging.models import Judge
+from judging.models import Judge, Run
 from judging.probing import probe_judge
 from judging.verdicts import Token, weighted_score
 from tests.judging.server import Server, answer, completion, error
@@ -163,6 +163,20 @@ def test_what_an_endpoint_was_seen_not_to_do_is_refused_before_the_start(judge_a
             settings={"context": "none", "structured": True},
         )
     assert start(judge, settings={"context": "none"}).pk
+
+
+def test_a_schema_is_chosen_on_the_page_where_a_judge_keeps_to_one(client_of, benchmark, judge_at):
+    judge, client = judge_at("http://127.0.0.1:9/v1"), client_of("curator")
+    assert "Held to a JSON schema" not in client.get("/judging/runs/new/").content.decode()
+    judge.abilities = {"json_schema": True}
+    judge.save()
+    assert "Held to a JSON schema" in client.get("/judging/runs/new/").content.decode()
+    chosen = {"judge": judge.pk, "benchmark": benchmark.pk, "protocol": "pair", "prompt": "default", "structured": "on"}
+    client.post("/judging/runs/new/", chosen)
+    run = Run.objects.get()
+    assert run.settings["structured"] is True
+    again = client.get(f"/judging/runs/new/?from={run.pk}").context["form"]
+    assert again["structured"].initial is True
 
 
 def test_held_to_a_schema_the_judge_replies_in_json_and_the_verdict_is_checked_all_the_same(

@@ -144,6 +144,27 @@ def test_pages_hold_every_judgment_once_in_order(client_of, benchmark, run_of, m
     assert walk(client_of("curator"), sort=sort, judge=judge) == keys
 
 
+def test_previous_leads_back_page_by_page(client_of, benchmark, run_of, monkeypatch):
+    monkeypatch.setattr(browse, "PAGE", 2)
+    run_of(benchmark, [{"choice": "first", "repeat": n} for n in range(7)])
+    client, path, seen = client_of("curator"), reverse(LIST), []
+
+    def link(page: str, rel: str) -> str | None:
+        found = re.search(rf'rel="{rel}"[^>]* href="([^"]+)"', page)
+        return found and reverse(LIST) + found[1].replace("&amp;", "&")
+
+    while path:
+        page = client.get(path).content.decode()
+        seen.append(verdicts(page))
+        path = link(page, "next")
+    assert [len(keys) for keys in seen] == [2, 2, 2, 1]
+    for keys in seen[-2::-1]:
+        page = client.get(link(page, "prev")).content.decode()
+        assert verdicts(page) == keys
+    assert link(page, "prev") is None
+    assert link(client.get(reverse(LIST) + "?after=3&trail=<b>").content.decode(), "prev") is None
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     looked=st.integers(1, 9),

@@ -89,6 +89,25 @@ def test_a_run_tells_what_it_did_what_failed_and_what_it_cost(client_of, run):
     assert "walnut" not in page.replace("walnut bowl stands", "")
 
 
+def test_each_kind_of_failure_opens_what_failed_and_a_rate_limit_shows(client_of, run):
+    client, path = client_of("curator"), reverse("judging:run-detail", args=[run.pk])
+    unread = run.judgments.get(status="parse_failed")
+    page = client.get(path).content.decode()
+    assert reverse("judging:judgment-detail", args=[unread.pk]) + '" id="open-' in page
+    assert 'id="limited"' not in page
+    live = {"limit": 1, "retrying": {"rate": 2}, "pause": 7}
+    held = {"state": "running", "lease_token": "x", "lease_until": timezone.now() + timedelta(minutes=1)}
+    Run.objects.update(live=live, **held)
+    Judge.objects.filter(pk=run.judge_id).update(concurrency=8)
+    Judgment.objects.filter(pk=run.judgments.filter(choice="undecided").first().pk).update(
+        status="parse_failed", reason=unread.reason, choice=None, situation=None
+    )
+    page = client.get(path)
+    assert "limit 1 of 8" in text_of(page)
+    assert "rate limit, 7 s" in text_of(page)
+    assert f"?run={run.pk}&amp;show=parse_failed" in page.content.decode()
+
+
 def test_failed_and_undecided_are_links_that_show_those_alone(client_of, run):
     client, path = client_of("researcher"), reverse("judging:run-detail", args=[run.pk])
 
