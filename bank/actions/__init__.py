@@ -33,14 +33,18 @@ def make_items(
     anchor: str = "",
     sample: int | None = None,
     seed: int = 0,
+    rotations: bool = False,
 ) -> tuple[int, int]:
-    """Make items from the stored responses of variant "": (made, all).
+    """Make items from the stored responses of variant "": (made, all). With ``rotations`` score items of the answers to
+    rotated options, too, whose options a judge may then read (CircularEval).
 
     Canonical order is the order of ``models`` (where none are given by name, without those that were withdrawn), the
     anchor last. Pairs: with an anchor
     each model against it, without one every pair of models. Batches: one item a sample with every model. ``sample``
     draws so many samples, seeded.
     """
+    if rotations and kind != Item.Kind.SCORE:
+        raise BadInput("--rotations: only single answers are read under every rotation of their options.")
     answers = Response.objects.filter(sample__benchmark=benchmark, variant="")
     present = set(answers.order_by().values_list("model__name", flat=True).distinct())
     withdrawn = answers.filter(submission__state=Submission.State.WITHDRAWN).order_by()
@@ -61,6 +65,8 @@ def make_items(
     made = everything = 0
     for some in chunks(ids, SAMPLES_AT_ONCE):
         specs = _specs(kind, some, names, anchor)
+        if rotations:
+            specs += _rotated(some, names)
         made += ensure(specs)[1]
         everything += len(specs)
     return made, everything
@@ -77,6 +83,13 @@ def _specs(kind: str, ids: Sequence[int], names: Sequence[str], anchor: str) -> 
         for sample_id, given in answered.items()
         for responses in _groups(kind, given, names, anchor)
     ]
+
+
+def _rotated(ids: Sequence[int], names: Sequence[str]) -> list[Spec]:
+    """Items of the answers to rotated options of these samples."""
+    found = Response.objects.filter(sample__in=ids, variant__regex=r"^circular-[0-9]+$", model__name__in=names)
+    rows = found.order_by("sample__position", "sample", "model__name", "pk").values_list("sample", "pk")
+    return [Spec(Item.Kind.SCORE, sample, (response,)) for sample, response in rows]
 
 
 def _groups(kind: str, answered: dict[str, int], names: Sequence[str], anchor: str) -> list[list[int]]:

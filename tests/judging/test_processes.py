@@ -67,7 +67,9 @@ class Case:
         assert self.state == "finished"
         assert len(self.judgments) == len(set(self.judgments)) == self.jobs
         assert {row[3] for row in self.judgments} == {"ok"}
-        assert len(self.server.calls) - self.jobs <= repeated
+        again = len(self.server.calls) - self.jobs
+        print(f"{self.jobs:,} judgments, {again:,} calls made again, at most {repeated:,.0f}")
+        assert again <= repeated
 
 
 def slow(call):

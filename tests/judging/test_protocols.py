@@ -11,6 +11,7 @@ from judging.plan import calls
 from tests.judging.server import Server, answer, error
 
 pytestmark = pytest.mark.django_db
+KINDS = {"score": "score", "components": "score", "batch": "batch"}
 
 
 def item_of(sample: Sample, *texts: str, kind: str = "score", variant: str = "") -> Item:
@@ -98,6 +99,47 @@ def test_components_get_points_and_a_wrong_total_is_told(sample, judged):
     (one,) = run.judgments.all()
     assert (one.parts, one.score, one.analysis) == ({"1": 3.0, "2": 6.0}, 9.0, "Part 1 is short.")
     assert "the sum of its points, 9, counts" in one.reason
+
+
+@pytest.mark.parametrize(
+    ("protocol", "replies"),
+    [
+        ("score", [f"Judgement: [[{said}]]" for said in ("-1", "11", "NaN", "7.5", "４", "true", "", "1e1")]),
+        (
+            "components",
+            [
+                f"Score of component 1: {first}/4{second}, total score: {total}/10."
+                for first, second, total in (
+                    ("-1", ", score of component 2: 6/6", 5),
+                    ("5", ", score of component 2: 6/6", 11),
+                    ("NaN", ", score of component 2: 6/6", 10),
+                    ("４", ", score of component 2: 6/6", 10),
+                    ("true", ", score of component 2: 6/6", 10),
+                    ("4", "", 4),
+                    ("4", ", score of component 2: 6/6, score of component 3: 1/1", 10),
+                )
+            ],
+        ),
+        (
+            "batch",
+            [
+                f"Judgement: {', '.join(f'[[{letter}]]' for letter in said)}"
+                for said in ("BA", "BAA", "BAD", "bac", "ВАС", "")
+            ],
+        ),
+    ],
+)
+def test_what_is_no_verdict_of_the_protocol_is_stored_as_none_and_never_clamped(sample, judged, protocol, replies):
+    """Checks F4 and F5, from the reply of an endpoint to the row."""
+    Criterion.objects.filter(sample=sample).delete()
+    for key, weight in (("1", 4.0), ("2", 6.0)):
+        Criterion.objects.create(sample=sample, key=key, kind="component", text=f"Part {key}", weight=weight)
+    item_of(sample, *["A bowl.", "A cup.", "A jug."][: 3 if protocol == "batch" else 1], kind=KINDS[protocol])
+    settings = {"repeats": len(replies), **({"order": "fixed"} if protocol == "batch" else {})}
+    run, _ = judged(protocol, lambda call: answer(replies[call.number]), settings=settings)
+    rows = run.judgments.values_list("status", "score", "parts", "ranking")
+    assert set(rows) == {("parse_failed", None, None, None)}
+    assert (run.verdicts, run.failures) == (0, len(replies))
 
 
 def test_a_label_in_the_text_needs_no_call_a_judge_reads_the_rest_and_nonsense_is_a_draw_that_says_so(sample, judged):

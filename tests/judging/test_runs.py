@@ -369,6 +369,39 @@ def test_a_database_that_is_gone_for_a_while_costs_no_verdict_and_no_call(start,
     assert run.judgments.count() == len(server.calls) == 6
 
 
+@pytest.mark.one_database
+@pytest.mark.django_db(transaction=True)
+def test_on_a_full_disk_a_run_waits_and_goes_on_when_there_is_room(start, judge_at, work_on):
+    if connection.vendor != "sqlite":
+        pytest.skip("A full disk is a limit of pages, which SQLite alone can be given.")
+
+    def pages(sql: str) -> int:
+        return connection.connection.execute(sql).fetchone()[0]
+
+    refused = []
+
+    def full(execute, sql, params, many, context):
+        """No page more, until the database has refused two batches."""
+        if server.calls and not refused:
+            pages("PRAGMA max_page_count = 1")  # as many as there are
+        try:
+            return execute(sql, params, many, context)
+        except OperationalError as error:
+            refused.append(str(error))
+            if len(refused) == 2:
+                pages("PRAGMA max_page_count = 1000000")
+            raise
+
+    long = answer("It is seen in the picture. " * 2_000 + "\nAnswer1")
+    with Server(lambda call: long) as server:
+        run = start(judge_at(server.url), settings={"reasoning": "first"})
+        with connection.execute_wrapper(full):
+            run = work_on(run)
+    assert refused == ["database or disk is full"] * 2
+    assert (run.state, run.failures) == (Run.State.FINISHED, 0)
+    assert run.judgments.count() == len(server.calls) == 6
+
+
 # -- the same run again ---------------------------------------------------------------------------------------------
 
 

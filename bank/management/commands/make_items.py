@@ -19,6 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--anchor", default="", metavar="MODEL", help="pair every model with this one")
         parser.add_argument("--sample", type=int, metavar="N", help="draw N samples")
         parser.add_argument("--seed", type=int, default=0, metavar="S")
+        parser.add_argument("--rotations", action="store_true", help="score: the answers to rotated options, too")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with bad_input_fails():
@@ -29,5 +30,6 @@ class Command(BaseCommand):
                 anchor=options["anchor"],
                 sample=options["sample"],
                 seed=options["seed"],
+                rotations=options["rotations"],
             )
         self.stdout.write(f"Made {made} items; {everything - made} were there already.")
