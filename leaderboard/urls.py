@@ -3,14 +3,16 @@
 from django.urls import path
 
 from leaderboard import views
-from leaderboard.views import boards, rows, snapshots, submissions, versus
+from leaderboard.views import boards, plots, rows, snapshots, submissions, versus
 
 app_name = "leaderboard"
 urlpatterns = [
     path("leaderboards/", views.index, name="index"),
     path("leaderboards/<str:name>/", views.benchmark, name="benchmark"),
     path("leaderboards/<str:name>/models/", boards.models, name="models"),
-    path("leaderboards/<str:name>/models/forest.svg", boards.models_forest, name="models-forest"),
+    path("leaderboards/<str:name>/models/matrix/", plots.matrix, name="matrix"),
+    path("leaderboards/<str:name>/models/profile/", plots.profile, name="profile"),
+    path("leaderboards/<str:name>/plots/<slug:what>.svg", plots.plot, name="plot"),
     path("leaderboards/<str:name>/models/compare/", versus.models, name="models-compare"),
     path("leaderboards/<str:name>/judges/compare/", versus.judges, name="judges-compare"),
     path("leaderboards/<str:name>/judges/", boards.judges, name="judges"),

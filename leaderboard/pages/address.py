@@ -29,7 +29,7 @@ PEOPLE_IN_WORDS = {
 # Boards that exist in several kinds, and whose kinds they are.
 BY_KIND = {
     "models": "models",
-    "models-forest": "models",
+    "profile": "models",
     "judges": "judges",
     "bias": "bias",
     "correlation": "models",
@@ -212,6 +212,14 @@ def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
         for kind, title in kinds.TITLES.items()
         if kind in there or kind == chosen
     ]
+
+
+def view_segments(address: Address) -> list[tuple[str, str, bool]]:
+    """The switch between the ways to look at models: (label, link, chosen)."""
+    matrix = [("Win rates", "matrix")] if address.kind == "pair" else []
+    ways = [("Ranking", "models"), *matrix, ("Profile", "profile")]
+    here = address.page.removeprefix("leaderboard:")
+    return [(label, address.to(f"leaderboard:{page}", **address.view()), page == here) for label, page in ways]
 
 
 def reader_select(address: Address, scope: Scope) -> list[Select]:

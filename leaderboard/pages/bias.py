@@ -57,6 +57,17 @@ class Distribution:
     plot: SafeString
     rows: list[tuple[str, str, str]]
     means: str
+    link: str  # the plot as a file
+
+
+@dataclass(frozen=True, slots=True)
+class BiasPlot:
+    """One bias of every judge, beside people's."""
+
+    label: str
+    unit: str
+    plot: SafeString
+    link: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,7 @@ class BiasPage:
     rows: list[BiasRow]
     of_pairs: bool
     distributions: list[Distribution]
+    plots: list[BiasPlot]
 
 
 def page_of(address: Address, board: Board, *, kind: str) -> BiasPage:
@@ -88,7 +100,41 @@ def page_of(address: Address, board: Board, *, kind: str) -> BiasPage:
     order = sorted(by_run, key=lambda run: _place(runs.get(run) if run else None))
     rows = [_row(address, runs.get(run) if run else None, by_run[run], names, scales, kind) for run in order]
     heads = [(LABELS[name], _words(name, names), _axis(name, scales[name], names)) for name in names]
-    return BiasPage(heads, rows, "position" in names, _distributions(board, runs))
+    drawn = [
+        BiasPlot(LABELS[name], _words(name, names), svg, _file(address, name))
+        for name in names
+        if (svg := plot_of(board, name))
+    ]
+    return BiasPage(heads, rows, "position" in names, _distributions(address, board), drawn)
+
+
+def _file(address: Address, metric: str) -> str:
+    """Where a plot of this page is, as a file."""
+    return address.to("leaderboard:plot", "bias", **address.view(), metric=metric)
+
+
+def plot_of(board: Board, metric: str) -> SafeString:
+    """A bias of every judge as a forest plot, or the distribution of scores of the run ``scores-RUN``; else empty."""
+    if metric.startswith("scores-"):
+        found = [row for row in _with_scores(board) if metric == f"scores-{row['run']}"]
+        return _distribution(found[0]) if found else SafeString()
+    known = [row for row in board.rows if row["bias"] == metric and row["value"] is not None]
+    if not known:
+        return SafeString()
+    names = board.extra["biases"]
+    judges = [row["judge"] for row in known]
+    rows = [
+        marks.ForestRow(
+            _name(row, judges),
+            row["value"],
+            row["value_low"],
+            row["value_high"],
+            quiet=row["run"] is None,
+        )
+        for row in sorted(known, key=lambda row: (row["run"] is not None, row["value"]))
+    ]
+    title = f"{LABELS[metric]}: {_words(metric, names)}, with 95% intervals"
+    return marks.forest(rows, title=title, write=lambda value: _tick(metric, value, names))
 
 
 _ENDS = ("value", "value_low", "value_high")
@@ -132,7 +178,7 @@ def _row(
         cells=[_cell(name, biases.get(name), scales[name], names, kind) for name in names],
         consistent=percent(consistent["value"]) if consistent else NONE,
         longer=percent(longer["value"]) if longer else NONE,
-        n=whole(max(row["n"] for row in biases.values())),
+        n=whole(max(row["n"] for row in biases.values()) or None),
         link=address.to("leaderboard:compare", **address.view(), a="majority", b=f"run-{run.pk}") if run else "",
     )
 
@@ -155,21 +201,41 @@ def _cell(name: str, row: Row | None, scale: marks.Axis, names: Any, kind: str) 
     return BiasCell(write(row["value"]), bar, f"{said}n = {whole(row['n'])}{tested}", css)
 
 
-def _distributions(board: Board, runs: dict[int, Run]) -> list[Distribution]:
-    """Judge beside people, where the scale has few steps."""
+def _name(row: Row, judges: list[str]) -> str:
+    if row["run"] is None:
+        return "People"
+    return row["judge"] if judges.count(row["judge"]) == 1 else f"{row['judge']}, {row['run']}"
+
+
+def _with_scores(board: Board) -> list[Row]:
+    """The rows that hold distributions, where the scale has few steps."""
+    return [
+        row
+        for row in board.rows
+        if row["bias"] == "high_score" and "scale" in row["detail"] and len(row["detail"]["scale"]) <= 11
+    ]
+
+
+def _distribution(row: Row) -> SafeString:
+    detail = row["detail"]
+    steps = [f"{step:g}" for step in detail["scale"]]
+    shares = list(zip(steps, detail["judge"], detail["people"], strict=True))
+    return marks.two_distributions(shares, title=f"Scores of {row['judge']} beside people's")
+
+
+def _distributions(address: Address, board: Board) -> list[Distribution]:
+    """Judge beside people."""
     found = []
-    for row in board.rows:
+    for row in _with_scores(board):
         detail = row["detail"]
-        if row["bias"] != "high_score" or "scale" not in detail or len(detail["scale"]) > 11:
-            continue
-        steps = [f"{step:g}" for step in detail["scale"]]
-        shares = list(zip(steps, detail["judge"], detail["people"], strict=True))
+        shares = zip(detail["scale"], detail["judge"], detail["people"], strict=True)
         found.append(
             Distribution(
                 row["judge"],
-                marks.two_distributions(shares, title=f"Scores of {row['judge']} beside people's"),
-                [(step, percent(one), percent(other)) for step, one, other in shares],
+                _distribution(row),
+                [(f"{step:g}", percent(one), percent(other)) for step, one, other in shares],
                 f"mean {detail['judge_mean']:.2f}, people {detail['people_mean']:.2f}",
+                _file(address, f"scores-{row['run']}"),
             )
         )
     return found

@@ -77,7 +77,7 @@ def sorting(address: Address, board: Board) -> tuple[str, bool]:
     """The column the address names and whether it descends; the default for a column that is not there."""
     asked = address.given.get("sort", "")
     key = asked.removeprefix("-")
-    known = {"rank", "model", "win_rate", "n", "bt", "elo", *(f"level:{name}" for name in _levels(board))}
+    known = {"rank", "model", "win_rate", "n", "bt", "elo", *(f"level:{name}" for name in levels_of(board))}
     return (key, asked.startswith("-")) if key in known else (DEFAULT_SORT, False)
 
 
@@ -111,7 +111,7 @@ def page_of(address: Address, board: Board, *, anchor: str) -> ModelsPage:
     settled = [row for row in rows if not is_provisional(row, anchor)]
     ends = [row[end] for row in settled or rows for end in ("win_rate_low", "win_rate_high", "win_rate")]
     scale = marks.axis(ends, unit=0.01)
-    levels = _levels(board)
+    levels = levels_of(board)
     by_rank = key == "rank"
     organisations = dict(EvaluatedModel.objects.exclude(organisation="").values_list("name", "organisation"))
     tints = _tints(settled, anchor) if by_rank and not descending else {}
@@ -142,7 +142,7 @@ def page_of(address: Address, board: Board, *, anchor: str) -> ModelsPage:
     )
 
 
-def _levels(board: Board) -> list[str]:
+def levels_of(board: Board) -> list[str]:
     """The level columns; none where the only one would repeat the whole."""
     names = list(board.rows[0]["levels"]) if board.rows else []
     return [] if names == [""] else names

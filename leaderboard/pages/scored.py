@@ -145,8 +145,8 @@ class ScoredPage:
 
 def page_of(address: Address, scope: Scope, board: Board) -> ScoredPage:
     """Everything that the table and the panels below it show."""
-    shape = _shape(scope, board)
-    names, cells_of, depths = _levels(address, scope, board)
+    shape = shape_of(scope, board)
+    names, cells_of, depths = levels_of(address, scope, board)
     key, descending = _sorting(address, shape, names)
     rows = _ordered(board.rows, key, descending, shape, cells_of)
     settled = [row for row in rows if row["n"] >= PROVISIONAL]
@@ -154,7 +154,7 @@ def page_of(address: Address, scope: Scope, board: Board) -> ScoredPage:
     scale = marks.axis(ends, unit=shape.unit)
     tints = _tints(settled) if (key, descending) == ("rank", False) else {}
     organisations = dict(EvaluatedModel.objects.exclude(organisation="").values_list("name", "organisation"))
-    low, high = _heat(shape, scope)
+    low, high = heat_of(shape, scope)
     shown = []
     for place, row in enumerate(rows):
         following = rows[place + 1]["model"] if place + 1 < len(rows) else None
@@ -178,7 +178,7 @@ def page_of(address: Address, scope: Scope, board: Board) -> ScoredPage:
         heads=_heads(address, shape, key, descending, scale),
         beside=[_head(address, one.label, one.name, key, descending, title=one.title) for one in shape.beside],
         levels=[
-            _head(address, _short(name), f"in:{name}", key, descending, title=f"{shape.main.label} on {name}")
+            _head(address, short(name), f"in:{name}", key, descending, title=f"{shape.main.label} on {name}")
             for name in names
         ],
         level_word="category" if scope.kind == "components" else "level",
@@ -194,7 +194,7 @@ def page_of(address: Address, scope: Scope, board: Board) -> ScoredPage:
     )
 
 
-def _shape(scope: Scope, board: Board) -> Shape:
+def shape_of(scope: Scope, board: Board) -> Shape:
     """Where nobody answered in rotations, one pass is what ranks."""
     shape = SHAPES[scope.kind]
     if scope.kind == "choice" and board.extra.get("ranked_by") == "vanilla":
@@ -202,7 +202,7 @@ def _shape(scope: Scope, board: Board) -> Shape:
     return shape
 
 
-def _heat(shape: Shape, scope: Scope) -> tuple[float, float]:
+def heat_of(shape: Shape, scope: Scope) -> tuple[float, float]:
     scale = [step["value"] for step in scope.benchmark.score_scale] if scope.kind == "score" else []
     return (float(min(scale)), float(max(scale))) if len(scale) > 1 else shape.heat
 
@@ -210,7 +210,7 @@ def _heat(shape: Shape, scope: Scope) -> tuple[float, float]:
 Levels = Callable[[Row, str], Row | None]
 
 
-def _levels(address: Address, scope: Scope, board: Board) -> tuple[list[str], Levels, list[Group]]:
+def levels_of(address: Address, scope: Scope, board: Board) -> tuple[list[str], Levels, list[Group]]:
     """The columns by level or category, how a row's numbers of one are had, and the switch between depths."""
     extra = board.extra
     if "within" in extra:
@@ -231,7 +231,7 @@ def _levels(address: Address, scope: Scope, board: Board) -> tuple[list[str], Le
     return depths[at], lambda row, name: within[row["model"]].get(name), groups if len(depths) > 1 else []
 
 
-def _short(path: str) -> str:
+def short(path: str) -> str:
     name = path.rpartition(" / ")[2] or "No level"
     return name.replace("_", " ").replace("/", "/\u200b")
 

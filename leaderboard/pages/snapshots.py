@@ -9,8 +9,8 @@ from django.utils.safestring import SafeString
 from leaderboard.boards.base import Row
 from leaderboard.kinds import TITLES
 from leaderboard.models import Snapshot
-from leaderboard.pages import marks
-from leaderboard.pages.address import settings_in_words
+from leaderboard.pages import marks, plots
+from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.figures import NONE, signed
 from leaderboard.pages.provenance import Fact
 from leaderboard.tables import columns, three
@@ -96,10 +96,50 @@ def entry_of(what: str, row: Row) -> str:
     return ", ".join(str(row[name]) for name in KEYS[what] if row.get(name) is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The snapshots of a benchmark; one of them, those of its view (oldest first), and the row that is followed."""
+
+    every: list[Snapshot]
+    chosen: Snapshot | None
+    same: list[Snapshot]
+    entry: str
+
+
+def line_of(address: Address) -> Line:
+    """What ``of`` and ``entry`` of an address ask for; else the newest snapshot and its first row."""
+    every = list(Snapshot.objects.visible_to(address.viewer).filter(benchmark=address.benchmark).select_related("by"))
+    chosen = next((one for one in every if one.code == address.given.get("of")), every[0] if every else None)
+    if chosen is None:
+        return Line(every, None, [], "")
+    same = sorted((one for one in every if same_view(one, chosen)), key=lambda one: one.pk)
+    return Line(every, chosen, same, address.given.get("entry", "") or entries_of(chosen)[0])
+
+
+def plot_of(line: Line) -> SafeString:
+    """The followed number over the snapshots of a line; empty where no snapshot has it."""
+    name, found = _followed(line.same, line.entry)
+    moments = [
+        plots.Moment(f"{one.computed_at:%Y-%m-%d}", row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
+        for one, row in found
+        if row.get(name) is not None
+    ]
+    title = f"{line.entry}: {name.replace('_', ' ')} over snapshots, 95% intervals"
+    return plots.over_time(moments, title=title, write=_axis_tick)
+
+
+def _axis_tick(value: float) -> str:
+    return f"{value:g}".replace("-", "−")
+
+
+def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tuple[Snapshot, Row]]]:
+    found = [(one, row) for one in snapshots for row in one.tables["rows"] if entry_of(one.what, row) == entry]
+    return next((name for name in FOLLOWED for _, row in found if row.get(name) is not None), ""), found
+
+
 def history(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[Point], SafeString]:
     """The followed number of one row over snapshots of the same view, oldest first; its name, and the axis."""
-    found = [(one, row) for one in snapshots for row in one.tables["rows"] if entry_of(one.what, row) == entry]
-    name = next((name for name in FOLLOWED for _, row in found if row.get(name) is not None), "")
+    name, found = _followed(snapshots, entry)
     ends = [row.get(end) for _, row in found for end in (name, f"{name}_low", f"{name}_high")]
     scale = marks.axis(ends, width=marks.WIDE)
     points = [
@@ -112,7 +152,7 @@ def history(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[Point]
         )
         for one, row in found
     ]
-    return name.replace("_", " "), points, marks.axis_head(scale, lambda value: f"{value:g}".replace("-", "−"))
+    return name.replace("_", " "), points, marks.axis_head(scale, _axis_tick)
 
 
 # ---- changes ----

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 from bank.access import requires
 from leaderboard import boards, queries
 from leaderboard.boards import Board, kept
-from leaderboard.boards.correlation import correlations, usual_scope
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
@@ -19,8 +18,9 @@ from leaderboard.pages import models as models_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.pages.figures import number_of
-from leaderboard.scope import KEYED, BadScope, Scope
+from leaderboard.scope import KEYED, Scope
 from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, downloads, fragment, frame
+from leaderboard.views.plots import correlated, plot_link
 
 
 @requires("read-public")
@@ -44,6 +44,7 @@ def _models(request: HttpRequest, address: Address) -> str:
     ]
     context = frame(request, address, "models", selects, data=board.key) | {"board": board, "note": source.note}
     context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind in KEYED}
+    context["views"] = addresses.view_segments(address) if board.rows else []
     if board.rows:
         template, make = (
             ("_models.html", _models_context) if scope.kind == "pair" else ("_scored.html", _scored_context)
@@ -60,7 +61,7 @@ def _models_context(address: Address, scope: Scope, board: Board) -> dict[str, A
     return {
         "page": models_page.page_of(address, board, anchor=anchor),
         "anchor": anchor,
-        "forest_link": address.to("leaderboard:models-forest", **address.given),
+        "plot": plot_link(address, "forest"),
         "facts": [
             *provenance.source_facts(scope, board, address.viewer),
             *provenance.data_facts(board, counted=counted, coverage=board.extra["coverage"]),
@@ -85,23 +86,6 @@ def _scored_context(address: Address, scope: Scope, board: Board) -> dict[str, A
         "notes": notes,
         "board": board,
     }
-
-
-@requires("read-public")
-def models_forest(request: HttpRequest, name: str) -> HttpResponse:
-    """The plot of the board of models, as a file."""
-    address = addresses.read(request, "leaderboard:models-forest", name, known=(*VIEW, "elo"))
-    try:
-        scope = addresses.source_of(address).scope
-        board = kept(scope, "models", boards.models)
-    except BadScope as error:
-        raise Http404(str(error)) from None
-    svg = models_page.forest(board, scope.anchor)
-    if not svg:
-        raise Http404("nothing to draw")
-    response = HttpResponse(svg, content_type="image/svg+xml")
-    response["Content-Disposition"] = f'attachment; filename="{address.benchmark.slug}-models.svg"'
-    return response
 
 
 @requires("read-public")
@@ -136,6 +120,7 @@ def _judges_context(address: Address, scope: Scope, board: Board) -> dict[str, A
     return {
         "page": page,
         "scale": marks.heat_scale(),
+        "plot": plot_link(address, "judges"),
         "ceiling": judges_page.ceiling_in_words(page.reference, ceiling["n"], scope.kind) if ceiling else "",
         "facts": judges_page.facts(scope, board),
         "two_action": address.to("leaderboard:judges-compare"),
@@ -187,16 +172,13 @@ def correlation(request: HttpRequest, name: str) -> HttpResponse:
 
 def _correlation(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
-    others = [
-        usual_scope(benchmark, staff=address.staff)
-        for benchmark in queries.to_compare(address.benchmark, address.viewer)
-    ]
-    board = correlations(scope, others)
+    board = correlated(address, scope)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
     context["kinds"] = addresses.kind_segments(address)
     if board.rows:
         context["page"] = correlation_page.page_of(board)
+        context["plot"] = plot_link(address, "correlation")
     return render_to_string("leaderboard/correlation.html", context, request)
 
 
@@ -229,6 +211,7 @@ def _agreement_context(address: Address, scope: Scope, board: Board) -> dict[str
     single = queries.sees_labels(address.viewer)
     return {
         "page": agreement_page.page_of(address, board, single=single),
+        "plot": plot_link(address, "agreement"),
         "scale": marks.heat_scale(),
         "facts": [
             provenance.rule_fact(scope),

@@ -86,18 +86,17 @@ def snapshot_file(request: HttpRequest, code: str, shape: str) -> HttpResponse:
 def snapshot_list(request: HttpRequest, name: str) -> HttpResponse:
     """The snapshots of a benchmark, and one model or judge over those of one view."""
     address = addresses.read(request, "leaderboard:snapshot-list", name, known=("of", "entry"))
-    every = list(Snapshot.objects.visible_to(request.user).filter(benchmark=address.benchmark).select_related("by"))
-    chosen = next((one for one in every if one.code == address.given.get("of")), every[0] if every else None)
+    line = snapshots_page.line_of(address)
+    chosen = line.chosen
     context: dict[str, Any] = frame(request, address, "", []) | {
-        "snapshots": [(one, snapshots_page.title_of(one)) for one in every],
+        "snapshots": [(one, snapshots_page.title_of(one)) for one in line.every],
         "chosen": chosen,
     }
     if chosen is not None:
-        line = sorted((one for one in every if snapshots_page.same_view(one, chosen)), key=lambda one: one.pk)
-        entries = snapshots_page.entries_of(chosen)
-        entry = address.given.get("entry", "") or entries[0]
-        label, points, axis = snapshots_page.history(line, entry)
-        context |= {"entries": entries, "entry": entry, "label": label, "points": points, "axis": axis}
+        label, points, axis = snapshots_page.history(line.same, line.entry)
+        context |= {"entries": snapshots_page.entries_of(chosen), "entry": line.entry}
+        context |= {"label": label, "points": points, "axis": axis, "plot": snapshots_page.plot_of(line)}
+        context["plot_link"] = address.to("leaderboard:plot", "history", of=chosen.code, entry=line.entry)
         context["chosen_title"] = snapshots_page.title_of(chosen)
     return render(request, "leaderboard/snapshots.html", context)
 

@@ -10,6 +10,36 @@
     for (const field of document.querySelectorAll("[data-drop-empty] :disabled")) field.disabled = false;
   });
 
+  // A plot as PNG is drawn here, from its SVG, at twice its size on white; without this script there is the SVG.
+  const drawn = async (link) => {
+    const answer = await fetch(link.href);
+    if (!answer.ok) throw new Error(answer.statusText);
+    const picture = new Image();
+    picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await answer.text())}`;
+    await picture.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = 2 * picture.naturalWidth;
+    canvas.height = 2 * picture.naturalHeight;
+    const pen = canvas.getContext("2d");
+    pen.fillStyle = "#fff";
+    pen.fillRect(0, 0, canvas.width, canvas.height);
+    pen.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    const named = /filename="([^"]+)\.svg"/.exec(answer.headers.get("Content-Disposition") || "");
+    const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
+    const file = document.createElement("a");
+    file.href = URL.createObjectURL(blob);
+    file.download = `${named ? named[1] : "plot"}.png`;
+    file.click();
+    setTimeout(() => URL.revokeObjectURL(file.href), 10000);
+  };
+  for (const link of document.querySelectorAll("[data-png]")) {
+    link.hidden = false;
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      drawn(link).catch(() => location.assign(link.href)); // the SVG is better than nothing
+    });
+  }
+
   // Sorting by a column far right comes back to that column.
   const wrap = document.querySelector(".tablewrap.tall");
   if (!wrap) return;

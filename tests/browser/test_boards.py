@@ -1,6 +1,7 @@
 """The boards in a real browser: whole on a screen and on a phone, sorted and filtered by hand."""
 
 import pytest
+from PIL import Image
 
 from bank.models import Item
 from judging.models import Run
@@ -24,6 +25,10 @@ def paths(brought, voted):
         f"{base}/models/",
         f"{base}/models/?source=keen&anchor=Cedar&sort=-level:Perception",
         f"{base}/models/?level=Nowhere",
+        f"{base}/models/matrix/?source=keen",
+        f"{base}/models/profile/?source=keen&a=Alder&b=Cedar",
+        f"{base}/bias/",
+        f"{base}/correlation/",
         f"{base}/judges/",
         f"{base}/agreement/",
         f"{base}/agreement/?metric=kappa&who=majority",
@@ -40,6 +45,20 @@ def test_every_board_is_whole_and_clean(paths, live_server, page, faults):
         path: looked_at(page, live_server.url + path, said, status=400 if "Nowhere" in path else 200) for path in paths
     }
     assert not any(wrong.values()), "\n".join(f"{path}: {found}" for path, found in wrong.items() if found)
+
+
+def test_a_plot_leaves_as_png_at_twice_its_size(voted, live_server, page, faults):
+    said = faults(page)
+    page.goto(f"{live_server.url}/leaderboards/grove/models/matrix/?source=keen")
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="PNG").click()
+    assert waiting.value.suggested_filename == "grove-matrix.png"
+    with Image.open(waiting.value.path()) as picture:
+        assert picture.format == "PNG"
+        drawn = page.request.get(live_server.url + page.get_by_role("link", name="PNG").get_attribute("href")).text()
+        assert f'width="{picture.width // 2}" height="{picture.height // 2}"' in drawn
+        assert len(picture.convert("RGB").getcolors(1 << 24)) > 9  # drawn, not blank
+    assert not said
 
 
 def names(page):

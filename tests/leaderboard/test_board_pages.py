@@ -305,16 +305,6 @@ def test_two_voters_stand_side_by_side(voted, client, board):
         assert client.get(path, wrong).status_code == 404
 
 
-def test_the_plot_is_a_file_that_stands_by_itself(voted, client):
-    answer = client.get(f"{MODELS_PAGE}forest.svg", {"source": "keen"})
-    text = answer.content.decode()
-    assert answer.headers["Content-Type"] == "image/svg+xml"
-    assert text.startswith("<svg xmlns=")
-    assert "style" not in text
-    assert "Alder" in text
-    assert client.get(f"{MODELS_PAGE}forest.svg", {"source": "nobody"}).status_code == 404
-
-
 def test_judges_page_ranks_by_the_metric_of_the_address(voted, client):
     for metric in ("accuracy_with_tie", "kappa", "f1_without_tie", "agreement_decided"):
         for reference in ("majority", "individuals"):

@@ -45,7 +45,7 @@ def pages(item):
     yield "/leaderboards/"
     for path in ("models/", "judges/", "agreement/", "agreement/?all=1", "models/?source=individuals"):
         yield f"{base}/{path}"
-    yield f"{base}/models/forest.svg?source=keen"
+    yield f"{base}/plots/forest.svg?source=keen"
     yield f"{base}/votes/?model=Alder"
     yield f"{base}/votes/?model=Alder&source=keen&outcome=loss"
     yield f"{base}/compare/?a=majority&b=run-{run}"

@@ -1,0 +1,199 @@
+"""Plots: two pages of their own (win rates of pairs, profiles of models), and every plot as a file."""
+
+from collections.abc import Callable, Sequence
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.utils.text import get_valid_filename
+
+from bank.access import requires
+from leaderboard import boards, queries
+from leaderboard.boards import Board, kept
+from leaderboard.boards.correlation import correlations, usual_scope
+from leaderboard.boards.matrix import win_rates
+from leaderboard.pages import address as addresses
+from leaderboard.pages import agreement as agreement_page
+from leaderboard.pages import bias as bias_page
+from leaderboard.pages import correlation as correlation_page
+from leaderboard.pages import judges as judges_page
+from leaderboard.pages import marks, plots, provenance
+from leaderboard.pages import matrix as matrix_page
+from leaderboard.pages import models as models_page
+from leaderboard.pages import profile as profile_page
+from leaderboard.pages import snapshots as snapshots_page
+from leaderboard.pages.address import VIEW, Address
+from leaderboard.scope import KEYED, BadScope, Scope
+from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, frame
+
+OF_MODELS = (*VIEW, "elo", "depth", *profile_page.SIDES)
+OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "who", "all", "page")
+
+
+def _controls(address: Address, source: addresses.Source) -> list[addresses.Select]:
+    """Whose verdicts and which samples: what the board of models offers, too."""
+    scope = source.scope
+    return [
+        *([addresses.source_select(address, scope)] if scope.kind not in KEYED else []),
+        *(addresses.reader_select(address, scope) if scope.kind in KEYED else []),
+        *addresses.run_select(source),
+        *addresses.sample_selects(address),
+    ]
+
+
+@requires("read-public")
+def matrix(request: HttpRequest, name: str) -> HttpResponse:
+    """How often each model won against each other one."""
+    return board_page(request, "matrix", name, known=VIEW, main=_matrix)
+
+
+def _matrix(request: HttpRequest, address: Address) -> str:
+    source = addresses.source_of(address)
+    board = kept(source.scope, "matrix", win_rates)
+    context = frame(request, address, "models", _controls(address, source), data=board.key)
+    context |= {"views": addresses.view_segments(address), "note": source.note, "scale": marks.heat_scale()}
+    if board.rows:
+        context |= {
+            "page": matrix_page.page_of(address, source.scope, board),
+            "plot": plot_link(address, "matrix"),
+            "facts": provenance.source_facts(source.scope, board, address.viewer),
+        }
+    return render_to_string("leaderboard/matrix.html", context, request)
+
+
+@requires("read-public")
+def profile(request: HttpRequest, name: str) -> HttpResponse:
+    """Up to four models, level by level."""
+    return board_page(request, "profile", name, known=(*VIEW, "depth", *profile_page.SIDES), main=_profile)
+
+
+def _profile(request: HttpRequest, address: Address) -> str:
+    source = addresses.source_of(address)
+    board = kept(source.scope, "models", boards.models)
+    selects = [*(profile_page.selects(address, board) if board.rows else []), *_controls(address, source)]
+    context = frame(request, address, "models", selects, data=board.key)
+    context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
+    context["note"] = source.note
+    if board.rows:
+        context |= {
+            "page": profile_page.page_of(address, source.scope, board),
+            "plot": plot_link(address, "profile"),
+            "facts": provenance.source_facts(source.scope, board, address.viewer),
+        }
+    return render_to_string("leaderboard/profile.html", context, request)
+
+
+# ---- plots as files ----
+
+
+def plot_link(address: Address, what: str) -> str:
+    """Where the plot of this view is, as a file."""
+    return address.to("leaderboard:plot", what, **address.given)
+
+
+def _forest(address: Address) -> SafeString:
+    scope = addresses.source_of(address).scope
+    if scope.kind != "pair":
+        raise BadScope("Strengths are told of pairs.")
+    return models_page.forest(kept(scope, "models", boards.models), scope.anchor)
+
+
+def _matrix_plot(address: Address) -> SafeString:
+    scope = addresses.source_of(address).scope
+    board = kept(scope, "matrix", win_rates)
+    if not board.rows:
+        return SafeString()
+    page = matrix_page.page_of(address, scope, board)
+    rows = [(name, cells) for name, _, cells in page.rows]
+    title = f"Wins of the row against the column, %: {address.benchmark.title}"
+    return plots.heatmap(page.models, rows, title=title, low="0", high="100")
+
+
+def _profile_plot(address: Address) -> SafeString:
+    scope = addresses.source_of(address).scope
+    board = kept(scope, "models", boards.models)
+    return profile_page.page_of(address, scope, board).radar if board.rows else SafeString()
+
+
+def _judges(address: Address) -> SafeString:
+    scope = address.scope()
+    board = kept(scope, "judges", boards.judges)
+    if not board.rows:
+        return SafeString()
+    page = judges_page.page_of(address, board, kind=scope.kind)
+    rows = [(row.name, row.levels) for row in page.rows if row.levels]
+    if not rows:
+        return SafeString()
+    title = f"{page.metric_label} of judges with people: {address.benchmark.title}"
+    names = [name or "No level" for name in page.levels]
+    return plots.heatmap(names, rows, title=title, low=page.heat_low, high=page.heat_high)
+
+
+def _agreement(address: Address) -> SafeString:
+    board = kept(address.scope(), "agreement", boards.BOARDS["agreement"])
+    if not board.rows:
+        return SafeString()
+    page = agreement_page.page_of(address, board, single=queries.sees_labels(address.viewer))
+    rows = [(head.name, cells) for head, cells in page.rows]
+    title = f"{page.metric_label} of every two: {address.benchmark.title}"
+    return plots.heatmap([head.short for head in page.heads], rows, title=title, low=page.heat_low, high=page.heat_high)
+
+
+def correlated(address: Address, scope: Scope) -> Board:
+    """The benchmark's rankings beside each other and beside those of other benchmarks that the viewer may see."""
+    others = queries.to_compare(address.benchmark, address.viewer)
+    return correlations(scope, [usual_scope(benchmark, staff=address.staff) for benchmark in others])
+
+
+def _correlation(address: Address) -> SafeString:
+    board = correlated(address, address.scope())
+    if not board.rows:
+        return SafeString()
+    rows = [(name, cells) for name, _, _, cells in correlation_page.page_of(board).rows]
+    title = f"Spearman's correlation of rankings: {address.benchmark.title}"
+    return plots.heatmap([name for name, _ in rows], rows, title=title, low="−1", high="1")
+
+
+def _bias(address: Address) -> SafeString:
+    board = kept(address.scope(), "bias", boards.BOARDS["bias"])
+    return bias_page.plot_of(board, address.given.get("metric", "")) if board.rows else SafeString()
+
+
+def _history(address: Address) -> SafeString:
+    return snapshots_page.plot_of(snapshots_page.line_of(address))
+
+
+Draw = Callable[[Address], SafeString]
+# By the plot's name: the page whose view it is drawn of, what an address may say of that, and who draws it.
+PLOTS: dict[str, tuple[str, Sequence[str], Draw]] = {
+    "forest": ("models", OF_MODELS, _forest),
+    "matrix": ("matrix", OF_MODELS, _matrix_plot),
+    "profile": ("profile", OF_MODELS, _profile_plot),
+    "judges": ("judges", OF_VERDICTS, _judges),
+    "agreement": ("agreement", OF_VERDICTS, _agreement),
+    "bias": ("bias", OF_VERDICTS, _bias),
+    "correlation": ("correlation", OF_VERDICTS, _correlation),
+    "history": ("snapshot-list", ("of", "entry"), _history),
+}
+
+
+@requires("read-public")
+def plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
+    """A plot as an SVG file; 404 where there is none of this name, or nothing to draw."""
+    if what not in PLOTS:
+        raise Http404("no such plot")
+    board, known, draw = PLOTS[what]
+    address = addresses.read(request, f"leaderboard:{board}", name, known=known)
+    try:
+        svg = draw(address)
+    except BadScope as error:
+        raise Http404(str(error)) from None
+    if not svg:
+        raise Http404("nothing to draw")
+    return as_file(svg, f"{address.benchmark.slug}-{what}")
+
+
+def as_file(svg: SafeString, stem: str) -> HttpResponse:
+    response = HttpResponse(plots.standing_alone(svg), content_type="image/svg+xml")
+    response["Content-Disposition"] = f'attachment; filename="{get_valid_filename(stem)}.svg"'
+    return response

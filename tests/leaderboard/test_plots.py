@@ -1,0 +1,100 @@
+"""Plots: each a file that stands by itself, drawn of the same numbers as its table."""
+
+import re
+
+import pytest
+
+from annotations.models import Label
+from bank.models import Benchmark
+from leaderboard.models import Snapshot
+from leaderboard.pages import plots
+from tests.leaderboard.conftest import by_model, judgments
+from tests.leaderboard.test_graded_boards import scores
+
+pytestmark = pytest.mark.django_db
+BASE = "/leaderboards/grove"
+
+
+def svg(client, what, **query):
+    answer = client.get(f"{BASE}/plots/{what}.svg", query)
+    assert answer.status_code == 200, what
+    text = answer.content.decode()
+    assert answer.headers["Content-Type"] == "image/svg+xml"
+    assert f'filename="grove-{what}.svg"' in answer.headers["Content-Disposition"]
+    assert re.match(r'<svg xmlns="[^"]+" class="[^"]+" width="\d+" height="\d+" viewBox="0 0 \d+ \d+"', text), text[
+        :200
+    ]
+    assert "style" not in text
+    return text
+
+
+def test_every_plot_is_a_file_that_stands_by_itself(voted, client, client_of):
+    client_of("researcher").post(f"{BASE}/models/freeze/?source=keen")
+    held = {
+        "forest": "Alder", "matrix": "Birch", "judges": "dull", "agreement": "keen",
+        "correlation": "people", "history": "Alder",
+    }  # fmt: skip
+    for what, name in held.items():
+        assert name in svg(client, what, source="keen"), what
+    assert "keen" in svg(client, "bias", metric="position")
+    for what, query in (("forest", "?source=nobody"), ("nothing", ""), ("bias", "?metric=self"), ("profile", "")):
+        assert client.get(f"{BASE}/plots/{what}.svg{query}").status_code == 404, what
+
+
+def test_a_benchmark_without_a_verdict_says_so_and_draws_nothing(grove, client):
+    for page in ("matrix", "profile"):
+        answer = client.get(f"{BASE}/models/{page}/")
+        assert answer.status_code == 200
+        assert b"Board of models" in answer.content
+    for what in ("forest", "matrix", "profile", "judges", "agreement", "bias", "correlation", "history"):
+        assert client.get(f"{BASE}/plots/{what}.svg").status_code == 404, what
+
+
+def test_the_matrix_counts_each_pair_in_both_directions_and_opens_its_items(voted, board, client):
+    Benchmark.objects.update(anchor=None)
+    html = client.get(f"{BASE}/models/matrix/", {"source": "keen"}).content.decode()
+    won, tied, lost, n = map(
+        int, re.search(r"Alder against Cedar: (\d+) won, (\d+) tied, (\d+) lost of (\d+) items", html).groups()
+    )
+    assert f"Cedar against Alder: {lost} won, {tied} tied, {won} lost of {n} items" in html
+    row = by_model(board("models", "--source", "keen", "--anchor", "Cedar"))["Alder"]
+    assert (row["wins"], row["ties"], row["losses"], row["n"]) == (won, tied, lost, n)
+    cell = re.search(r'title="Alder against Cedar[^>]*><a href="([^"]+)"', html).group(1).replace("&amp;", "&")
+    said = client.get(cell).content.decode()
+    assert f"{n} items: won {won}, tied {tied}, lost {lost}" in said
+
+
+def test_a_profile_shows_the_chosen_models_with_their_intervals(brought, client):
+    brought("judgments", [*judgments("keen", noise=0.6, seed=2), *scores(0.5, 1, judge="marker")])
+    for kind in ("pair", "score"):
+        html = client.get(f"{BASE}/models/profile/", {"kind": kind, "a": "Birch", "b": "Cedar"}).content.decode()
+        table = html[html.index("The same numbers") :]
+        assert "Birch" in table
+        assert "Alder" not in table
+        assert re.search(r"\d to \d[\d.]*, n \d+", table)
+        assert "A radar needs three levels" in html
+
+
+def test_a_radar_leaves_a_gap_where_there_is_no_number():
+    drawn = plots.radar(
+        ["one", "two", "three", "four"],
+        [plots.Profile("whole", (0.5, 0.5, 0.5, 0.5)), plots.Profile("<b>", (0.5, None, 1.0, 0.0))],
+        title="t",
+        ends=("0", "100"),
+    )
+    whole, part = re.findall(r'<path d="(M[^"]+)" fill="none"', drawn)
+    assert (whole.count("L"), part.count("L")) == (4, 2)
+    assert "<b>" not in drawn
+    assert plots.radar(["one", "two"], [], title="t", ends=("0", "1")) == ""
+
+
+def test_the_history_of_a_row_is_drawn_over_its_snapshots(voted, client, client_of):
+    for label in Label.objects.order_by("pk")[:3]:
+        client_of("researcher").post(f"{BASE}/models/freeze/")
+        Label.objects.filter(pk=label.pk).update(excluded=True)
+    assert Snapshot.objects.count() == 3
+    newest = Snapshot.objects.first()
+    assert svg(client, "history", of=newest.code, entry="Birch").count("<circle") == 3
+    html = client.get(f"{BASE}/snapshots/", {"of": newest.code, "entry": "Birch"}).content.decode()
+    assert 'class="forest overtime"' in html
+    assert client.get(f"{BASE}/plots/history.svg", {"entry": "Nobody"}).status_code == 404
