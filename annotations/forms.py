@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.db.models import Count, QuerySet
+from django.utils.translation import gettext_lazy as lazy
 
 from annotations import ballots, disputes, sampling
 from annotations.actions.campaigns import MAY_LABEL
@@ -252,7 +253,9 @@ class Invite(Styled):
 class JoinAnew(Styled):
     """An account for somebody who was invited."""
 
-    username = forms.CharField(max_length=150, label="Name", help_text="Letters, digits and @ . + - _")
+    username = forms.CharField(max_length=150, label=lazy("Name"), help_text=lazy("Letters, digits and @ . + - _"))
     password = forms.CharField(
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}), help_text="At least 10 characters."
+        label=lazy("Password"),
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=lazy("At least 10 characters."),
     )

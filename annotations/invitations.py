@@ -16,6 +16,7 @@ from django.db.models import F, Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotations.actions import add_annotators
 from annotations.models import Campaign, Invitation, Membership
@@ -108,12 +109,12 @@ def accept(*, invitation: Invitation, person: User, now: datetime) -> None:
     here = Membership.objects.filter(campaign=invitation.campaign_id, annotator__person=person)
     member = here.first()
     if member and member.withdrawn_at:
-        raise BadInput("You were taken out of this campaign. Ask the curator who invited you.")
+        raise BadInput(_("You were taken out of this campaign. Ask the curator who invited you."))
     if member:
         return
     # The one condition that decides is in the update itself.
     if not _open(now).filter(pk=invitation.pk).update(used=F("used") + 1):
-        raise BadInput("This invitation is used up or over. Ask for another one.")
+        raise BadInput(_("This invitation is used up or over. Ask for another one."))
     add_annotators(campaign=invitation.campaign, people=[person])
 
 
@@ -131,6 +132,6 @@ def accept_anew(*, invitation: Invitation, username: str, password: str, now: da
         with transaction.atomic():
             person.save()
     except IntegrityError:
-        raise BadInput("Somebody has this name already; choose another, or sign in.") from None
+        raise BadInput(_("Somebody has this name already; choose another, or sign in.")) from None
     accept(invitation=invitation, person=person, now=now)
     return person

@@ -32,6 +32,7 @@ urlpatterns = [
     path("campaigns/<int:pk>/pictures/<str:name>", making.guidelines_picture, name="guidelines-picture"),
     path("campaigns/<int:pk>/agreement/", items.campaign_agreement, name="campaign-agreement"),
     path("campaigns/<int:pk>/items/", items.campaign_items, name="campaign-items"),
+    path("campaigns/<int:pk>/items/known/", items.items_known, name="items-known"),
     path("campaigns/<int:pk>/items/<int:place>/", items.item_detail, name="item-detail"),
     path("campaigns/<int:pk>/items/<int:place>/decide/", items.item_decide, name="item-decide"),
     path("campaigns/<int:pk>/labels/<int:label>/return/", items.label_return, name="label-return"),

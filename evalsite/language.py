@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
-TRANSLATED = ("/annotate/", "/accounts/")
+TRANSLATED = ("/annotate/", "/accounts/", "/invitations/")
 
 
 def speak(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:

@@ -2,6 +2,7 @@
 
 from annotations.actions.adjudicating import (
     adjudicate,
+    make_all_known,
     make_known,
     make_ordinary,
     return_label,
@@ -61,6 +62,7 @@ __all__ = [
     "lease_end",
     "let_go_on",
     "let_in",
+    "make_all_known",
     "make_annotator",
     "make_campaign",
     "make_known",

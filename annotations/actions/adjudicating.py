@@ -1,12 +1,13 @@
 """What staff decide about items and labels of a campaign."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
 from annotations.actions.errors import Refused
+from annotations.known import Known
 from annotations.models import Adjudication, Assignment, CampaignItem, Label, LabelReturn
 from annotations.verdicts import main_column
 from bank.actions import BadInput
@@ -44,6 +45,18 @@ def make_known(*, place: CampaignItem, verdict: Mapping[str, Any], note: str = "
     gold = {name: value for name, value in verdict.items() if value is not None}
     if not _untouched(place).update(gold=gold, practice=practice, note=_note(note)):
         raise Refused("Somebody has this item, or has labelled it: it stays an ordinary one.")
+
+
+@transaction.atomic
+def make_all_known(*, known: Iterable[Known], practice: bool = False) -> int:
+    """Make many items gold or practice, all of them or none; how many. Raises BadInput, Refused naming the sample."""
+    marked = list(known)
+    for one in marked:
+        try:
+            make_known(place=one.place, verdict=one.verdict, note=one.note, practice=practice)
+        except (BadInput, Refused) as error:
+            raise type(error)(f"{one.place.item.sample.key}: {error}") from None
+    return len(marked)
 
 
 @transaction.atomic

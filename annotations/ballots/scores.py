@@ -45,7 +45,6 @@ class Score(Ballot):
     title = lazy("Scores")
     noun = lazy("scores")
     question = lazy("How good is this answer?")
-    advice = lazy("Judge it by what each score means.")
     about = lazy("One answer on a scale, 1 to 5 unless the benchmark or you have another.")
     names = ("scale",)
 
@@ -75,6 +74,13 @@ class Score(Ballot):
     @property
     def values(self) -> list[float]:
         return [step["value"] for step in self.settings["scale"]]
+
+    @property
+    def advice(self) -> str:  # type: ignore[override]
+        if self.has_rubric:
+            return _("Judge it by what each score means.")
+        words = _("{lowest} is the worst, {highest} the best.")
+        return words.format(lowest=f"{self.values[0]:g}", highest=f"{self.values[-1]:g}")
 
     @property
     def has_rubric(self) -> bool:

@@ -1,15 +1,18 @@
 """A campaign's items and how far their labels agree; adjudication, gold and practice items, labels given back."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import cast
 
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from annotations import actions, ballots, entry, items
+from annotations import actions, ballots, entry, items, known
 from annotations.agreement import agreement_of
 from annotations.given import labels_of
 from annotations.models import Annotator, Campaign, CampaignItem, Label
@@ -22,6 +25,8 @@ from bank.models.catalogue import is_staff
 
 PAGE = 50
 MOST_IN_MATRIX = 30
+LARGEST_FILE = 5 * 2**20  # bytes
+MOST_NAMED = 5  # problems in one message
 
 
 @requires("read-judging")
@@ -68,6 +73,7 @@ def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
         "shows": items.SHOWS,
         "show": show,
         "query": f"show={show}" if show else "",
+        "sources": Campaign.objects.filter(benchmark=campaign.benchmark_id, protocol=campaign.protocol).exclude(pk=pk),
         "tab": "items",
         "may_write": True,
     }
@@ -134,6 +140,51 @@ def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
     messages.success(request, "Saved. The labels stay as they are." if do == "adjudicate" else "Saved.")
     after = items.neighbours(found.campaign, found)[1] if do == "adjudicate" else None
     return redirect("annotations:item-detail", pk, after or place)
+
+
+@requires("write-campaigns")
+@require_POST
+def items_known(request: HttpRequest, pk: int) -> HttpResponse:
+    """Many items at once as hidden gold or practice, their verdicts from a file or from another campaign."""
+    campaign = get_object_or_404(Campaign, pk=pk, imported=False)
+    practice = request.POST.get("kind") == "practice"
+    try:
+        found = _known_in(request, campaign)
+        if found.problems and "skip_bad" not in request.POST:
+            raise BadInput(_first_of(found.problems) + " Nothing was marked.")
+        done = actions.make_all_known(known=found.known, practice=practice)
+    except (BadInput, actions.Refused) as refusal:
+        messages.error(request, str(refusal))
+        return redirect("annotations:campaign-items", pk)
+    left = f" {_first_of(found.problems)}" if found.problems else ""
+    kind = "practice" if practice else "hidden gold"
+    messages.success(request, f"{done:,} item{' is' if done == 1 else 's are'} {kind} now.{left}")
+    return redirect(reverse("annotations:campaign-items", args=[pk]) + f"?show={'practice' if practice else 'gold'}")
+
+
+def _known_in(request: HttpRequest, campaign: Campaign) -> known.Found:
+    file = request.FILES.get("file")
+    if file is not None:
+        if (file.size or 0) > LARGEST_FILE:
+            raise BadInput(f"{file.name} is larger than {LARGEST_FILE // 2**20} MB: use manage.py mark_items.")
+        with TemporaryDirectory() as folder:
+            # Its ending says what it is; its name is not trusted.
+            path = Path(folder) / f"verdicts{Path(file.name or '').suffix.lower()[:10]}"
+            path.write_bytes(file.read())
+            return known.in_file(campaign, path)
+    source = Campaign.objects.filter(pk=_number(request.POST.get("source", ""))).first()
+    if source is None:
+        raise BadInput("Choose a file or a campaign.")
+    return known.in_campaign(campaign, source, most=_number(request.POST.get("most", "")) or None)
+
+
+def _first_of(problems: list[str]) -> str:
+    more = f" And {len(problems) - MOST_NAMED:,} more." if len(problems) > MOST_NAMED else ""
+    return " ".join(f"{problem.rstrip('.')}." for problem in problems[:MOST_NAMED]) + more
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 @requires("write-campaigns")

@@ -1,7 +1,7 @@
 """The project's own format: JSON Lines, and CSV or Parquet with the same names (lists and objects as JSON text)."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -68,8 +68,9 @@ def responses(path: Path) -> Iterator[Row | Problem]:
     return _read(path, "responses")
 
 
-def labels(path: Path) -> Iterator[Row | Problem]:
-    return _read(path, "labels")
+def labels(path: Path, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Iterator[Row | Problem]:
+    """``complete`` adds to a row what its reader knows beside the file; it may raise ValueError."""
+    return _read(path, "labels", complete)
 
 
 def judgments(path: Path) -> Iterator[Row | Problem]:
@@ -100,10 +101,22 @@ def _file(path: Path, what: str) -> Path:
     return found[0]
 
 
-def _read(path: Path, what: str) -> Iterator[Row | Problem]:
+def _read(
+    path: Path, what: str, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+) -> Iterator[Row | Problem]:
     path = _file(path, what)
     found = _typed(rows(path), what) if kind_of(path) in ("csv", "parquet") else rows(path)
-    return validated(found, RECORDS[what])
+    return validated(_completed(found, complete) if complete else found, RECORDS[what])
+
+
+def _completed(
+    found: Iterable[Row | Problem], complete: Callable[[dict[str, Any]], dict[str, Any]]
+) -> Iterator[Row | Problem]:
+    for row in found:
+        try:
+            yield row if isinstance(row, Problem) else Row(row.where, complete(row.data))
+        except ValueError as error:
+            yield Problem(row.where, "sample", str(error))
 
 
 def _typed(found: Iterable[Row | Problem], what: str) -> Iterator[Row | Problem]:

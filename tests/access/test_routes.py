@@ -113,6 +113,7 @@ TABLE = {
     "annotations:campaign-count": STAFF,
     "annotations:campaign-scale": STAFF,
     "annotations:campaign-ballot": STAFF,
+    "annotations:items-known": STAFF,
     "annotations:campaign-copy": STAFF,
     "annotations:campaign-settings": STAFF,
     "annotations:guidelines-preview": STAFF,

@@ -1,16 +1,21 @@
 """Agreement, adjudication, invitations, guidelines and the form of a campaign, as staff meet them in the browser."""
 
+import io
 import re
 from datetime import timedelta
 
 import pytest
 from django.core import mail
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotations import ballots, invitations, material
 from annotations.actions import (
     add_annotators,
+    adjudicate,
     make_annotator,
+    make_campaign,
     make_known,
     make_ordinary,
     next_assignment,
@@ -354,8 +359,6 @@ class TestMaking:
         assert client.get(f"/annotate/{campaign.pk}/").status_code == 404
 
     def test_guidelines_show_their_own_pictures_and_no_others(self, campaign_of, client_of, media):
-        from django.core.files.uploadedfile import SimpleUploadedFile
-
         campaign, (one, _) = campaign_of(2, 2)
         client = client_of("curator")
         text = "Look:\n\n![A scale](the-scale.png)\n\n![Not here](other.png) ![Away](https://example.org/x.png)"
@@ -376,3 +379,46 @@ class TestMaking:
         sent = {"guidelines": text, "pictures": broken}
         answer = client.post(f"/campaigns/{campaign.pk}/guidelines/", sent, follow=True)
         assert "not a readable" in text_of(answer)
+
+
+class TestGoldInBulk:
+    def test_verdicts_come_from_a_file_each_bad_row_named_and_nothing_is_marked_by_halves(
+        self, campaign_of, client_of, now
+    ):
+        campaign, _ = campaign_of(4, 2, order="fixed")
+        client = client_of("curator")
+        address = f"/campaigns/{campaign.pk}/items/known/"
+
+        def send(text, **more):
+            file = SimpleUploadedFile("right.csv", text.encode(), "text/csv")
+            return text_of(client.post(address, {"file": file, **more}, follow=True))
+
+        bad = "sample,choice,note\ns0,first,Clear.\nnone,tie,\ns1,maybe,\n"
+        answer = send(bad)
+        assert "no item of the sample &#x27;none&#x27;" in answer
+        assert "Nothing was marked" in answer
+        assert not campaign.campaign_items.filter(gold__isnull=False).exists()
+        assert "1 item is practice now" in send(bad, skip_bad="1", kind="practice")
+        practice = campaign.campaign_items.get(practice=True)
+        assert (practice.gold, practice.note, practice.item.sample.key) == ({"choice": "first"}, "Clear.", "s0")
+        turned = "sample,responses,choice\ns2,model-two|model-one,first\n"
+        assert "1 item is hidden gold now" in send(turned)
+        assert campaign.campaign_items.get(item__sample__key="s2").gold == {"choice": "second"}
+        assert "Say which situation" in send("sample,choice\ns3,undecided\n")
+
+    def test_verdicts_of_another_campaign_adjudicated_first(self, voted, people, now):
+        source, _ = voted(["ff", "fs", "ss", "tt"])
+        disputed = source.campaign_items.get(position=1)
+        adjudicate(place=disputed, by=people["curator"], verdict={"choice": "second"})
+        campaign = make_campaign(name="Round 2", benchmark=source.benchmark, protocol=source.protocol, seed=1)
+        out = io.StringIO()
+        call_command("mark_items", "Round 2", "--from", "Round 1", "--most", "3", stdout=out)
+        assert "3 items of 'Round 2' are hidden gold now." in out.getvalue()
+        call_command("mark_items", "Round 2", "--from", "Round 1", "--practice", stdout=out)
+        found = {place.item_id: place.gold["choice"] for place in campaign.campaign_items.all()}
+        assert [found[place.item_id] for place in source.campaign_items.order_by("position")] == [
+            *("first", "second", "second", "tie")
+        ]
+        assert campaign.campaign_items.filter(practice=True).count() == 1
+        with pytest.raises(CommandError, match="another campaign"):
+            call_command("mark_items", "Round 2", "--from", "Round 2", stdout=out)
