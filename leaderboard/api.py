@@ -28,7 +28,7 @@ WORDS = {
     "campaign": "labels of this campaign only",
     "anchor": "the model that all others are held against; default the benchmark's",
     "majority": "plurality or mllm-bench; default the benchmark's",
-    "elo": "online-bootstrap (default) or online",
+    "elo": "online-bootstrap (default), online, or none: over a million votes the first takes ten seconds",
     "level": "a capability, as its path from the top, joined by ' / '",
     "question_type": "samples of this type only",
     "split": "samples of this split only",

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from functools import partial
 
+from django.db.models import Exists, OuterRef
+
 from annotations.models import Label
 from bank.models import Benchmark, Item, Response
 from bank.submissions.keyed import counted
 from judging.models import Judgment, Run
 from leaderboard.scope import KINDS
 from leaderboard.stats.said import answer_in
+from leaderboard.unchanged import until_written
 from leaderboard.votes import PROTOCOLS
 
 TITLES = {
@@ -49,10 +52,16 @@ def default_of(benchmark: Benchmark, what: str) -> str:
     """The kind of the board that opens first; pairs where there is nothing yet."""
     if what == "agreement":
         return "pair"
-    found = of_models(benchmark) if what == "models" else of_judges(benchmark)
+    found = known_of(benchmark, what)
     if what == "bias":
         found = [kind for kind in found if kind in OF_BIAS]
     return found[0] if found else "pair"
+
+
+def known_of(benchmark: Benchmark, what: str) -> list[str]:
+    """Of models or of judges, as last found if nothing was written since."""
+    find = of_models if what == "models" else of_judges
+    return until_written(("kinds", find.__name__, benchmark.pk), lambda: find(benchmark))
 
 
 def has_verdicts(benchmark: Benchmark, kind: str) -> bool:
@@ -77,7 +86,10 @@ def _has_choices(benchmark: Benchmark) -> bool:
 
 
 def _has_yes_no(benchmark: Benchmark) -> bool:
-    """Questions without options, most of whose answers say yes or no."""
-    answers = Response.objects.filter(counted(), sample__benchmark=benchmark, sample__options={}).exclude(text="")
-    said = [answer_in(text) for text in answers.order_by("pk").values_list("text", flat=True)[:LOOKED_AT]]
+    """Questions without options, most of whose answers say yes or no: by the first that have an answer."""
+    answers = Response.objects.filter(counted()).exclude(text="")
+    asked = benchmark.samples.filter(Exists(answers.filter(sample=OuterRef("pk"))), options={})
+    first = list(asked.order_by("position", "pk").values_list("pk", flat=True)[:LOOKED_AT])
+    texts = answers.filter(sample__in=first).order_by("sample__position", "pk").values_list("text", flat=True)
+    said = [answer_in(text) for text in texts[:LOOKED_AT]]
     return bool(said) and sum(one is not None for one in said) * 2 > len(said)

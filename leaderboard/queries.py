@@ -134,7 +134,7 @@ def vote_table(scope: Scope) -> Board:
     """
     items = votes.pairs(scope)
     found = votes.outcomes(scope)
-    frame = found.frame[found.frame["item"].isin(items.index)].join(items, on="item")
+    frame = votes.told(items, found.frame)
     anchor = scope.anchor if scope.anchor and (frame[["a", "b"]] == scope.anchor).to_numpy().any() else ""
     sides = [votes.sided(frame, anchor)]
     if anchor:

@@ -8,6 +8,7 @@ from bank.models import Benchmark, EvaluatedModel
 HUMANS, INDIVIDUALS, ADJUDICATED = "humans", "individuals", "adjudicated"
 PEOPLE = (HUMANS, INDIVIDUALS, ADJUDICATED)
 ELO = ("online-bootstrap", "online")
+NO_ELO = "none"
 # Kinds of boards. ``pair``, ``score`` and ``batch`` are verdicts on such items; ``components`` are points for weighted
 # parts; ``choice`` and ``yes-no`` are answers held against keys.
 KINDS = ("pair", "score", "batch", "components", "choice", "yes-no")
@@ -82,8 +83,8 @@ def scope_of(
         raise BadScope(f"There are no boards of kind {kind!r}; there are: {', '.join(KINDS)}.")
     if majority and majority not in Benchmark.Majority.values:
         raise BadScope(f"{majority!r} is no majority rule; there are: {', '.join(Benchmark.Majority.values)}.")
-    if elo and elo not in ELO:
-        raise BadScope(f"{elo!r} is no way to compute Elo; there are: {', '.join(ELO)}.")
+    if elo and elo not in (*ELO, NO_ELO):
+        raise BadScope(f"{elo!r} is no way to compute Elo; there are: {', '.join((*ELO, NO_ELO))}.")
     if anchor and not EvaluatedModel.objects.filter(name=anchor, responses__sample__benchmark=benchmark).exists():
         raise BadScope(f"{anchor!r} has no responses in {benchmark}.")
     if level and not benchmark.capabilities.filter(path=level).exists():

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 
 import bank.keys
 from annotations.models import Adjudication, CampaignItem, Label
-from bank.models import Item, Response, Sample, Submission, SubmissionScore
-from bank.models.items import ItemResponse
+from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
+from leaderboard import columns as columns_of
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, KEYED, PEOPLE, BadScope, Scope
 from leaderboard.stats.majority import majority
-from leaderboard.stats.orders import combine_orders
+from leaderboard.stats.orders import combine
+from leaderboard.stats.verdicts import VERDICTS
 
 FEWEST_CLUSTERS = 30
 # Whose verdicts a kind of board counts: a mark against a reference and a score of quality do not mix.
@@ -30,6 +31,7 @@ PROTOCOLS = {
 # Formats in which a sample's source is the data set it was taken from: averages are over these.
 DATA_SETS = ("mllm-as-a-judge", "alt-test", "generic")
 OUTCOMES = ("win", "tie", "loss")
+MANY = 200_000  # pairs of a benchmark above which a page does not bootstrap Elo unasked
 WIN, TIE, LOSS = range(3)
 STAFF_ONLY = (
     "The criteria-overlap baseline tells which answer names the hidden criteria: its verdicts are for staff. "
@@ -50,26 +52,44 @@ def samples_in(scope: Scope) -> QuerySet[Sample]:
 def pairs(scope: Scope) -> pd.DataFrame:
     """The pair items of a view: index ``item``; columns ``sample, level, group, dataset, a, b`` (a, b: models).
 
-    ``level`` is the top of the sample's capability, or the step below the level that the view is narrowed to.
+    ``level`` is the top of the sample's capability, or the step below the level that the view is narrowed to. Words are
+    categories, those of ``a`` and ``b`` the same.
     """
-    items = Item.objects.filter(kind=Item.Kind.PAIR, sample__in=samples_in(scope).order_by())
-    columns = ("pk", "sample_id", "sample__key", "sample__group", "sample__capability__path", "sample__source")
-    frame = pd.DataFrame(items.values_list(*columns), columns=["item", "sample", "key", "group", "path", "dataset"])
-    frame = frame.set_index("item")
-    places = ItemResponse.objects.filter(item__in=items.order_by(), position__lt=2)
-    names = pd.DataFrame(
-        places.values_list("item_id", "position", "response__model__name", "response__variant"),
-        columns=["item", "position", "model", "variant"],
+    columns = ("pk", "key", "group", "capability__path", "source")
+    samples = pd.DataFrame(
+        samples_in(scope).order_by("pk").values_list(*columns), columns=["pk", "key", "group", "path", "dataset"]
     )
-    names["model"] = names["model"].where(names["variant"] == "", names["model"] + " (" + names["variant"] + ")")
-    sides = names.pivot(index="item", columns="position", values="model").reindex(columns=[0, 1])
-    frame["a"], frame["b"] = sides[0], sides[1]
     depth = len(scope.level.split(" / ")) if scope.level else 0
-    steps = frame["path"].fillna("").astype(str).str.split(" / ")
-    frame["level"] = steps.map(lambda path: path[depth] if len(path) > depth else "")
-    frame["group"] = frame["group"].where(frame["group"] != "", frame["key"]).astype(str)
-    frame["dataset"] = dataset_of(scope, frame["dataset"])
-    return frame.dropna(subset=["a", "b"])[["sample", "level", "group", "dataset", "a", "b"]].sort_index()
+    steps = samples["path"].fillna("").astype(str).str.split(" / ")
+    samples["level"] = steps.map(lambda path: path[depth] if len(path) > depth else "")
+    samples["group"] = samples["group"].where(samples["group"] != "", samples["key"])
+    samples["dataset"] = dataset_of(scope, samples["dataset"])
+
+    items = columns_of.pair_items(scope.benchmark)
+    place = pd.Index(samples["pk"].to_numpy(np.int64)).get_indexer(items.sample)
+    seen = place >= 0
+    place = place[seen]
+    names, codes = _model_names(items.sides)
+    frame = pd.DataFrame({"sample": items.sample[seen]}, index=pd.Index(items.item[seen], name="item"))
+    for name in ("level", "group", "dataset"):
+        frame[name] = pd.Categorical(samples[name].astype(str)).take(place)
+    for name, side in (("a", items.first), ("b", items.second)):
+        frame[name] = pd.Categorical.from_codes(codes[side[seen]], categories=names)
+    return frame
+
+
+def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
+    """What models are called, in order, and for each side the place of its name."""
+    known = dict(EvaluatedModel.objects.filter(pk__in={model for model, _ in sides}).values_list("pk", "name"))
+    called = [f"{known.get(model)} ({variant})" if variant else str(known.get(model)) for model, variant in sides]
+    names = sorted(set(called))
+    place = {name: code for code, name in enumerate(names)}
+    return names, np.array([place[name] for name in called], dtype=np.int32)
+
+
+def is_large(benchmark: Benchmark) -> bool:
+    """Whether the benchmark has so many pairs that a bootstrap over them takes seconds."""
+    return Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark).order_by()[MANY : MANY + 1].exists()
 
 
 def dataset_of(scope: Scope, source: "pd.Series[str]") -> "pd.Series[str]":
@@ -137,17 +157,53 @@ def judges_of(scope: Scope) -> list[str]:
 
 def of_runs(runs: Sequence[Run]) -> Outcomes:
     """One outcome an item and repeat from a judge's runs of the same settings; a further run counts as more repeats."""
-    rows = Judgment.objects.filter(run__in=[run.pk for run in runs]).order_by("run", "item", "repeat", "order")
-    frame = pd.DataFrame(
-        rows.values_list("run_id", "item_id", "repeat", "order", "choice"),
-        columns=["run", "item", "repeat", "order", "choice"],
+    parts = [columns_of.verdicts(run.pk) for run in runs]
+    item, choice = (np.concatenate([part[n] for part in parts]) for n in (0, 2))
+    # Repeats are numbered through all runs.
+    counts = [int(repeat.max(initial=-1)) + 1 for _, repeat, _ in parts]
+    before = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    given, repeat = np.unique(
+        np.concatenate([part[1] + start for part, start in zip(parts, before, strict=True)]), return_inverse=True
     )
-    codes, _ = pd.factorize(pd.MultiIndex.from_frame(frame[["run", "repeat"]]), sort=True)
-    frame["repeat"] = codes
-    combined = combine_orders(judgments=frame, orders=2 if runs[0].orders == "both" else 1).outcomes
-    asked = RunItem.objects.filter(run__in=[run.pk for run in runs]).values_list("item_id", flat=True)
-    repeats = int(codes.max(initial=-1)) + 1
-    return Outcomes(combined[["item", "repeat", "choice"]], pd.Index(asked).unique(), repeats, tuple(runs))
+    repeats = len(given)
+    items, place = _by_item(item)
+    found = combine(
+        unit=place * repeats + repeat,
+        units=len(items) * repeats,
+        choice=choice,
+        orders=2 if runs[0].orders == "both" else 1,
+    )
+    rows = np.flatnonzero(found.complete)
+    frame = pd.DataFrame({"item": items[rows // max(repeats, 1)], "repeat": rows % max(repeats, 1)})
+    frame["choice"] = pd.Categorical.from_codes(found.choice[rows], categories=list(VERDICTS))
+    asked = [columns_of.asked(run.pk) for run in runs]
+    return Outcomes(
+        frame, pd.Index(asked[0] if len(asked) == 1 else np.unique(np.concatenate(asked))), repeats, tuple(runs)
+    )
+
+
+def _by_item(item: Any) -> tuple[Any, Any]:
+    """The distinct items by rising id, and for each row the place of its item."""
+    if (np.diff(item) > 0).all():
+        return item, np.arange(len(item))
+    return np.unique(item, return_inverse=True)
+
+
+def among(items: pd.DataFrame, wanted: "pd.Index | pd.Series[int]") -> tuple[Any, Any]:
+    """Which of the wanted items the view holds (a mask), and their places in it; ``items`` as ``pairs`` gives them."""
+    index, ids = items.index.to_numpy(), wanted.to_numpy()
+    place = np.searchsorted(index, ids)
+    place[place == len(index)] = 0
+    held = index[place] == ids if len(index) else np.zeros(len(ids), dtype=bool)
+    return held, place[held]
+
+
+def told(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
+    """The outcomes on items of the view, each with its item's columns."""
+    held, place = among(items, outcomes["item"])
+    found = outcomes if held.all() else outcomes[held]
+    facts = items.take(place).set_axis(found.index)
+    return pd.concat([found, facts], axis=1)
 
 
 def labels_of(scope: Scope) -> pd.DataFrame:
@@ -192,33 +248,35 @@ def clusters(frame: pd.DataFrame) -> Any:
 def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
     """One row a model and outcome, a place in OUTCOMES; with an anchor only the other side of its pairs.
 
-    ``frame`` has ``item, level, group, a, b`` and, unless only the items matter, ``choice``.
+    ``frame`` has ``item, level, group, a, b, choice``, and ``first`` where that is to stay.
     """
     sides = []
-    for side, other, won in (("a", "b", "first"), ("b", "a", "second")):
+    for side, other, won, lost in (("a", "b", "first", "second"), ("b", "a", "second", "first")):
         rows = frame[(frame[other] == anchor) & (frame[side] != anchor)] if anchor else frame
-        choice = rows["choice"] if "choice" in rows else pd.Series(index=rows.index, dtype=object)
-        lost = "second" if won == "first" else "first"
-        outcome = np.select([choice == won, choice == lost], [WIN, LOSS], TIE)
-        part = rows.assign(model=rows[side], other=rows[other], outcome=outcome)
-        sides.append(part[["model", "other", "outcome", "item", "level", "group"]])
+        choice = rows["choice"]
+        outcome = np.select([choice == won, choice == lost], [np.int8(WIN), np.int8(LOSS)], np.int8(TIE))
+        columns = {"model": rows[side], "other": rows[other], "outcome": outcome}
+        kept = ("item", "level", "group", *(["first"] if "first" in rows else []))
+        sides.append(pd.DataFrame(columns | {name: rows[name] for name in kept}))
     return pd.concat(sides, ignore_index=True)
 
 
 def fingerprint(scope: Scope) -> dict[str, Any]:
     """Counts and last changes of everything that a view is computed from: the same as long as the data is."""
     labels = Label.objects.filter(campaign__benchmark=scope.benchmark)
-    judged = Judgment.objects.filter(run__benchmark=scope.benchmark).order_by()  # stored once, never changed
+    runs = scope.benchmark.runs.order_by("pk")
     decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=scope.benchmark)
     samples = scope.benchmark.samples.order_by()
     facts = ("status", "retired_in", "question_type", "split")
     return {
         "labels": labels.aggregate(n=Count("pk"), last=Max("changed_at"), top=Max("pk")),
         "excluded": labels.filter(excluded=True).aggregate(n=Count("pk"), sum=Sum("pk")),
-        "judgments": list(judged.values_list("run", "status").annotate(n=Count("pk"), top=Max("pk")).order_by("run")),
+        # Both are stored once and never changed.
+        "judgments": _per_run(Judgment, runs),
+        "run_items": _per_run(RunItem, runs),
         "adjudications": list(decided.order_by("pk").values_list("pk", "choice")),
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
-        "items": Item.objects.filter(sample__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
+        "items": Item.objects.filter(sample__benchmark=scope.benchmark).count(),
         # The sum ties samples to their capabilities: moving one from a level to another changes it.
         "samples": sorted(
             samples.values_list(*facts).annotate(
@@ -226,10 +284,17 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
             ),
             key=str,
         ),
-        "run_items": RunItem.objects.filter(run__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **(_keyed_facts(scope) if scope.kind in (*KEYED, "components") else {}),
     }
+
+
+def _per_run(model: type[Judgment] | type[RunItem], runs: QuerySet[Run]) -> list[list[Any]]:
+    """How many rows each run has and its newest. Asked apart, each comes from an index."""
+    ids = list(runs.values_list("pk", flat=True))
+    newest = model.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    counts = model.objects.filter(run__in=ids).order_by("run").values_list("run").annotate(n=Count("*"))
+    return [list(counts), list(runs.values_list(Subquery(newest), flat=True))]
 
 
 def _keyed_facts(scope: Scope) -> dict[str, Any]:

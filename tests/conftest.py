@@ -10,6 +10,7 @@ from django.test import Client
 
 from bank.models import User
 from bank.models.people import Role
+from leaderboard import columns
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
@@ -72,6 +73,7 @@ def browser_type_launch_args():
 def nothing_kept():
     """What a process keeps of the database goes with the database of each test."""
     cache.clear()
+    columns.forget()
 
 
 @pytest.fixture

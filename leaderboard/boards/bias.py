@@ -78,7 +78,7 @@ def _of_pairs(scope: Scope) -> Board:
             continue
         run, name = runs[-1], runs[-1].judge.name
         used += runs
-        told = found.frame[found.frame["item"].isin(items.index)].join(items, on="item")
+        told = votes.told(items, found.frame)
         rows.append(_position(name, run, runs, items))
         rows.append(_length(name, run, told, lengths))
         rows.append(_self_of_pairs(run, told, truth, families))

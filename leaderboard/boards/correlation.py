@@ -149,7 +149,7 @@ def _repeats(scope: Scope) -> list[Row]:
         found = votes.of_runs(runs)
         if found.repeats < 2:
             continue
-        frame = found.frame[found.frame["item"].isin(items.index)].join(items, on="item")
+        frame = votes.told(items, found.frame)
         anchor = scope.anchor if (frame[["a", "b"]] == scope.anchor).to_numpy().any() else ""
         sided = votes.sided(frame.assign(item=frame["item"] * found.repeats + frame["repeat"]), anchor)
         sided["repeat"] = sided["item"] % found.repeats

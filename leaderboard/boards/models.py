@@ -9,9 +9,10 @@ import pandas as pd
 from leaderboard import votes
 from leaderboard.boards import graded, keyed
 from leaderboard.boards.base import SEED, Board, Row, level_names, number, share
-from leaderboard.scope import KEYED, Scope
+from leaderboard.scope import KEYED, NO_ELO, Scope
 from leaderboard.stats import bradley_terry, elo
-from leaderboard.stats.proportions import rate
+from leaderboard.stats.arrays import BoolArray, IntArray
+from leaderboard.stats.proportions import rates
 from leaderboard.stats.results import Estimate
 
 NO_VERDICTS = "No verdicts yet."
@@ -30,43 +31,44 @@ def models(scope: Scope) -> Board:
     items = votes.pairs(scope)
     found = votes.outcomes(scope)
     runs = tuple(run.pk for run in found.runs)
-    frame = found.frame[found.frame["item"].isin(items.index)].join(items, on="item")
+    frame = votes.told(items, found.frame)
     if frame.empty:
         return Board([], [NO_VERDICTS], runs)
     frame = frame.sort_values(["item", "repeat"], kind="stable") if scope.elo != "online" else frame
     battle = Battle.of(frame)
-    a, b, y, names, place = battle.a, battle.b, battle.y, battle.names, battle.place
     rating = battle.rated(repeats=found.repeats)
-    points = _elo(scope, a, b, y, names)
-    anchor = scope.anchor if scope.anchor in place else ""
-    asked = items.loc[items.index.intersection(found.asked)]
+    points = _elo(scope, battle)
+    anchor = scope.anchor if scope.anchor in battle.place else ""
+    frame["first"] = _first_of_item(frame["item"])
     outcomes = votes.sided(frame, anchor)
-    sided = {str(name): rows for name, rows in outcomes.groupby("model")}
-    wanted = votes.sided(asked.reset_index(), anchor).groupby("model")["item"].nunique()
-    of_anchor = _items(frame[(frame["a"] == anchor) | (frame["b"] == anchor)])
-    levels = [name for name in level_names(scope) if name in set(frame["level"])]
+    of = {str(name): code for code, name in enumerate(outcomes["model"].cat.categories)}
+    mine = Tallies(outcomes, len(of), found.repeats)
+    asked = items.take(votes.among(items, found.asked)[1])
+    wanted = _counted(asked, anchor)
+    of_anchor = int((frame["first"] & ((frame["a"] == anchor) | (frame["b"] == anchor))).sum())
+    counted = set(frame["level"].unique())
+    levels = {
+        name: Tallies(outcomes[outcomes["level"] == name], len(of), found.repeats)
+        for name in level_names(scope)
+        if name in counted
+    }
     rows = []
-    for name in names:
-        fit = rating.ratings[name]
-        mine = sided.get(name, outcomes.iloc[:0])
+    for name in battle.names:
+        fit, code = rating.ratings[name], of[name]
         row: Row = {"model": name, "rank": fit.rank, "rank_low": fit.rank_low, "rank_high": fit.rank_high}
         row["tier"] = fit.tier
-        row |= _tally(mine, found.repeats)
-        row |= number("elo", points[name]) | number("bt", fit.strength)
-        row["n"] = of_anchor if name == anchor else _items(mine)
-        row["coverage"] = share(_items(mine), int(wanted.get(name, 0)))
-        of_level = {str(level): part for level, part in mine.groupby("level")}
-        row["levels"] = {
-            level: _tally(part, found.repeats) | {"n": _items(part)}
-            for level, part in ((level, of_level.get(level, mine.iloc[:0])) for level in levels)
-        }
+        row |= mine.row(code)
+        row |= number("elo", points.get(name)) | number("bt", fit.strength)
+        row["n"] = of_anchor if name == anchor else mine.items[code]
+        row["coverage"] = share(mine.items[code], int(wanted[code]))
+        row["levels"] = {level: part.row(code) | {"n": part.items[code]} for level, part in levels.items()}
         rows.append(row)
     rows.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0, row["model"]))
-    counted = int(frame["item"].nunique())
+    judged = int(frame["first"].sum())
     extra = {
-        "items": counted,
+        "items": judged,
         "outcomes": len(frame),
-        "coverage": share(counted, len(asked)),
+        "coverage": share(judged, len(asked)),
         "repeats": found.repeats,
         "clustered_by": rating.clustered_by,
     }
@@ -85,11 +87,14 @@ class Battle:
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> "Battle":
-        """Of rows ``a, b, choice, group, item``."""
-        y = frame["choice"].map({"first": 1.0, "second": 0.0}).fillna(0.5).to_numpy()
-        names = sorted(set(frame["a"]) | set(frame["b"]))
-        place = {name: index for index, name in enumerate(names)}
-        return cls(frame, names, frame["a"].map(place).to_numpy(), frame["b"].map(place).to_numpy(), y)
+        """Of rows ``a, b, choice, group, item``; ``a`` and ``b`` with the same categories."""
+        y = np.select([frame["choice"] == "first", frame["choice"] == "second"], [1.0, 0.0], 0.5)
+        used = np.union1d(frame["a"].cat.codes.unique(), frame["b"].cat.codes.unique())
+        names = [str(name) for name in frame["a"].cat.categories[used]]
+        place = np.zeros(len(frame["a"].cat.categories), dtype=np.int64)
+        place[used] = np.arange(len(used))
+        a, b = (place[frame[side].cat.codes] for side in ("a", "b"))
+        return cls(frame, names, a, b, y)
 
     @property
     def place(self) -> dict[str, int]:
@@ -101,30 +106,62 @@ class Battle:
             b=self.b,
             y=self.y,
             models=self.names,
-            group=self.frame["group"].to_numpy(),
+            group=self.frame["group"].cat.codes.to_numpy(),
             item=self.frame["item"].to_numpy(),
-            weight=np.full(len(self.frame), 1 / repeats),
+            weight=None if repeats == 1 else np.full(len(self.frame), 1 / repeats),
             rng=np.random.default_rng(SEED),
         )
 
 
-def _elo(scope: Scope, a: Any, b: Any, y: Any, names: list[str]) -> dict[str, Estimate]:
+def _elo(scope: Scope, battle: Battle) -> dict[str, Estimate]:
+    if scope.elo == NO_ELO:
+        return {}
     if scope.elo == "online":
-        return elo.online(a=a, b=b, y=y, models=names)
-    return elo.online_bootstrap(a=a, b=b, y=y, models=names, rng=np.random.default_rng(SEED))
+        return elo.online(a=battle.a, b=battle.b, y=battle.y, models=battle.names)
+    rng = np.random.default_rng(SEED)
+    return elo.online_bootstrap(a=battle.a, b=battle.b, y=battle.y, models=battle.names, rng=rng)
 
 
-def _items(rows: pd.DataFrame) -> int:
-    return int(rows["item"].nunique())
+def _first_of_item(item: "pd.Series[int]") -> BoolArray:
+    """Marks one row of each item."""
+    if item.is_monotonic_increasing:
+        return np.diff(item.to_numpy(), prepend=-1) != 0
+    return ~item.duplicated().to_numpy()
 
 
-def _tally(rows: pd.DataFrame, repeats: int) -> Row:
-    if rows.empty:
-        return {"wins": None, "ties": None, "losses": None} | number("win_rate", None)
-    outcome = rows["outcome"].to_numpy()
-    wins, ties, losses = np.bincount(outcome, minlength=3).tolist()
-    counts: Row = {"wins": wins, "ties": ties, "losses": losses}
-    if repeats > 1:
-        counts = {name: count / repeats for name, count in counts.items()}
-    won = rate(hits=outcome == votes.WIN, cluster=votes.clusters(rows).to_numpy())
-    return counts | number("win_rate", won)
+def _counted(items: pd.DataFrame, anchor: str) -> IntArray:
+    """How many items each model has a side of; with an anchor, of those against it."""
+    sides = [
+        items.loc[(items[other] == anchor) & (items[side] != anchor), side] if anchor else items[side]
+        for side, other in (("a", "b"), ("b", "a"))
+    ]
+    models = len(items["a"].cat.categories)
+    return np.sum([np.bincount(side.cat.codes, minlength=models) for side in sides], axis=0)
+
+
+class Tallies:
+    """Wins, ties, losses, win rate and items of every model, counted in one pass over ``votes.sided``."""
+
+    def __init__(self, rows: pd.DataFrame, models: int, repeats: int) -> None:
+        model = rows["model"].cat.codes.to_numpy().astype(np.int64)
+        outcome = rows["outcome"].to_numpy()
+        self.repeats = repeats
+        self.outcomes = np.bincount(model * 3 + outcome, minlength=models * 3).reshape(models, 3).tolist()
+        self.items = np.bincount(model[rows["first"].to_numpy()], minlength=models).tolist()
+        self.won = rates(
+            hits=outcome == votes.WIN,
+            cluster=rows["group"].cat.codes.to_numpy(),
+            part=model,
+            parts=models,
+            finer=rows["item"].to_numpy(),
+            fewest=votes.FEWEST_CLUSTERS,
+        )
+
+    def row(self, model: int) -> Row:
+        """As the board writes it; None for a model without rows."""
+        if not self.items[model]:
+            return {"wins": None, "ties": None, "losses": None} | number("win_rate", None)
+        counts: Row = dict(zip(("wins", "ties", "losses"), self.outcomes[model], strict=True))
+        if self.repeats > 1:
+            counts = {name: count / self.repeats for name, count in counts.items()}
+        return counts | number("win_rate", self.won[model])

@@ -111,7 +111,7 @@ def models(scope: Scope, a: str, b: str) -> Versus:
 def _models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
     items = votes.pairs(scope)
     found = votes.outcomes(scope)
-    frame = found.frame[found.frame["item"].isin(items.index)].join(items, on="item")
+    frame = votes.told(items, found.frame)
     known = set(frame["a"]) | set(frame["b"])
     _refuse_unknown(known, a, b)
     measures, base = [], None

@@ -18,7 +18,7 @@ from bank.models import Benchmark, Capability, Sample
 from bank.models.catalogue import is_staff
 from judging.models import OVERLAP
 from leaderboard import kinds, votes
-from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, KEYED, PEOPLE, BadScope, Scope, scope_of
+from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, KEYED, NO_ELO, PEOPLE, BadScope, Scope, scope_of
 
 VIEW = ("kind", "source", "run", "campaign", "anchor", "majority", "level", "question_type", "split")
 PEOPLE_IN_WORDS = {
@@ -93,7 +93,7 @@ class Address:
             benchmark=self.benchmark,
             source=source or self.given.get("source", ""),
             run=run or run_number(self.given.get("run", "")),
-            elo=self.given.get("elo", ""),
+            elo=self.given.get("elo", "") or (NO_ELO if votes.is_large(self.benchmark) else ""),
             staff=self.staff,
             kind=self.kind,
             **{name: self.given.get(name, "") for name in VIEW if name not in ("source", "run", "kind")},
@@ -201,7 +201,7 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
 def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
     """The switch between kinds: (label, link, chosen); empty where there is one only, and it is shown."""
     what = BY_KIND[address.page.removeprefix("leaderboard:")]
-    there = kinds.of_models(address.benchmark) if what == "models" else kinds.of_judges(address.benchmark)
+    there = kinds.known_of(address.benchmark, what)
     there = [kind for kind in there if what != "bias" or kind in kinds.OF_BIAS]
     chosen = address.kind
     if len(there) < 2 and chosen in (*there, "pair"):
@@ -299,9 +299,13 @@ def people_selects(address: Address, scope: Scope) -> list[Select]:
 
 
 def elo_select(address: Address, scope: Scope) -> Select:
-    words = {"online-bootstrap": "bootstrap", "online": "in order"}
-    choices = [Choice(name, words[name]) for name in ELO]
-    return Select("elo", "Elo", [("", choices)], scope.elo, on=scope.elo != ELO[0])
+    """How Elo is computed. Its bootstrap takes seconds over many votes: there it waits until somebody asks for it."""
+    large = votes.is_large(address.benchmark)
+    words = {"online-bootstrap": "bootstrap", "online": "in order", NO_ELO: "not computed"}
+    names = (NO_ELO, *ELO) if large else ELO
+    return Select(
+        "elo", "Elo", [("", [Choice(name, words[name]) for name in names])], scope.elo, on=scope.elo != names[0]
+    )
 
 
 def _filter(address: Address, name: str, label: str, groups: list[tuple[str, list[Choice]]]) -> Select:

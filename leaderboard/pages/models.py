@@ -71,6 +71,7 @@ class ModelsPage:
     provisional: int
     by_rank: bool
     has_wins: bool
+    has_elo: bool
 
 
 def sorting(address: Address, board: Board) -> tuple[str, bool]:
@@ -139,6 +140,7 @@ def page_of(address: Address, board: Board, *, anchor: str) -> ModelsPage:
         provisional=len(rows) - len(settled),
         by_rank=by_rank and not descending,
         has_wins=any(row["win_rate"] is not None for row in rows),
+        has_elo=any(row["elo"] is not None for row in rows),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from leaderboard.stats.arrays import BoolArray, IntArray
 from leaderboard.stats.results import DuplicateVerdict
 from leaderboard.stats.verdicts import FIRST, MISSING, SECOND, TIE, encode, words
 
@@ -46,11 +47,30 @@ def combine_orders(*, judgments: pd.DataFrame, orders: int) -> CombinedOrders:
         raise DuplicateVerdict("an item has two judgments in the same order and repeat")
     unit = judgments.groupby(["item", "repeat"], sort=False, dropna=False).ngroup().to_numpy()
     asked = int(unit.max(initial=-1)) + 1
-    first, second, given = (
-        np.bincount(unit[rows], minlength=asked) for rows in (codes == FIRST, codes == SECOND, codes != MISSING)
-    )
-    complete = given >= orders
-    choice = np.select([first > second, first < second], [FIRST, SECOND], TIE)
+    found = combine(unit=unit, units=asked, choice=codes, orders=orders)
     outcomes = judgments.drop_duplicates(["item", "repeat"])[["item", "repeat"]]
-    outcomes = outcomes.assign(choice=words(choice), first=first, second=second)
-    return CombinedOrders(outcomes[complete].reset_index(drop=True), Coverage(int(complete.sum()), asked))
+    outcomes = outcomes.assign(choice=words(found.choice), first=found.first, second=found.second)
+    return CombinedOrders(outcomes[found.complete].reset_index(drop=True), Coverage(int(found.complete.sum()), asked))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Combined:
+    """By unit, all of shape (units,): the outcome as a code of `verdicts`, the votes for each side, and whether
+    every order has a verdict.
+    """
+
+    choice: IntArray
+    first: IntArray
+    second: IntArray
+    complete: BoolArray
+
+
+def combine(*, unit: IntArray, units: int, choice: IntArray, orders: int) -> Combined:
+    """What `combine_orders` does, on codes: `unit` (n,) numbers the item and repeat of each judgment, 0 .. units - 1;
+    `choice` (n,) is its verdict, or MISSING.
+    """
+    first, second, given = (
+        np.bincount(unit[rows], minlength=units) for rows in (choice == FIRST, choice == SECOND, choice != MISSING)
+    )
+    outcome = np.select([first > second, first < second], [FIRST, SECOND], TIE)
+    return Combined(outcome, first, second, given >= orders)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes
+from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
 from leaderboard.stats.results import Estimate, Interval, InvalidCount, InvalidOutcome
 
 WILSON = "wilson"
@@ -69,17 +70,54 @@ def rate(*, hits: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) ->
     InvalidOutcome.
     """
     values = np.asarray(hits, dtype=np.float64)
-    check_lengths(hits=values, cluster=np.asarray(cluster))
-    if not np.isin(values, (0.0, 1.0)).all():
+    return rates(hits=values, cluster=cluster, part=np.zeros(len(values), dtype=np.int64), parts=1, level=level)[0]
+
+
+def rates(
+    *,
+    hits: npt.ArrayLike,
+    cluster: npt.ArrayLike,
+    part: IntArray,
+    parts: int,
+    finer: npt.NDArray[Any] | None = None,
+    fewest: int = 0,
+    level: float = 0.95,
+) -> list[Estimate]:
+    """`rate` of each part of the rows in one pass: `part` (n,) holds codes 0 .. parts - 1. Errors as `rate`.
+
+    A part with fewer clusters than `fewest` is clustered by `finer` (n,) instead.
+    """
+    values = np.asarray(hits, dtype=np.float64)
+    check_lengths(hits=values, cluster=np.asarray(cluster), part=part)
+    if not ((values == 0) | (values == 1)).all():
         raise InvalidOutcome("a hit is 0 or 1")
     codes, clusters = dense_codes(cluster)
-    n = len(values)
+    n = np.bincount(part, minlength=parts)
+    hit = np.bincount(part, weights=values, minlength=parts)
+    # One cell for each part and cluster that meet.
+    cell, cells = dense_codes(part.astype(np.int64) * clusters + codes)
+    of_part = np.zeros(cells, dtype=np.int64)
+    of_part[cell] = part
+    share = ratio(np.asarray(hit, dtype=np.float64), np.asarray(n, dtype=np.float64))
+    rest = np.bincount(cell, weights=values, minlength=cells) - np.bincount(cell, minlength=cells) * share[of_part]
+    squares = np.bincount(of_part, weights=rest * rest, minlength=parts)
+    met = np.bincount(of_part, minlength=parts)
+    found = [_rate(int(n[one]), int(hit[one]), int(met[one]), sqrt(squares[one]), level=level) for one in range(parts)]
+    few = met < fewest
+    if finer is not None and (rows := few[part]).any():
+        again = rates(hits=values[rows], cluster=finer[rows], part=part[rows], parts=parts, level=level)
+        found = [again[one] if few[one] else estimate for one, estimate in enumerate(found)]
+    return found
+
+
+def _rate(n: int, hits: int, clusters: int, root: float, *, level: float) -> Estimate:
+    """`root`: of the sum over clusters of (hits - n share)²."""
     if clusters == n:
-        return proportion(successes=int(values.sum()), n=n, level=level)
-    value = float(values.mean())
+        return proportion(successes=hits, n=n, level=level)
+    value = hits / n
     if clusters == 1:
         return Estimate(value, n, None, CLUSTER_T, ONE_CLUSTER)
-    error = _clustered_error(values, codes, clusters)
+    error = sqrt(clusters / (clusters - 1)) * root / n
     if error < 1e-12:
         interval = wilson(successes=value * clusters, n=clusters, level=level, method=WILSON_ON_CLUSTERS)
         return Estimate(value, n, interval, WILSON_ON_CLUSTERS)

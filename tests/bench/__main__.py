@@ -11,11 +11,16 @@ import django
 
 django.setup()
 
-from tests.bench import bank, judging, labelling, parts  # noqa: E402 (needs the settings)
+from tests.bench import bank, boards, judging, labelling, parts  # noqa: E402 (needs the settings)
 
 
 def main() -> int:
-    known = parts.PARTS | {"bank": bank.bank, "judging": judging.judging, "labelling": labelling.labelling}
+    known = parts.PARTS | {
+        "bank": bank.bank,
+        "boards": boards.boards,
+        "judging": judging.judging,
+        "labelling": labelling.labelling,
+    }
     wanted = sys.argv[1:] or list(known)
     unknown = [name for name in wanted if name not in known]
     if unknown:

@@ -117,7 +117,7 @@ def imports() -> Iterator[Result]:
     try:
         importing.write(folder, samples=100_000, models=10)
         command = [sys.executable, "-m", "tests.bench.importing", str(folder)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, env=_without_data())
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=without_data())
         found = json.loads(done.stdout.splitlines()[-1])
         for part, work in (("samples", "100,000 samples with criteria"), ("responses", "1,000,000 responses")):
             parsing, reading = cpu(partial(parse, part), best_of=2), cpu(partial(read, part), best_of=2)
@@ -128,7 +128,7 @@ def imports() -> Iterator[Result]:
         shutil.rmtree(folder)
 
 
-def _without_data() -> dict[str, str]:
+def without_data() -> dict[str, str]:
     """This environment for a process that takes a data folder of its own."""
     return {name: value for name, value in os.environ.items() if name not in ("EVALSITE_DATA", "DATABASE_URL")}
 

@@ -11,6 +11,7 @@ from leaderboard.stats.proportions import (
     mean,
     proportion,
     rate,
+    rates,
     wilson,
 )
 from leaderboard.stats.results import Estimate, Interval, InvalidCount, InvalidOutcome, LengthMismatch, NotFinite
@@ -113,6 +114,25 @@ def test_a_rate_does_not_depend_on_the_order_of_rows_or_the_names_of_clusters(ro
     if estimate.interval:
         assert again.interval.low == pytest.approx(estimate.interval.low)
         assert 0 <= estimate.interval.low <= estimate.value <= estimate.interval.high <= 1
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 9), st.booleans()), min_size=1, max_size=60
+    ),
+    st.integers(0, 4),
+)
+def test_rates_of_parts_are_the_rate_of_each_and_few_clusters_give_way_to_finer_ones(rows, fewest):
+    part, cluster, finer, hits = (np.array(column) for column in zip(*rows, strict=True))
+    found = rates(hits=hits, cluster=cluster, part=part, parts=4, finer=finer, fewest=fewest)
+    for one in range(4):
+        mine = part == one
+        few = len(set(cluster[mine].tolist())) < fewest
+        alone = rate(hits=hits[mine], cluster=(finer if few else cluster)[mine])
+        assert (found[one].value, found[one].n, found[one].method) == (alone.value, alone.n, alone.method)
+        assert (found[one].interval is None) == (alone.interval is None)
+        if alone.interval:
+            assert found[one].interval.low == pytest.approx(alone.interval.low, abs=1e-12)
 
 
 def test_values_that_are_not_hits_and_columns_of_unequal_length_are_refused():

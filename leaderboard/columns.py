@@ -1,0 +1,183 @@
+"""Items and verdicts as arrays, kept by this process and extended as rows arrive.
+
+A million rows take seconds to read and milliseconds to count. Pair items and judges' verdicts are stored once and not
+changed, so what was read stays right. What came since is read by its id; a count, which the database takes from an
+index, tells whether that is all. Where it is not (rows were removed, or a transaction with lower ids ended later),
+everything is read anew.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection
+from django.db.models import FilteredRelation, Q, QuerySet
+
+from bank.models import Benchmark, Item
+from judging.models import Judgment, RunItem
+from leaderboard.stats.verdicts import MISSING, VERDICTS
+
+MOST_BYTES = 128_000_000  # of arrays in one process
+AT_ONCE = 20_000  # rows from the database
+ID = np.int32  # a larger id raises OverflowError
+CHOICES = {name: code for code, name in enumerate(VERDICTS)} | {None: MISSING}
+
+Column = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rows:
+    """Columns of equal length, in the order of the rows' ids, of which ``top`` is the last."""
+
+    columns: tuple[Column, ...]
+    top: int = 0
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(column.nbytes for column in self.columns)
+
+    def followed_by(self, other: "Rows") -> "Rows":
+        if not len(other):
+            return self
+        columns = zip(self.columns, other.columns, strict=True)
+        return Rows(tuple(np.concatenate(both) for both in columns), other.top)
+
+
+_kept: OrderedDict[Hashable, Rows] = OrderedDict()
+_lock = threading.Lock()
+
+
+def forget() -> None:
+    """Keep nothing: for a database that is thrown away."""
+    with _lock:
+        _kept.clear()
+
+
+def verdicts(run: int) -> tuple[Column, Column, Column]:
+    """``item, repeat, choice`` of a run's judgments; choices as codes of ``leaderboard.stats.verdicts``."""
+    item, repeat, choice = _rows(
+        ("verdicts", run),
+        Judgment.objects.filter(run=run),
+        lambda found: found.values_list("pk", "item_id", "repeat", "choice"),
+        lambda row: (row[1], row[2], CHOICES[row[3]]),
+        (ID, np.int16, np.int8),
+    )
+    return item, repeat, choice
+
+
+def asked(run: int) -> Column:
+    """The items of a run."""
+    (item,) = _rows(
+        ("asked", run),
+        RunItem.objects.filter(run=run),
+        lambda found: found.values_list("pk", "item_id"),
+        lambda row: row[1:],
+        (ID,),
+    )
+    return item
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PairItems:
+    """Pair items by rising id: the sample, and the places of both sides in ``sides``, (model's id, variant)."""
+
+    item: Column
+    sample: Column
+    first: Column
+    second: Column
+    sides: Sequence[tuple[int, str]]
+
+
+def pair_items(benchmark: Benchmark) -> PairItems:
+    """The pairs of a benchmark; one that lacks a side is left out."""
+    both = {
+        name: FilteredRelation("places", condition=Q(places__position=position))
+        for position, name in enumerate(("one", "other"))
+    }
+    names = [f"{name}__response__{field}" for name in both for field in ("model_id", "variant")]
+    item, sample, first, second = _rows(
+        ("pairs", benchmark.pk),
+        Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
+        lambda found: found.annotate(**both).values_list("pk", "sample_id", *names),
+        lambda row: (row[0], row[1], _sides.code(row[2], row[3]), _sides.code(row[4], row[5])),
+        (ID, ID, np.int32, np.int32),
+    )
+    if (whole := (first >= 0) & (second >= 0)).all():
+        return PairItems(item, sample, first, second, _sides.known)
+    return PairItems(item[whole], sample[whole], first[whole], second[whole], _sides.known)
+
+
+class _Sides:
+    """Numbers for models and variants, given as they come; kept as long as the process."""
+
+    def __init__(self) -> None:
+        self.known: list[tuple[int, str]] = []
+        self._codes: dict[tuple[int, str], int] = {}
+
+    def code(self, model: int | None, variant: str) -> int:
+        if model is None:
+            return -1
+        found = self._codes.get((model, variant))
+        if found is None:
+            found = self._codes[model, variant] = len(self.known)
+            self.known.append((model, variant))
+        return found
+
+
+_sides = _Sides()
+
+
+def _rows(
+    key: Hashable,
+    found: QuerySet[Any],
+    values: Callable[[QuerySet[Any]], QuerySet[Any, Any]],
+    row: Callable[[Any], Iterable[int]],
+    types: Sequence[type],
+) -> tuple[Column, ...]:
+    """The columns of all rows that the query finds: those kept and those that came since.
+
+    ``values`` names what is read of them, the id first; ``row`` makes the columns' numbers of that.
+    """
+
+    def read(found: QuerySet[Any]) -> Rows:
+        return _read(values(found), row, types)
+
+    if connection.in_atomic_block:  # what it sees may be undone
+        return read(found).columns
+    with _lock:
+        held = _kept.get(key)
+        if held is not None:
+            held = held.followed_by(read(found.filter(pk__gt=held.top)))
+            if found.filter(pk__lte=held.top).count() != len(held):
+                held = None
+        _kept[key] = held = held or read(found)
+        _kept.move_to_end(key)
+        while sum(rows.size for rows in _kept.values()) > MOST_BYTES and len(_kept) > 1:
+            _kept.popitem(last=False)
+        return held.columns
+
+
+def _read(found: QuerySet[Any, Any], row: Callable[[Any], Iterable[int]], types: Sequence[type]) -> Rows:
+    parts: list[list[Column]] = []
+    top = 0
+    for some in _batches(found.order_by("pk").iterator(chunk_size=AT_ONCE)):
+        top = some[-1][0]
+        columns = zip(*map(row, some), strict=True)
+        parts.append([np.array(column, dtype=kind) for column, kind in zip(columns, types, strict=True)])
+    if not parts:
+        return Rows(tuple(np.zeros(0, dtype=kind) for kind in types))
+    return Rows(tuple(np.concatenate(column) for column in zip(*parts, strict=True)), top)
+
+
+def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
+    while some := list(islice(rows, AT_ONCE)):
+        yield some

@@ -1,0 +1,159 @@
+"""A board of 200 models over a million votes: ``python -m tests.bench.boards`` measures it in a process of its own.
+
+Prints as JSON: milliseconds of an empty page, of the board as it is asked for again, of the board after a new vote;
+bytes of the page as it is sent; and the most memory that the process ever held, in MB.
+"""
+
+import gzip
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.bench.parts import Result
+
+VOTES, MODELS, SAMPLES = 1_000_000, 200, 5_000
+LEVELS = 6
+BLOCK = 50_000
+LATE = 5  # items whose votes come while it is measured
+
+
+def boards() -> "Iterator[Result]":
+    """The reference is the sign-in page for times, the limit for the rest."""
+    from tests.bench.parts import Result, without_data
+
+    command = [sys.executable, "-m", "tests.bench.boards"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=without_data())
+    found = json.loads(done.stdout.splitlines()[-1])
+    empty = found["empty"]
+    yield Result("board of a million votes, nothing new", empty, found["again"], round(150 / empty, 1), "ms")
+    yield Result("  something else was written", empty, found["elsewhere"], round(150 / empty, 1), "ms")
+    yield Result("  after a new vote", empty, found["after"], round(1000 / empty, 1), "ms")
+    yield Result("  sent, compressed", 150, found["kilobytes"], 1, "KB")
+    yield Result("  most memory of that process", 300, found["megabytes"], 1, "MB")
+
+
+def fill(*, votes: int = VOTES, models: int = MODELS, samples: int = SAMPLES) -> None:
+    """A finished run with a vote on each of so many pairs, as many of each sample."""
+    import numpy as np
+
+    from bank import bulk
+    from bank.models import Benchmark, Capability, EvaluatedModel, Item, ItemResponse, Response, Sample
+    from judging.models import Judge, Judgment, Run, RunItem
+
+    benchmark = Benchmark.objects.create(slug="wide", title="Wide")
+    levels = [
+        Capability.objects.create(benchmark=benchmark, name=f"Level {n}", path=f"Level {n}").pk for n in range(LEVELS)
+    ]
+    made = EvaluatedModel.objects.bulk_create(EvaluatedModel(name=f"model {n:03}") for n in range(models))
+    Sample.objects.bulk_create(
+        Sample(benchmark=benchmark, key=str(n), instruction="?", position=n, capability_id=levels[n % LEVELS])
+        for n in range(samples)
+    )
+    Sample.objects.update(status="approved")
+    judge = Judge.objects.create(name="judge")
+    run = Run.objects.create(
+        judge=judge,
+        benchmark=benchmark,
+        protocol="pair",
+        settings={"order": "fixed"},
+        state="finished",
+        planned=votes,
+        verdicts=votes - LATE,
+        failures=0,
+        undecided=0,
+    )
+    rng = np.random.default_rng(3)
+    strength = rng.normal(0, 1, models)
+    each = votes // samples
+    now = "2026-01-01 00:00:00"
+    keys = list(Sample.objects.order_by("pk").values_list("pk", flat=True))
+    for start in range(0, samples, BLOCK // each):
+        some = keys[start : start + BLOCK // each]
+        responses = bulk.ids(Response, len(some) * models)
+        rows = [
+            (pk, s, model.pk, "", "!", "ok", "")
+            for pk, (s, model) in zip(responses, ((s, m) for s in some for m in made), strict=True)
+        ]
+        bulk.insert(Response, "id sample_id model_id variant text status reason".split(), rows)
+        items = bulk.ids(Item, len(some) * each)
+        bulk.insert(
+            Item,
+            "id kind sample_id content_hash".split(),
+            [(pk, "pair", some[n // each], f"{pk:064x}") for n, pk in enumerate(items)],
+        )
+        first = np.concatenate([rng.permutation(models * (models - 1) // 2)[:each] for _ in some])
+        a, b = np.triu_indices(models, 1)
+        a, b = a[first], b[first]
+        won = rng.random(len(items)) < 1 / (1 + np.exp(strength[b] - strength[a]))
+        said = np.where(rng.random(len(items)) < 0.1, "tie", np.where(won, "first", "second")).tolist()
+        places = [
+            (pk, side, responses[n // each * models + int(models_of[n])])
+            for n, pk in enumerate(items)
+            for side, models_of in enumerate((a, b))
+        ]
+        bulk.insert(ItemResponse, "item_id position response_id".split(), places)
+        bulk.insert(RunItem, "run_id item_id".split(), [(run.pk, pk) for pk in items])
+        bulk.insert(
+            Judgment,
+            "run_id item_id order repeat status choice reason prompt_sha256 reported_model created_at".split(),
+            [
+                (run.pk, pk, "01", 0, "ok", choice, "", "", "", now)
+                for n, (pk, choice) in enumerate(zip(items, said, strict=True), start=start * each)
+                if n < votes - LATE
+            ],
+        )
+
+
+def main() -> None:
+    import django
+
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    os.environ.setdefault("EVALSITE_DATA", tempfile.mkdtemp(prefix="evalsite-bench-"))
+    django.setup()
+    from django.core.management import call_command
+    from django.test import Client
+
+    call_command("migrate", verbosity=0)
+    if os.fork() == 0:  # what filling takes is not the board's memory
+        fill()
+        os._exit(0)
+    assert os.wait()[1] == 0
+    from bank.models import EvaluatedModel, Item
+    from judging.models import Judgment, Run
+
+    client = Client()
+    run = Run.objects.get()
+    path = "/leaderboards/wide/models/?source=judge"
+
+    def taken(path: str) -> float:
+        start = time.process_time()
+        answer = client.get(path)
+        spent = time.process_time() - start
+        assert answer.status_code == 200, answer.content[:2000]
+        return 1000 * spent
+
+    taken("/accounts/sign-in/")
+    found = {"empty": min(taken("/accounts/sign-in/") for _ in range(20)), "first": taken(path)}
+    found["again"] = min(taken(path) for _ in range(5))
+    after, elsewhere = [], []
+    for n, item in enumerate(Item.objects.order_by("-pk")[:LATE]):
+        EvaluatedModel.objects.create(name=f"elsewhere {n}")
+        elsewhere.append(taken(path))
+        Judgment.objects.create(run=run, item=item, choice="first")
+        after.append(taken(path))
+    found |= {"elsewhere": min(elsewhere), "after": min(after)}
+    page = client.get(path).content
+    found["kilobytes"] = len(gzip.compress(page, 6)) / 1000
+    found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
