@@ -7,11 +7,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from bank.models import Criterion
 from judging import actions, juries
 from judging.models import Judge, Judgment, Run
 from tests.judging.small import make_benchmark
 from tests.judging.test_compare import BOTH, votes
 from tests.judging.test_pages import text_of
+from tests.judging.test_protocols import item_of
 
 pytestmark = pytest.mark.django_db
 
@@ -117,6 +119,40 @@ def test_a_jury_stands_on_the_boards_by_its_name_with_its_coverage(benchmark, ru
     rows = {row["model"]: row for row in json.loads(out.getvalue())}
     assert (rows["heron-7b"]["wins"], rows["heron-7b"]["n"]) == (2, 2)
     assert rows["heron-7b"]["coverage"] == pytest.approx(2 / 3)
+
+
+def board(kind: str) -> dict[str, dict]:
+    out = io.StringIO()
+    call_command("leaderboard", "models", benchmark="everyday", kind=kind, source="jury", format="json", stdout=out)
+    return {row["model"]: row for row in json.loads(out.getvalue())}
+
+
+def test_juries_of_scores_and_of_options_stand_on_their_boards(benchmark, run_of):
+    samples = list(benchmark.samples.order_by("pk"))
+
+    def jury(items, column: str, protocol: str, *said: list) -> None:
+        runs = []
+        for n, values in enumerate(said):
+            run = run_of(benchmark, [], judge=f"{protocol} {n}", protocol=protocol, settings={"order": "fixed"})
+            for item, value in zip(items, values, strict=True):
+                Judgment.objects.create(run=run, item=item, order="012"[: item.places.count()], **{column: value})
+            run.items.set(items)
+            runs.append(run)
+        juries.make_jury(name="jury", runs=runs)
+
+    scored = [item_of(samples[0], "A bowl.")]
+    jury(scored, "score", "score", [2], [4], [4.5])
+    row = board("score")["model 0"]
+    assert (row["score"], row["n"]) == (3.5, 1)
+    for sample in samples:
+        sample.options = {"A": "a bowl", "B": "a cup"}
+        sample.save()
+        Criterion.objects.create(sample=sample, key="answer", kind="answer_key", text="A")
+    read = [item_of(samples[n], "Hard to say.") for n in (1, 2)]
+    jury(read, "option", "choice-extraction", ["A", "B"], ["A", "A"], ["B", "B"])
+    row = board("choice")["model 0"]
+    assert row["extraction"]["judge"] == 2
+    assert row["vanilla"] == pytest.approx(1 / 3)  # the answer that nobody read is no right one
 
 
 def test_a_jury_is_made_in_the_browser_and_by_command(client_of, benchmark, run_of):
