@@ -60,20 +60,25 @@ class BoardView(APIView):
     pagination_class = None
     filter_backends: list[Any] = []
 
-    what: str
+    what: str  # whose kind of board is the default
+    also: tuple[str, ...] = ()  # parameters beside those of every board
 
     def get(self, request: Request) -> Response:
         try:
-            return Response(kept(self._scope(request), self.what, boards.BOARDS[self.what]).rows)
+            return Response(self.rows(request, self._scope(request)))
         except BadScope as error:
             raise ValidationError({"detail": str(error)}) from None
 
+    def rows(self, request: Request, scope: Scope) -> Any:
+        return kept(scope, self.what, boards.BOARDS[self.what]).rows
+
     def _scope(self, request: Request) -> Scope:
         given = {name: str(value) for name, value in request.query_params.items() if name != "format"}
-        unknown = set(given) - set(WORDS)
+        there = (*WORDS, *self.also)
+        unknown = set(given) - set(there)
         if unknown:
             raise ValidationError(
-                dict.fromkeys(sorted(unknown), f"Not a parameter here. There are: {', '.join(WORDS)}.")
+                dict.fromkeys(sorted(unknown), f"Not a parameter here. There are: {', '.join(there)}.")
             )
         if not given.get("benchmark"):
             raise ValidationError({"benchmark": "Say which: SLUG or SLUG@VERSION."})

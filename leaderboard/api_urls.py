@@ -3,14 +3,18 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from leaderboard import api, api_submissions
+from leaderboard import api, api_comparisons, api_snapshots, api_submissions
 
 router = SimpleRouter()
 router.register("submissions", api_submissions.Submissions, basename="api-submission")
+router.register("snapshots", api_snapshots.Snapshots, basename="api-snapshot")
 urlpatterns = [
     *router.urls,
     path("leaderboards/models/", api.Models.as_view(), name="api-leaderboard-models"),
     path("leaderboards/judges/", api.Judges.as_view(), name="api-leaderboard-judges"),
     path("leaderboards/bias/", api.Bias.as_view(), name="api-leaderboard-bias"),
     path("leaderboards/agreement/", api.Agreement.as_view(), name="api-leaderboard-agreement"),
+    path("leaderboards/correlation/", api_comparisons.Correlation.as_view(), name="api-leaderboard-correlation"),
+    path("leaderboards/models/compare/", api_comparisons.CompareModels.as_view(), name="api-compare-models"),
+    path("leaderboards/judges/compare/", api_comparisons.CompareJudges.as_view(), name="api-compare-judges"),
 ]

@@ -14,6 +14,7 @@ from bank.models.catalogue import is_staff
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
+from leaderboard.boards.correlation import correlations, usual_scope
 from leaderboard.scope import PEOPLE, Scope
 from leaderboard.stats.majority import majority
 from leaderboard.stats.verdicts import three_way
@@ -57,6 +58,12 @@ def to_compare(benchmark: Benchmark, viewer: Viewer) -> list[Benchmark]:
     versions = [one for one in versions_of(benchmark, viewer) if one.pk != benchmark.pk]
     others = [one for one in newest_visible(viewer) if one.slug != benchmark.slug]
     return [*versions, *others][:MOST_COMPARED]
+
+
+def correlated(scope: Scope, viewer: Viewer) -> Board:
+    """The benchmark's rankings beside each other and beside those of other benchmarks that the viewer may see."""
+    others = to_compare(scope.benchmark, viewer)
+    return correlations(scope, [usual_scope(benchmark, staff=scope.staff) for benchmark in others])
 
 
 def shelves(benchmarks: Sequence[Benchmark]) -> list[Shelf]:

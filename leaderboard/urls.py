@@ -12,6 +12,7 @@ urlpatterns = [
     path("leaderboards/<str:name>/models/", boards.models, name="models"),
     path("leaderboards/<str:name>/models/matrix/", plots.matrix, name="matrix"),
     path("leaderboards/<str:name>/models/profile/", plots.profile, name="profile"),
+    path("leaderboards/<str:name>/models/together/", plots.together, name="together"),
     path("leaderboards/<str:name>/plots/<slug:what>.svg", plots.plot, name="plot"),
     path("leaderboards/<str:name>/models/compare/", versus.models, name="models-compare"),
     path("leaderboards/<str:name>/judges/compare/", versus.judges, name="judges-compare"),

@@ -30,6 +30,7 @@ PEOPLE_IN_WORDS = {
 BY_KIND = {
     "models": "models",
     "profile": "models",
+    "together": "models",
     "judges": "judges",
     "bias": "bias",
     "correlation": "models",
@@ -217,7 +218,8 @@ def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
 def view_segments(address: Address) -> list[tuple[str, str, bool]]:
     """The switch between the ways to look at models: (label, link, chosen)."""
     matrix = [("Win rates", "matrix")] if address.kind == "pair" else []
-    ways = [("Ranking", "models"), *matrix, ("Profile", "profile")]
+    both = [("People and judge", "together")] if address.kind in ("pair", "score") else []
+    ways = [("Ranking", "models"), *matrix, ("Profile", "profile"), *both]
     here = address.page.removeprefix("leaderboard:")
     return [(label, address.to(f"leaderboard:{page}", **address.view()), page == here) for label, page in ways]
 

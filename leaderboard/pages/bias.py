@@ -190,15 +190,53 @@ def _cell(name: str, row: Row | None, scale: marks.Axis, names: Any, kind: str) 
     write = signed_points if _unit(name, of_pairs="position" in names) == 0.01 else signed
     low, high = row["value_low"], row["value_high"]
     said = "" if low is None else f"95%: {write(low)} to {write(high)}, "
-    wide = 10 if kind == "components" else 1
-    notable, strong = (wide * limit for limit in LIMITS[name])
-    css = "bad" if abs(row["value"]) >= strong else "warn" if abs(row["value"]) >= notable else ""
-    if row["run"] is None or (low is not None and low <= 0 <= high):
-        css = ""  # what may be none is not marked, nor people, whom judges are held against
+    css = _css(name, row, kind)
     p = row["detail"].get("p")
     tested = "" if p is None else f", sign test p = {p:.2g}"
     bar = marks.interval_bar(scale, row["value"], low, high, write=write)
     return BiasCell(write(row["value"]), bar, f"{said}n = {whole(row['n'])}{tested}", css)
+
+
+def _css(name: str, row: Row, kind: str) -> str:
+    """``warn`` for a notable bias, ``bad`` for a strong one; what may be none is not marked, nor are people."""
+    low, high = row["value_low"], row["value_high"]
+    if row["run"] is None or (low is not None and low <= 0 <= high):
+        return ""
+    wide = 10 if kind == "components" else 1
+    notable, strong = (wide * limit for limit in LIMITS[name])
+    return "bad" if abs(row["value"]) >= strong else "warn" if abs(row["value"]) >= notable else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A bias of a judge in short, beside its name on the board of judges."""
+
+    text: str
+    css: str
+    title: str
+    link: str
+
+
+SHORT = {"position": "position", "length": "length", "self": "own family", "high_score": "scores"}
+
+
+def chips_of(address: Address, board: Board, kind: str) -> dict[int, list[Chip]]:
+    """By run the biases whose interval leaves 0 out."""
+    link = address.to("leaderboard:bias", **address.view(), kind=kind if kind != "pair" else None)
+    found: dict[int, list[Chip]] = {}
+    for row in board.rows:
+        low, high = row["value_low"], row["value_high"]
+        name, value = row["bias"], row["value"]
+        css = "" if value is None else _css(name, row, kind)
+        # Where every pair went the same way there is no interval, and no doubt either.
+        if row["run"] is None or value is None or (low is None and not css) or (low is not None and low <= 0 <= high):
+            continue
+        points = _unit(name, of_pairs=kind == "pair") == 0.01
+        write = signed_points if points else signed
+        ends = "" if low is None else f"; 95%: {write(low)} to {write(high)}"
+        title = f"{LABELS[name]}, {_words(name, board.extra['biases'])}{ends}"
+        found.setdefault(row["run"], []).append(Chip(f"{SHORT[name]} {write(value)}", css or "line", title, link))
+    return found
 
 
 def _name(row: Row, judges: list[str]) -> str:

@@ -1,20 +1,30 @@
 """The board of judges as a page: one metric with its interval, its level by level heat, the others as figures."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
-from django.utils.safestring import SafeString
-
-from judging.models import Judge, Run
-from leaderboard.boards import PROVISIONAL, Board
+from judging.models import Run
+from leaderboard.boards import Board
 from leaderboard.boards.base import Row
 from leaderboard.boards.judges import PEOPLE, REFERENCES
 from leaderboard.boards.sums import LOWER
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select, settings_in_words
-from leaderboard.pages.figures import NONE, number_of, percent, span, tick, two, whole
+from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.bias import Chip
+from leaderboard.pages.figures import number_of, tick, two, whole
+from leaderboard.pages.judge_rows import (
+    HEAT,
+    HEAT_DEFAULT,
+    RUNNING,
+    JudgeRow,
+    ceiling_row,
+    judge_row,
+    running_cell,
+)
 from leaderboard.pages.models import Head
-from leaderboard.pages.provenance import Fact, data_facts, rule_fact, run_link
+from leaderboard.pages.provenance import Fact, data_facts, rule_fact
 from leaderboard.scope import Scope
 
 DEFAULTS = {
@@ -59,43 +69,10 @@ IN_WORDS = {
 }
 # Beside the chosen metric; agreement is accuracy by another name.
 BESIDE = ("pearson", "spearman", "accuracy_with_tie", "accuracy_without_tie", "f1_with_tie", "kappa", "consistency")
-HEAT = {"kappa": (-0.1, 0.9), "pearson": (0.0, 0.9), "spearman": (0.0, 0.9), "levenshtein": (1.0, 0.0)}
-HEAT_DEFAULT = (0.2, 1.0)
 REFERENCE_WORDS = {"majority": "majority of people", "individuals": "each label"}
 MEAN_WORDS = {"majority": "mean of people", "individuals": "each label"}
 BEST_FIRST = "-value"
 SORTS = ("value", "judge", "n", "coverage")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    text: str
-    css: str = ""
-    title: str = ""
-    link: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeRow:
-    name: str
-    kind: str  # "", "baseline", "ceiling" or "provisional"
-    chip: str
-    settings: str
-    run: str
-    run_link: str
-    link: str
-    rank: str
-    ranks: str
-    tinted: bool
-    last_of_tier: bool
-    value: str
-    bar: SafeString
-    beside: list[Cell]
-    levels: list[Cell]
-    n: str
-    coverage: str
-    running: list[Cell] = field(default_factory=list)
-    key: str = ""  # what the page of two judges calls it
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +91,7 @@ class JudgesPage:
     judges: int = 0
     has_settings: bool = False
     has_floor: bool = False
+    has_biases: bool = False
 
 
 def chosen(address: Address, kind: str) -> tuple[str, str]:
@@ -142,8 +120,10 @@ def selects(address: Address, board: Board, kind: str) -> list[Select]:
     ]
 
 
-def page_of(address: Address, board: Board, *, kind: str) -> JudgesPage:
-    """Everything that the table shows."""
+def page_of(
+    address: Address, board: Board, *, kind: str, biases: Mapping[int, list[Chip]] = MappingProxyType({})
+) -> JudgesPage:
+    """Everything that the table shows. ``biases`` are the marks of each run."""
     metric, reference = chosen(address, kind)
     judges = _by_run(board, reference)
     there = {name for numbers in judges.values() for name in numbers}
@@ -163,11 +143,11 @@ def page_of(address: Address, board: Board, *, kind: str) -> JudgesPage:
     rows = []
     if ceiling.get(metric):
         people = by_level.get(PEOPLE, {})
-        rows.append(_ceiling_row(ceiling, metric, beside, [(name, people.get(name)) for name in levels], scale))
+        rows.append(ceiling_row(ceiling, metric, beside, [(name, people.get(name)) for name in levels], scale))
     for place, run in enumerate(order):
         following = order[place + 1] if place + 1 < len(order) else None
         rows.append(
-            _row(
+            judge_row(
                 address,
                 runs[run],
                 judges[run],
@@ -181,7 +161,8 @@ def page_of(address: Address, board: Board, *, kind: str) -> JudgesPage:
                 ceiling=ceiling.get(metric, {}).get("value"),
                 tinted=tints.get(run, False),
                 last=bool(tints) and following is not None and tints.get(following) is not tints.get(run),
-                running=[_running_cell(board.extra["running"].get(run, {}), name) for name in known],
+                biases=biases.get(run, []),
+                running=[running_cell(board.extra["running"].get(run, {}), name) for name in known],
             )
         )
     low, high = HEAT.get(metric, HEAT_DEFAULT)
@@ -199,6 +180,7 @@ def page_of(address: Address, board: Board, *, kind: str) -> JudgesPage:
         heat_high=two(high),
         judges=sum(not judge.judge.is_baseline for judge in runs.values()),
         has_settings=any(row.settings for row in rows),
+        has_biases=any(row.biases for row in rows),
         has_floor=any(row.kind == "baseline" for row in rows),
     )
 
@@ -258,117 +240,6 @@ def _tints(order: list[int], standing: dict[int, Row]) -> dict[int, bool]:
             tinted, tier = not tinted, standing[run]["tier"]
         tints[run] = tinted
     return tints
-
-
-def _value(metric: str, numbers: Row | None) -> str:
-    return NONE if not numbers else two(numbers["value"])
-
-
-def _title(numbers: Row | None) -> str:
-    if not numbers or numbers["value"] is None:
-        return ""
-    ends = "" if numbers["value_low"] is None else f"95%: {two(numbers['value_low'])} to {two(numbers['value_high'])}, "
-    return f"{ends}n = {whole(numbers['n'])}"
-
-
-def _row(
-    address: Address,
-    run: Run,
-    numbers: dict[str, Row],
-    *,
-    metric: str,
-    standing: Row | None,
-    beside: list[str],
-    levels: list[tuple[str, Row | None]],
-    scale: marks.Axis,
-    ceiling: float | None,
-    tinted: bool,
-    last: bool,
-    running: list[Cell],
-) -> JudgeRow:
-    main = numbers.get(metric) or {"value": None, "value_low": None, "value_high": None, "n": 0, "coverage": None}
-    judge: Judge = run.judge
-    few = not judge.is_baseline and standing is None and main["value"] is not None and main["n"] < PROVISIONAL
-    kind = "baseline" if judge.is_baseline else "provisional" if few else ""
-    link = address.to("leaderboard:compare", **address.view(), a="majority", b=f"run-{run.pk}")
-    return JudgeRow(
-        name=judge.name,
-        kind=kind,
-        chip="floor" if judge.is_baseline else "provisional" if few else "",
-        settings=settings_in_words(run.protocol, run.settings) if not judge.is_baseline else "",
-        run=str(run.pk),
-        run_link=run_link(address.viewer, run),
-        link=link,
-        rank="" if judge.is_baseline else NONE if standing is None else str(standing["tier"]),
-        ranks="" if standing is None else span(standing["rank_low"], standing["rank_high"]),
-        tinted=tinted,
-        last_of_tier=last,
-        value=_value(metric, main),
-        bar=marks.interval_bar(
-            scale, main["value"], main["value_low"], main["value_high"], provisional=few, ceiling=ceiling
-        ),
-        beside=[Cell(_value(name, numbers.get(name)), title=_title(numbers.get(name))) for name in beside],
-        levels=_level_cells(metric, levels),
-        n=whole(main["n"]),
-        coverage=NONE if main["coverage"] is None else percent(main["coverage"]),
-        running=running,
-        key=f"run-{run.pk}",
-    )
-
-
-RUNNING = {
-    "cost": ("$ / 1,000", "US dollars for 1,000 judgments, of those whose cost is known"),
-    "seconds": ("s / call", "Mean seconds of a call"),
-    "agree": ("Agreed %", "Share of reviewed verdicts that people agree with"),
-    "grade": ("Analysis", "Mean grade of its analyses by people, 1 to 5"),
-    "hallucination": ("Halluc. %", "Share of reviewed analyses in which people found something that is not there"),
-}
-
-
-def _running_cell(numbers: Row, name: str) -> Cell:
-    value = numbers.get(name)
-    if value is None:
-        return Cell(NONE)
-    write = percent if name in ("agree", "hallucination") else two
-    low, high = numbers.get(f"{name}_low"), numbers.get(f"{name}_high")
-    ends = "" if low is None else f"95%: {write(low)} to {write(high)}, "
-    n = numbers.get("reviews" if name in ("agree", "grade", "hallucination") else "asked", 0)
-    return Cell(write(value), title=f"{ends}n = {whole(n)}")
-
-
-def _level_cells(metric: str, levels: list[tuple[str, Row | None]]) -> list[Cell]:
-    low, high = HEAT.get(metric, HEAT_DEFAULT)
-    return [
-        Cell(two(cell["value"]), marks.heat(cell["value"], low, high), f"{name}, n = {whole(cell['n'])}")
-        if cell
-        else Cell(NONE, "qx")
-        for name, cell in levels
-    ]
-
-
-def _ceiling_row(
-    ceiling: dict[str, Row], metric: str, beside: list[str], levels: list[tuple[str, Row | None]], scale: marks.Axis
-) -> JudgeRow:
-    main = ceiling[metric]
-    return JudgeRow(
-        name="Person against person",
-        kind="ceiling",
-        chip="ceiling",
-        settings="",
-        run="",
-        run_link="",
-        link="",
-        rank="",
-        ranks="",
-        tinted=False,
-        last_of_tier=True,
-        value=_value(metric, main),
-        bar=marks.interval_bar(scale, main["value"], main["value_low"], main["value_high"], ceiling=main["value"]),
-        beside=[Cell(_value(name, ceiling.get(name)), title=_title(ceiling.get(name))) for name in beside],
-        levels=_level_cells(metric, levels),
-        n=whole(main["n"]),
-        coverage=NONE,
-    )
 
 
 def ceiling_in_words(reference: str, n: float, kind: str) -> str:

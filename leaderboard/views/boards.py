@@ -7,32 +7,35 @@ from django.template.loader import render_to_string
 
 from bank.access import requires
 from leaderboard import boards, queries
-from leaderboard.boards import Board, kept
+from leaderboard.boards import Board, kept, standin
+from leaderboard.kinds import OF_BIAS
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
-from leaderboard.pages import marks, provenance
+from leaderboard.pages import marks, provenance, whose
 from leaderboard.pages import models as models_page
 from leaderboard.pages import scored as scored_page
+from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.pages.figures import number_of
 from leaderboard.scope import KEYED, Scope
 from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, downloads, fragment, frame
-from leaderboard.views.plots import correlated, plot_link
+from leaderboard.views.plots import plot_link
 
 
 @requires("read-public")
 def models(request: HttpRequest, name: str) -> HttpResponse:
     """The board of models."""
-    return board_page(request, "models", name, known=(*VIEW, "elo", "sort", "depth"), main=_models)
+    return board_page(request, "models", name, known=(*VIEW, "elo", "sort", "depth", *whose.NAMES), main=_models)
 
 
 def _models(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
     scope = source.scope
-    board = kept(scope, "models", boards.models)
+    chosen = whose.shown_of(address, kept(scope, "models", boards.models))
+    board = chosen.board
     labelled = scope.source in addresses.PEOPLE_IN_WORDS and scope.kind not in KEYED
     selects = [
         *([addresses.source_select(address, scope)] if scope.kind not in KEYED else []),
@@ -40,16 +43,20 @@ def _models(request: HttpRequest, address: Address) -> str:
         *addresses.run_select(source),
         *addresses.sample_selects(address),
         *(addresses.people_selects(address, scope) if labelled else []),
+        *chosen.selects,
         *([addresses.elo_select(address, scope)] if board.rows and scope.kind == "pair" else []),
     ]
-    context = frame(request, address, "models", selects, data=board.key) | {"board": board, "note": source.note}
+    note = " ".join(filter(None, [source.note, chosen.note]))
+    context = frame(request, address, "models", selects, data=board.key) | {"board": board, "note": note}
     context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind in KEYED}
     context["views"] = addresses.view_segments(address) if board.rows else []
     if board.rows:
         template, make = (
             ("_models.html", _models_context) if scope.kind == "pair" else ("_scored.html", _scored_context)
         )
-        context["fragment"] = fragment(f"leaderboard/{template}", board, address, lambda: make(address, scope, board))
+        context["fragment"] = fragment(
+            f"leaderboard/{template}", board, address, lambda: make(address, scope, board), facts=chosen.facts
+        )
         context["downloads"] = downloads("models", address, scope, board)
         context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.given)
     return render_to_string("leaderboard/models.html", context, request)
@@ -91,7 +98,7 @@ def _scored_context(address: Address, scope: Scope, board: Board) -> dict[str, A
 @requires("read-public")
 def judges(request: HttpRequest, name: str) -> HttpResponse:
     """The board of judges."""
-    known = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort")
+    known = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "epsilon")
     return board_page(request, "judges", name, known=known, main=_judges)
 
 
@@ -115,9 +122,17 @@ def _judges(request: HttpRequest, address: Address) -> str:
 
 
 def _judges_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
-    page = judges_page.page_of(address, board, kind=scope.kind)
+    swayed = {}
+    if scope.kind in OF_BIAS:
+        swayed = bias_page.chips_of(address, kept(scope, "bias", boards.BOARDS["bias"]), scope.kind)
+    page = judges_page.page_of(address, board, kind=scope.kind, biases=swayed)
     ceiling = board.extra["ceiling"][page.reference].get(page.metric)
+    test = None
+    if scope.kind in standin.OF:
+        found = standin.stand_ins(scope, standin_page.epsilon_of(address))
+        test = standin_page.panel_of(address, found, kind=scope.kind) if found.rows else None
     return {
+        "test": test,
         "page": page,
         "scale": marks.heat_scale(),
         "plot": plot_link(address, "judges"),
@@ -172,7 +187,7 @@ def correlation(request: HttpRequest, name: str) -> HttpResponse:
 
 def _correlation(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
-    board = correlated(address, scope)
+    board = queries.correlated(scope, address.viewer)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
     context["kinds"] = addresses.kind_segments(address)

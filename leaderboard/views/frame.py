@@ -92,9 +92,14 @@ def _shelf(address: Address, data: str) -> queries.Shelf:
     return shelf
 
 
-def fragment(template: str, board: Board, address: Address, context: Callable[[], dict[str, Any]]) -> SafeString:
-    """The board as HTML, made again only when its data, the address or what the viewer may see differ."""
-    key = f"page:{template}:{board.key}:{role_of(address.viewer)}:{addresses.digest(address)}"
+def fragment(
+    template: str, board: Board, address: Address, context: Callable[[], dict[str, Any]], *, facts: str = ""
+) -> SafeString:
+    """The board as HTML, made again only when its data, the address or what the viewer may see differ.
+
+    ``facts`` is what else it shows, which the board's key does not hold.
+    """
+    key = f"page:{template}:{board.key}:{role_of(address.viewer)}:{addresses.digest(address)}:{facts}"
     html = cache.get(key)
     if html is None:
         html = render_to_string(template, {"address": address} | context())

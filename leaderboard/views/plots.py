@@ -9,24 +9,24 @@ from django.utils.text import get_valid_filename
 
 from bank.access import requires
 from leaderboard import boards, queries
-from leaderboard.boards import Board, kept
-from leaderboard.boards.correlation import correlations, usual_scope
+from leaderboard.boards import kept, standin
 from leaderboard.boards.matrix import win_rates
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
-from leaderboard.pages import marks, plots, provenance
+from leaderboard.pages import marks, plots, provenance, whose
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
 from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
+from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import VIEW, Address
-from leaderboard.scope import KEYED, BadScope, Scope
+from leaderboard.scope import KEYED, BadScope
 from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, frame
 
-OF_MODELS = (*VIEW, "elo", "depth", *profile_page.SIDES)
+OF_MODELS = (*VIEW, "elo", "depth", *whose.NAMES, *profile_page.SIDES)
 OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "who", "all", "page")
 
 
@@ -83,6 +83,26 @@ def _profile(request: HttpRequest, address: Address) -> str:
     return render_to_string("leaderboard/profile.html", context, request)
 
 
+@requires("read-public")
+def together(request: HttpRequest, name: str) -> HttpResponse:
+    """Each model by people alone, and by people with a judge."""
+    return board_page(request, "together", name, known=VIEW, main=_together)
+
+
+def _together(request: HttpRequest, address: Address) -> str:
+    scope = address.scope()
+    run = standin_page.run_of(address, scope)
+    board = standin.together(scope, run) if run is not None else None
+    judges = [standin_page.judge_select(scope, run)] if run is not None else []
+    selects = [*judges, *addresses.sample_selects(address), *addresses.people_selects(address, scope)]
+    context = frame(request, address, "models", selects, data=board.key if board else "")
+    context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
+    if board is not None and any(row["people"] is not None for row in board.rows):
+        context["page"] = standin_page.page_of(scope, board)
+        context["facts"] = provenance.runs_facts(board.runs, address.viewer)
+    return render_to_string("leaderboard/together.html", context, request)
+
+
 # ---- plots as files ----
 
 
@@ -95,7 +115,7 @@ def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
     if scope.kind != "pair":
         raise BadScope("Strengths are told of pairs.")
-    return models_page.forest(kept(scope, "models", boards.models), scope.anchor)
+    return models_page.forest(whose.shown_of(address, kept(scope, "models", boards.models)).board, scope.anchor)
 
 
 def _matrix_plot(address: Address) -> SafeString:
@@ -139,14 +159,8 @@ def _agreement(address: Address) -> SafeString:
     return plots.heatmap([head.short for head in page.heads], rows, title=title, low=page.heat_low, high=page.heat_high)
 
 
-def correlated(address: Address, scope: Scope) -> Board:
-    """The benchmark's rankings beside each other and beside those of other benchmarks that the viewer may see."""
-    others = queries.to_compare(address.benchmark, address.viewer)
-    return correlations(scope, [usual_scope(benchmark, staff=address.staff) for benchmark in others])
-
-
 def _correlation(address: Address) -> SafeString:
-    board = correlated(address, address.scope())
+    board = queries.correlated(address.scope(), address.viewer)
     if not board.rows:
         return SafeString()
     rows = [(name, cells) for name, _, _, cells in correlation_page.page_of(board).rows]

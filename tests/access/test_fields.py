@@ -24,6 +24,7 @@ KEPT = {
     "PromptTemplate": "by",
     "Campaign": """shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed imported
         open_to_all created_at""",
+    "Snapshot": "id tables by",
     "Label": "extraction reason assignment idempotency_key excluded",
 }
 # Models that have no serializer of their own and must never get one by accident.
@@ -47,7 +48,14 @@ NEVER = {
     ),
 }
 ROOMS = ("bank", "judging", "annotations", "leaderboard")
-APIS = ("bank.api", "bank.uploads.api", "judging.api", "annotations.api", "leaderboard.api_submissions")
+APIS = (
+    "bank.api",
+    "bank.uploads.api",
+    "judging.api",
+    "annotations.api",
+    "leaderboard.api_submissions",
+    "leaderboard.api_snapshots",
+)
 
 
 def made_of_models():

@@ -153,6 +153,7 @@ TABLE = {
     "leaderboard:plot": EVERYBODY,
     "leaderboard:matrix": EVERYBODY,
     "leaderboard:profile": EVERYBODY,
+    "leaderboard:together": EVERYBODY,
     "leaderboard:submission-list": READERS,
     "leaderboard:submission-new": READERS,
     "leaderboard:submission-export": STAFF,
@@ -174,6 +175,12 @@ TABLE = {
     "api-leaderboard-judges": EVERYBODY,
     "api-leaderboard-agreement": EVERYBODY,
     "api-leaderboard-bias": EVERYBODY,
+    "api-leaderboard-correlation": EVERYBODY,
+    "api-compare-models": EVERYBODY,
+    "api-compare-judges": EVERYBODY,
+    "api-snapshot-list": EVERYBODY,
+    "api-snapshot-detail": EVERYBODY,
+    "api-snapshot-rows": EVERYBODY,
     "leaderboard:bias": EVERYBODY,
     "leaderboard:correlation": EVERYBODY,
     "api-judge-list": READERS,
@@ -382,7 +389,7 @@ def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
     for name, path in doors(world, PRIVATE):
         if name.startswith("leaderboard:") and name not in other and "submission" not in name:
             assert client_of(role).get(path, follow=True).status_code == 404, name
-    for what in ("models", "judges", "agreement", "bias"):
+    for what in ("models", "judges", "agreement", "bias", "correlation", "models/compare", "judges/compare"):
         answer = client_of(role).get(f"/api/v1/leaderboards/{what}/?benchmark={PRIVATE}")
         absent = client_of(role).get(f"/api/v1/leaderboards/{what}/?benchmark=absent")
         assert (answer.status_code, answer.content) == (absent.status_code, absent.content), what

@@ -1,0 +1,84 @@
+"""API of leaderboard: rankings beside each other, and two models or judges."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+
+from leaderboard import queries
+from leaderboard.api import PARAMETERS, BoardView
+from leaderboard.boards import versus
+from leaderboard.pages.versus import run_of
+from leaderboard.scope import Scope
+
+PARTS = ("pairs", "ranks", "repeats")
+
+
+def _parameter(name: str, words: str, *, required: bool = False) -> OpenApiParameter:
+    return OpenApiParameter(name, str, OpenApiParameter.QUERY, required=required, description=words)
+
+
+@extend_schema(
+    parameters=[*PARAMETERS, _parameter("part", f"{', '.join(PARTS)}; default {PARTS[0]}")],
+    responses=OpenApiTypes.OBJECT,
+)
+class Correlation(BoardView):
+    """How far rankings of the same models agree: people's, judges', other benchmarks' and versions'.
+
+    Pairs: Spearman with its interval, Kendall, permutation p, n models. Ranks: the models that every ranking holds.
+    Repeats: mean and standard deviation of the win rate over a judge's repeats.
+    """
+
+    what = "models"
+    also = ("part",)
+
+    def rows(self, request: Request, scope: Scope) -> Any:
+        part = request.query_params.get("part", PARTS[0])
+        if part not in PARTS:
+            raise ValidationError({"part": f"There are: {', '.join(PARTS)}."})
+        board = queries.correlated(scope, request.user)
+        return board.rows if part == "pairs" else board.extra[part]
+
+
+SIDES = [
+    _parameter("a", "one: a model's name, or of judges a run as run-3", required=True),
+    _parameter("b", "the other", required=True),
+    _parameter("part", "measures (default) or levels"),
+]
+
+
+class _Two(BoardView):
+    also = ("a", "b", "part")
+
+    def rows(self, request: Request, scope: Scope) -> Any:
+        a, b = (request.query_params.get(side, "").replace("\x00", "")[:300] for side in ("a", "b"))
+        part = request.query_params.get("part", "measures")
+        if not a or not b or part not in ("measures", "levels"):
+            raise ValidationError({"detail": "Say which two: a and b; part is measures or levels."})
+        found = self.compared(scope, a, b)
+        return [{"a_name": found.a, "b_name": found.b} | row for row in getattr(found, part)]
+
+    def compared(self, scope: Scope, a: str, b: str) -> versus.Versus:
+        raise NotImplementedError
+
+
+@extend_schema(parameters=[*PARAMETERS, *SIDES], responses=OpenApiTypes.OBJECT)
+class CompareModels(_Two):
+    """Two models on what both have answered: each measure with the interval of the difference, p and the test."""
+
+    what = "models"
+
+    def compared(self, scope: Scope, a: str, b: str) -> versus.Versus:
+        return versus.models(scope, a, b)
+
+
+@extend_schema(parameters=[*PARAMETERS, *SIDES], responses=OpenApiTypes.OBJECT)
+class CompareJudges(_Two):
+    """Two judges held against people on the items that both have judged."""
+
+    what = "judges"
+
+    def compared(self, scope: Scope, a: str, b: str) -> versus.Versus:
+        return versus.judges(scope, run_of(a), run_of(b))

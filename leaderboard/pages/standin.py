@@ -1,0 +1,139 @@
+"""The alternative annotator test on the board of judges, and the page of people and a judge together."""
+
+from dataclasses import dataclass
+
+from django.utils.safestring import SafeString
+
+from leaderboard.boards import Board
+from leaderboard.boards.base import Row
+from leaderboard.boards.standin import EPSILON, judges_of
+from leaderboard.pages import marks
+from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.figures import NONE, number_of, percent, two, whole
+from leaderboard.scope import Scope
+
+STEPS = ("0", "0.05", "0.1", "0.15", "0.2", "0.3")
+
+
+def epsilon_of(address: Address) -> float:
+    """The address' epsilon, where it is one of the steps."""
+    asked = address.given.get("epsilon", "")
+    return float(asked) if asked in STEPS else EPSILON
+
+
+@dataclass(frozen=True, slots=True)
+class TestRow:
+    judge: str
+    run: int
+    said: str  # may, may not, or why it cannot be told
+    passes: bool | None
+    winning: str
+    advantage: str
+    tested: str
+    n: str
+
+
+@dataclass(frozen=True, slots=True)
+class TestPanel:
+    rows: list[TestRow]
+    steps: list[tuple[str, str, bool]]  # epsilon, link, chosen
+    people: str
+    distance: bool
+
+
+def panel_of(address: Address, board: Board, *, kind: str) -> TestPanel:
+    """The alternative annotator test, judges that pass with most advantage first."""
+    chosen = f"{epsilon_of(address):g}"
+    default = f"{EPSILON:g}"
+    steps = [
+        (step, address.link(epsilon=None if step == default else step) + "#stand-in", step == chosen) for step in STEPS
+    ]
+    order = sorted(board.rows, key=lambda row: (-(row["winning_rate"] or -1), -(row["advantage"] or -1), row["judge"]))
+    rows = [_test_row(row) for row in order]
+    return TestPanel(rows, steps, number_of(board.extra["people"], "annotator"), kind != "pair")
+
+
+def _test_row(row: Row) -> TestRow:
+    passes = row["passes"]
+    said = row["reason"].capitalize() if passes is None else "may stand in" if passes else "may not"
+    tested = f"{row['tested']} of {len(row['annotators'])}" if row["annotators"] else NONE
+    return TestRow(
+        row["judge"], row["run"], said, passes, two(row["winning_rate"]), two(row["advantage"]), tested,
+        whole(row["n"] or None),
+    )  # fmt: skip
+
+
+# ---- people and a judge together ----
+
+
+@dataclass(frozen=True, slots=True)
+class BothRow:
+    model: str
+    people: str
+    people_title: str
+    people_bar: SafeString
+    people_n: str
+    both: str
+    both_title: str
+    both_bar: SafeString
+    weight: str
+    n: str
+    further: str
+    judge: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BothPage:
+    judge: str
+    measure: str
+    axis: SafeString
+    rows: list[BothRow]
+
+
+def run_of(address: Address, scope: Scope) -> int | None:
+    """The run of the address, else the judge's newest, else the newest of all; None without a judge."""
+    runs = judges_of(scope)
+    if scope.run is not None:
+        return scope.run
+    named = [group[-1].pk for group in runs if group[-1].judge.name == address.given.get("source", "")]
+    every = [group[-1].pk for group in runs]
+    return max(named or every, default=None)
+
+
+def judge_select(scope: Scope, run: int | None) -> Select:
+    choices = [Choice(str(group[-1].pk), f"{group[-1].judge.name}, run {group[-1].pk}") for group in judges_of(scope)]
+    return Select("run", "Judge", [("", choices)], str(run or ""))
+
+
+def page_of(scope: Scope, board: Board) -> BothPage:
+    """Everything that the table shows."""
+    pairs = scope.kind == "pair"
+    write = percent if pairs else two
+    ends = [row[f"{name}{end}"] for row in board.rows for name in ("people", "both") for end in ("", "_low", "_high")]
+    scale = marks.axis(ends, unit=0.01 if pairs else 1.0)
+
+    def title(row: Row, name: str) -> str:
+        low, high = row[f"{name}_low"], row[f"{name}_high"]
+        return "" if low is None else f"95%: {write(low)} to {write(high)}"
+
+    rows = [
+        BothRow(
+            model=row["model"],
+            people=write(row["people"]),
+            people_title=title(row, "people"),
+            people_bar=marks.interval_bar(scale, *(row[f"people{end}"] for end in ("", "_low", "_high")), write=write),
+            people_n=whole(row["people_n"] or None),
+            both=write(row["both"]),
+            both_title=title(row, "both"),
+            both_bar=marks.interval_bar(scale, *(row[f"both{end}"] for end in ("", "_low", "_high")), write=write),
+            weight=two(row["weight"]),
+            n=whole(row["n"]),
+            further=whole(row["further"]),
+            judge=write(row["judge"]),
+            reason=row["reason"],
+        )
+        for row in board.rows
+    ]
+    axis = marks.axis_head(scale, lambda value: whole(100 * value) if pairs else f"{value:g}")
+    return BothPage(board.extra["judge"], "Win %" if pairs else "Score", axis, rows)

@@ -1,0 +1,96 @@
+"""May a judge stand in for annotators, and what people and a judge say together: of real and made data."""
+
+import json
+import random
+import re
+
+import pandas as pd
+import pytest
+from django.core.management import call_command
+
+from judging.models import Run
+from leaderboard.boards import standin
+from leaderboard.scope import BadScope, scope_of
+from leaderboard.stats.alternative import alternative_annotator_test
+from tests.leaderboard.conftest import judgments, labels, pairs, vote
+from tests.leaderboard.test_board_pages import Tables
+
+pytestmark = pytest.mark.django_db
+BASE = "/leaderboards/grove"
+
+
+def test_a_judge_that_follows_people_may_stand_in_and_a_coin_may_not(voted, client):
+    rows = {row["judge"]: row for row in standin.stand_ins(scope_of(benchmark="grove")).rows}
+    assert rows["keen"]["passes"] is True
+    assert rows["keen"]["advantage"] > rows["dull"]["advantage"]
+    assert len(rows["keen"]["annotators"]) == rows["keen"]["tested"] == 3
+    assert "annotator" not in rows["keen"]["annotators"][0]  # no names
+    html = client.get(f"{BASE}/judges/").content.decode()
+    panel = html[html.index('id="stand-in"') :]
+    assert "may stand in" in panel
+    assert re.search(r'epsilon=0\.1[^"]*#stand-in"', panel)
+    strict = standin.stand_ins(scope_of(benchmark="grove"), 0.0).rows
+    assert [row["winning_rate"] for row in strict] <= [rows[row["judge"]]["winning_rate"] for row in strict]
+    shown = client.get(f"{BASE}/judges/?epsilon=0").content.decode()
+    assert all(f"<b>{row['winning_rate']:.2f}</b>" in shown for row in strict)
+    assert client.get(f"{BASE}/judges/?epsilon=nonsense").status_code == 200
+
+
+def test_too_few_people_are_told_in_words(brought, client):
+    brought("labels", [row for row in labels() if row["annotator"] != "Chen"])
+    brought("judgments", judgments("keen", noise=0.6, seed=2))
+    (row,) = standin.stand_ins(scope_of(benchmark="grove")).rows
+    assert row["winning_rate"] is None
+    assert "2 annotators" in row["reason"]
+    assert row["reason"].capitalize() in client.get(f"{BASE}/judges/").content.decode()
+    with pytest.raises(BadScope, match="none of kind 'batch'"):
+        standin.stand_ins(scope_of(benchmark="grove", kind="batch"))
+
+
+def test_labels_on_some_items_correct_a_judges_verdicts_on_more(brought, client):
+    told = {(s, a, b): vote(a, b, random.Random(f"{s} {a} {b}"), 2.0) for s, a, b in pairs()}
+    said = [row | {"choice": told[row["sample"], *row["responses"]]} for row in labels()]
+    brought("labels", [row for row in said if int(row["sample"][1:]) < 20])
+    judged = judgments("keen", noise=0.6, seed=2)
+    brought("judgments", [row | {"choice": told[row["sample"], *row["responses"]]} for row in judged])
+    run = Run.objects.get().pk
+    rows = {row["model"]: row for row in standin.together(scope_of(benchmark="grove"), run).rows}
+    alder = rows["Alder"]
+    assert (alder["further"] > 0, alder["n"] > 0) == (True, True)
+    assert alder["n"] == alder["people_n"]
+    assert 0 < alder["weight"] <= 1
+    assert alder["both_low"] < alder["both"] < alder["both_high"]
+    assert alder["both_high"] - alder["both_low"] < alder["people_high"] - alder["people_low"]
+    shown = {cells[0][0]: cells for cells in Tables(client.get(f"{BASE}/models/together/").content.decode()).rows}
+    assert shown["Alder"][1][0] == f"{100 * alder['both']:.1f}"
+    assert shown["Alder"][6] == [f"{alder['weight']:.2f}"]
+    assert client.get(f"{BASE}/models/together/?run=999").status_code == 400
+
+
+def test_what_cannot_be_put_together_is_said_in_words(voted, grove, client):
+    html = client.get(f"{BASE}/models/together/").content.decode()
+    assert "covers nothing beyond the labels" in html
+    assert "Nothing to put together" in client.get(f"{BASE}/models/together/?kind=score").content.decode()
+    assert client.get(f"{BASE}/models/together/?kind=yes-no").status_code == 200
+
+
+def test_the_lesion_data_on_the_board_are_those_of_the_files(shared_data, client):
+    """LESION of arXiv 2501.10970: 100 pictures x 5 features, six annotators, four judges."""
+    folder = shared_data / "alt-test-lesion"
+    for what in ("benchmark", "labels", "judgments"):
+        call_command(f"import_{what}", "auto", str(folder), benchmark="lesion")
+    human = json.loads((folder / "human_annotations.json").read_text())
+    people = pd.DataFrame(
+        [(who, item, value) for who, rows in human.items() for item, value in rows.items() if value is not None],
+        columns=["annotator", "item", "value"],
+    )
+    judges = json.loads((folder / "llm_annotations.json").read_text())
+    board = standin.stand_ins(scope_of(benchmark="lesion", kind="score", staff=True), 0.15)
+    assert len(board.rows) == len(judges)
+    for row in board.rows:
+        told = pd.DataFrame(
+            [(i, v) for i, v in judges[row["judge"]].items() if v is not None], columns=["item", "value"]
+        )
+        by_hand = alternative_annotator_test(labels=people, judge=told, measure="distance", epsilon=0.15)
+        assert row["winning_rate"] == by_hand.winning_rate
+        assert row["advantage"] == pytest.approx(by_hand.advantage)
