@@ -27,6 +27,7 @@ def paths(brought, voted):
         f"{base}/models/?level=Nowhere",
         f"{base}/models/matrix/?source=keen",
         f"{base}/models/profile/?source=keen&a=Alder&b=Cedar",
+        f"{base}/models/together/",
         f"{base}/bias/",
         f"{base}/correlation/",
         f"{base}/judges/",
