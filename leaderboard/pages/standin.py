@@ -69,6 +69,7 @@ def _test_row(row: Row) -> TestRow:
 @dataclass(frozen=True, slots=True)
 class BothRow:
     model: str
+    link: str
     people: str
     people_title: str
     people_bar: SafeString
@@ -106,10 +107,11 @@ def judge_select(scope: Scope, run: int | None) -> Select:
     return Select("run", "Judge", [("", choices)], str(run or ""))
 
 
-def page_of(scope: Scope, board: Board) -> BothPage:
+def page_of(address: Address, scope: Scope, board: Board) -> BothPage:
     """Everything that the table shows."""
     pairs = scope.kind == "pair"
     write = percent if pairs else two
+    to = "leaderboard:votes" if pairs else "leaderboard:answers"
     ends = [row[f"{name}{end}"] for row in board.rows for name in ("people", "both") for end in ("", "_low", "_high")]
     scale = marks.axis(ends, unit=0.01 if pairs else 1.0)
 
@@ -120,6 +122,7 @@ def page_of(scope: Scope, board: Board) -> BothPage:
     rows = [
         BothRow(
             model=row["model"],
+            link=address.to(to, **(address.view() | {"run": None}), model=row["model"]),
             people=write(row["people"]),
             people_title=title(row, "people"),
             people_bar=marks.interval_bar(scale, *(row[f"people{end}"] for end in ("", "_low", "_high")), write=write),

@@ -98,7 +98,7 @@ def _together(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "models", selects, data=board.key if board else "")
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     if board is not None and any(row["people"] is not None for row in board.rows):
-        context["page"] = standin_page.page_of(scope, board)
+        context["page"] = standin_page.page_of(address, scope, board)
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
     return render_to_string("leaderboard/together.html", context, request)
 
