@@ -4,12 +4,14 @@ import csv
 import io
 import json
 import sys
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from django.conf import settings
 from django.utils.module_loading import import_string
 
 import bank.criteria
@@ -19,7 +21,12 @@ from bank.models import Benchmark, Item, Response, Sample, User
 
 Records = Iterator[dict[str, Any]]
 SHAPES = ("jsonl", "csv", "parquet")
-TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
+TYPES = {
+    "jsonl": "application/x-ndjson",
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "zip": "application/zip",
+}
 # Every column that may leave, by name. A new model field is not exported until it is named here.
 VERDICT = """score choice situation ranking parts option extraction answer agree grade hallucination spans confidence
     reason"""
@@ -189,6 +196,32 @@ def pieces(*, records: Records, what: str, shape: str) -> Iterator[bytes]:
     """The file, piece by piece, as a download sends it: memory stays flat whatever the size."""
     makers: dict[str, Callable[..., Iterator[bytes]]] = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     return makers[shape](records, COLUMNS[what])
+
+
+def packed(*, records: Records, shape: str) -> Iterator[bytes]:
+    """A zip of samples as ``pieces`` makes them and, beside them, the pictures that they name; it imports as it is."""
+    pictures: dict[str, None] = {}
+    file = _Pieces()
+
+    def noted() -> Records:
+        for record in records:
+            here = (image for image in record.get("images", ()) if image.get("required", True))
+            pictures.update(dict.fromkeys(image["file"] for image in here))
+            yield record
+
+    with zipfile.ZipFile(file, "w") as archive:
+        table = zipfile.ZipInfo(f"samples.{shape}")
+        table.compress_type = zipfile.ZIP_DEFLATED
+        with archive.open(table, "w", force_zip64=True) as into:
+            for piece in pieces(records=noted(), what="samples", shape=shape):
+                into.write(piece)
+                yield file.take()
+        for name in pictures:
+            path = Path(settings.MEDIA_ROOT, name)
+            if path.is_file():
+                archive.writestr(zipfile.ZipInfo(name), path.read_bytes())
+                yield file.take()
+    yield file.take()
 
 
 @contextmanager

@@ -100,6 +100,7 @@ class Export(Styled):
     shape = forms.ChoiceField(
         label="File", choices=[(s, SHAPES[s]) for s in exports.SHAPES], widget=forms.RadioSelect, initial="jsonl"
     )
+    pictures = forms.BooleanField(required=False, label="Samples with their pictures, as a zip")
     criteria = forms.BooleanField(required=False, label="Samples with criteria and answer keys")
     analyses = forms.BooleanField(required=False, label="Judgments with analyses and raw replies")
     names = forms.BooleanField(required=False, label="Labels with the annotators' names, not their pseudonyms")
@@ -118,7 +119,7 @@ class Export(Styled):
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
-        for name, table in TICKS.items():
+        for name, table in ({"pictures": "samples"} | TICKS).items():
             if given.get(name) and given.get("what") != table:
                 self.add_error(name, f"That belongs to {table}: choose {table}, or take the tick away.")
         if (given.get("criteria") or given.get("analyses")) and not (given.get("reason") or "").strip():

@@ -128,10 +128,13 @@ def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
         wishes = {name: given[name] for name in ("criteria", "analyses", "names")}
         asked = exports.Asked(user=person(request), reason=given["reason"], **wishes)
         records = exports.records(what, benchmark=benchmark, asked=asked)
-        pieces = exports.pieces(records=records, what=what, shape=shape)
+        if given["pictures"]:
+            pieces, ending = exports.packed(records=records, shape=shape), "zip"
+        else:
+            pieces, ending = exports.pieces(records=records, what=what, shape=shape), shape
         secret = "".join(f"-with-{name}" for name, wanted in wishes.items() if wanted)
-        filename = f"{benchmark.slug}-{benchmark.version}-{what}{secret}.{shape}"
-        answer = StreamingHttpResponse(pieces, content_type=exports.TYPES[shape])
+        filename = f"{benchmark.slug}-{benchmark.version}-{what}{secret}.{ending}"
+        answer = StreamingHttpResponse(pieces, content_type=exports.TYPES[ending])
         answer["Content-Disposition"] = f'attachment; filename="{filename}"'
         answer["Cache-Control"] = "no-store"
         return answer

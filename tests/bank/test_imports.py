@@ -281,6 +281,25 @@ def test_what_is_exported_imports_again_unchanged(shape, small, folder, manage, 
     assert counts() == before
 
 
+@pytest.mark.parametrize("shape", ["jsonl", "parquet"])
+def test_samples_packed_with_their_pictures_come_in_again_anywhere(shape, small, manage, tmp_path, client_of, settings):
+    out, again = tmp_path / "packed.zip", tmp_path / "again.zip"
+    packed = ("export", "samples", "--benchmark", "small", "--format", shape, "--with-images")
+    why = ("--with-criteria", "--reason", "a test")
+    assert manage(*packed, "--output", out, *why)[0] == 0
+    status, said, err = manage("import_benchmark", "generic", out, "--benchmark", "small")
+    assert (status, err, "Made nothing new" in said) == (0, "", True)
+    address, given = f"/bank/benchmarks/{small}/export/", {"what": "samples", "shape": shape, "pictures": "on"}
+    answer = client_of("curator").post(address, given | {"criteria": "on", "reason": "a test"})
+    assert b"".join(answer.streaming_content) == out.read_bytes()
+    assert answer.headers["Content-Disposition"].endswith('-samples-with-criteria.zip"')
+    assert "belongs to samples" in client_of("curator").post(address, given | {"what": "items"}).content.decode()
+    settings.MEDIA_ROOT = str(tmp_path / "elsewhere")  # as on another machine
+    assert manage("import_benchmark", "generic", out, "--benchmark", "other")[0] == 0
+    assert manage(*packed[:3], "other", *packed[4:], "--output", again, *why)[0] == 0
+    assert again.read_bytes() == out.read_bytes()
+
+
 def test_criteria_leave_only_with_a_reason_and_leave_a_trace(small, manage, tmp_path):
     out = tmp_path / "x.jsonl"
     plain = ("export", "samples", "--benchmark", "small", "--format", "jsonl", "--output", out)

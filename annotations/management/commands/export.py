@@ -28,6 +28,7 @@ class Command(BaseCommand):
         shapes = (*exports.SHAPES, LABEL_STUDIO)
         parser.add_argument("--format", dest="shape", choices=shapes, required=True, help=f"{LABEL_STUDIO}: labels")
         parser.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
+        parser.add_argument("--with-images", action="store_true", help="samples with their pictures, as a zip")
         hidden = parser.add_mutually_exclusive_group()
         hidden.add_argument("--with-criteria", action="store_true", help="samples with what they are judged by")
         hidden.add_argument("--with-analyses", action="store_true", help="judgments with analyses and raw replies")
@@ -50,12 +51,17 @@ class Command(BaseCommand):
             analyses=options["with_analyses"],
             names=options["names"],
         )
+        if options["with_images"] and (options["what"] != "samples" or options["shape"] == LABEL_STUDIO):
+            raise Failed("Pictures go with samples: export samples --with-images.")
         with bad_input_fails():
             benchmark = find_benchmark(options["benchmark"])
             records = _part(benchmark, options) or exports.records(options["what"], benchmark=benchmark, asked=asked)
             try:
-                if options["shape"] == LABEL_STUDIO:
-                    exports.write_pieces(made=label_studio(records), output=options["output"])
+                made = label_studio(records) if options["shape"] == LABEL_STUDIO else None
+                if options["with_images"]:
+                    made = exports.packed(records=records, shape=options["shape"])
+                if made is not None:
+                    exports.write_pieces(made=made, output=options["output"])
                     return
                 count = exports.write(
                     records=records, what=options["what"], shape=options["shape"], output=options["output"]
