@@ -14,7 +14,7 @@ from rest_framework import exceptions, mixins, status, views, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-import bank.text
+import bank.masking
 from annotations import actions, ballots, exports, interludes, material
 from annotations.ballots import BadVerdict
 from annotations.inflow import flow_in
@@ -259,7 +259,7 @@ def _described(assignment: Assignment) -> dict[str, Any]:
     sample = place.item.sample
     ballot = ballots.of(place.campaign)
     shown = material.shown(assignment, ballot)
-    texts = [text.replace(bank.text.MARK, bank.text.PLACEHOLDER) for text, _ in responses_of(assignment)]
+    texts = [text.replace(bank.masking.MARK, bank.masking.PLACEHOLDER) for text, _ in responses_of(assignment)]
     about: dict[str, Any] = {
         "instruction": sample.instruction,
         "images": [

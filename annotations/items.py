@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
+import bank.masking
 import bank.text
 from annotations import material
 from annotations.models import Adjudication, Campaign, CampaignItem, Label
@@ -118,7 +119,7 @@ def answers_of(place: CampaignItem) -> list[Answer]:
     for letter, response in zip(LETTERS, place.item.ordered_responses(), strict=False):
         text = response.text if response.status != Response.Status.ERROR else ""
         if names is not None:
-            html = bank.text.markdown(bank.text.mask(text, names, placeholder=bank.text.MARK), masked=True)
+            html = bank.text.markdown(bank.masking.mask(text, names, placeholder=bank.masking.MARK), masked=True)
         else:
             html = bank.text.markdown(text)
         found.append(Answer(letter, "" if blind else response.model.name, html, not text.strip()))

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+import bank.masking
 import bank.text
 from annotations import ballots, interludes, material
 from annotations.actions import quality
@@ -276,16 +277,16 @@ def given_in(
 def responses_of(assignment: Assignment) -> list[tuple[str, str]]:
     """Text and status of the responses in presented order, names hidden where the campaign is blind.
 
-    Hidden names stand as ``bank.text.MARK``.
+    Hidden names stand as ``bank.masking.MARK``.
     """
     place = assignment.campaign_item
     found = ItemResponse.objects.filter(item=place.item_id).order_by("position")
     rows = list(found.values_list("response__text", "response__status"))
     rows = [rows[position] for position in ballots.places(assignment.order)[: len(rows)]]
     if not place.campaign.blind:
-        return [(text.replace(bank.text.MARK, ""), status) for text, status in rows]
+        return [(text.replace(bank.masking.MARK, ""), status) for text, status in rows]
     names = material.hidden_names()
-    return [(bank.text.mask(text, names, placeholder=bank.text.MARK), status) for text, status in rows]
+    return [(bank.masking.mask(text, names, placeholder=bank.masking.MARK), status) for text, status in rows]
 
 
 def answers_of(assignment: Assignment) -> list[Answer]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import bank.criteria
+from bank.criteria import columns as secret
 from bank.formats.reading import Problem, Row
 from bank.formats.records import SampleRecord
 from bank.imports import Cancelled, batched, never
@@ -43,7 +43,7 @@ def against(
         stored = benchmark.samples.filter(key__in=list(records)).select_related("capability")
         found = {sample.key: sample for sample in stored.prefetch_related("images")}
         missing.difference_update(records)
-        differing = bank.criteria.differing({s.pk: criteria_of(records[s.key]) for s in found.values()})
+        differing = secret.differing({s.pk: criteria_of(records[s.key]) for s in found.values()})
         for key, record in records.items():
             if key not in found:
                 counts["added"] += 1

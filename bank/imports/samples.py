@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import bank.criteria
 from bank import bulk, images, quality
+from bank.criteria import columns as secret
 from bank.formats.blocks import Block
 from bank.formats.reading import Problem, Row, Where
 from bank.formats.records import ImageRecord, SampleRecord
@@ -27,6 +28,7 @@ IMAGE_COLUMNS = """sample_id position sha256 original_sha256 kind width height p
     source_url""".split()
 NEW_VERSION = "Samples are never changed by an import; bring the new ones in with --version."
 REMEMBERED = 10_000
+A_PICTURE = 2**18
 EMPTY, NONE = "{}", "[]"
 ABSENT = "there is no such file"
 ENDINGS = {".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp"}
@@ -37,7 +39,7 @@ Batch = tuple[
     list[tuple[str, ...]],  # the paths of their capabilities
     list[Sequence[Any]],  # their values of OWN
     list[tuple[Any, ...]],  # pictures: the number of the sample, and the values of IMAGE_COLUMNS from position on
-    bank.criteria.Sealed,
+    secret.Sealed,
 ]
 # The pictures of a row, in its order; None: it is not here.
 Pictures = list[images.Stored | None]
@@ -96,7 +98,7 @@ class Samples:
             paths=[tuple(record.path) for record, _ in fresh],
             values=list(zip(*values, strict=True)) if values else [],
             pictures=pictures,
-            criteria=bank.criteria.by_columns(hidden),
+            criteria=secret.by_columns(hidden),
             keys=[record.key for record, _ in fresh],
             report=report,
         )
@@ -105,7 +107,7 @@ class Samples:
         """Of a block: its samples have neither pictures nor options, and here all of them are new."""
         columns, count = block.columns, len(block)
         rows = columns["criteria"]
-        criteria = (list(rows["owner"]), list(rows["position"]), [list(rows[name]) for name in bank.criteria.PLAIN])
+        criteria = (list(rows["owner"]), list(rows["position"]), [list(rows[name]) for name in secret.PLAIN])
         if any(columns["answer"]):
             _add_answers(columns["answer"], criteria)
         made: dict[str, Sequence[Any]] = {
@@ -129,7 +131,7 @@ class Samples:
         paths: list[tuple[str, ...]],
         values: list[Sequence[Any]],
         pictures: list[tuple[Any, ...]],
-        criteria: bank.criteria.ByColumns,
+        criteria: secret.ByColumns,
         keys: Sequence[str],
         report: Report,
     ) -> Batch | None:
@@ -137,11 +139,12 @@ class Samples:
         report.made["samples"] += len(keys)
         report.made["images"] += len(pictures)
         report.made["criteria"] += len(criteria[0])
-        return (paths, values, pictures, bank.criteria.sealed(*criteria)) if self.scene.writes and keys else None
+        return (paths, values, pictures, secret.sealed(*criteria)) if self.scene.writes and keys else None
 
     def weigh(self, row: Row) -> int:
-        """The bytes of pictures that the row itself holds."""
-        return sum(len(image.data) for image in row.data.images if image.data) if row.data.images else 0
+        """The bytes of its pictures, guessed where they lie beside: batches stay short, so that an import with many
+        pictures tells how far it is, and stops soon when it is cancelled."""
+        return sum(len(image.data) if image.data else A_PICTURE for image in row.data.images)
 
     def write(self, batch: Batch) -> None:
         benchmark = self.scene.open()
@@ -157,7 +160,7 @@ class Samples:
         bulk.insert(Sample, COLUMNS, list(rows))
         self.position += len(ids)
         self._write_images([(ids[number], *one) for number, *one in pictures])
-        bank.criteria.write_sealed(sealed, ids)
+        secret.write_sealed(sealed, ids)
 
     def _write_images(self, rows: list[tuple[Any, ...]]) -> None:
         if not rows:
@@ -227,7 +230,7 @@ class Samples:
 
     def _compare(self, known: dict[int, tuple[Where, SampleRecord, Pictures]], report: Report) -> None:
         """What is stored already must be the same."""
-        differing = bank.criteria.differing({pk: criteria_of(record) for pk, (_, record, _) in known.items()})
+        differing = secret.differing({pk: criteria_of(record) for pk, (_, record, _) in known.items()})
         stored = Sample.objects.select_related("capability").prefetch_related("images").in_bulk(list(known))
         for pk, (where, record, found) in known.items():
             sample = stored[pk]
@@ -258,7 +261,7 @@ class Samples:
         return self.capabilities[path]
 
 
-def _values(record: SampleRecord, found: Pictures, hidden: list[bank.criteria.Plain]) -> tuple[Any, ...]:
+def _values(record: SampleRecord, found: Pictures, hidden: list[secret.Plain]) -> tuple[Any, ...]:
     """The values of OWN."""
     hints = quality.of_sample(
         shown=(record.instruction, record.hint),
@@ -284,7 +287,7 @@ def _values(record: SampleRecord, found: Pictures, hidden: list[bank.criteria.Pl
     )
 
 
-def _plain_hints(columns: dict[str, Any], criteria: bank.criteria.ByColumns) -> list[int]:
+def _plain_hints(columns: dict[str, Any], criteria: secret.ByColumns) -> list[int]:
     """Of samples without pictures and options."""
     owners, _, (_, kinds, *_, texts) = criteria
     without, with_some = (
@@ -344,12 +347,12 @@ def _same_pictures(sample: Sample, record: SampleRecord, found: Pictures) -> boo
 
 def criteria_of(record: SampleRecord) -> list[dict[str, Any]]:
     """The hidden rows of a sample by name."""
-    return [dict(zip(bank.criteria.PLAIN, row, strict=True)) for row in hidden_rows(record)]
+    return [dict(zip(secret.PLAIN, row, strict=True)) for row in hidden_rows(record)]
 
 
-def hidden_rows(record: SampleRecord) -> list[bank.criteria.Plain]:
+def hidden_rows(record: SampleRecord) -> list[secret.Plain]:
     """The hidden rows of a sample: its criteria, and the answer key as one more."""
-    rows: list[bank.criteria.Plain] = [
+    rows: list[secret.Plain] = [
         (c.key or str(number), c.kind, c.category, c.weight, c.shown_to, c.text)
         for number, c in enumerate(record.criteria, start=1)
     ]
@@ -358,11 +361,11 @@ def hidden_rows(record: SampleRecord) -> list[bank.criteria.Plain]:
     return rows
 
 
-def _answer(text: str) -> bank.criteria.Plain:
+def _answer(text: str) -> secret.Plain:
     return ("answer", "answer_key", "", None, "staff", text)
 
 
-def _add_answers(answers: Sequence[str], criteria: bank.criteria.ByColumns) -> None:
+def _add_answers(answers: Sequence[str], criteria: secret.ByColumns) -> None:
     owners, positions, columns = criteria
     counts = Counter(owners)
     for number, answer in enumerate(answers):

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from django.conf import settings
 
-STALE = 3600
+STALE = 60  # seconds in which a folder may not be locked yet
 
 
 @contextmanager
 def folder() -> Iterator[Path]:
     """A folder of this process beside the pictures, removed afterwards. What a killed process left goes, too."""
-    root = Path(settings.MEDIA_ROOT, "incoming")
+    sweep()
+    root = _root()
     root.mkdir(parents=True, exist_ok=True)
-    _sweep(root)
     own = Path(tempfile.mkdtemp(dir=root))
     lock = os.open(own / "lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
@@ -30,11 +30,15 @@ def folder() -> Iterator[Path]:
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _sweep(root: Path) -> None:
+def _root() -> Path:
+    return Path(settings.MEDIA_ROOT, "incoming")
+
+
+def sweep() -> None:
     """Remove folders whose process is gone: it held the lock while it lived."""
-    for left in root.iterdir():
+    for left in _root().iterdir() if _root().is_dir() else ():
         try:
-            if time.time() - left.stat().st_mtime < STALE:  # perhaps not locked yet
+            if time.time() - left.stat().st_mtime < STALE:
                 continue
             lock = os.open(left / "lock", os.O_RDWR)
         except OSError:

@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bank.text import HIDDEN, LONGEST, MARK, PLACEHOLDER, markdown, mask, names_of, raw
+from bank.masking import HIDDEN, MARK, PLACEHOLDER, mask, names_of
+from bank.text import LONGEST, markdown, raw
 
 ALLOWED = set(
     "p br hr em strong s code pre blockquote ul ol li span div a h3 h4 h5 h6 table thead tbody tr th td".split()

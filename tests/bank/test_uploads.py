@@ -4,8 +4,10 @@ import csv
 import hashlib
 import io
 import json
+import os
 import zipfile
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -428,7 +430,12 @@ def test_uploads_that_nobody_goes_on_with_are_swept_after_a_day(sent, settings, 
     waits = checked(sent(bundle()))
     (settings.STAGED / "stranger").mkdir()
     (settings.STAGED / "form.upload").touch()
+    killed = Path(settings.MEDIA_ROOT, "incoming", "of-a-killed-import")
+    (killed / "unpacked").mkdir(parents=True)
+    (killed / "lock").touch()
+    os.utime(killed, (0, 0))
     assert actions.sweep() == 0
+    assert not killed.exists()
     assert actions.sweep(now=timezone.now() + timedelta(hours=25)) == 4
     for upload in (begun, waits):
         upload.refresh_from_db()

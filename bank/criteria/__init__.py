@@ -1,4 +1,4 @@
-"""The hidden table, and its only readers.
+"""The only readers of the hidden tables.
 
 Every reader checks that it may, and writes one record to the access log. ``related_name="+"`` keeps templates,
 serializers and filters from wandering here; an import contract lists who may import this module
@@ -12,13 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.db.models import Q
 
-from bank import bulk
-from bank.fields import EncryptedTextField, cipher
+from bank.criteria.tables import AccessedSample, CriteriaAccess, Criterion, CriterionRevision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,95 +24,6 @@ if TYPE_CHECKING:
 
     from bank.models import Sample, User
     from bank.readers import AssignmentOfCampaign, JudgingRun, KeyedSubmission
-
-
-class Criterion(models.Model):
-    """What a sample is judged by. The text exists only encrypted."""
-
-    class Kind(models.TextChoices):
-        EXACT_REFERENCE = "exact_reference"
-        SOFT_REFERENCE = "soft_reference"
-        RANGE = "range"
-        GUIDELINE = "guideline"
-        COMPONENT = "component"
-        ANSWER_KEY = "answer_key"
-
-    class ShownTo(models.TextChoices):
-        STAFF = "staff"
-        CAMPAIGN = "campaign"
-        PUBLIC = "public"
-
-    sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+", db_index=False)  # see Meta
-    key = models.CharField(max_length=60)
-    position = models.PositiveSmallIntegerField(default=0)
-    kind = models.CharField(max_length=16, choices=Kind.choices, default=Kind.GUIDELINE)
-    category = models.CharField(max_length=60, blank=True)
-    weight = models.FloatField(null=True, blank=True)
-    shown_to = models.CharField(max_length=8, choices=ShownTo.choices, default=ShownTo.STAFF)
-    version = models.PositiveIntegerField(default=1)
-    text = EncryptedTextField()
-
-    class Meta:
-        ordering = ["sample_id", "position"]
-        constraints = [
-            models.UniqueConstraint(fields=["sample", "key"], name="criterion_key"),
-            models.CheckConstraint(
-                condition=Q(shown_to__in=["staff", "campaign", "public"]), name="criterion_shown_to_known"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"criterion {self.pk}"
-
-
-class CriterionRevision(models.Model):
-    """One change of a criterion. ``old`` and ``new`` hold it as JSON, encrypted; null where there was or is none."""
-
-    sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+")
-    key = models.CharField(max_length=60)
-    version = models.PositiveIntegerField()
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
-    at = models.DateTimeField(auto_now_add=True)
-    old = EncryptedTextField(null=True)
-    new = EncryptedTextField(null=True)
-
-    class Meta:
-        ordering = ["-pk"]
-
-    def __str__(self) -> str:
-        return f"change {self.pk} of a criterion"
-
-
-class CriteriaAccess(models.Model):
-    """One read of criteria: who, when, through what, and why. Written only by ``record``, never changed."""
-
-    who = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
-    by_command = models.CharField(max_length=100, blank=True)
-    at = models.DateTimeField(auto_now_add=True, db_index=True)
-    how = models.CharField(max_length=40)
-    about = models.CharField(max_length=100, blank=True)
-    sample_count = models.PositiveIntegerField()
-    reason = models.TextField(blank=True)
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["who", "id"], name="access_of_person"),
-            models.Index(fields=["how", "id"], name="access_how"),
-        ]
-
-    @property
-    def sample_ids(self) -> list[int]:
-        return list(self.accessed.order_by("pk").values_list("sample_id", flat=True))
-
-
-class AccessedSample(models.Model):
-    """A sample whose criteria were read. Its id alone: the record outlives the sample."""
-
-    access = models.ForeignKey(CriteriaAccess, on_delete=models.CASCADE, related_name="accessed")
-    sample_id = models.BigIntegerField()
-
-    class Meta:
-        indexes = [models.Index(fields=["sample_id", "access"], name="access_to_sample")]
 
 
 def record(*, sample_ids: Iterable[int], **values: Any) -> None:
@@ -368,61 +277,3 @@ def _read(condition: Q) -> dict[int, list[Text]]:
             Text(row.key, row.kind, row.category, row.weight, row.shown_to, row.version, row.text)
         )
     return dict(found)
-
-
-def differing(wanted: dict[int, list[dict[str, Any]]]) -> set[int]:
-    """Ids of samples whose stored criteria are not those given.
-
-    For importers, which hold the text of their file; nothing stored leaves this function.
-    """
-    stored: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    names = ("key", "kind", "category", "weight", "shown_to", "text")
-    for row in Criterion.objects.filter(sample_id__in=list(wanted)).order_by("sample_id", "position", "pk"):
-        stored[row.sample_id].append({name: getattr(row, name) for name in names})
-    return {sample for sample, rows in wanted.items() if stored[sample] != rows}
-
-
-PLAIN = ("key", "kind", "category", "weight", "shown_to", "text")
-Plain = tuple[str, str, str, float | None, str, str]  # the values of PLAIN
-
-
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """Criteria of many samples, by columns, with their texts encrypted: they may lie in a file for a while."""
-
-    owners: list[int]  # the number of its sample, for each
-    positions: list[int]
-    columns: list[list[Any]]  # those of PLAIN
-
-
-# Criteria of many samples: the number of its sample and the place in it, for each, and the columns of PLAIN.
-ByColumns = tuple[list[int], list[int], list[list[Any]]]
-
-
-def by_columns(hidden: Sequence[Sequence[Plain]]) -> ByColumns:
-    """The criteria of each of these samples, by columns."""
-    rows = [row for rows in hidden for row in rows]
-    return (
-        [number for number, rows in enumerate(hidden) for _ in rows],
-        [position for rows in hidden for position in range(len(rows))],
-        [list(column) for column in zip(*rows, strict=True)] or [[] for _ in PLAIN],
-    )
-
-
-def sealed(owners: list[int], positions: list[int], columns: list[list[Any]]) -> Sealed:
-    """The same, fit to lie in a file."""
-    *others, texts = columns
-    return Sealed(owners, positions, [*others, cipher().encrypt_all(texts)])
-
-
-def write_sealed(sealed: Sealed, sample_ids: Sequence[int]) -> None:
-    """Store criteria of samples that have none yet; these are the ids of those that ``sealed`` was made of."""
-    owners = [sample_ids[number] for number in sealed.owners]
-    rows = list(zip(owners, sealed.positions, [1] * len(owners), *sealed.columns, strict=True))
-    bulk.insert(Criterion, ("sample_id", "position", "version", *PLAIN), rows)
-
-
-def write_new(rows: dict[int, list[dict[str, Any]]]) -> None:
-    """Store the criteria of samples that have none yet, by sample id."""
-    hidden: list[list[Plain]] = [[tuple(text[name] for name in PLAIN) for text in texts] for texts in rows.values()]
-    write_sealed(sealed(*by_columns(hidden)), list(rows))

@@ -1,0 +1,62 @@
+"""Criteria of many samples, as importers write them: they hold the texts of their file, and get no stored one."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bank import bulk
+from bank.criteria.tables import Criterion
+from bank.fields import cipher
+
+
+def differing(wanted: dict[int, list[dict[str, Any]]]) -> set[int]:
+    """Ids of samples whose stored criteria are not those given.
+
+    For importers, which hold the text of their file; nothing stored leaves this function.
+    """
+    stored: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    names = ("key", "kind", "category", "weight", "shown_to", "text")
+    for row in Criterion.objects.filter(sample_id__in=list(wanted)).order_by("sample_id", "position", "pk"):
+        stored[row.sample_id].append({name: getattr(row, name) for name in names})
+    return {sample for sample, rows in wanted.items() if stored[sample] != rows}
+
+
+PLAIN = ("key", "kind", "category", "weight", "shown_to", "text")
+Plain = tuple[str, str, str, float | None, str, str]  # the values of PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """Criteria of many samples, by columns, with their texts encrypted: they may lie in a file for a while."""
+
+    owners: list[int]  # the number of its sample, for each
+    positions: list[int]
+    columns: list[list[Any]]  # those of PLAIN
+
+
+# Criteria of many samples: the number of its sample and the place in it, for each, and the columns of PLAIN.
+ByColumns = tuple[list[int], list[int], list[list[Any]]]
+
+
+def by_columns(hidden: Sequence[Sequence[Plain]]) -> ByColumns:
+    """The criteria of each of these samples, by columns."""
+    rows = [row for rows in hidden for row in rows]
+    return (
+        [number for number, rows in enumerate(hidden) for _ in rows],
+        [position for rows in hidden for position in range(len(rows))],
+        [list(column) for column in zip(*rows, strict=True)] or [[] for _ in PLAIN],
+    )
+
+
+def sealed(owners: list[int], positions: list[int], columns: list[list[Any]]) -> Sealed:
+    """The same, fit to lie in a file."""
+    *others, texts = columns
+    return Sealed(owners, positions, [*others, cipher().encrypt_all(texts)])
+
+
+def write_sealed(sealed: Sealed, sample_ids: Sequence[int]) -> None:
+    """Store criteria of samples that have none yet; these are the ids of those that ``sealed`` was made of."""
+    owners = [sample_ids[number] for number in sealed.owners]
+    rows = list(zip(owners, sealed.positions, [1] * len(owners), *sealed.columns, strict=True))
+    bulk.insert(Criterion, ("sample_id", "position", "version", *PLAIN), rows)

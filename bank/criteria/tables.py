@@ -1,0 +1,96 @@
+"""The hidden tables. Read them by the functions of ``bank.criteria`` alone."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from bank.fields import EncryptedTextField
+
+
+class Criterion(models.Model):
+    """What a sample is judged by. The text exists only encrypted."""
+
+    class Kind(models.TextChoices):
+        EXACT_REFERENCE = "exact_reference"
+        SOFT_REFERENCE = "soft_reference"
+        RANGE = "range"
+        GUIDELINE = "guideline"
+        COMPONENT = "component"
+        ANSWER_KEY = "answer_key"
+
+    class ShownTo(models.TextChoices):
+        STAFF = "staff"
+        CAMPAIGN = "campaign"
+        PUBLIC = "public"
+
+    sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+", db_index=False)  # see Meta
+    key = models.CharField(max_length=60)
+    position = models.PositiveSmallIntegerField(default=0)
+    kind = models.CharField(max_length=16, choices=Kind.choices, default=Kind.GUIDELINE)
+    category = models.CharField(max_length=60, blank=True)
+    weight = models.FloatField(null=True, blank=True)
+    shown_to = models.CharField(max_length=8, choices=ShownTo.choices, default=ShownTo.STAFF)
+    version = models.PositiveIntegerField(default=1)
+    text = EncryptedTextField()
+
+    class Meta:
+        ordering = ["sample_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["sample", "key"], name="criterion_key"),
+            models.CheckConstraint(
+                condition=Q(shown_to__in=["staff", "campaign", "public"]), name="criterion_shown_to_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"criterion {self.pk}"
+
+
+class CriterionRevision(models.Model):
+    """One change of a criterion. ``old`` and ``new`` hold it as JSON, encrypted; null where there was or is none."""
+
+    sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=60)
+    version = models.PositiveIntegerField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    old = EncryptedTextField(null=True)
+    new = EncryptedTextField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"change {self.pk} of a criterion"
+
+
+class CriteriaAccess(models.Model):
+    """One read of criteria: who, when, through what, and why. Written only by ``record``, never changed."""
+
+    who = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    by_command = models.CharField(max_length=100, blank=True)
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+    how = models.CharField(max_length=40)
+    about = models.CharField(max_length=100, blank=True)
+    sample_count = models.PositiveIntegerField()
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["who", "id"], name="access_of_person"),
+            models.Index(fields=["how", "id"], name="access_how"),
+        ]
+
+    @property
+    def sample_ids(self) -> list[int]:
+        return list(self.accessed.order_by("pk").values_list("sample_id", flat=True))
+
+
+class AccessedSample(models.Model):
+    """A sample whose criteria were read. Its id alone: the record outlives the sample."""
+
+    access = models.ForeignKey(CriteriaAccess, on_delete=models.CASCADE, related_name="accessed")
+    sample_id = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["sample_id", "access"], name="access_to_sample")]
