@@ -30,7 +30,7 @@ class Snapshots(ReadOnly):
     queryset = Snapshot.objects.select_related("benchmark")
     filters = {"benchmark": "benchmark__slug", "what": "what"}
     lookup_field = "code"
-    lookup_value_regex = "[0-9a-f]{1,12}"
+    lookup_value_regex = "[-a-zA-Z0-9_]+"
 
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)
