@@ -14,6 +14,7 @@ from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
+from leaderboard.pages import languages as languages_page
 from leaderboard.pages import marks, provenance, whose
 from leaderboard.pages import models as models_page
 from leaderboard.pages import scored as scored_page
@@ -191,6 +192,7 @@ def _correlation(request: HttpRequest, address: Address) -> str:
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
     context["kinds"] = addresses.kind_segments(address)
+    context["languages"] = languages_page.tables_of(address, scope)
     if board.rows:
         context["page"] = correlation_page.page_of(board)
         context["plot"] = plot_link(address, "correlation")

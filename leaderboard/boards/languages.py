@@ -1,0 +1,159 @@
+"""A benchmark in two languages: who answers the same questions better in one of them (MMBench, English and Chinese).
+
+The two are languages of one benchmark's samples, or two benchmarks or versions in different languages. Samples
+correspond where their keys are equal once the language is left out of them: ``mmbench-en-241``, ``mmbench-zh-241``.
+
+Answer keys are hidden (see ``leaderboard.boards.keyed``): below staff no number is about fewer than LEAST samples, nor
+do fewer stay outside it, and only whole benchmarks are compared, so that nothing follows by subtraction.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+
+from bank.models import Benchmark
+from bank.submissions.scoring import LEAST
+from leaderboard import kinds
+from leaderboard.boards import keyed
+from leaderboard.boards.base import SEED, Row, number
+from leaderboard.scope import KEYED, BadScope, Scope
+from leaderboard.stats.multiple import benjamini_hochberg
+from leaderboard.stats.paired import difference
+from leaderboard.stats.proportions import mean, rate
+
+MOST = 3  # comparisons on one page
+ALSO = {"zh": {"zh", "cn"}}  # how keys call a language beside its code
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Side:
+    """The counted answers to a benchmark's samples in one language, each with the ``pair`` that it corresponds by."""
+
+    benchmark: Benchmark
+    language: str
+    frame: pd.DataFrame
+
+    @property
+    def rotated(self) -> bool:
+        return bool(self.frame["variant"].str.startswith(keyed.CIRCULAR).any())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TwoLanguages:
+    """``rows``: ``{model, a, b, difference (each with ends), a_n, b_n, p, n, significant}``, the difference a minus b
+    over the ``n`` samples that correspond, null where there are none to tell of. ``measure``: circular, vanilla or
+    accuracy; ``pairs``: how many samples correspond.
+    """
+
+    a: Side
+    b: Side
+    measure: str
+    pairs: int
+    rows: list[Row]
+
+
+def languages(scope: Scope, others: Sequence[Benchmark]) -> list[TwoLanguages]:
+    """The benchmark beside itself in other languages, and beside those of ``others`` that ask the same questions.
+
+    None under a filter, and of benchmarks without keys.
+    """
+    if scope.kind not in KEYED or scope.narrowed:
+        return []
+    own = sides(scope)
+    found = list(combinations(own, 2))
+    mine = {side.language for side in own}
+    for benchmark in others:
+        codes = set(benchmark.samples.exclude(language="").values_list("language", flat=True).order_by().distinct())
+        if mine and codes - mine and scope.kind in kinds.of_models(benchmark):
+            found += product(own, sides(replace(scope, benchmark=benchmark, anchor="", run=None)))
+    told = (_told(scope, a, b) for a, b in found if a.language != b.language)
+    return [one for one in told if one is not None][:MOST]
+
+
+def sides(scope: Scope) -> list[Side]:
+    """One side for every language, by its code. Below staff a language and what is beside it stand alone."""
+    try:
+        frame, _, whole = keyed.counted_answers(scope)
+    except BadScope:
+        return []
+    if frame.empty or not whole:
+        return []
+    about = scope.benchmark.samples.order_by().values_list("pk", "key", "language")
+    known = pd.DataFrame(about, columns=["sample", "name", "language"])
+    frame = frame.merge(known, on="sample")
+    spoken = frame.drop_duplicates("sample")["language"]
+    alone = set(spoken) if scope.staff else keyed.standing_alone(spoken, 0)
+    found = []
+    for language in sorted(alone - {""}):
+        part = frame["language"] == language
+        mine = frame[part]
+        if not scope.staff:
+            sizes = frame.groupby("model")["sample"].nunique()
+            here = mine.groupby("model")["sample"].nunique()
+            told = [name for name, n in here.items() if n >= LEAST and _none_or_many(sizes[name] - n)]
+            mine = mine[mine["model"].isin(told)]
+        if len(mine):
+            pair = {name: _without_language(name, language) for name in mine["name"].unique()}
+            found.append(Side(scope.benchmark, language, mine.assign(pair=mine["name"].map(pair))))
+    return found
+
+
+def _without_language(key: str, language: str) -> str:
+    code = language.split("-")[0].casefold()
+    names = ALSO.get(code, {code}) | {language.casefold()}
+    parts = re.split(r"[-_./ ]+", key)
+    return "-".join(part for part in parts if part.casefold() not in names) or key
+
+
+def _none_or_many(n: int) -> bool:
+    return n == 0 or n >= LEAST
+
+
+def _told(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
+    """The comparison; None where nothing says that the two ask the same."""
+    shared = set(a.frame["pair"]) & set(b.frame["pair"])
+    if len(shared) < LEAST and a.benchmark.slug != b.benchmark.slug:
+        return None
+    names = sorted(set(a.frame["model"]) & set(b.frame["model"]), key=str.casefold)
+    circular = scope.kind == "choice" and a.rotated and b.rotated
+    rows = [row for name in names if (row := _row(scope, name, _rights(a, name, circular), _rights(b, name, circular)))]
+    if not rows:
+        return None
+    tested = [row for row in rows if row["p"] is not None]
+    for row, counts in zip(tested, benjamini_hochberg(p=[row["p"] for row in tested]) if tested else (), strict=True):
+        row["significant"] = bool(counts)
+    rows.sort(key=lambda row: (-row["a"], row["model"].casefold()))
+    measure = "circular" if circular else "vanilla" if scope.kind == "choice" else "accuracy"
+    return TwoLanguages(a, b, measure, len(shared), rows)
+
+
+def _rights(side: Side, model: str, circular: bool) -> pd.DataFrame:
+    mine = side.frame[side.frame["model"] == model]
+    pairs = mine.drop_duplicates("sample").set_index("sample")["pair"]
+    counted = keyed.every_rotation(mine) if circular else mine[mine["variant"] == ""]
+    return counted[["sample", "group", "right"]].assign(pair=counted["sample"].map(pairs))
+
+
+def _row(scope: Scope, model: str, a: pd.DataFrame, b: pd.DataFrame) -> Row | None:
+    if a.empty or b.empty or not (scope.staff or min(len(a), len(b)) >= LEAST):
+        return None
+    row: Row = {"model": model}
+    for name, side in (("a", a), ("b", b)):
+        found = rate(hits=side["right"].to_numpy(), cluster=side["group"].to_numpy())
+        row |= number(name, found) | {f"{name}_n": found.n}
+    # A key that stands twice once its language is left out says of neither to whom it belongs.
+    both = a.drop_duplicates("pair", keep=False).merge(
+        b.drop_duplicates("pair", keep=False), on="pair", suffixes=("_a", "_b")
+    )
+    n = len(both)
+    if not n or not (scope.staff or (n >= LEAST and _none_or_many(len(a) - n) and _none_or_many(len(b) - n))):
+        return row | number("difference", None) | {"p": None, "n": 0, "significant": None}
+    first, second = both["right_a"].to_numpy(np.float64), both["right_b"].to_numpy(np.float64)
+    cluster = both["group_a"].to_numpy()
+    test = difference(first=first, second=second, cluster=cluster, rng=np.random.default_rng(SEED))
+    row |= number("difference", mean(values=first - second, cluster=cluster))
+    return row | {"p": test.p, "n": n, "significant": None}

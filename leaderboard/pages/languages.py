@@ -1,0 +1,107 @@
+"""Two languages of a benchmark beside each other, as a table."""
+
+from dataclasses import dataclass
+
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language_info
+
+from leaderboard import queries
+from leaderboard.boards.base import Row
+from leaderboard.boards.languages import Side, TwoLanguages, languages
+from leaderboard.pages import marks
+from leaderboard.pages.address import Address
+from leaderboard.pages.figures import MINUS, NONE, percent, signed_points, whole
+from leaderboard.pages.versus import p_value
+from leaderboard.scope import KEYED, Scope
+
+MEASURES = {"circular": "Circular accuracy, %", "vanilla": "Accuracy of one pass, %", "accuracy": "Accuracy, %"}
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageRow:
+    model: str
+    a: str
+    a_title: str
+    b: str
+    b_title: str
+    difference: str
+    interval: str
+    bar: SafeString
+    p: str
+    significant: bool
+    n: str
+
+
+@dataclass(frozen=True, slots=True)
+class LanguagesTable:
+    """``a`` and ``b``: language and the benchmark that asks in it."""
+
+    a: tuple[str, str]
+    b: tuple[str, str]
+    measure: str
+    axis: SafeString
+    pairs: int
+    rows: list[LanguageRow]
+    untold: int  # models without a difference
+
+
+def tables_of(address: Address, scope: Scope) -> list[LanguagesTable]:
+    """The benchmark beside the versions and benchmarks in other languages that the viewer may see."""
+    if scope.kind not in KEYED:
+        return []
+    return [_table(one) for one in languages(scope, queries.to_compare(address.benchmark, address.viewer))]
+
+
+def language_name(code: str) -> str:
+    """``Chinese`` for ``zh``; the code where it is none that is known."""
+    for known in (code, {"zh": "zh-hans", "cn": "zh-hans"}.get(code, code.split("-")[0])):
+        try:
+            return str(get_language_info(known)["name"]).removeprefix("Simplified ")
+        except KeyError:
+            continue
+    return code
+
+
+def _side(side: Side) -> tuple[str, str]:
+    return language_name(side.language), f"{side.benchmark.title} {side.benchmark.version}".strip()
+
+
+def _table(found: TwoLanguages) -> LanguagesTable:
+    ends = [row[end] for row in found.rows for end in ("difference", "difference_low", "difference_high")]
+    known = [end for end in ends if end is not None]
+    scale = marks.axis([0.0, *known], width=marks.WIDE, unit=0.01)
+    return LanguagesTable(
+        _side(found.a),
+        _side(found.b),
+        MEASURES[found.measure],
+        marks.axis_head(scale, _tick),
+        found.pairs,
+        [_row(row, scale) for row in found.rows],
+        sum(row["difference"] is None for row in found.rows),
+    )
+
+
+def _tick(value: float) -> str:
+    return whole(100 * value).replace("-", MINUS)
+
+
+def _row(row: Row, scale: marks.Axis) -> LanguageRow:
+    low, high = row["difference_low"], row["difference_high"]
+    told = row["difference"] is not None
+    return LanguageRow(
+        row["model"],
+        *_accuracy(row, "a"),
+        *_accuracy(row, "b"),
+        signed_points(row["difference"]),
+        "" if low is None else f"[{signed_points(low)}, {signed_points(high)}]",
+        marks.interval_bar(scale, row["difference"], low, high, write=signed_points),
+        p_value(row["p"]),
+        bool(row["significant"]),
+        whole(row["n"]) if told else NONE,
+    )
+
+
+def _accuracy(row: Row, name: str) -> tuple[str, str]:
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    ends = "" if low is None else f"95%: {percent(low)} to {percent(high)}; "
+    return percent(row[name]), f"{ends}n = {whole(row[f'{name}_n'])} samples"
