@@ -73,7 +73,9 @@ class AssignmentOut(serializers.Serializer[Any]):
     verdicts = serializers.DictField(help_text="what may be answered, field by field")
     lease_until = serializers.DateTimeField()
     review = ReviewOut(required=False, help_text="the judge's verdict, in review campaigns")
-    warning = serializers.CharField(required=False, help_text="told once: labels of hidden gold items went wrong")
+    warning = serializers.CharField(
+        required=False, help_text="told once: labels of items with a known verdict went wrong"
+    )
     returned = serializers.IntegerField(required=False, help_text="so many labels came back: see returned/")
 
 
