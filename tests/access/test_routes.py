@@ -38,6 +38,7 @@ TABLE = {
     "bank:benchmark-check": STAFF,
     "bank:benchmark-reviews": STAFF,
     "bank:capabilities": STAFF,
+    "bank:benchmark-models": STAFF,
     "bank:samples-change": STAFF,
     "bank:sample-new": STAFF,
     "bank:sample-edit": STAFF,

@@ -1,0 +1,62 @@
+"""The models that answered a benchmark: who made them, and whether their weights are open."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from bank.access import requires
+from bank.actions.errors import BadInput
+from bank.actions.models import set_makers
+from bank.models import Benchmark, EvaluatedModel, Response
+from bank.views.common import benchmark_named
+
+A_PAGE = 100
+WEIGHTS = {"open": True, "closed": False, "": None}
+WORDS = [("", "not known"), ("open", "open"), ("closed", "closed")]
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def benchmark_models(request: HttpRequest, name: str) -> HttpResponse:
+    """A row a model. Only rows that were changed on the page are written, so that two people do not undo each other."""
+    benchmark = benchmark_named(name)
+    page = Paginator(_models_of(benchmark), A_PAGE).get_page(request.GET.get("page"))
+    if request.method == "POST":
+        try:
+            changed = set_makers(facts=_facts_in(request.POST, [model.pk for model in page]))
+        except BadInput as error:
+            messages.error(request, str(error))
+        else:
+            messages.success(request, f"Saved: {changed} model{'' if changed == 1 else 's'} changed.")
+            return redirect(f"{reverse('bank:benchmark-models', args=[benchmark])}?page={page.number}")
+    known = EvaluatedModel.objects.exclude(organisation="").order_by("organisation")
+    context = {
+        "section": "bank",
+        "benchmark": benchmark,
+        "page": page,
+        "rows": [(model, "" if model.open is None else "open" if model.open else "closed") for model in page],
+        "words": WORDS,
+        "organisations": list(known.values_list("organisation", flat=True).distinct()[:500]),
+    }
+    return render(request, "bank/models.html", context)
+
+
+def _models_of(benchmark: Benchmark) -> Any:
+    answered = Response.objects.filter(sample__benchmark=benchmark).order_by().values("model")
+    return EvaluatedModel.objects.filter(pk__in=answered).order_by("name")
+
+
+def _facts_in(given: QueryDict, ids: list[int]) -> dict[int, tuple[str, bool | None]]:
+    facts = {}
+    for pk in ids:
+        organisation, weights = given.get(f"organisation-{pk}"), given.get(f"weights-{pk}", "")
+        if organisation is None or weights not in WEIGHTS:
+            continue
+        if (organisation, weights) != (given.get(f"had-organisation-{pk}"), given.get(f"had-weights-{pk}")):
+            facts[pk] = organisation, WEIGHTS[weights]
+    return facts
