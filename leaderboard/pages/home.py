@@ -166,7 +166,7 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
                 models_unit=UNITS[place.models_kind] if top else "",
                 judges=[_judge_row(place, run, row, standing, judge_axis, ceiling) for run, row, standing in ranked],
                 judges_note=_judges_note(place, ranked),
-                judges_unit=judges_page.METRICS[place.metric] if ranked else "",
+                judges_unit=_judges_unit(place.metric) if ranked else "",
             )
             for place, top, ranked, ceiling in zip(places, models, judges, ceilings, strict=True)
         ],
@@ -199,6 +199,12 @@ def _place(shelf: queries.Shelf, address: Address) -> _Place:
 
 def _titled(benchmark: Benchmark) -> str:
     return benchmark.title if benchmark.version == "1" else f"{benchmark.title} {benchmark.version}"
+
+
+def _judges_unit(metric: str) -> str:
+    """The metric as it stands within a sentence: names of people keep their capital."""
+    label = judges_page.METRICS[metric]
+    return label if metric in ("pearson", "spearman") else label.lower()
 
 
 def _counts(shelf: queries.Shelf) -> str:

@@ -7,8 +7,9 @@ from bank.models import Item
 from judging.models import Run
 from tests.browser.conftest import looked_at
 from tests.leaderboard.conftest import _fresh_cache, brought, folder, grove, judgments, manage, voted
+from tests.leaderboard.test_languages import ASKED, asked
 
-__all__ = ["_fresh_cache", "brought", "folder", "grove", "manage", "voted"]
+__all__ = ["_fresh_cache", "asked", "brought", "folder", "grove", "manage", "voted"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -60,6 +61,12 @@ def test_a_plot_leaves_as_png_at_twice_its_size(voted, live_server, page, faults
         assert f'width="{picture.width // 2}" height="{picture.height // 2}"' in drawn
         assert len(picture.convert("RGB").getcolors(1 << 24)) > 9  # drawn, not blank
     assert not said
+
+
+def test_two_languages_beside_each_other_are_whole_and_clean(asked, live_server, page, faults):
+    asked("atlas", {"en": (ASKED, "map-en-{}".format), "zh": (ASKED, "map-zh-{}".format)})
+    assert looked_at(page, f"{live_server.url}/leaderboards/atlas/correlation/", faults(page)) == []
+    assert page.get_by_role("heading", name="English beside Chinese").is_visible()
 
 
 def names(page):
