@@ -58,12 +58,13 @@ class Session(Writer):
         self.later: list[tuple[float, int, Try]] = []
         self.numbers = itertools.count()
         self.calls: set[asyncio.Task[None]] = set()
+        self.unstored: set[int] = set()  # results of calls that wait for their commit
         self.fetching: asyncio.Task[None] | None = None
         self.after = 0
         self.exhausted = False
         self.open_jobs = 0  # read and not yet committed
         self.most_open = 4 * self.gate.most + 2 * self.patience.batch
-        self.full = asyncio.Event()
+        self.fresh = asyncio.Event()
         self.over = False
 
     def in_flight(self) -> int:
@@ -94,7 +95,7 @@ class Session(Writer):
                 task.cancel()
             await asyncio.gather(*doomed, return_exceptions=True)
             self.over = True
-            self.full.set()
+            self.fresh.set()
             await writer
 
     async def calling(self) -> None:
@@ -136,6 +137,8 @@ class Session(Writer):
                     await self._finish()
                 else:
                     await self._sleep(self.later[0][0] - now if self.later else INFINITE)
+            elif len(self.calls) + len(self.unstored) >= int(self.gate.limit):
+                await self._sleep(INFINITE)  # a call is over when its result is stored: a kill costs no more than these
             elif wait := self.gate.wait(now) or await self._wait_for_pace(now):
                 await self._sleep(wait)
             elif self.purse.has_room(len(self.calls)):
@@ -307,6 +310,7 @@ class Session(Writer):
             row.prompt_sha256, row.call_key, row.reported_model = asked.sha256, asked.key, answer.model
             row.prompt_tokens, row.completion_tokens = answer.prompt_tokens, answer.completion_tokens
             row.cost, row.latency = cost, answer.seconds or None  # a batch tells none
+            self.unstored.add(id(row))
             self._done(row)
         if row is None or row.status != "ok":
             self._log(tried.job, at, answer, cost)
@@ -366,17 +370,17 @@ class Session(Writer):
 
     def _done(self, row: kinds.Row) -> None:
         self.batch.rows.append(row)
-        if len(self.batch.rows) >= self.patience.batch:
-            self.full.set()
+        self.fresh.set()
 
     # -- the writer ---------------------------------------------------------------------------------------------
 
     async def _write(self) -> None:
-        """Commit every tick, sooner when a batch is full; the same statement keeps the lease."""
+        """Commit results as they come, a moment's together, and at each tick: the same statement keeps the lease."""
         while not self.over:
             try:
                 async with asyncio.timeout(self.patience.tick):
-                    await self.full.wait()
+                    await self.fresh.wait()
+                await asyncio.sleep(self.patience.gather)
             except TimeoutError:
                 pass
             try:
@@ -390,7 +394,8 @@ class Session(Writer):
                 return
 
     async def _flush(self) -> None:
-        self.full.clear()
+        self.fresh.clear()
         stored = await self.flush()  # others add to open_jobs meanwhile
-        self.open_jobs -= stored
+        self.open_jobs -= len(stored)
+        self.unstored.difference_update(map(id, stored))
         self.wake.set()

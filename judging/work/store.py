@@ -51,18 +51,21 @@ def commit(*, run: Run, batch: Batch) -> str:
         changes |= {"reported": batch.reported, "reported_model": batch.reported[-1]["model"]}
     with transaction.atomic():
         # The row stays locked until the end of the transaction, so nobody takes the run between check and write.
-        if not _held(run).update(**changes):
+        state = _held(run).select_for_update().values_list("state", flat=True).first()
+        if state is None:
             raise LeaseLost(f"run {run.pk} is held by another worker")
         if batch.rows:
             # A row that somebody has stored stays as it is; nobody stores one meanwhile: the transaction holds the run.
             verdicts, failures, undecided = kinds.of(run).store(batch.rows)
-            _held(run).update(
-                verdicts=F("verdicts") + verdicts,
-                failures=F("failures") + failures,
-                undecided=F("undecided") + undecided,
-            )
-        Attempt.objects.bulk_create(batch.attempts)
-        return str(_held(run).values_list("state", flat=True).get())
+            changes |= {
+                "verdicts": F("verdicts") + verdicts,
+                "failures": F("failures") + failures,
+                "undecided": F("undecided") + undecided,
+            }
+        if batch.attempts:
+            Attempt.objects.bulk_create(batch.attempts)
+        _held(run).update(**changes)
+    return str(state)
 
 
 def note_batches(*, run: Run, batches: list[dict[str, Any]]) -> None:

@@ -43,9 +43,10 @@ class Patience:
     refusals: int = 10  # calls in a row that will never do
     errors: int = 32  # failed calls in a row
     drain: float = 5.0  # for calls in flight when the run stops
-    tick: float = 1.0  # between commits
+    tick: float = 1.0  # between commits where there is nothing to store: they keep the lease
+    gather: float = 0.005  # from a result to its commit, for others to come along
     poll: float = 20.0  # between looks at batches that are out
-    batch: int = 100  # results that are committed at once, without waiting
+    batch: int = 100  # jobs that are read ahead, beside those of the calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +177,8 @@ class Writer(ABC):
 
     # -- results ------------------------------------------------------------------------------------------------
 
-    async def flush(self) -> int:
-        """Commit what there is and hold the lease; returns how many judgments.
+    async def flush(self) -> list[kinds.Row]:
+        """Commit what there is and hold the lease; returns what was stored.
 
         A database that does not answer is waited for: results are kept, and no new calls are made beyond a bound.
         Raises LeaseLost.
@@ -189,7 +190,7 @@ class Writer(ABC):
         self._count(batch.rows)
         if state != Run.State.RUNNING:
             self.end(None)
-        return len(batch.rows)
+        return batch.rows
 
     async def _commit(self, batch: store.Batch) -> str:
         pause = 0.5

@@ -122,8 +122,7 @@ def test_fifty_kills_of_the_worker_leave_one_judgment_each(here):
             assert process.poll() is None, process.communicate()
             case.kill(process)
         here.manage("worker", "--until-idle")
-        # Repeated: calls in flight, and those whose results waited for the next commit, about a second's worth.
-        case.check(repeated=50 * (CONCURRENCY + 2 * CONCURRENCY / 0.05))
+        case.check(repeated=50 * CONCURRENCY)
 
 
 def test_a_run_stopped_at_the_terminal_pauses_with_exit_status_1_and_the_same_command_goes_on(here):
