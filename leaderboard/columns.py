@@ -24,6 +24,7 @@ from leaderboard.stats.verdicts import MISSING, VERDICTS
 
 MOST_BYTES = 128_000_000  # of arrays in one process
 AT_ONCE = 20_000  # rows from the database
+SIDES = ("one", "other")
 ID = np.int32  # a larger id raises OverflowError
 CHOICES = {name: code for code, name in enumerate(VERDICTS)} | {None: MISSING}
 
@@ -99,21 +100,24 @@ class PairItems:
 
 def pair_items(benchmark: Benchmark) -> PairItems:
     """The pairs of a benchmark; one that lacks a side is left out."""
-    both = {
-        name: FilteredRelation("places", condition=Q(places__position=position))
-        for position, name in enumerate(("one", "other"))
-    }
-    names = [f"{name}__response__{field}" for name in both for field in ("model_id", "variant")]
+    names = [f"{name}__response__{field}" for name in SIDES for field in ("model_id", "variant")]
     item, sample, first, second = _rows(
         ("pairs", benchmark.pk),
         Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
-        lambda found: found.annotate(**both).values_list("pk", "sample_id", *names),
+        lambda found: found.annotate(**_places()).values_list("pk", "sample_id", *names),
         lambda row: (row[0], row[1], _sides.code(row[2], row[3]), _sides.code(row[4], row[5])),
         (ID, ID, np.int32, np.int32),
     )
     if (whole := (first >= 0) & (second >= 0)).all():
         return PairItems(item, sample, first, second, _sides.known)
     return PairItems(item[whole], sample[whole], first[whole], second[whole], _sides.known)
+
+
+def _places() -> dict[str, FilteredRelation]:
+    """Both places of an item. Made for each query: Django writes into them."""
+    return {
+        name: FilteredRelation("places", condition=Q(places__position=position)) for position, name in enumerate(SIDES)
+    }
 
 
 class _Sides:

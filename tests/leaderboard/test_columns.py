@@ -75,6 +75,14 @@ def test_removed_verdicts_are_gone_also_where_others_came(run):
     assert board(run)["a"]["n"] == 7  # an order is missing
 
 
+def test_items_that_are_removed_are_gone(run):
+    say(run, "first")
+    assert board(run)["a"]["n"] == 8
+    first = run.items.order_by("pk").first()
+    first.delete()
+    assert board(run)["a"]["n"] == 7
+
+
 def test_what_a_transaction_undoes_was_never_counted(run):
     say(run, "first", items=list(run.items.order_by("pk"))[:9])
     before = board(run)
