@@ -9,6 +9,7 @@ from judging.models import Run
 from leaderboard.boards import Board
 from leaderboard.boards.base import METHODS_VERSION
 from leaderboard.models import Snapshot
+from leaderboard.rows import order_of
 from leaderboard.scope import Scope
 
 
@@ -33,7 +34,7 @@ def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: U
             "code": board.key[:12],
             "benchmark": scope.benchmark,
             "scope": view,
-            "tables": {"rows": board.rows},
+            "tables": {"rows": board.rows, "order": order_of(board.rows)},
             "made_from": _made_from(scope, board),
             "computed_at": board.computed_at,
             "by": by,

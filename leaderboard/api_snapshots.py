@@ -39,4 +39,4 @@ class Snapshots(ReadOnly):
     @action(detail=True, pagination_class=None, renderer_classes=[JSONRenderer, CsvRenderer])
     def rows(self, request: Request, code: str = "") -> Response:
         """The rows as they were, as JSON or CSV."""
-        return Response(self.get_object().tables["rows"])
+        return Response(self.get_object().rows)

@@ -1,12 +1,13 @@
 """Views of boards, frozen."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models
 
 from bank.models import Benchmark
 from bank.models.catalogue import is_staff
+from leaderboard.rows import in_order
 
 if TYPE_CHECKING:
     from bank.access import Viewer
@@ -20,8 +21,8 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
 class Snapshot(models.Model):
     """The rows of a view as they were, as everybody could see them, with what made them. It is never changed.
 
-    ``scope`` holds the parameters of the view's address; ``tables`` the rows by name, ``rows`` first; ``made_from`` the
-    judges' runs with their settings and prompts, the majority rule, counts and versions of the methods.
+    ``scope`` holds the parameters of the view's address; ``tables`` the ``rows`` and the ``order`` of their columns;
+    ``made_from`` the judges' runs with settings and prompts, the majority rule, counts and versions of the methods.
     """
 
     code = models.CharField(max_length=12, unique=True)  # stands in the address: the fingerprint's beginning
@@ -43,3 +44,8 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.what} of {self.benchmark_id}, {self.code}"
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows, their columns in the order of the board."""
+        return [in_order(row, self.tables.get("order", [])) for row in self.tables["rows"]]

@@ -25,3 +25,24 @@ def flat(row: dict[str, Any]) -> dict[str, Any]:
 def columns_of(rows: Iterable[dict[str, Any]]) -> list[str]:
     """Every column that a row has, in order of appearance."""
     return list(dict.fromkeys(name for row in rows for name in row))
+
+
+Order = list[tuple[str, "Order"]]
+
+
+def order_of(rows: Iterable[dict[str, Any]]) -> Order:
+    """The columns of rows in order of appearance, each with those of the objects it holds."""
+    rows = list(rows)
+    inner = {name: [row[name] for row in rows if isinstance(row.get(name), dict)] for name in columns_of(rows)}
+    return [(name, order_of(objects) if objects else []) for name, objects in inner.items()]
+
+
+def in_order(row: dict[str, Any], order: Order) -> dict[str, Any]:
+    """A row with its columns in this order: PostgreSQL keeps JSON objects in one of its own."""
+    if not order:
+        return row
+    return {
+        name: in_order(row[name], inner) if isinstance(row[name], dict) else row[name]
+        for name, inner in order
+        if name in row
+    }

@@ -34,7 +34,7 @@ class Table:
 
 def table_of(snapshot: Snapshot) -> Table:
     """The rows as the command prints them."""
-    rows = snapshot.tables["rows"]
+    rows = snapshot.rows
     shown = columns(snapshot.what, rows)
     return Table([name for name, _ in shown], [[cell(row) for _, cell in shown] for row in rows])
 
@@ -89,7 +89,7 @@ def same_view(one: Snapshot, other: Snapshot) -> bool:
 
 def entries_of(snapshot: Snapshot) -> list[str]:
     """The names of the rows, as ``entry`` in an address has them."""
-    return [entry_of(snapshot.what, row) for row in snapshot.tables["rows"]]
+    return [entry_of(snapshot.what, row) for row in snapshot.rows]
 
 
 def entry_of(what: str, row: Row) -> str:
@@ -133,7 +133,7 @@ def _axis_tick(value: float) -> str:
 
 
 def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tuple[Snapshot, Row]]]:
-    found = [(one, row) for one in snapshots for row in one.tables["rows"] if entry_of(one.what, row) == entry]
+    found = [(one, row) for one in snapshots for row in one.rows if entry_of(one.what, row) == entry]
     return next((name for name in FOLLOWED for _, row in found if row.get(name) is not None), ""), found
 
 
@@ -170,8 +170,8 @@ class ChangeRow:
 
 def changes(before: Snapshot, after: Snapshot) -> list[ChangeRow]:
     """Rows whose followed number is another one, that are new, or that are gone."""
-    old = {entry_of(before.what, row): row for row in before.tables["rows"]}
-    new = {entry_of(after.what, row): row for row in after.tables["rows"]}
+    old = {entry_of(before.what, row): row for row in before.rows}
+    new = {entry_of(after.what, row): row for row in after.rows}
     found = []
     for name in [*new, *(name for name in old if name not in new)]:
         one, other = old.get(name), new.get(name)

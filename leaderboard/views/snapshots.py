@@ -79,7 +79,7 @@ def snapshot_file(request: HttpRequest, code: str, shape: str) -> HttpResponse:
     stem = f"{snapshot.benchmark.slug}-{snapshot.what}-{snapshot.code}"
     if shape == "json":
         return files.as_json(snapshots_page.as_json(snapshot), stem)
-    return files.answer(snapshot.tables["rows"], shape, stem)
+    return files.answer(snapshot.rows, shape, stem)
 
 
 @requires("read-public")

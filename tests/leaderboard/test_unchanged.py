@@ -30,9 +30,13 @@ def counted():
 
 def test_reading_changes_nothing_and_every_write_does():
     Benchmark.objects.create(slug="a", title="a")
-    first = state()
-    assert Benchmark.objects.count() == 1
-    assert state() == first
+    for _ in range(20):  # on PostgreSQL a write in any database of the server counts as one
+        first = state()
+        assert Benchmark.objects.count() == 1
+        if state() == first:
+            break
+    else:
+        raise AssertionError("Reading changes the state.")
     Benchmark.objects.update(title="b")
     assert state() != first
 
