@@ -298,7 +298,8 @@ class TestShown:
         work.keyboard.press("1")
         expect(work.locator("#rebinding")).to_contain_text("1 already means First is better")
         work.locator("[data-rebind=skip]").click()
-        work.keyboard.press("x")
+        with work.expect_response("**/accounts/settings/"):
+            work.keyboard.press("x")
         expect(work.locator("#rebinding")).to_contain_text("X now means Skip")
         work.keyboard.press("Escape")
         work.reload()
