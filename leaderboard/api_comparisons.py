@@ -1,5 +1,6 @@
 """API of leaderboard: rankings beside each other, and two models or judges."""
 
+from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -52,16 +53,15 @@ SIDES = [
 class _Two(BoardView):
     also = ("a", "b", "part")
 
+    compared: Callable[[Scope, str, str], versus.Versus]
+
     def rows(self, request: Request, scope: Scope) -> Any:
         a, b = (request.query_params.get(side, "").replace("\x00", "")[:300] for side in ("a", "b"))
         part = request.query_params.get("part", "measures")
         if not a or not b or part not in ("measures", "levels"):
             raise ValidationError({"detail": "Say which two: a and b; part is measures or levels."})
-        found = self.compared(scope, a, b)
+        found = type(self).compared(scope, a, b)
         return [{"a_name": found.a, "b_name": found.b} | row for row in getattr(found, part)]
-
-    def compared(self, scope: Scope, a: str, b: str) -> versus.Versus:
-        raise NotImplementedError
 
 
 @extend_schema(parameters=[*PARAMETERS, *SIDES], responses=OpenApiTypes.OBJECT)
@@ -69,9 +69,7 @@ class CompareModels(_Two):
     """Two models on what both have answered: each measure with the interval of the difference, p and the test."""
 
     what = "models"
-
-    def compared(self, scope: Scope, a: str, b: str) -> versus.Versus:
-        return versus.models(scope, a, b)
+    compared = staticmethod(versus.models)
 
 
 @extend_schema(parameters=[*PARAMETERS, *SIDES], responses=OpenApiTypes.OBJECT)
@@ -79,6 +77,4 @@ class CompareJudges(_Two):
     """Two judges held against people on the items that both have judged."""
 
     what = "judges"
-
-    def compared(self, scope: Scope, a: str, b: str) -> versus.Versus:
-        return versus.judges(scope, run_of(a), run_of(b))
+    compared = staticmethod(lambda scope, a, b: versus.judges(scope, run_of(a), run_of(b)))

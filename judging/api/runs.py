@@ -180,7 +180,7 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
             benchmark = Benchmark.objects.named(data["benchmark"])
         except Benchmark.DoesNotExist:
             raise exceptions.ValidationError({"benchmark": ["There is no such benchmark."]}) from None
-        newest = Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        known = set(judge.runs.values_list("pk", flat=True))
         try:
             asked = {name: data[name] for name in ("settings", "limit", "budget", "new", "reuse", "batched")}
             asked |= {"judge": judge, "benchmark": benchmark, "by": cast(User, request.user)}
@@ -191,7 +191,7 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
                 run = start_collecting(kind=data["kind"], model=data["model"], **asked)
         except actions.BadInput as error:
             raise bad(error) from None
-        made = status.HTTP_201_CREATED if run.pk > newest else status.HTTP_200_OK
+        made = status.HTTP_201_CREATED if run.pk not in known else status.HTTP_200_OK
         return Response(self.get_serializer(run).data, status=made)
 
     def _act(self, what: Any) -> Response:
@@ -262,10 +262,10 @@ class Juries(mixins.ListModelMixin, viewsets.GenericViewSet[Run]):
         members = list(Run.objects.visible_to(request.user).filter(pk__in=data["runs"]))
         if missing := sorted(set(data["runs"]) - {run.pk for run in members}):
             raise exceptions.ValidationError({"runs": [f"There is no run {missing[0]}."]})
-        newest = Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        known = set(self.queryset.filter(judge__name=data["name"].strip()).values_list("pk", flat=True))
         try:
             run = juries.make_jury(name=data["name"], runs=members, by=cast(User, request.user))
         except actions.BadInput as error:
             raise bad(error) from None
-        made = status.HTTP_201_CREATED if run.pk > newest else status.HTTP_200_OK
+        made = status.HTTP_201_CREATED if run.pk not in known else status.HTTP_200_OK
         return Response(self.get_serializer(run).data, status=made)

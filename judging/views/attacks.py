@@ -8,13 +8,13 @@ from django.shortcuts import get_object_or_404, render
 
 from bank.access import requires
 from bank.models import User
-from judging import actions, attacks, plan, prompts, protocols, queries
+from judging import attacks, plan, prompts, protocols, queries
 from judging.filters import whole
 from judging.forms import AttackForm
 from judging.models import Attempt, Run, Trial
 from judging.queries import STATUSES
-from judging.views.common import HERE, begun
-from judging.views.runs import estimate_of
+from judging.views.common import HERE
+from judging.views.runs import estimate_of, judging_begun
 
 SHOWN = 100  # trials in a list
 
@@ -22,19 +22,8 @@ SHOWN = 100  # trials in a list
 @requires("write-judging")
 def attack_new(request: HttpRequest) -> HttpResponse:
     form = AttackForm(request.POST or None, initial=request.GET.dict() | {"attacks": list(attacks.ALL)})
-    if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
-        done = begun(
-            form,
-            actions.start_run,
-            judge=data["judge"],
-            protocol=data["protocol"],
-            settings=form.settings(),
-            attacks=data["attacks"],
-            by=cast(User, request.user),
-        )
-        if done:
-            return done
+    if done := judging_begun(request, form):
+        return done
     context = {"form": form, "estimate": estimate_of(form), "attacks": attacks.ALL.values(), "judges": True}
     return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
 

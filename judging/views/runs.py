@@ -103,21 +103,27 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     return (as_form(run) if run else {}) | given
 
 
+def judging_begun(request: HttpRequest, form: RunForm) -> HttpResponse | None:
+    """Start the run of judgments or attacks that a form was sent for; None where it was not, or is at fault."""
+    if request.method != "POST" or not form.is_valid():
+        return None
+    data = form.cleaned_data
+    return begun(
+        form,
+        actions.start_run,
+        judge=data["judge"],
+        protocol=data["protocol"],
+        settings=form.settings(),
+        attacks=data.get("attacks"),
+        by=cast(User, request.user),
+    )
+
+
 @requires("write-judging")
 def run_new(request: HttpRequest) -> HttpResponse:
     form = RunForm(request.POST or None, initial=_initial(request))
-    if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
-        done = begun(
-            form,
-            actions.start_run,
-            judge=data["judge"],
-            protocol=data["protocol"],
-            settings=form.settings(),
-            by=cast(User, request.user),
-        )
-        if done:
-            return done
+    if done := judging_begun(request, form):
+        return done
     context = {"form": form, "estimate": estimate_of(form), "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
     return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
 

@@ -221,7 +221,7 @@ class Batches(Session):
                 words, passing = answer.words, answer.outcome in (Outcome.RATE, Outcome.TRANSIENT)
             if not passing or self.ending is not None:
                 break
-            await asyncio.sleep(self._backoff(number + 1))
+            await asyncio.sleep(self.patience.wait_after(number + 1))
         self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}, asked for a batch.")
         return None
 

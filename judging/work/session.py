@@ -4,7 +4,6 @@ import asyncio
 import heapq
 import itertools
 import logging
-import random
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -321,7 +320,7 @@ class Session(Writer):
         """Put a job back for another call; False when it has had its share."""
         if answer.outcome == Outcome.UNREACHABLE:
             if now >= self.gate.closed_until:
-                self.gate.closed_until = now + min(self._backoff(self.health.rounds), 10.0)
+                self.gate.closed_until = now + min(self.patience.wait_after(self.health.rounds), 10.0)
             at = self.gate.closed_until
         else:
             limited = answer.outcome == Outcome.RATE
@@ -329,18 +328,15 @@ class Session(Writer):
             tried.failures += not limited
             if tried.limits >= self.patience.limits or tried.failures >= self.patience.failures:
                 return False
-            asked_for = answer.retry_after
-            wait = self._backoff(tried.limits if limited else tried.failures) if asked_for is None else asked_for
-            at = now + min(wait, self.patience.longest_wait)
+            wait = self.patience.wait_after(tried.limits if limited else tried.failures)
+            if answer.retry_after is not None:
+                wait = min(answer.retry_after, self.patience.longest_wait)
+            at = now + wait
             if limited:
                 self.gate.limited(now, at - now)
         tried.why = answer.outcome
         heapq.heappush(self.later, (at, next(self.numbers), tried))
         return True
-
-    def _backoff(self, times: int) -> float:
-        longest = min(self.patience.longest_wait, self.patience.backoff * 2 ** min(max(times - 1, 0), 16))
-        return longest * random.uniform(0.5, 1.0)
 
     def _pay(self, answer: Answer) -> float | None:
         """Count a call and what it cost; returns that, None where nobody knows."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
@@ -47,6 +48,11 @@ class Patience:
     gather: float = 0.005  # from a result to its commit, for others to come along
     poll: float = 20.0  # between looks at batches that are out
     batch: int = 100  # jobs that are read ahead, beside those of the calls
+
+    def wait_after(self, times: int) -> float:
+        """Seconds before the next call after so many that failed."""
+        longest = min(self.longest_wait, self.backoff * 2 ** min(max(times - 1, 0), 16))
+        return longest * random.uniform(0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,15 +36,6 @@ class MatrixHead:
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixCell:
-    text: str
-    n: str
-    css: str
-    title: str
-    link: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class PairRow:
     a: str
     b: str
@@ -61,7 +52,7 @@ class AgreementPage:
     metric_label: str
     in_words: str
     heads: list[MatrixHead]
-    rows: list[tuple[MatrixHead, list[MatrixCell]]]
+    rows: list[tuple[MatrixHead, list[marks.HeatCell]]]
     pairs: list[PairRow]
     pairs_in_all: int
     pairs_axis: SafeString
@@ -159,12 +150,12 @@ def _cell(
     numbers: dict[tuple[str, str], Row],
     low: float,
     high: float,
-) -> MatrixCell:
+) -> marks.HeatCell:
     if head.name == other.name:
-        return MatrixCell("", "", "self", "")
+        return marks.HeatCell("", "", "self", "")
     row = numbers.get((head.name, other.name)) or numbers.get((other.name, head.name))
     if row is None or row["value"] is None:
-        return MatrixCell(NONE, "", "qx", f"{head.name} and {other.name}: no shared item to compare")
+        return marks.HeatCell(NONE, "", "qx", f"{head.name} and {other.name}: no shared item to compare")
     link = ""
     if head.key and other.key:
         link = address.to("leaderboard:compare", **address.view(), a=head.key, b=other.key)
@@ -172,7 +163,7 @@ def _cell(
     if row["value_low"] is not None:
         title += f", 95%: {two(row['value_low'])} to {two(row['value_high'])}"
     css = marks.heat(row["value"], low, high) if row["n"] >= FEWEST else "qx"
-    return MatrixCell(two(row["value"]), whole(row["n"]), css, title, link)
+    return marks.HeatCell(two(row["value"]), whole(row["n"]), css, title, link)
 
 
 def _pair(address: Address, row: Row, scale: marks.Axis) -> PairRow:

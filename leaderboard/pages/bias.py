@@ -222,7 +222,7 @@ SHORT = {"position": "position", "length": "length", "self": "own family", "high
 
 def chips_of(address: Address, board: Board, kind: str) -> dict[int, list[Chip]]:
     """By run the biases whose interval leaves 0 out."""
-    link = address.to("leaderboard:bias", **address.view(), kind=kind if kind != "pair" else None)
+    link = address.to("leaderboard:bias", **(address.view() | {"kind": kind if kind != "pair" else None}))
     found: dict[int, list[Chip]] = {}
     for row in board.rows:
         low, high = row["value_low"], row["value_high"]

@@ -12,14 +12,6 @@ LOW, HIGH = -1.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    text: str
-    n: str
-    css: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
     """One pair of rankings in the table beside the matrix."""
 
@@ -36,7 +28,7 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class CorrelationPage:
     heads: list[tuple[str, str]]  # name, what it is
-    rows: list[tuple[str, str, str, list[Cell]]]  # name, what it is, models, cells
+    rows: list[tuple[str, str, str, list[marks.HeatCell]]]  # name, what it is, models, cells
     lines: list[Line]
     meta: list[tuple[str, list[int], str, int]]
     repeats: list[tuple[str, str, str, str, str]]
@@ -62,15 +54,15 @@ def page_of(board: Board) -> CorrelationPage:
     )
 
 
-def _cell(one: str, other: str, by_pair: dict[frozenset[str], Row]) -> Cell:
+def _cell(one: str, other: str, by_pair: dict[frozenset[str], Row]) -> marks.HeatCell:
     if one == other:
-        return Cell("", "", "self", "")
+        return marks.HeatCell("", "", "self", "")
     row = by_pair[frozenset((one, other))]
     if row["value"] is None:
         few = f"{row['n']} models in common: too few" if row["n"] < 3 else "one of the two ranks all models the same"
-        return Cell(NONE, whole(row["n"]), "qx", few)
+        return marks.HeatCell(NONE, whole(row["n"]), "qx", few)
     title = f"p = {p_value(row['p'])}, {row['test']}; n = {row['n']} models"
-    return Cell(two(row["value"]), whole(row["n"]), marks.heat(row["value"], LOW, HIGH), title)
+    return marks.HeatCell(two(row["value"]), whole(row["n"]), marks.heat(row["value"], LOW, HIGH), title)
 
 
 def _line(row: Row) -> Line:

@@ -150,6 +150,17 @@ def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> 
 
 
 @dataclass(frozen=True, slots=True)
+class HeatCell:
+    """A cell of a table of everybody against everybody; ``css`` is its colour, as ``heat`` gives it."""
+
+    text: str
+    n: str
+    css: str
+    title: str
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ForestRow:
     name: str
     value: float

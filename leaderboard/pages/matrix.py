@@ -13,18 +13,9 @@ FEWEST = 10  # items below which a cell has no colour
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    text: str
-    n: str
-    css: str
-    title: str
-    link: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class MatrixPage:
     models: list[str]
-    rows: list[tuple[str, str, list[Cell]]]  # name, link, cells
+    rows: list[tuple[str, str, list[marks.HeatCell]]]  # name, link, cells
     of: int
     pairs: int
     upright: bool
@@ -46,15 +37,15 @@ def page_of(address: Address, scope: Scope, board: Board) -> MatrixPage:
     return MatrixPage(names, rows, board.extra["of"], len(board.rows) // 2, any(len(name) > 8 for name in names))
 
 
-def _cell(address: Address, view: dict[str, str | None], name: str, other: str, row: Row | None) -> Cell:
+def _cell(address: Address, view: dict[str, str | None], name: str, other: str, row: Row | None) -> marks.HeatCell:
     if name == other:
-        return Cell("", "", "self", "")
+        return marks.HeatCell("", "", "self", "")
     if row is None:
-        return Cell(NONE, "", "qx", f"{name} and {other} were not compared")
+        return marks.HeatCell(NONE, "", "qx", f"{name} and {other} were not compared")
     said = f"{count(row['wins'])} won, {count(row['ties'])} tied, {count(row['losses'])} lost"
     low, high = row["win_rate_low"], row["win_rate_high"]
     ends = "" if low is None else f"; 95%: {percent(low)} to {percent(high)}"
-    return Cell(
+    return marks.HeatCell(
         percent(row["win_rate"]),
         count(row["n"]),
         marks.heat(row["win_rate"], 0.0, 1.0) if row["n"] >= FEWEST else "qx",

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from bank.models import EvaluatedModel
+from leaderboard.scope import KINDS
 from tests.leaderboard.conftest import judgments, labels
 from tests.leaderboard.test_bias_board import always_first
 from tests.leaderboard.test_board_pages import Tables
@@ -53,3 +54,22 @@ def test_a_judge_that_is_swayed_carries_a_mark_that_leads_to_its_bias(brought, c
     )
     keen = re.search(r"<tr(?:(?!</tr>).)*>keen<.*?</tr>", html, re.S).group(0)
     assert "position" not in keen
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_board_opens_in_every_kind_that_an_address_names(kind, brought, client):
+    brought("labels", labels())
+    brought("judgments", always_first())  # swayed: its mark leads to its bias, in the same kind
+    pages = (
+        "models",
+        "judges",
+        "agreement",
+        "bias",
+        "correlation",
+        "models/matrix",
+        "models/profile",
+        "models/together",
+    )
+    found = {page: client.get(f"{BASE}/{page}/?kind={kind}").status_code for page in pages}
+    assert set(found.values()) <= ({200} if kind == "pair" else {200, 400}), found  # what a page has not, it says
+    assert found["judges"] == 200
