@@ -43,8 +43,10 @@ def judgments(*, benchmark: Benchmark, run: Run | None = None) -> QuerySet[Judgm
 def why_none(*, benchmark: Benchmark, ballot: Ballot) -> str:
     """What to do where there is nothing to label."""
     if ballot.kind and not Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind).exists():
-        make = f"make_items {ballot.kind} --benchmark {benchmark}"
-        return f"{benchmark} has no {ballot.kind} items yet; make them first: manage.py {make}"
+        make = f"manage.py make_items {ballot.kind} --benchmark {benchmark}"
+        return (
+            f"{benchmark} has no {ballot.kind} items yet; make them first, on its page Items in the bank or by {make}"
+        )
     return f"{benchmark} has nothing to label by {ballot.protocol}: " + {
         "components": "no sample whose weighted components annotators may all see. Show the criteria that are marked "
         "for campaigns, make components public, or say what a part without a weight is worth.",

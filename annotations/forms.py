@@ -5,7 +5,7 @@ import io
 from typing import Any
 
 from django import forms
-from django.db.models import Count, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext_lazy as lazy
 
 from annotations import ballots, disputes, sampling
@@ -15,17 +15,12 @@ from annotations.ballot_form import BallotForm
 from annotations.models import Campaign, Membership
 from annotations.sampling import Plan, plan_of
 from bank.actions import BadInput
-from bank.forms import Clean, Styled
-from bank.models import Benchmark, EvaluatedModel, User
+from bank.forms import BenchmarkChoice, Clean, Styled
+from bank.models import Benchmark, EvaluatedModel, Item, User
 from judging.models import Judgment, Run
 
 EVERYBODY, THESE = "everybody", "these"
 LONGEST_LIST = 5 * 2**20  # bytes
-
-
-class WithItems(forms.ModelChoiceField):
-    def label_from_instance(self, benchmark: Any) -> str:
-        return f"{benchmark.title} {benchmark.version} ({benchmark.items:,} items)"
 
 
 class OfRun(forms.ModelChoiceField):
@@ -192,7 +187,7 @@ class HandedOut(Styled):
 
 class NewCampaign(Items, BallotForm, HandedOut):
     name = forms.CharField(max_length=200, help_text="Annotators see it, and scripts use it.")
-    benchmark = WithItems(queryset=Benchmark.objects.none(), empty_label=None)
+    benchmark = BenchmarkChoice(queryset=Benchmark.objects.none(), empty_label=None)
     protocol = forms.ChoiceField()
     who = forms.ChoiceField(
         label="Who labels",
@@ -215,12 +210,23 @@ class NewCampaign(Items, BallotForm, HandedOut):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         benchmarks: Any = self.fields["benchmark"]
-        counted = Benchmark.objects.annotate(items=Count("samples__items", distinct=True))
-        benchmarks.queryset = counted.filter(items__gt=0).order_by("-pk")
+        items = Item.objects.filter(sample__benchmark=OuterRef("pk"))
+        benchmarks.queryset = Benchmark.objects.filter(Exists(items)).order_by("-pk")
         people: Any = self.fields["annotators"]
         people.queryset = people_who_label()
         protocols: Any = self.fields["protocol"]
         protocols.choices = [(name, f"{name}: {ballot.title}") for name, ballot in ballots.BALLOTS.items()]
+        if not self.is_bound:
+            self.initial.setdefault("protocol", self._first_with_items())
+
+    def _first_with_items(self) -> str:
+        """The first protocol that the chosen benchmark has items for."""
+        benchmarks: Any = self.fields["benchmark"]
+        wanted = str(self.initial.get("benchmark", ""))
+        chosen = benchmarks.queryset.filter(pk=wanted) if wanted.isdigit() else benchmarks.queryset
+        kinds = set(Item.objects.filter(sample__benchmark=chosen.first()).order_by().values_list("kind").distinct())
+        fitting = (name for name, ballot in ballots.BALLOTS.items() if (ballot.kind,) in kinds)
+        return next(fitting, next(iter(ballots.BALLOTS)))
 
 
 class AddAnnotators(Styled):

@@ -3,12 +3,15 @@
 from typing import Any, cast
 
 from django.urls import reverse
+from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 import bank.criteria
+from bank.actions import BadInput, find_benchmark
+from bank.actions.items import make_some, plan_items
 from bank.models import Benchmark, EvaluatedModel, Item, Sample, User
 from bank.models import Response as ModelResponse
 from bank.models.catalogue import is_staff
@@ -206,10 +209,35 @@ class ItemSerializer(serializers.ModelSerializer[Item]):
         ]
 
 
+class MakeItemsSerializer(serializers.Serializer[Any]):
+    """What ``manage.py make_items`` takes. ``after``: where an earlier answer said to go on."""
+
+    benchmark = serializers.CharField(max_length=130, help_text="SLUG or SLUG@VERSION")
+    kind = serializers.ChoiceField(choices=Item.Kind.choices)
+    models = serializers.ListField(child=serializers.CharField(max_length=200), required=False, max_length=10_000)
+    anchor = serializers.CharField(required=False, allow_blank=True, max_length=200)
+    sample = serializers.IntegerField(required=False, min_value=1)
+    seed = serializers.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+    rotations = serializers.BooleanField(required=False)
+    after = serializers.IntegerField(required=False, min_value=0)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = set(getattr(self, "initial_data", {})) - set(self.fields)
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "There is no such field."))
+        return attrs
+
+
+class MadeItemsSerializer(serializers.Serializer[Any]):
+    made = serializers.IntegerField(help_text="Items that were not there before")
+    after = serializers.IntegerField(allow_null=True, help_text="Send it again with this; null where all are there")
+
+
 class Items(ReadOnly):
     """What is judged and labelled, responses in canonical order."""
 
     access_rule = "read-labels"
+    access_rules = {"create": "write-bank"}
     serializer_class = ItemSerializer
     queryset = Item.objects.select_related("sample__benchmark").prefetch_related("places__response__model")
     filters = {
@@ -221,3 +249,17 @@ class Items(ReadOnly):
 
     def get_queryset(self) -> Any:
         return self.queryset.filter(sample__in=Sample.objects.visible_to(self.request.user))
+
+    @extend_schema(request=MakeItemsSerializer, responses={200: MadeItemsSerializer})
+    def create(self, request: Request) -> Response:
+        """Make items from stored responses, for some seconds at a time; none is made twice."""
+        asked = MakeItemsSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        given = dict(asked.validated_data)
+        after = given.pop("after", 0)
+        try:
+            plan = plan_items(**given | {"benchmark": find_benchmark(given["benchmark"])})
+        except BadInput as error:
+            raise serializers.ValidationError({"detail": str(error)}) from None
+        made, after = make_some(plan=plan, after=after)
+        return Response({"made": made, "after": after if after < len(plan.samples) else None})

@@ -4,7 +4,7 @@ from django.urls import path
 
 from bank import media
 from bank.uploads import views as uploads
-from bank.views import access_log, benchmarks, capabilities, models, reviews, samples
+from bank.views import access_log, benchmarks, capabilities, items, models, reviews, samples
 
 app_name = "bank"
 urlpatterns = [
@@ -29,6 +29,8 @@ urlpatterns = [
     path("benchmarks/<str:name>/check/", benchmarks.benchmark_check, name="benchmark-check"),
     path("benchmarks/<str:name>/capabilities/", capabilities.capabilities, name="capabilities"),
     path("benchmarks/<str:name>/models/", models.benchmark_models, name="benchmark-models"),
+    path("benchmarks/<str:name>/items/", items.benchmark_items, name="benchmark-items"),
+    path("benchmarks/<str:name>/items/count/", items.items_count, name="items-count"),
     path("benchmarks/<str:name>/reviews/", reviews.benchmark_reviews, name="benchmark-reviews"),
     path("benchmarks/<str:name>/samples/new/", samples.sample_new, name="sample-new"),
     path("benchmarks/<str:name>/samples/change/", samples.samples_change, name="samples-change"),

@@ -225,8 +225,8 @@ def start_run(
         if item_set:
             raise BadInput(f"No items of kind {asked.kind} in {benchmark} are in that set.", "settings")
         raise BadInput(
-            f"{benchmark} has no items of kind {asked.kind}. Make them first: "
-            f"manage.py make_items {asked.kind} --benchmark {benchmark.slug}",
+            f"{benchmark} has no items of kind {asked.kind}. Make them first, on its page Items in the bank or by "
+            f"manage.py make_items {asked.kind} --benchmark {benchmark}",
             "benchmark",
         )
     identity: dict[str, Any] = {

@@ -93,7 +93,9 @@ def campaign_count(request: HttpRequest) -> HttpResponse:
                 raise BadInput(why_none(benchmark=given["benchmark"], ballot=ballots.get(given["protocol"])))
             context = {"items": items, "samples": chosen.samples, "labels": items * (given.get("overlap") or 1)}
         except BadInput as error:
-            context = {"why": str(error)}
+            lacks = ballots.get(given["protocol"]).kind
+            there = Item.objects.filter(sample__benchmark=given["benchmark"], kind=lacks) if lacks else None
+            context = {"why": str(error), "make_for": given["benchmark"] if there is not None and not there else None}
     return render(request, "annotations/_campaign_count.html", context)
 
 

@@ -39,6 +39,8 @@ TABLE = {
     "bank:benchmark-reviews": STAFF,
     "bank:capabilities": STAFF,
     "bank:benchmark-models": STAFF,
+    "bank:benchmark-items": STAFF,
+    "bank:items-count": STAFF,
     "bank:samples-change": STAFF,
     "bank:sample-new": STAFF,
     "bank:sample-edit": STAFF,
@@ -220,8 +222,13 @@ TABLE = {
     "api-label-detail": LABELLERS,
 }
 # API routes whose POST is for others than their GET.
-POSTS = {"api-label-list": LABELLERS, "api-judge-list": STAFF, "api-run-list": STAFF, "api-prompt-list": STAFF} | {
-    "api-jury-list": STAFF
+POSTS = {
+    "api-label-list": LABELLERS,
+    "api-judge-list": STAFF,
+    "api-run-list": STAFF,
+    "api-prompt-list": STAFF,
+    "api-jury-list": STAFF,
+    "api-item-list": STAFF,
 }
 # Who may ask what a route does, though not all of them get an answer from it.
 ASKED = {"api-judgment-analysis": READERS}

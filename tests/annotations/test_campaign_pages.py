@@ -53,7 +53,7 @@ class TestMaking:
         assert Campaign.objects.count() == 1
 
     def test_an_empty_list_says_what_to_do(self, client_of, pairs):
-        assert "make_items pair" in text_of(client_of("curator").get("/campaigns/"))
+        assert "on its page Items" in text_of(client_of("curator").get("/campaigns/"))
         pairs(1)
         assert "New campaign" in text_of(client_of("curator").get("/campaigns/"))
         assert "New campaign" not in text_of(client_of("researcher").get("/campaigns/"))

@@ -1,0 +1,145 @@
+"""Items made in the browser and by the API, a step at a time."""
+
+import json
+
+import pytest
+
+from bank.actions.items import make_some, plan_items
+from bank.models import EvaluatedModel, Item, Response, Submission
+from tests.bank.conftest import RESPONSES
+
+pytestmark = pytest.mark.django_db
+PAGE = "/bank/benchmarks/small/items/"
+COUNT = PAGE + "count/"
+API = "/api/v1/items/"
+
+
+def text_of(answer):
+    return answer.content.decode()
+
+
+def test_a_curator_makes_pairs_of_every_two_models_and_is_sent_on_to_have_them_labelled(small, client_of):
+    curator = client_of("curator")
+    page = text_of(curator.get(PAGE))
+    assert all(f'<option value="{name}"' in page for name in ("m1", "m2", "m3"))
+    asked = {"kind": "pair", "anchor": "", "seed": "0"}
+    assert '<dd class="num">6</dd>' not in page
+    counted = text_of(curator.post(COUNT, asked))
+    assert "<dt>Items</dt><dd>6</dd>" in counted
+    assert "<dt>Samples</dt><dd>2</dd>" in counted
+    assert not Item.objects.exists()
+    made = text_of(curator.post(PAGE, asked))
+    assert "Made 6 items." in made
+    assert f"/campaigns/new/?benchmark={small.pk}" in made
+    assert '<dd class="num">6</dd>' in made
+    assert "they are all there" in text_of(curator.post(PAGE, asked))
+    assert Item.objects.count() == 6
+
+
+@pytest.mark.parametrize(
+    ("asked", "items"),
+    [
+        ({"kind": "pair", "anchor": "m2"}, 4),
+        ({"kind": "pair", "models": ["m1", "m3"]}, 2),
+        ({"kind": "pair", "models": ["m1", "m3"], "sample": "1"}, 1),
+        ({"kind": "score", "anchor": "m2"}, 6),
+        ({"kind": "batch"}, 2),
+        ({"kind": "batch", "models": ["m1", "m2"]}, 0),
+    ],
+)
+def test_as_many_items_are_made_as_were_foretold(small, client_of, asked, items):
+    curator = client_of("curator")
+    if items:
+        assert f"<dt>Items</dt><dd>{items}</dd>" in text_of(curator.post(COUNT, asked))
+    else:
+        assert "No sample has the answers" in text_of(curator.post(COUNT, asked))
+    curator.post(PAGE, asked)
+    assert Item.objects.count() == items
+
+
+def test_the_anchor_of_the_benchmark_stands_in_the_form_and_can_be_left_out(small, client_of):
+    small.anchor = EvaluatedModel.objects.get(name="m3")
+    small.save()
+    curator = client_of("curator")
+    assert '<option value="m3" selected>' in text_of(curator.get(PAGE))
+    curator.post(PAGE, {"kind": "pair", "anchor": ""})
+    assert Item.objects.count() == 6
+
+
+def test_answers_that_were_withdrawn_and_empty_benchmarks_are_not_offered(small, client_of, people):
+    withdrawn = Submission.objects.create(
+        by=people["researcher"],
+        benchmark=small,
+        model=EvaluatedModel.objects.get(name="m1"),
+        state=Submission.State.WITHDRAWN,
+    )
+    Response.objects.filter(model__name="m1").update(submission=withdrawn)
+    curator = client_of("curator")
+    assert '<option value="m1"' not in text_of(curator.get(PAGE))
+    Response.objects.all().delete()
+    assert "No answers yet" in text_of(curator.get(PAGE))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"kind": "pair", "sample": "3"}, "only 2 samples have responses"),
+        ({"kind": "pair", "models": ["nobody"]}, "nobody is not one of the available choices"),
+        ({"kind": "quartet"}, "quartet is not one of the available choices"),
+        ({}, "This field is required"),
+    ],
+)
+def test_what_cannot_be_made_is_said_and_nothing_is(small, client_of, asked, said):
+    curator = client_of("curator")
+    assert said in text_of(curator.post(COUNT, asked))
+    assert said in text_of(curator.post(PAGE, asked))
+    assert said in text_of(curator.post(PAGE, asked, headers={"HX-Request": "true"}))
+    assert not Item.objects.exists()
+
+
+def test_items_of_many_models_are_made_in_steps_that_may_be_repeated(small, folder, manage):
+    rows = [{"sample": key, "model": f"n{n:03}", "text": str(n)} for key in ("a", "b") for n in range(99)]
+    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "small")[0] == 0
+    plan = plan_items(kind="pair", benchmark=small)
+    assert plan.count() == 2 * 102 * 101 // 2
+    assert make_some(plan=plan, seconds=0) == (5151, 1)
+    assert make_some(plan=plan, seconds=0) == (0, 1)
+    assert make_some(plan=plan, after=1, seconds=0) == (5151, 2)
+    assert make_some(plan=plan, after=2, seconds=0) == (0, 2)
+
+
+def test_a_step_of_the_page_goes_on_where_the_one_before_ended_and_counts_on(small, client_of):
+    asked = {"kind": "pair", "anchor": "", "after": "1", "made": "3"}
+    answered = text_of(client_of("curator").post(PAGE, asked, headers={"HX-Request": "true"}))
+    assert "Made 6 items." in answered
+    assert '<dt>Pairs</dt><dd class="num">3</dd>' in answered
+    assert set(Item.objects.values_list("sample__key", flat=True)) == {"b"}
+
+
+def test_answers_to_rotated_options_become_items_only_when_asked_for(small, folder, manage, client_of):
+    rows = [{**row, "variant": "circular-1"} for row in RESPONSES[:3]]
+    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "small")[0] == 0
+    curator = client_of("curator")
+    assert "<dd>6</dd>" in text_of(curator.post(COUNT, {"kind": "score"}))
+    assert "<dd>9</dd>" in text_of(curator.post(COUNT, {"kind": "score", "rotations": "on"}))
+    curator.post(PAGE, {"kind": "score", "rotations": "on"})
+    assert Item.objects.count() == 9
+
+
+def test_the_api_makes_items_for_staff_alone_and_names_what_is_wrong(small, client_of):
+    asked = {"benchmark": "small", "kind": "pair", "models": ["m3", "m1"], "anchor": "m2"}
+
+    def post(role, body):
+        return client_of(role).post(API, json.dumps(body), content_type="application/json")
+
+    assert post("researcher", asked).status_code == 403
+    assert not Item.objects.exists()
+    assert post("curator", asked).json() == {"made": 4, "after": None}
+    assert post("curator", asked).json() == {"made": 0, "after": None}
+    names = [[r.model.name for r in item.ordered_responses()] for item in Item.objects.filter(sample__key="a")]
+    assert names == [["m3", "m2"], ["m1", "m2"]]
+    refused = post("curator", asked | {"models": ["nobody"]})
+    assert refused.status_code == 400
+    assert "'nobody' has no responses" in refused.content.decode()
+    assert "ancor" in post("curator", {"benchmark": "small", "kind": "pair", "ancor": "m2"}).json()
+    assert "no benchmark 'smal'" in post("curator", asked | {"benchmark": "smal"}).content.decode()
