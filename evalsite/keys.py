@@ -1,13 +1,18 @@
-"""Where secrets come from: the environment, or a key file that a local installation makes for itself."""
+"""Where secrets come from: the environment, or a key file that a local installation makes for itself.
+
+And what an installation does not start with.
+"""
 
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
 FILE = "local-keys.env"
+HERE = {"localhost", "127.0.0.1", "[::1]", ".localhost"}
 HINTS = {
     "SECRET_KEY": "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'",
     "CRITERIA_KEYS": "python3 -c 'import base64, os; print(base64.urlsafe_b64encode(os.urandom(32)).decode())'",
@@ -43,6 +48,19 @@ def load(*, data: Path, local: bool) -> tuple[str, list[str]]:
                 f"  {HINTS['CRITERIA_KEYS']}\nSeveral keys are separated by commas, newest first."
             ) from None
     return values["SECRET_KEY"], keys
+
+
+def refuse_unsafe(*, debug: bool, hosts: Sequence[str]) -> None:
+    """Raises ImproperlyConfigured for what may only be seen, or believed, on this machine."""
+    if any(host.strip() in ("*", "") for host in hosts):
+        raise ImproperlyConfigured(
+            "ALLOWED_HOSTS holds *: any name would be believed. Name the hosts under which people reach evalsite."
+        )
+    if debug and not set(hosts) <= HERE:
+        raise ImproperlyConfigured(
+            f"DEBUG is on, which shows the inside of every fault, and ALLOWED_HOSTS names {', '.join(sorted(hosts))}."
+            " Unset DEBUG, or name localhost alone."
+        )
 
 
 def _read(path: Path) -> dict[str, str]:

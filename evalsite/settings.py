@@ -21,6 +21,7 @@ SECRET_KEY, CRITERIA_KEYS = keys.load(data=DATA, local=LOCAL)
 
 PORT = env.int("PORT", default=8000)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+keys.refuse_unsafe(debug=DEBUG, hosts=ALLOWED_HOSTS)
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 JUDGE_HOSTS = env.list("JUDGE_HOSTS", default=["api.openai.com"])
 
@@ -185,6 +186,11 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {
+        "ChoiceEnum": "bank.models.verdict.Choice",
+        "SideEnum": "annotations.ballots.pairs.LEFT_RIGHT",
+        "RunKindEnum": "judging.models.runs.Run.Kind",
+    },
 }
 
 LOGGING = {

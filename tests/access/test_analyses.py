@@ -17,6 +17,7 @@ def judgment(world):
     return judgment
 
 
+@pytest.mark.check("A7")
 def test_it_is_released_by_a_curator_read_without_criteria_by_researchers_and_withheld_again(
     judgment, client_of, people
 ):
@@ -52,6 +53,7 @@ def test_it_is_released_by_a_curator_read_without_criteria_by_researchers_and_wi
     assert researcher.get(api).status_code == 403
 
 
+@pytest.mark.check("A12")
 def test_a_release_opens_no_raw_reply_no_failed_call_and_nothing_private(world, judgment, client_of):
     curator, researcher = client_of("curator"), client_of("researcher")
     for run in world.runs.values():

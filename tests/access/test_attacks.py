@@ -1,5 +1,6 @@
 """What somebody would try: foreign ids, fields that are not theirs, other methods, paths out, errors that talk."""
 
+import io
 import json
 import logging
 import re
@@ -11,17 +12,21 @@ from django.core import mail
 from django.test import Client
 from django.urls import reverse
 from django.utils.http import urlencode
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from annotations import disputes
 from annotations.actions import make_annotator
 from annotations.models import Campaign, Label
-from bank.models import User
+from bank.models import Sample, User
 from judging.models import Judge, Run
 from tests.access.crawl import TOKEN
 from tests.access.test_routes import TABLE, doors, refused
 from tests.access.world import CANARY, PRIVATE, PUBLIC, routes, spellings
+from tests.bank.conftest import folder, manage, picture
 
 pytestmark = pytest.mark.django_db
+__all__ = ["folder", "manage"]  # fixtures
 # Everybody's: judges and models belong to no benchmark, and the same picture is in the public one.
 # The token of an invitation is the right to it; a prompt belongs to no benchmark.
 SHARED = (
@@ -41,6 +46,7 @@ def absent(arguments):
 
 
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+@pytest.mark.check("B2", "B5")
 def test_a_foreign_id_answers_as_an_absent_one(role, world, people, client_of):
     """Of another's assignment, of a private benchmark: the same status, the same bytes."""
     stranger = User.objects.create_user("stranger", role=role if role != "anonymous" else "annotator")
@@ -65,6 +71,7 @@ def test_a_foreign_id_answers_as_an_absent_one(role, world, people, client_of):
     assert compared >= (10 if role != "researcher" else 20)
 
 
+@pytest.mark.check("B3")
 def test_fields_that_are_not_offered_change_nothing(world, client_of, tokens, settings):
     settings.JUDGE_HOSTS = ["api.example.org"]
     curator = {"content_type": "application/json", **tokens["curator"]}
@@ -98,6 +105,7 @@ def test_fields_that_are_not_offered_change_nothing(world, client_of, tokens, se
     assert (made.state, made.imported, made.pk != 77) == ("open", False, True)
 
 
+@pytest.mark.check("B4")
 def test_no_other_method_spelling_or_override_opens_what_get_does_not(world):
     """Asked without a session: whatever GET refuses, everything else refuses or does not know."""
     client = Client(raise_request_exception=False)
@@ -125,6 +133,7 @@ def test_no_other_method_spelling_or_override_opens_what_get_does_not(world):
     assert opened == []
 
 
+@pytest.mark.check("B7")
 def test_one_foreign_id_among_many_and_nothing_is_written(world, client_of):
     """Judgments, runs and items of another benchmark, beside good ones."""
     client, campaign = client_of("curator"), world.campaigns[PUBLIC]
@@ -149,6 +158,7 @@ def test_one_foreign_id_among_many_and_nothing_is_written(world, client_of):
     assert client.post("/api/v1/runs/", asked, content_type="application/json").status_code == 201
 
 
+@pytest.mark.check("B6")
 def test_a_disabled_persons_token_and_session_stop_at_the_next_request(world, people, tokens, client_of):
     session, person = client_of("researcher"), people["researcher"]
     assert session.get("/api/v1/runs/").status_code == 200
@@ -177,6 +187,7 @@ TRAVERSALS = [
 
 
 @pytest.mark.parametrize("path", TRAVERSALS)
+@pytest.mark.check("B9")
 def test_no_path_leads_out_of_its_folder(path, media):
     answer = Client(raise_request_exception=False).get(path)
     assert answer.status_code in (301, 302, 400, 404)
@@ -188,6 +199,7 @@ def test_there_are_thirty_traversals():
     assert len(TRAVERSALS) == 30
 
 
+@pytest.mark.check("A6")
 def test_errors_of_every_kind_say_nothing_hidden(world, client_of, people, settings, caplog):
     """400, 403, 404, 413 and a real 500: a criterion that no key opens any more."""
     curator, pk = client_of("curator"), world.samples[PUBLIC].pk
@@ -214,6 +226,7 @@ def test_errors_of_every_kind_say_nothing_hidden(world, client_of, people, setti
     assert mail.outbox == []
 
 
+@pytest.mark.check("A15")
 def test_each_reader_of_criteria_writes_to_the_log():
     """Whatever in bank.criteria touches a stored text records it, but for what hands no text out."""
     import inspect
@@ -252,6 +265,7 @@ def test_there_are_twenty_five_redirects_to_try():
 
 
 @pytest.mark.parametrize("target", OUTSIDE)
+@pytest.mark.check("D7")
 def test_signing_in_leads_nowhere_outside(target, people):
     typed = {"username": "curator", "password": "a-long-password"}
     for address, data in (
@@ -263,6 +277,7 @@ def test_signing_in_leads_nowhere_outside(target, people):
         assert urljoin("http://testserver/accounts/", place).startswith("http://testserver/")
 
 
+@pytest.mark.check("D6")
 def test_a_form_that_is_out_of_date_keeps_what_was_typed(world, people):
     client = Client(enforce_csrf_checks=True)
     client.force_login(people["curator"])
@@ -280,6 +295,7 @@ def test_a_form_that_is_out_of_date_keeps_what_was_typed(world, people):
     assert "A careful name" in again.content.decode()
 
 
+@pytest.mark.check("D6")
 def test_what_another_site_sends_is_not_offered_again_and_no_password_comes_back(people):
     client = Client(enforce_csrf_checks=True)
     client.force_login(people["curator"])
@@ -294,6 +310,7 @@ def test_what_another_site_sends_is_not_offered_again_and_no_password_comes_back
     assert b"out of date" in answer.content
 
 
+@pytest.mark.check("D8")
 def test_ten_failures_from_an_address_close_it_whatever_name_and_forwarded_address_are_given(people):
     client = Client()
     for number in range(10):
@@ -313,3 +330,44 @@ def test_a_schema_and_its_page_name_no_hidden_field(client):
         for name in ("criteria_fingerprint", "lease_token", "password", "criteria__", "gold"):
             assert name not in text, (path, name)
     assert json.loads(client.get("/api/schema/?format=json").content)["paths"]
+
+
+@pytest.mark.check("D6")
+def test_no_route_takes_a_form_without_its_token(world, client_of, people):
+    """Every route that would do something, asked by a session from elsewhere."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(people["administrator"])
+    before = [(table, table.objects.count()) for table in (Campaign, Judge, Label, Run, User)]
+    done = {
+        (name, answer.status_code)
+        for name, path in doors(world)
+        for method in (client.post, client.put, client.patch, client.delete)
+        if (answer := method(path, "{}", content_type="application/json")).status_code not in (403, 405)
+    }
+    assert done == set()
+    assert [(table, table.objects.count()) for table, _ in before] == before
+
+
+@pytest.mark.check("A13")
+def test_a_pictures_answer_does_not_leave_with_it(folder, manage, client_of, media):
+    """Where the file's name, its own texts and its thumbnail tell the answer."""
+    told = PngInfo()
+    told.add_text("Description", f"Answer: {CANARY}")
+    image, out = Image.open(io.BytesIO(picture())), io.BytesIO()
+    exif = image.getexif()
+    exif[0x010E] = f"Answer: {CANARY}"  # ImageDescription
+    image.save(out, "PNG", pnginfo=told, exif=exif)
+    assert CANARY.encode() in out.getvalue()
+    (folder.root / f"{CANARY}.png").write_bytes(out.getvalue())
+    rows = [{"key": "s1", "instruction": "Which?", "images": [f"{CANARY}.png"], "options": {"A": "x", "B": "y"}}]
+    assert manage("import_benchmark", "generic", folder("samples", rows), "--benchmark", "named")[0] == 0
+    sample = Sample.objects.get(benchmark__slug="named")
+    served = sample.images.get()
+    for role in ("anonymous", "annotator", "researcher"):
+        client = client_of(role)
+        pages = [f"/api/v1/samples/{sample.pk}/", "/api/v1/samples/?benchmark=named", "/leaderboards/named/models/"]
+        for path in [*pages, reverse("bank:image", args=[served.sha256, served.kind])]:
+            answer = client.get(path, follow=True)
+            body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+            assert answer.status_code == 200, path
+            assert not any(secret in body + repr(answer.headers).encode() for secret in spellings()), path

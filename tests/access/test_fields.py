@@ -69,6 +69,7 @@ def made_of_models():
                 yield one
 
 
+@pytest.mark.check("A10")
 def test_every_column_of_what_the_api_serves_is_let_out_or_kept_by_name():
     served, unnamed = {}, []
     for one in made_of_models():
@@ -86,6 +87,7 @@ def test_every_column_of_what_the_api_serves_is_let_out_or_kept_by_name():
 
 
 @pytest.mark.parametrize(("what", "held"), [("samples", {"criteria", "answer"}), ("judgments", {"analysis", "raw"})])
+@pytest.mark.check("A10")
 def test_what_is_exported_is_named_and_hidden_text_only_where_it_is_asked_for(what, held):
     assert held <= set(exports.COLUMNS[what])
     others = {name for table, names in exports.COLUMNS.items() if table != what for name in names}

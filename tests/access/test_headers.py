@@ -17,6 +17,7 @@ STRICT = {
 
 
 @pytest.mark.parametrize("role", ROLES)
+@pytest.mark.check("D2")
 def test_every_response_carries_the_headers(role, world, client_of):
     for name, path in [*doors(world), ("nowhere", "/nowhere/"), ("traversal", "/bank/images/../x.png")]:
         client = client_of(role)
@@ -32,6 +33,7 @@ def test_every_response_carries_the_headers(role, world, client_of):
         assert headers["Referrer-Policy"] == "same-origin", name
 
 
+@pytest.mark.check("D10")
 def test_signed_in_pages_are_kept_nowhere_and_answers_of_the_api_are_asked_for_again(world, client_of):
     client = client_of("curator")
     for name, path in doors(world):

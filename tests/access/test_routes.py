@@ -263,6 +263,7 @@ def doors(world, slug=PUBLIC):
             pytest.fail(f"Say in World.arguments what stands in {route}: {error}")
 
 
+@pytest.mark.check("B1")
 def test_every_route_is_declared_and_in_the_table():
     found = {name: rule_of(view) for name, _, view in routes()}
     assert [name for name, rule in found.items() if rule not in RULES] == []
@@ -276,6 +277,7 @@ def refused(answer):
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.check("B1", "B4")
 def test_each_role_gets_through_its_own_doors_only(role, method, world, client_of):
     wrong = []
     client = None
@@ -302,6 +304,7 @@ def test_each_role_gets_through_its_own_doors_only(role, method, world, client_o
 
 
 @pytest.mark.parametrize("role", ROLES)
+@pytest.mark.check("B1")
 def test_a_token_opens_what_a_session_opens(role, world, tokens, client):
     for name, path in doors(world):
         if path.startswith("/api/v1/"):
@@ -311,6 +314,7 @@ def test_a_token_opens_what_a_session_opens(role, world, tokens, client):
 
 @pytest.mark.one_database
 @pytest.mark.parametrize("role", sorted(STAFF))
+@pytest.mark.check("A1")
 def test_staff_read_hidden_text_only_where_they_mean_to(role, world, client_of):
     secrets = spellings()
     seen = set()
@@ -325,6 +329,7 @@ def test_staff_read_hidden_text_only_where_they_mean_to(role, world, client_of):
 
 
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+@pytest.mark.check("B2")
 def test_what_is_private_is_as_if_absent(role, world, client_of):
     """A foreign id answers as an absent one does: 404, with the same words."""
     for name in ("api-benchmark-detail", "api-sample-detail", "api-response-detail", "api-item-detail"):
@@ -338,6 +343,7 @@ def test_what_is_private_is_as_if_absent(role, world, client_of):
         assert foreign.content == missing.content
 
 
+@pytest.mark.check("B5")
 def test_a_private_picture_is_not_served_below_staff(world, client_of):
     """The same picture in a public benchmark is: by itself a hash says nothing."""
     world.samples[PUBLIC].benchmark.visibility = "private"
@@ -371,6 +377,7 @@ def test_a_private_picture_is_not_served_below_staff(world, client_of):
     ],
 )
 @pytest.mark.parametrize("role", ["anonymous", "researcher", "curator"])
+@pytest.mark.check("A5", "E4")
 def test_a_parameter_that_is_no_filter_is_an_error(role, query, world, client_of):
     for name, path in doors(world):
         if name.startswith("api-") and name.endswith("-list") and role in TABLE[name]:
@@ -378,6 +385,7 @@ def test_a_parameter_that_is_no_filter_is_an_error(role, query, world, client_of
             assert answer.status_code == 400, (name, query)
 
 
+@pytest.mark.check("B1")
 def test_an_undeclared_view_is_closed(rf, people):
     from django.contrib.auth.models import AnonymousUser
     from django.http import Http404, HttpResponse

@@ -11,6 +11,7 @@ def sign_in(client, name, password, **headers):
     return client.post(SIGN_IN, {"username": name, "password": password}, **headers)
 
 
+@pytest.mark.check("D5")
 def test_a_person_signs_in_with_a_new_session_and_out_again(people):
     client = Client()
     client.get("/")
@@ -20,6 +21,7 @@ def test_a_person_signs_in_with_a_new_session_and_out_again(people):
     assert client.get("/bank/").status_code == 302
 
 
+@pytest.mark.check("D8")
 def test_ten_failures_for_an_account_close_it_for_a_while_whatever_address_is_claimed(people):
     client = Client()
     for number in range(10):
@@ -37,6 +39,7 @@ def test_a_success_forgets_the_failures(people):
     assert sign_in(client, "curator", "a-long-password").status_code == 302
 
 
+@pytest.mark.check("B6")
 def test_a_disabled_person_is_out_at_the_next_request(people, client_of):
     client = client_of("curator")
     assert client.get("/bank/").status_code == 200

@@ -25,6 +25,7 @@ def still(monkeypatch):
 
 
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+@pytest.mark.check("A1", "A2", "A4", "A9")
 def test_below_staff_nothing_hidden_shows_and_nothing_that_shows_depends_on_it(role, still, world, client_of, caplog):
     def client():
         made = client_of(role)

@@ -119,6 +119,7 @@ class TestAllowedVerdicts:
 
 @pytest.mark.django_db
 class TestRetries:
+    @pytest.mark.check("G1")
     def test_the_same_key_gives_the_same_label(self, held, now):
         first = submit_label(assignment=held, verdict={"choice": "left"}, idempotency_key="a", now=now)
         again = submit_label(assignment=held, verdict={"choice": "right"}, idempotency_key="a", now=now + LATER)
@@ -154,6 +155,7 @@ class TestRetries:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.check("G1")
 def test_a_retry_ten_times_at_once_never_stores_a_second_label(campaign_of, now):
     campaign, (annotator, _) = campaign_of()
     held = next_assignment(campaign=campaign, annotator=annotator, now=now)
@@ -180,6 +182,7 @@ class TestChanges:
             assignment=held, verdict={"choice": "tie"}, comment="even", flags=["other"], seconds=10, now=now
         ).label
 
+    @pytest.mark.check("G10")
     def test_a_change_keeps_what_was(self, held, label, now):
         changed = change_label(
             assignment=held, verdict={"choice": "undecided", "situation": 1}, comment="no", seconds=15, now=now + LATER

@@ -39,6 +39,7 @@ def items_of(assignments):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.check("G5")
 def test_eight_annotators_at_once_give_every_item_exactly_its_three_labels(campaign_of, now):
     campaign, members = campaign_of(60, 8, overlap=3)
 
@@ -158,6 +159,7 @@ class TestLeases:
         assert again.campaign_item_id == held.campaign_item_id
         assert CampaignItem.objects.get().taken == 1
 
+    @pytest.mark.check("G3")
     def test_a_late_submit_is_taken_while_the_slot_is_free(self, campaign_of, now):
         campaign, (one, _) = campaign_of(1, 2)
         held = next_assignment(campaign=campaign, annotator=one, now=now)
@@ -195,6 +197,7 @@ class TestLeases:
         held.refresh_from_db()
         assert held.draft["comment"] == "typed while away"
 
+    @pytest.mark.check("G7")
     def test_withdrawn_annotators_leave_their_labels_and_free_their_leases(self, campaign_of, now):
         campaign, (one, two) = campaign_of(2, 2)
         submit_label(assignment=next_assignment(campaign=campaign, annotator=one, now=now), verdict=FIRST, now=now)
@@ -234,6 +237,7 @@ class TestSkip:
 
 
 class TestOrder:
+    @pytest.mark.check("G9")
     def test_sides_are_random_over_annotators_and_items(self):
         turned = sum(
             presented_order(seed=3, item_id=item, annotator_id=annotator, size=2) == "10"

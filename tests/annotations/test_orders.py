@@ -93,6 +93,7 @@ class TestDailyCap:
 
 
 class TestLeaving:
+    @pytest.mark.check("G7")
     def test_labels_are_kept_or_excluded_as_was_chosen(self, campaign_of, now):
         campaign, (one, two) = campaign_of(2, 2, overlap=1)
         done = items_of(campaign, one, now)

@@ -70,6 +70,7 @@ class TestLabelling:
         assert "javascript:" not in html
         assert "answer-is-b" not in html
 
+    @pytest.mark.check("G1")
     def test_a_double_click_stores_one_label(self, room):
         campaign, _, (client, _) = room
         html = text_of(client.get(page_of(campaign)))
@@ -90,6 +91,7 @@ class TestLabelling:
         label = Label.objects.get()
         assert (label.choice, label.situation, label.flags, label.seconds) == ("undecided", 2, ["other"], None)
 
+    @pytest.mark.check("G2")
     def test_a_stale_tab_is_told_so_and_keeps_its_text(self, room):
         campaign, _, (client, _) = room
         tab_one, tab_two = text_of(client.get(page_of(campaign))), text_of(client.get(page_of(campaign)))
@@ -239,6 +241,7 @@ class TestBlind:
         assert "&lt;b&gt;three&lt;/b&gt;" in html
         assert "<strong>I</strong>" in html
 
+    @pytest.mark.check("G9")
     def test_nothing_tells_which_model_answered(self, named, settings, tmp_path):
         settings.MEDIA_ROOT = tmp_path
         campaign, client = named

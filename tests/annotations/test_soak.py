@@ -136,6 +136,7 @@ def children(master):
 
 
 @pytest.mark.parametrize(("pause", "wanted"), [(0, KILLS), (2, 0)], ids=["in a hurry, 20 kills", "2 s an item"])
+@pytest.mark.check("G5", "G6")
 def test_fifty_annotators_give_every_item_exactly_three_labels_and_lose_none(tmp_path, pause, wanted):
     environment = os.environ | {"EVALSITE_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
     for name in ("DATABASE_URL", "ALLOWED_HOSTS", "DEBUG", "SSL_REDIRECT", "SECRET_KEY", "CRITERIA_KEYS"):

@@ -105,6 +105,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.check("C3")
 def test_a_hostile_archive_is_refused_within_two_seconds_and_leaves_nothing(name, tmp_path, media):
     make, reason = HOSTILE[name]
     path = tmp_path / "some.zip"

@@ -237,6 +237,7 @@ def test_components_become_public_criteria_with_weight_and_category(write):
     assert (image.url, image.file, image.required) == ("http://example.org/a/1.jpg", "1.jpg", False)
 
 
+@pytest.mark.check("C8")
 def test_oddities_of_the_instructions_are_told_and_kept(write):
     other = {"image": "http://example.org/2.jpg", "instruction": "Other."}
     rows = [

@@ -95,6 +95,7 @@ def test_an_answer_finds_its_sample_by_the_address_of_the_picture_whether_that_i
     assert (status, "there is no sample that shows the picture at http://h/9.png" in err) == (1, True)
 
 
+@pytest.mark.check("C14")
 def test_no_picture_address_is_ever_asked(bring, monkeypatch):
     import socket
 

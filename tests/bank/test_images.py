@@ -29,6 +29,7 @@ def stored_as_dict(stored):
     return {name: getattr(stored, name) for name in ("sha256", "original_sha256", "kind", "width", "height", "phash")}
 
 
+@pytest.mark.check("C2")
 def test_what_a_picture_carried_beside_its_pixels_is_gone_and_it_stands_upright(media):
     image = Image.new("RGB", (40, 20), "white")
     exif = Image.Exif()
@@ -136,6 +137,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.check("C1")
 def test_a_hostile_file_is_refused_and_leaves_nothing(name, media):
     with pytest.raises(images.NotAnImage):
         images.ingest(HOSTILE[name])

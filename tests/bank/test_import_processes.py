@@ -97,16 +97,19 @@ def kill_at_random_points(whole, media, times):
     return killed
 
 
+@pytest.mark.check("C10")
 def test_a_killed_import_is_all_there_or_not_at_all(whole, media):
     kill_at_random_points(whole, media, 3)
 
 
 @pytest.mark.soak
+@pytest.mark.check("C10")
 def test_sixty_killed_imports_are_all_there_or_not_at_all(whole, media):
     assert kill_at_random_points(whole, media, 60) > 10
 
 
 @pytest.mark.soak
+@pytest.mark.check("C9")
 def test_a_million_responses_come_in_with_less_than_300_megabytes(tmp_path):
     importing.write(tmp_path, samples=100_000, models=10)
     environment = {name: value for name, value in os.environ.items() if name not in ("EVALSITE_DATA", "DATABASE_URL")}
@@ -115,6 +118,7 @@ def test_a_million_responses_come_in_with_less_than_300_megabytes(tmp_path):
     assert json.loads(done.stdout.splitlines()[-1])["megabytes"] < 300
 
 
+@pytest.mark.check("C9")
 def test_pages_answer_while_an_import_writes_and_show_nothing_of_it(whole, media, client_of):
     """Check C9. The import is held in the middle of its transaction until the pages were read."""
     assert ended(started(lambda: bring(path=whole, slug="old", parts=["samples"]))) == 0
@@ -141,6 +145,7 @@ def test_pages_answer_while_an_import_writes_and_show_nothing_of_it(whole, media
     assert counts()[:3] == [2, 600, 600]
 
 
+@pytest.mark.check("C11")
 def test_the_same_folder_brought_in_twice_at_once_is_there_once(whole, media):
     pids = [started(lambda: bring(path=whole, slug="new")) for _ in range(3)]
     assert [ended(pid) for pid in pids] == [0, 0, 0]

@@ -86,6 +86,10 @@ BAD_ROWS = {
     "a NUL character": ({"key": "x", "instruction": "a\u0000b"}, "instruction"),
     "a number for text": ({"key": "x", "instruction": 7}, "instruction"),
     "a negative weight": ({"key": "x", "instruction": "?", "criteria": [{"text": "t", "weight": -1}]}, "weight"),
+    "a weight with a comma": (
+        {"key": "x", "instruction": "?", "criteria": [{"text": "t", "weight": "10,0"}]},
+        "criteria.0.weight",
+    ),
     "an unknown kind": ({"key": "x", "instruction": "?", "criteria": [{"text": "t", "kind": "hint"}]}, "kind"),
     "a level that is not the top": ({"key": "x", "instruction": "?", "level": "A", "capability": ["B"]}, "level"),
     "a key that stands twice": ({"key": "a", "instruction": "other"}, "stands already at samples.jsonl, line 1"),
@@ -93,6 +97,7 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("fault", BAD_ROWS)
+@pytest.mark.check("C8")
 def test_a_bad_sample_row_is_reported_with_line_and_field(fault, folder, manage):
     row, field = BAD_ROWS[fault]
     (folder.root / "boats.png").write_bytes(picture())
@@ -105,7 +110,12 @@ def test_a_bad_sample_row_is_reported_with_line_and_field(fault, folder, manage)
     assert not Sample.objects.exists()
 
 
+ENTITIES = b"""<?xml version="1.0"?>
+<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd"><!ENTITY y "&x;&x;">]>
+<a>&y;</a>
+"""
 BAD_FILES = {
+    "XML with entities": (ENTITIES, "line 2: key: is missing"),
     "UTF-16": ('{"key": "a", "instruction": "?"}\n'.encode("utf-16"), "line 1: is not UTF-8 (it looks like UTF-16)"),
     "Latin-1": (b'{"key": "a", "instruction": "caf\xe9"}\n', "line 1: is not UTF-8"),
     "a cut last line": (b'{"key": "a", "instruction": "?"}\n{"key": "b", "instr', "line 2: is not JSON"),
@@ -123,6 +133,7 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("fault", BAD_FILES)
+@pytest.mark.check("C4", "C5", "C6")
 def test_a_bad_file_is_refused_with_its_place_and_nothing_is_written(fault, folder, manage):
     raw, reason = BAD_FILES[fault]
     path = folder("samples", [], raw=raw)
@@ -132,6 +143,7 @@ def test_a_bad_file_is_refused_with_its_place_and_nothing_is_written(fault, fold
     assert not Benchmark.objects.exists()
 
 
+@pytest.mark.check("C5", "C6")
 def test_a_byte_order_mark_and_windows_line_ends_and_blank_lines_are_fine(folder, manage):
     raw = b'\xef\xbb\xbf{"key": "a", "instruction": "?"}\r\n\r\n{"key": "b", "instruction": "!"}\r\n'
     path = folder("samples", [], raw=raw)
@@ -160,6 +172,7 @@ def test_a_stored_sample_is_never_changed_by_an_import(small, folder, manage):
     assert Benchmark.objects.named("small@1").samples.get(key="a").instruction == "How many boats?"
 
 
+@pytest.mark.check("C8")
 def test_responses_name_what_is_unknown_and_are_never_changed(small, folder, manage):
     rows = [{"sample": "z", "model": "m1", "text": "?"}, RESPONSES[0] | {"text": "other"}]
     status, _, err = manage("import_responses", "generic", folder("more", rows), "--benchmark", "small")
@@ -254,6 +267,7 @@ def test_a_judgment_without_verdict_needs_a_status_that_says_why(small, folder, 
 
 
 @pytest.mark.parametrize("shape", ["jsonl", "csv", "parquet"])
+@pytest.mark.check("C12")
 def test_what_is_exported_imports_again_unchanged(shape, small, folder, manage, tmp_path, media):
     odd = [
         LABEL | {"choice": "undecided", "situation": 2, "comment": "=cmd()", "flags": ["odd, very"], "seconds": 3.5},

@@ -43,6 +43,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("name", VALUES)
+@pytest.mark.check("C13")
 def test_an_odd_value_comes_in_as_it_is_or_is_refused_by_field(name, folder, manage):
     change, blamed = VALUES[name]
     row = SAMPLE | change
@@ -85,12 +86,14 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
+@pytest.mark.check("C7")
 def test_a_table_is_read_however_it_is_written(name, folder, manage):
     path = folder("samples", [], name="samples.csv", raw=TABLES[name].encode())
     assert manage("import_benchmark", "auto", path, "--benchmark", "new")[0] == 0
     assert list(Sample.objects.values_list("key", "instruction")) == [("a", "How, many?")]
 
 
+@pytest.mark.check("C7")
 def test_a_field_may_hold_a_megabyte_and_line_breaks_and_lines_are_still_counted(folder, manage):
     text = 'key,instruction\na,"' + "long\n" * 200_000 + '"\nb,\nc,?\n'
     path = folder("samples", [], name="samples.csv", raw=text.encode())
@@ -113,6 +116,7 @@ BAD_TABLES = {
 
 
 @pytest.mark.parametrize("name", BAD_TABLES)
+@pytest.mark.check("C7")
 def test_a_bad_table_is_refused_with_its_line_and_nothing_is_written(name, folder, manage):
     raw, reason = BAD_TABLES[name]
     path = folder("samples", [], name="samples.csv", raw=raw if isinstance(raw, bytes) else raw.encode())
@@ -141,6 +145,7 @@ BAD_LINES = {
 
 
 @pytest.mark.parametrize("name", BAD_LINES)
+@pytest.mark.check("C5", "C6")
 def test_bad_lines_are_refused_with_their_number_and_nothing_is_written(name, folder, manage):
     raw, reason = BAD_LINES[name]
     status, _, err = manage("import_benchmark", "generic", folder("samples", [], raw=raw), "--benchmark", "new")

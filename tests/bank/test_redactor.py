@@ -97,6 +97,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.check("A8")
 def test_a_leak_is_taken_out_however_it_is_written_and_what_stands_around_it_stays(way):
     """50 ways to print a criterion."""
     leak = WAYS[way](LONG)

@@ -40,6 +40,7 @@ def test_a_new_key_in_front_still_reads_what_the_old_one_wrote(small, settings):
 
 
 @pytest.mark.django_db
+@pytest.mark.check("A15")
 def test_only_curators_and_administrators_read_criteria_and_each_reading_is_logged_once(small, people):
     sample = small.samples.get(key="a")
     for role in ("annotator", "researcher"):
@@ -53,6 +54,7 @@ def test_only_curators_and_administrators_read_criteria_and_each_reading_is_logg
 
 
 @pytest.mark.django_db
+@pytest.mark.check("A5")
 def test_no_filter_leads_from_a_sample_to_its_criteria():
     for lookup in ("criterion__text", "criteria__text", "criterion"):
         with pytest.raises(FieldError):
@@ -70,6 +72,7 @@ def start(**environment):
     return subprocess.run(command, cwd=ROOT, env=keep | environment, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.check("D9")
 def test_production_does_not_start_without_its_secrets_and_says_what_to_set(tmp_path):
     production = {"EVALSITE_DATA": str(tmp_path), "ALLOWED_HOSTS": "example.org"}
     refused = start(**production)

@@ -290,6 +290,7 @@ def test_limits_per_day_and_in_all_and_when_to_come_back(choices, allow, send):
 
 
 @pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.check("I2")
 def test_failed_submissions_count_as_configured(counted, choices, allow, send):
     benchmark = choices(dev=1)
     rules = allow(benchmark, per_day=2, count_failed=counted)
@@ -330,6 +331,7 @@ def test_the_halves_are_drawn_even_until_somebody_has_submitted(choices, allow, 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("limits", "asking"), [({"per_day": 7}, 50), ({"in_all": 5}, 50)])
+@pytest.mark.check("E1", "I2")
 def test_fifty_at_once_use_up_exactly_what_there_is(limits, asking, choices, allow, send):
     benchmark = choices(dev=1)
     allow(benchmark, **limits)
@@ -394,6 +396,7 @@ def test_samples_that_share_a_picture_are_in_one_half_and_new_ones_move_none():
     assert any(is_kept(seed="other", cluster=cluster) != half for cluster, half in halves.items())
 
 
+@pytest.mark.check("I1")
 def test_365_probing_submissions_end_at_chance(choices, allow):
     """The attack of Blum and Hardt (arXiv 1502.04585, 4): random answers, those that score above chance vote.
 
@@ -454,6 +457,7 @@ def test_the_kept_half_is_staffs_until_it_is_released(choices, allow, send, peop
 # ---- afterwards ----
 
 
+@pytest.mark.check("I5")
 def test_a_withdrawn_submission_stays_and_comes_back_with_its_scores(choices, allow, send, people):
     benchmark = choices(dev=2)
     allow(benchmark)

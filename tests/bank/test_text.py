@@ -152,6 +152,7 @@ def test_there_are_a_hundred_payloads():
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("links", [False, True])
 @pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.check("D4")
 def test_nothing_executable_survives(payload, links, masked):
     for text in (payload, f"Text before.\n\n{payload}\n\n- in a list: {payload}"):
         html = markdown(text, links=links, masked=masked)

@@ -100,6 +100,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.check("B9")
 def test_a_name_that_leads_elsewhere_is_refused(api, staged):
     taken = [name for name in HOSTILE if begin(api, {name: b"x"}).status_code != 400]
     assert taken == []
@@ -456,6 +457,7 @@ def test_responses_alone_find_their_benchmark_and_take_the_name_of_their_model(s
     assert "Name the benchmark" in strange.found["fault"]
 
 
+@pytest.mark.check("C11")
 def test_two_uploads_of_the_same_make_one_set(sent):
     first, second = (checked(sent(bundle())) for _ in "12")
     for upload in (first, second):

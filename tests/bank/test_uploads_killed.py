@@ -51,6 +51,7 @@ def kill_in(here, part):
     assert here.run(DIES.format(part=part)).returncode == -signal.SIGKILL
 
 
+@pytest.mark.check("C10")
 def test_a_killed_check_and_a_killed_import_leave_nothing_and_are_begun_again(here):
     _, name = here.ask(PREPARE.format(rows=ROWS))
     folder = Path(here.environment["EVALSITE_DATA"], "staged", name)

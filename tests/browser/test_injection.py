@@ -101,6 +101,7 @@ def test_there_are_a_hundred():
     assert len(PAYLOADS) == 100
 
 
+@pytest.mark.check("D4")
 def test_no_script_runs_and_nothing_is_asked_of_another_host(
     world, people, client_of, live_server, browser, sign_in, faults
 ):

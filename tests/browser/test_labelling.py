@@ -180,6 +180,7 @@ class TestNetwork:
         work.wait_for_timeout(300)
         stored(work, 2)
 
+    @pytest.mark.check("G4")
     def test_after_five_minutes_without_a_network_a_reload_sends_what_was_kept(self, work, context, live_server):
         work.clock.install()
         with work.expect_response(lambda response: response.url.endswith("/ahead/")):
@@ -221,6 +222,7 @@ class TestNetwork:
         work.evaluate("dispatchEvent(new Event('online'))")
         stored(work, 1)
 
+    @pytest.mark.check("G2")
     def test_a_stale_tab_is_told_and_keeps_its_text(self, work, context):
         other = context.new_page()
         other.goto(work.url)
@@ -238,6 +240,7 @@ class TestNetwork:
         assert "typed in the other tab" in kept + (other.locator("#comment").input_value() or "")
 
 
+@pytest.mark.check("G3")
 def test_a_lease_that_ends_is_said_in_words(work):
     Assignment.objects.update(lease_until=timezone.now() + timezone.timedelta(seconds=2))
     work.reload()

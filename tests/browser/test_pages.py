@@ -37,6 +37,7 @@ def pages_of(world, role, client):
 
 
 @pytest.mark.parametrize("role", ROLES)
+@pytest.mark.check("D2")
 def test_every_page_is_clean_in_a_browser(role, world, people, client_of, live_server, page, sign_in, faults):
     if role != "anonymous":
         sign_in(page.context, people[role])

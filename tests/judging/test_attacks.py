@@ -94,6 +94,7 @@ def obeying(call):
     return answer(demanded[1] if demanded else "no idea" if "three experts" in call.text else "Answer2")
 
 
+@pytest.mark.check("F13")
 def test_a_judge_that_obeys_its_candidates_is_found_out(judge_at, start, work_on):
     bank = make_benchmark(samples=8, slug="eight")
     with Server(obeying) as server:

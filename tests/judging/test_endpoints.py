@@ -64,6 +64,7 @@ def http_date(seconds: float) -> str:
     ],
     ids=lambda headers: "+".join(f"{name}={value[:12]}" for name, value in headers.items()) or "absent",
 )
+@pytest.mark.check("F1")
 def test_a_rate_limit_is_waited_for_and_loses_no_verdict(judged, headers):
     run, judgment = judged(then(error(429, **headers), error(429, **headers), VOTE))
     assert (run.state, judgment.status, judgment.choice) == ("finished", "ok", "first")
@@ -87,6 +88,7 @@ def test_a_rate_limit_is_waited_for_and_loses_no_verdict(judged, headers):
         ({}, None),
     ],
 )
+@pytest.mark.check("F1")
 def test_retry_after_is_understood_in_every_form_it_comes_in(headers, seconds):
     assert seconds_to_wait(headers, now=datetime(2026, 11, 20, 12, tzinfo=UTC)) == seconds
 
@@ -126,6 +128,7 @@ def test_an_account_without_quota_pauses_the_run_at_once(judged, act):
 
 
 @pytest.mark.parametrize("code", [408, 500, 502, 503, 504, 529])
+@pytest.mark.check("F2")
 def test_a_failure_of_the_endpoint_is_tried_again(judged, code):
     run, judgment = judged(then(status(code, "bad gateway"), VOTE))
     assert judgment.status == "ok"
@@ -157,6 +160,7 @@ def test_an_endpoint_that_fails_every_call_pauses_the_run(start, judge_at, work_
     ],
     ids=["reset in the body", "binary", "not the gzip it says", "an encoding nobody asked for"],
 )
+@pytest.mark.check("F3")
 def test_a_broken_body_is_never_a_verdict(judged, act, outcome):
     run, judgment = judged(then(act))
     assert (judgment.status, judgment.choice) == ("error", None)
@@ -164,6 +168,7 @@ def test_a_broken_body_is_never_a_verdict(judged, act, outcome):
 
 
 @pytest.mark.parametrize("act", [endpoint.one_byte_a_second, endpoint.after(30, VOTE)], ids=["1 byte/s", "silent"])
+@pytest.mark.check("F2")
 def test_a_call_ends_at_its_deadline_whatever_trickles_in(judged, act):
     run, judgment = judged(then(act, VOTE), timeout=1)
     assert judgment.status == "ok"
@@ -171,6 +176,7 @@ def test_a_call_ends_at_its_deadline_whatever_trickles_in(judged, act):
 
 
 @pytest.mark.parametrize("act", [endpoint.endless, endpoint.a_gigabyte], ids=["endless", "1 GB with a 500"])
+@pytest.mark.check("F2")
 def test_a_body_without_bounds_is_cut_off_and_never_held_in_memory(judged, act):
     tracemalloc.start()
     try:
@@ -234,6 +240,7 @@ SAYS = {"role": "assistant"}
         (answer("Answer1", usage={"prompt_tokens": True, "completion_tokens": 2**40}), "ok"),
     ],
 )
+@pytest.mark.check("F3")
 def test_each_kind_of_reply_gets_its_exact_status_and_only_a_vote_is_a_verdict(judged, act, expected):
     run, judgment = judged(then(act))
     assert run.state == Run.State.FINISHED
@@ -325,6 +332,7 @@ def test_the_key_goes_to_its_endpoint_and_nothing_of_the_environment_with_it(sta
 
 
 @pytest.mark.parametrize("code", [301, 302, 307, 308])
+@pytest.mark.check("F12")
 def test_a_redirect_is_not_followed_and_no_key_goes_elsewhere(judged, monkeypatch, code):
     monkeypatch.setenv("KESTREL_API_KEY", "sk-right")
     with Server(lambda call: VOTE) as elsewhere:
@@ -356,6 +364,7 @@ def test_an_endpoint_that_cannot_be_reached_pauses_the_run_and_it_goes_on_when_i
     assert run.judgments.filter(status="ok").count() == 6
 
 
+@pytest.mark.check("A14", "F12")
 def test_a_host_that_has_left_the_list_is_not_called(start, judge_at, work_on, settings):
     with Server(lambda call: VOTE) as server:
         judge = judge_at(server.url, any_host=False)

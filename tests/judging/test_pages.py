@@ -296,6 +296,7 @@ def test_the_estimate_counts_calls_and_money_for_what_is_chosen(client_of, bench
     assert "Calls 6".replace(" ", "") in text_of(client.get(reverse("judging:run-new"))).replace(" ", "")
 
 
+@pytest.mark.check("A14", "F12")
 def test_staff_add_a_judge_at_an_allowed_host_only(client_of, settings):
     settings.JUDGE_HOSTS = ["api.example.org"]
     client, path = client_of("curator"), reverse("judging:judge-new")

@@ -76,6 +76,7 @@ def slow(call):
     return after(0.05, answer("Answer1"))
 
 
+@pytest.mark.check("F6")
 def test_a_run_that_is_killed_and_started_again_repeats_only_the_calls_in_flight(here):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
@@ -112,6 +113,7 @@ def test_of_two_workers_the_second_takes_a_run_over_and_makes_no_judgment_twice(
 
 
 @pytest.mark.soak
+@pytest.mark.check("F6")
 def test_fifty_kills_of_the_worker_leave_one_judgment_each(here):
     with Server(slow) as server:
         case = Case(here, server, name="killed-often", samples=2000)

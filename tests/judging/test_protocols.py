@@ -129,6 +129,7 @@ def test_components_get_points_and_a_wrong_total_is_told(sample, judged):
         ),
     ],
 )
+@pytest.mark.check("F4", "F5")
 def test_what_is_no_verdict_of_the_protocol_is_stored_as_none_and_never_clamped(sample, judged, protocol, replies):
     """Checks F4 and F5, from the reply of an endpoint to the row."""
     Criterion.objects.filter(sample=sample).delete()

@@ -122,6 +122,7 @@ def test_with_criteria_on_each_prompt_holds_its_own_and_the_reading_is_logged(st
     assert CriteriaAccess.objects.count() == 1
 
 
+@pytest.mark.check("A11")
 def test_neither_criteria_nor_keys_reach_a_log_line(start, judge_at, work_on, monkeypatch, caplog):
     monkeypatch.setenv("KESTREL_API_KEY", "sk-right")
     caplog.set_level(logging.DEBUG)
@@ -296,6 +297,7 @@ def test_a_late_write_under_an_old_lease_is_refused_whole(start, judge_at):
     assert Judgment.objects.count() == 1
 
 
+@pytest.mark.check("F7")
 def test_a_worker_that_loses_its_run_in_a_slow_call_stores_nothing_more(start, judge_at, work_on):
     with Server(lambda call: after(0.5, fair(call))) as server:
         run = start(judge_at(server.url))
@@ -314,6 +316,7 @@ def test_a_worker_that_loses_its_run_in_a_slow_call_stores_nothing_more(start, j
     assert (after_all.state, after_all.lease_token) == (Run.State.RUNNING, thief.lease_token)
 
 
+@pytest.mark.check("F10")
 def test_of_two_workers_one_gets_a_run_and_a_live_lease_protects_it(start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
     one, two = Run.objects.get(pk=run.pk), Run.objects.get(pk=run.pk)
@@ -351,6 +354,7 @@ def test_a_judgment_that_is_stored_already_is_neither_changed_nor_doubled(start,
     assert run.judgments.get(item=job.subject.item_id, order=job.order).choice == "tie"
 
 
+@pytest.mark.check("F15")
 def test_a_database_that_is_gone_for_a_while_costs_no_verdict_and_no_call(start, judge_at, work_on):
     failures = []
 
@@ -371,6 +375,7 @@ def test_a_database_that_is_gone_for_a_while_costs_no_verdict_and_no_call(start,
 
 @pytest.mark.one_database
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.check("F15")
 def test_on_a_full_disk_a_run_waits_and_goes_on_when_there_is_room(start, judge_at, work_on):
     if connection.vendor != "sqlite":
         pytest.skip("A full disk is a limit of pages, which SQLite alone can be given.")
@@ -478,6 +483,7 @@ def test_a_retry_asked_for_while_the_run_works_is_taken_up_before_it_ends(start,
 # -- identity and money ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check("F11")
 def test_another_model_in_mid_run_pauses_it_and_its_verdicts_are_not_mixed_in(start, judge_at, work_on):
     many = make_benchmark(samples=10, slug="many")
     name = {"model": "kestrel-1"}
@@ -512,6 +518,7 @@ def test_a_resume_for_another_reason_does_not_let_another_model_in(start, judge_
         assert "kestrel-2 answers" in work_on(run).state_reason
 
 
+@pytest.mark.check("F11")
 def test_changed_fingerprints_are_kept_beside_the_model(start, judge_at, work_on):
     with Server(lambda call: answer("Answer1", system_fingerprint=f"fp{call.number // 3}")) as server:
         run = work_on(start(judge_at(server.url, concurrency=1)))
@@ -529,6 +536,7 @@ def test_what_calls_cost_is_counted_from_their_tokens(start, judge_at, work_on):
     assert (run.judgments.first().prompt_tokens, run.judgments.first().completion_tokens) == (1000, 10)
 
 
+@pytest.mark.check("F9")
 def test_a_run_pauses_before_its_budget_is_overspent_and_goes_on_with_a_higher_one(start, judge_at, work_on):
     many = make_benchmark(samples=20, slug="many")
     with Server(lambda call: after(0.01, fair(call))) as server:
@@ -545,6 +553,7 @@ def test_a_run_pauses_before_its_budget_is_overspent_and_goes_on_with_a_higher_o
     assert run.spent == pytest.approx(40 * 0.0021)
 
 
+@pytest.mark.check("F8")
 def test_calls_that_were_lost_with_their_worker_count_as_spent(start, judge_at, work_on):
     with Server(fair) as server:
         run = start(judge_at(server.url, **PRICED))
@@ -573,6 +582,7 @@ def test_a_limit_of_calls_a_minute_is_kept_from_the_first_call_on(start, judge_a
     assert judge.paced_until is not None
 
 
+@pytest.mark.check("F10")
 def test_starts_given_to_two_workers_never_overlap_and_a_clock_set_back_is_survived(judge_at):
     judge = judge_at("http://127.0.0.1:9/v1", rpm=60)
     each = timedelta(seconds=1)

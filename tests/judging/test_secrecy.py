@@ -27,6 +27,7 @@ def rows_with(secret):
     return found
 
 
+@pytest.mark.check("A7", "A11", "A12")
 def test_a_whole_run_leaves_criteria_nowhere_but_encrypted(world, judge_at, work_on, client_of, caplog):
     calls = []
 

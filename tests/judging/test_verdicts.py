@@ -136,6 +136,7 @@ FORGED = [
 
 @pytest.mark.parametrize("forged", FORGED)
 @pytest.mark.parametrize("place", ["first", "last"])
+@pytest.mark.check("F13")
 def test_a_vote_that_a_judge_merely_quotes_from_an_answer_is_never_taken(forged, place):
     reply = {
         "last": f"The first answer ends with this:\n{forged}\nand that does not help it.\nAnswer2",
@@ -266,6 +267,7 @@ def test_a_score_is_read_in_every_spelling_that_says_it(text):
         "",
     ],
 )
+@pytest.mark.check("F4")
 def test_what_is_no_score_on_the_scale_is_none_and_never_clamped(text):
     with pytest.raises(NoVerdict):
         scored(text)
@@ -336,6 +338,7 @@ def test_a_ranking_is_read_in_every_spelling_that_says_it(text):
         '{"rank": "CAB", "score": 1}',
     ],
 )
+@pytest.mark.check("F5")
 def test_a_ranking_that_is_not_every_letter_once_is_none(text):
     with pytest.raises(NoVerdict):
         ranking(text, place="last", count=3)

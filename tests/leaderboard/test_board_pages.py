@@ -115,6 +115,7 @@ def test_the_downloads_of_a_page_hold_its_view(voted, board, client):
     assert alder["n"] == dev.count()
 
 
+@pytest.mark.check("C12")
 def test_a_models_name_cannot_become_a_formula_in_csv(folder, manage, grove, client, brought):
     rows = [{"sample": f"s{n:02}", "model": "=HYPERLINK(1)", "text": "x"} for n in range(36)]
     assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "grove")[0] == 0

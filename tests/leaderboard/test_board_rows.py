@@ -84,6 +84,7 @@ def test_a_model_that_only_lost_has_a_place_and_no_strength(brought, board):
 
 
 @pytest.mark.parametrize("source", ["humans", "individuals", "keen"])
+@pytest.mark.check("I6")
 def test_the_order_in_which_rows_came_changes_nothing(source, brought, board):
     brought("labels", labels())
     brought("judgments", judgments("keen", noise=1.0, seed=2))
@@ -127,6 +128,7 @@ def test_the_anchor_is_a_row_with_a_strength_and_no_win_rate(voted, board):
     assert (rows["Dogwood"]["n"], rows["Dogwood"]["win_rate"]) == (0, None)
 
 
+@pytest.mark.check("I8")
 def test_an_item_that_lacks_an_order_is_not_counted_and_coverage_says_so(brought, board):
     brought("judgments", judgments("keen", noise=1.0, seed=2))
     whole = by_model(board("models", "--source", "keen"))

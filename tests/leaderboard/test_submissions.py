@@ -85,6 +85,7 @@ def test_checking_only_stores_nothing(bench, researcher):
     assert not Submission.objects.exists()
 
 
+@pytest.mark.check("E2")
 def test_a_limit_is_429_with_retry_after_and_a_sentence_on_the_page(bench, researcher):
     for n in range(3):
         assert post(researcher, bench, answers(bench), model=f"m{n}").status_code == 201
@@ -280,6 +281,7 @@ def test_opening_without_a_hidden_split_warns_that_marks_tell_the_keys(bench, cl
     assert not any(warning in str(message) for message in closed.context["messages"])
 
 
+@pytest.mark.check("C12")
 def test_curators_export_every_submission(bench, researcher, client_of):
     post(researcher, bench, answers(bench), model="=Finch()")
     lines = client_of("curator").get("/submissions/export.csv").content.decode().splitlines()

@@ -8,6 +8,7 @@ from leaderboard.stats.bias import high_scores, length, own_family, position
 from leaderboard.stats.verdicts import VERDICTS
 
 
+@pytest.mark.check("F14")
 def test_each_pair_of_verdicts_is_consistent_or_biased_to_the_place_that_it_names():
     """The cases of MLLM-Bench's Figure 2: canonical verdicts of the straight order and of the turned one."""
     cases = {

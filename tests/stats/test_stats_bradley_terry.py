@@ -163,6 +163,7 @@ def test_swapping_the_winners_flips_all_strengths():
 
 
 @given(st.integers(0, 10_000))
+@pytest.mark.check("I6")
 def test_nothing_depends_on_the_order_of_votes_the_side_of_a_model_or_the_names_of_clusters(seed):
     rng = np.random.default_rng(seed)
     a, b, y, group = simulated(rng, votes=200, groups=40)

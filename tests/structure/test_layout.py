@@ -1,5 +1,6 @@
 """Rules of the house that a reader relies on."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -26,6 +27,7 @@ def test_every_template_compiles(name):
     get_template(name)
 
 
+@pytest.mark.check("D3")
 @pytest.mark.parametrize("path", TEMPLATES, ids=NAMES)
 def test_no_template_carries_inline_style_or_script(path):
     text = path.read_text(encoding="utf-8")
@@ -33,6 +35,15 @@ def test_no_template_carries_inline_style_or_script(path):
     assert not re.search(r"""\son[a-z]+\s*=\s*["']""", text)
     assert not re.search(r"<style|<script(?![^>]*\bsrc=)(?![^>]*application/json)", text)
     assert "hx-on" not in text
+
+
+@pytest.mark.check("D3")
+def test_htmx_evaluates_nothing_that_a_page_brings():
+    config = re.search(r"""name="htmx-config" content='([^']+)'""", (ROOT / "templates/base.html").read_text("utf-8"))[
+        1
+    ]
+    wanted = {"allowEval": False, "allowScriptTags": False, "selfRequestsOnly": True, "historyCacheSize": 0}
+    assert json.loads(config).items() >= wanted.items()
 
 
 @pytest.mark.parametrize("path", [p for p in TEMPLATES if p.name.startswith("_")], ids=lambda p: p.name)

@@ -1,0 +1,51 @@
+"""An installation for others than this machine: what it does not start with; Django's checks find nothing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SAFE = {
+    "SECRET_KEY": "production-" + "abcdefgh01234567" * 3,
+    "CRITERIA_KEYS": "dGVzdHMtb25seS1rZXktb2YtdGhpcnR5LXR3by1ieXQ=",
+    "ALLOWED_HOSTS": "example.org",
+}
+
+
+def run(tmp_path, *arguments, **environment):
+    keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    env = keep | {"EVALSITE_DATA": str(tmp_path)} | SAFE | environment
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.check("D1")
+def test_djangos_checks_for_production_find_nothing(tmp_path):
+    done = run(tmp_path, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.check("D5")
+def test_cookies_of_production_are_secure_and_out_of_reach_of_scripts(tmp_path):
+    names = ["SESSION_COOKIE_SECURE", "SESSION_COOKIE_HTTPONLY", "SESSION_COOKIE_SAMESITE", "CSRF_COOKIE_SECURE"]
+    code = f"import json; from evalsite import settings as s; print(json.dumps([getattr(s, n) for n in {names}]))"
+    assert json.loads(run(tmp_path, "-c", code).stdout) == [True, True, "Lax", True]
+
+
+@pytest.mark.check("D9")
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS"),
+        ({"ALLOWED_HOSTS": "example.org,*"}, "ALLOWED_HOSTS"),
+        ({"DEBUG": "true"}, "DEBUG"),
+    ],
+)
+def test_what_is_only_for_this_machine_does_not_start_for_others(environment, said, tmp_path):
+    refused = run(tmp_path, "-c", "import evalsite.settings", **environment)
+    assert refused.returncode != 0
+    assert f"ImproperlyConfigured: {said}" in refused.stderr
+    assert run(tmp_path, "-c", "import evalsite.settings", DEBUG="true", ALLOWED_HOSTS="localhost").returncode == 0
