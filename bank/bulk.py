@@ -5,7 +5,10 @@ Rows are tuples of what the column takes as it is: text, numbers, None; JSON as 
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, count, repeat
+from typing import Any
 
 from django.db import connection
 from django.db.models import Model
@@ -32,28 +35,73 @@ def ids(model: type[Model], count: int) -> Sequence[int]:
         return list(chain.from_iterable(cursor.fetchall()))
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A column that holds one value in every row."""
+
+    value: Any
+    rows: int
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return repeat(self.value, self.rows)
+
+
+Column = Sequence[Any] | Shared
+
+
+def packed(column: Column) -> Column:
+    """The same column, as Shared where it is one: quicker to keep and to insert."""
+    if isinstance(column, Shared) or not column or column[0] != column[-1] or column.count(column[0]) < len(column):
+        return column
+    return Shared(column[0], len(column))
+
+
 def insert(model: type[Model], columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Insert rows; ``columns`` are names of database columns. Inside a transaction, which an error undoes whole.
 
     Raises IntegrityError as the ORM does.
     """
-    names = ", ".join(f'"{name}"' for name in columns)
-    table = f'"{model._meta.db_table}" ({names})'
+    if rows:
+        insert_columns(model, dict(zip(columns, zip(*rows, strict=True), strict=True)))
+
+
+def insert_columns(model: type[Model], values: Mapping[str, Column]) -> None:
+    """The same by columns, all of the same length and none empty, by their names."""
+    table, names = model._meta.db_table, tuple(values)
     connection.ensure_connection()
     with connection.wrap_database_errors:
         if connection.vendor != "sqlite":
-            with connection.connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
-                for row in rows:
+            quoted = ", ".join(f'"{name}"' for name in names)
+            into = f'COPY "{table}" ({quoted}) FROM STDIN'
+            with connection.connection.cursor() as cursor, cursor.copy(into) as copy:
+                for row in zip(*values.values(), strict=True):
                     copy.write_row(row)
             return
-        # Many rows a statement: its own cost is that of a row. FAIL keeps no journal for undoing half a statement.
-        one = f"({', '.join('?' * len(columns))})"
-        execute = connection.connection.execute
-        step = VARIABLES // len(columns)
-        for start in range(0, len(rows), step):
-            some = rows[start : start + step]
-            statement = f"INSERT OR FAIL INTO {table} VALUES {', '.join([one] * len(some))}"  # noqa: S608
-            execute(statement, list(chain.from_iterable(some)))
+        # What all rows share is bound once: most columns of a thousand rows hold one value, and binding costs half.
+        columns = list(map(packed, values.values()))
+        once = [column.value for column in columns if isinstance(column, Shared)]
+        own = [column for column in columns if not isinstance(column, Shared)]
+        many = len(columns[0])
+        step = (VARIABLES - len(once)) // max(len(own), 1)
+        for start in range(0, many, step):
+            rows = min(step, many - start)
+            statement = _statement(table, names, tuple(isinstance(column, Shared) for column in columns), rows)
+            some = zip(*(column[start : start + rows] for column in own), strict=True)
+            connection.connection.execute(statement, [*once, *chain.from_iterable(some)])
+
+
+@lru_cache(maxsize=64)
+def _statement(table: str, names: tuple[str, ...], shared: tuple[bool, ...], rows: int) -> str:
+    """Many rows a statement: its own cost is that of a row. FAIL keeps no journal for undoing half a statement."""
+    places = iter(range(1, sum(shared) + 1))
+    once = [f"?{next(places)}" if same else "" for same in shared]
+    numbers = count(sum(shared) + 1)
+    values = ", ".join(f"({', '.join(place or f'?{next(numbers)}' for place in once)})" for _ in range(rows))
+    quoted = ", ".join(f'"{name}"' for name in names)
+    return f'INSERT OR FAIL INTO "{table}" ({quoted}) VALUES {values}'  # noqa: S608 (tables and columns of ours)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ class Sealed:
 
     owners: list[int]  # the number of its sample, for each
     positions: list[int]
-    columns: list[list[Any]]  # those of PLAIN
+    columns: list[bulk.Column]  # those of PLAIN
 
 
 # Criteria of many samples: the number of its sample and the place in it, for each, and the columns of PLAIN.
@@ -52,11 +52,12 @@ def by_columns(hidden: Sequence[Sequence[Plain]]) -> ByColumns:
 def sealed(owners: list[int], positions: list[int], columns: list[list[Any]]) -> Sealed:
     """The same, fit to lie in a file."""
     *others, texts = columns
-    return Sealed(owners, positions, [*others, cipher().encrypt_all(texts)])
+    return Sealed(owners, positions, [*map(bulk.packed, others), cipher().encrypt_all(texts)])
 
 
 def write_sealed(sealed: Sealed, sample_ids: Sequence[int]) -> None:
     """Store criteria of samples that have none yet; these are the ids of those that ``sealed`` was made of."""
     owners = [sample_ids[number] for number in sealed.owners]
-    rows = list(zip(owners, sealed.positions, [1] * len(owners), *sealed.columns, strict=True))
-    bulk.insert(Criterion, ("sample_id", "position", "version", *PLAIN), rows)
+    if owners:
+        given = (owners, sealed.positions, bulk.Shared(1, len(owners)), *sealed.columns)
+        bulk.insert_columns(Criterion, dict(zip(("sample_id", "position", "version", *PLAIN), given, strict=True)))

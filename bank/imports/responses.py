@@ -22,7 +22,7 @@ COLUMNS = ("sample_id", "model_id", *OWN)
 
 # Responses to be made, by columns: their samples (see Scene), the names of their models, and OWN. Plain lists: millions
 # of values go through the spool.
-Batch = tuple[list[int], list[str], tuple[Sequence[Any], ...]]
+Batch = tuple[list[int], list[str], tuple[bulk.Column, ...]]
 
 
 class Responses:
@@ -99,7 +99,7 @@ class Responses:
         report.made["models"] += len(new_models)
         report.made["responses"] += len(places)
         self.scene.announce_responses(places)
-        return (samples, names, values) if self.scene.writes and places else None
+        return (samples, names, tuple(map(bulk.packed, values))) if self.scene.writes and places else None
 
     def write(self, batch: Batch) -> None:
         samples, names, values = batch
@@ -111,7 +111,7 @@ class Responses:
         if min(samples) < 0:
             samples = [self.scene.real(sample) for sample in samples]
         models = [self.models[name] for name in names]
-        bulk.insert(Response, COLUMNS, list(zip(samples, models, *values, strict=True)))
+        bulk.insert_columns(Response, dict(zip(COLUMNS, (samples, models, *values), strict=True)))
 
     @cached_property
     def organisations(self) -> dict[str, str]:

@@ -6,7 +6,6 @@ import os
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,7 +36,7 @@ ENDINGS = {".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp"}
 # Samples to be made, by columns: plain values, for millions of them go through the spool.
 Batch = tuple[
     list[tuple[str, ...]],  # the paths of their capabilities
-    list[Sequence[Any]],  # their values of OWN
+    list[bulk.Column],  # their values of OWN
     list[tuple[Any, ...]],  # pictures: the number of the sample, and the values of IMAGE_COLUMNS from position on
     secret.Sealed,
 ]
@@ -139,7 +138,9 @@ class Samples:
         report.made["samples"] += len(keys)
         report.made["images"] += len(pictures)
         report.made["criteria"] += len(criteria[0])
-        return (paths, values, pictures, secret.sealed(*criteria)) if self.scene.writes and keys else None
+        if not (self.scene.writes and keys):
+            return None
+        return paths, list(map(bulk.packed, values)), pictures, secret.sealed(*criteria)
 
     def weigh(self, row: Row) -> int:
         """The bytes of its pictures, guessed where they lie beside: batches stay short, so that an import with many
@@ -156,8 +157,9 @@ class Samples:
         self.scene.made.extend(ids)
         capabilities = [self._capability(path) if path else None for path in paths]
         positions = range(self.position, self.position + len(ids))
-        rows = zip(ids, repeat(benchmark.pk), capabilities, positions, repeat(""), *values, strict=False)
-        bulk.insert(Sample, COLUMNS, list(rows))
+        own, none = bulk.Shared(benchmark.pk, len(ids)), bulk.Shared("", len(ids))
+        given = (ids, own, capabilities, positions, none, *values)
+        bulk.insert_columns(Sample, dict(zip(COLUMNS, given, strict=True)))
         self.position += len(ids)
         self._write_images([(ids[number], *one) for number, *one in pictures])
         secret.write_sealed(sealed, ids)

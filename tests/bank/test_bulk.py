@@ -1,0 +1,57 @@
+"""Many rows at once, past the ORM: what stands in the columns is what was given, whatever rows have in common."""
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from bank import bulk
+from bank.models import Benchmark, Sample
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def benchmark():
+    return Benchmark.objects.create(slug="b", title="B")
+
+
+def columns(benchmark, keys, **given):
+    texts = "instruction hint language question_type split source group status retired_in"
+    found = {name: [""] * len(keys) for name in texts.split()}
+    found |= {"key": keys, "options": ["{}"] * len(keys), "metadata": ["{}"] * len(keys)}
+    found |= {"absent_images": ["[]"] * len(keys), "benchmark_id": bulk.Shared(benchmark.pk, len(keys))}
+    return found | {"position": range(len(keys)), "capability_id": [None] * len(keys)} | given
+
+
+def stored(*names):
+    return list(Sample.objects.order_by("position").values_list(*names))
+
+
+@pytest.mark.parametrize("many", [1, 2, 999, 1000, 2500])
+def test_columns_of_one_value_and_of_many_come_out_as_they_went_in(many, benchmark):
+    keys = [f"k{number}" for number in range(many)]
+    hints = ["first", *["between"] * (many - 2), "first"][:many]  # alike at both ends, not in the middle
+    bulk.insert_columns(Sample, columns(benchmark, keys, hint=hints, source=['one\'s "own" ?1'] * many))
+    assert stored("key", "hint", "source", "capability_id", "benchmark_id") == [
+        (key, hint, 'one\'s "own" ?1', None, benchmark.pk) for key, hint in zip(keys, hints, strict=True)
+    ]
+
+
+def test_a_column_of_one_value_is_kept_as_that_value():
+    column = bulk.packed(["a", "a"])
+    assert column == bulk.Shared("a", 2)
+    assert (list(column), len(column), bulk.packed(column)) == (["a", "a"], 2, column)
+    for other in (["a", "b"], ["a", "b", "a"], [], [None, ""]):
+        assert bulk.packed(other) is other
+
+
+def test_what_the_database_refuses_is_an_integrity_error_and_leaves_nothing(benchmark):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        bulk.insert_columns(Sample, columns(benchmark, ["a", "b", "a"]))
+    assert stored("key") == []
+
+
+def test_rows_go_in_as_columns_do(benchmark):
+    given = columns(benchmark, ["a", "b"])
+    bulk.insert(Sample, list(given), [])
+    bulk.insert(Sample, list(given), list(zip(*given.values(), strict=True)))
+    assert stored("key", "benchmark_id") == [("a", benchmark.pk), ("b", benchmark.pk)]
