@@ -1,7 +1,7 @@
 """Reads for the pages on which staff look at a campaign's items, the least agreed first."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import bank.masking
 import bank.text
 from annotations import material
 from annotations.models import Adjudication, Campaign, CampaignItem, Label
-from annotations.verdicts import dispute, in_words, word
+from annotations.verdicts import MAIN, dispute, in_words, word
 from bank.models import Response
 
 SHOWS = {
@@ -46,52 +46,81 @@ class Listed:
         return "practice" if self.place.practice else "gold" if self.place.gold is not None else ""
 
 
-def items_of(campaign: Campaign, *, show: str = "") -> list[Listed]:
-    """The items of a campaign under a filter of ``SHOWS``, the least agreed first, then those with most labels."""
-    places = campaign.campaign_items.select_related("item__sample").order_by("position", "pk")
-    if show in ("gold", "practice"):
-        places = places.filter(practice=show == "practice", gold__isnull=False)
-    labels: dict[int, list[Label]] = defaultdict(list)
-    counted = Label.objects.filter(campaign=campaign, excluded=False).select_related("assignment")
-    for label in counted.order_by("pk"):
-        labels[label.assignment.campaign_item_id].append(label)
-    returned = Counter(
-        Label.objects.filter(campaign=campaign, returns__isnull=False, returns__answered_at__isnull=True).values_list(
-            "assignment__campaign_item", flat=True
-        )
-    )
-    decided = {one.campaign_item_id: one for one in Adjudication.objects.filter(campaign_item__campaign=campaign)}
-    rows = [_listed(place, labels[place.pk], decided.get(place.pk), returned[place.pk]) for place in places]
-    rows = [row for row in rows if _fits(row, show)]
-    return sorted(rows, key=lambda row: (-1 if row.dispute is None else row.dispute, row.labels), reverse=True)
+@dataclass(frozen=True, slots=True)
+class Ranked(Sequence[Listed]):
+    """The items of a campaign, the least agreed first; rows are read when they are asked for."""
+
+    places: Sequence[int]
+    disputes: Mapping[int, float]
+    open_returns: Mapping[int, int]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._rows(self.places[at]) if isinstance(at, slice) else self._rows([self.places[at]])[0]
+
+    def _rows(self, ids: Sequence[int]) -> list[Listed]:
+        related = ("item__sample", "adjudication")
+        places = CampaignItem.objects.select_related(*related).in_bulk(ids)
+        labels: dict[int, list[Label]] = defaultdict(list)
+        given = Label.objects.filter(assignment__campaign_item__in=ids, excluded=False).select_related("assignment")
+        for label in given.order_by("pk"):
+            labels[label.assignment.campaign_item_id].append(label)
+        return [
+            _listed(places[pk], labels[pk], self.disputes.get(pk), self.open_returns.get(pk, 0))
+            for pk in ids
+            if pk in places
+        ]
 
 
-def _listed(place: CampaignItem, labels: Sequence[Label], decided: Adjudication | None, returned: int) -> Listed:
+def items_of(campaign: Campaign, *, show: str = "", search: str = "") -> Ranked:
+    """The items of a campaign under a filter of ``SHOWS``, whose sample's key holds ``search``.
+
+    The least agreed come first, then those with most labels.
+    """
+    places = campaign.campaign_items.order_by("position", "pk")
+    if search:
+        places = places.filter(item__sample__key__icontains=search)
+    words: dict[int, list[str]] = defaultdict(list)
+    labels: Counter[int] = Counter()
+    given = Label.objects.filter(campaign=campaign, excluded=False).order_by("pk")
+    for pk, *values in given.values_list("assignment__campaign_item", *MAIN).iterator():
+        labels[pk] += 1
+        if said := word(dict(zip(MAIN, values, strict=True))):
+            words[pk].append(said)
+    disputes = {pk: found for pk, said in words.items() if (found := dispute(said)) is not None}
+    unanswered = Label.objects.filter(campaign=campaign, returns__isnull=False, returns__answered_at__isnull=True)
+    open_returns = Counter(unanswered.values_list("assignment__campaign_item", flat=True))
+    match show:
+        case "gold" | "practice":
+            places = places.filter(practice=show == "practice", gold__isnull=False)
+        case "few":
+            places = places.filter(practice=False, gold__isnull=True)
+        case "adjudicated":
+            places = places.filter(adjudication__isnull=False)
+    fits = {
+        "disputed": lambda pk: bool(disputes.get(pk)),
+        "agreed": lambda pk: disputes.get(pk) == 0,
+        "few": lambda pk: pk not in disputes,
+        "returned": lambda pk: pk in open_returns,
+    }.get(show, lambda pk: True)
+    ids = [pk for pk in places.values_list("pk", flat=True) if fits(pk)]
+    ids.sort(key=lambda pk: (disputes.get(pk, -1), labels[pk]), reverse=True)
+    return Ranked(ids, disputes, open_returns)
+
+
+def _listed(place: CampaignItem, labels: Sequence[Label], disputed: float | None, returned: int) -> Listed:
     words = [said for label in labels if (said := word(label.verdict()))]
     first = {word(label.verdict()): in_words(label.verdict()) for label in reversed(labels)}
     given = [(first[one], count) for one, count in Counter(words).most_common()]
-    verdict = in_words(decided.verdict()) if decided else ""
-    return Listed(place, len(labels), dispute(words), given, verdict, returned)
-
-
-def _fits(row: Listed, show: str) -> bool:
-    match show:
-        case "disputed":
-            return bool(row.dispute)
-        case "agreed":
-            return row.dispute == 0
-        case "few":
-            return row.dispute is None and not row.kind
-        case "adjudicated":
-            return bool(row.decided)
-        case "returned":
-            return bool(row.returned)
-    return True
+    decided = in_words(place.adjudication.verdict()) if hasattr(place, "adjudication") else ""
+    return Listed(place, len(labels), disputed, given, decided, returned)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response under its letter; its model stays hidden where the campaign is blind."""
+    """A response under its letter. Where the campaign is blind, its model is not shown until it is asked for."""
 
     letter: str
     model: str
@@ -122,7 +151,7 @@ def answers_of(place: CampaignItem) -> list[Answer]:
             html = bank.text.markdown(bank.masking.mask(text, names, placeholder=bank.masking.MARK), masked=True)
         else:
             html = bank.text.markdown(text)
-        found.append(Answer(letter, "" if blind else response.model.name, html, not text.strip()))
+        found.append(Answer(letter, response.model.name, html, not text.strip()))
     return found
 
 
@@ -141,7 +170,8 @@ def labels_of(place: CampaignItem) -> list[Said]:
 
 def neighbours(campaign: Campaign, place: CampaignItem) -> tuple[int | None, int | None]:
     """The items before and after this one in the list of the disputed that wait for a verdict."""
-    waiting = [row.place.pk for row in items_of(campaign, show="disputed") if not row.decided or row.place == place]
+    decided = set(Adjudication.objects.filter(campaign_item__campaign=campaign).values_list("campaign_item", flat=True))
+    waiting = [pk for pk in items_of(campaign, show="disputed").places if pk not in decided or pk == place.pk]
     if place.pk not in waiting:
         return None, waiting[0] if waiting else None
     here = waiting.index(place.pk)

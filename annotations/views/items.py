@@ -3,6 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -66,13 +67,15 @@ def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk)
     show = request.GET.get("show", "")
     show = show if show in items.SHOWS else ""
+    search = request.GET.get("q", "").strip()[:200]
     context = {
         "section": "campaigns",
         "campaign": campaign,
-        "page": Paginator(items.items_of(campaign, show=show), PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(items.items_of(campaign, show=show, search=search), PAGE).get_page(request.GET.get("page")),
         "shows": items.SHOWS,
         "show": show,
-        "query": f"show={show}" if show else "",
+        "search": search,
+        "query": urlencode({name: value for name, value in (("show", show), ("q", search)) if value}),
         "sources": Campaign.objects.filter(benchmark=campaign.benchmark_id, protocol=campaign.protocol).exclude(pk=pk),
         "tab": "items",
         "may_write": True,

@@ -163,6 +163,29 @@ class TestAdjudication:
         assert not Adjudication.objects.exists()
         assert client_of("researcher").get(path).status_code == 403
 
+    def test_items_are_told_apart_by_number_and_found_by_the_key_of_their_sample(self, voted, client_of):
+        campaign, _ = voted(["ff", "fs", "ss"])
+        path = f"/campaigns/{campaign.pk}/items/"
+        listed = text_of(client_of("curator").get(path))
+        rows = re.findall(r'">(s\d)</a>.*?<td class="n dim">(\d)</td><td class="n">(\d+%)</td>', listed)
+        assert rows == [("s1", "2", "0%"), ("s0", "1", "100%"), ("s2", "3", "100%")]
+        found = text_of(client_of("curator").get(path + "?q=S2&show=agreed"))
+        assert re.findall(r'">(s\d)</a>', found) == ["s2"]
+        assert "?show=disputed&amp;q=S2" in found
+        assert "whose key holds “&lt;b&gt;”" in text_of(client_of("curator").get(path + "?q=<b>"))
+
+    def test_who_answered_is_told_only_when_it_is_asked_for_in_a_blind_campaign(self, voted, client_of):
+        campaign, _ = voted(["fs"])
+        path = f"/campaigns/{campaign.pk}/items/{CampaignItem.objects.get().pk}/"
+        page = text_of(client_of("curator").get(path))
+        told = re.search(r"<details[^>]*><summary>Whose answers these are</summary>(.*?)</details>", page, re.DOTALL)
+        assert "A is model-one, B is model-two." in told[1]
+        assert "model-one" not in page.replace(told[0], "")
+        Campaign.objects.update(blind=False)
+        open_page = text_of(client_of("curator").get(path))
+        assert "Whose answers" not in open_page
+        assert "model-one" in open_page
+
     def test_gold_and_practice_are_made_of_items_that_nobody_had(self, campaign_of, client_of, now):
         campaign, (one, _) = campaign_of(3, 2)
         held = next_assignment(campaign=campaign, annotator=one, now=now).campaign_item
