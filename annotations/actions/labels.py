@@ -75,6 +75,7 @@ def submit_label(
     campaign = assignment.campaign_item.campaign
     key = _clean("idempotency_key", idempotency_key, 64) or None
     member = lock(campaign=campaign, annotator=assignment.annotator)
+    campaign.refresh_from_db(fields=["state", "ballot"])  # behind the lock nobody changes the ballot
     try:
         columns = _columns(campaign, assignment, verdict, seconds, comment, flags, confidence)
         if campaign.state not in (Campaign.State.OPEN, Campaign.State.PAUSED):
@@ -124,6 +125,7 @@ def change_label(
     """
     campaign = assignment.campaign_item.campaign
     member = lock(campaign=campaign, annotator=assignment.annotator)
+    campaign.refresh_from_db(fields=["state", "ballot"])
     if assignment.campaign_item.practice:
         raise PracticeIsOver
     label = Label.objects.get(assignment=assignment)

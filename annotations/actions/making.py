@@ -214,8 +214,7 @@ def change_campaign(
 @transaction.atomic
 def change_ballot(*, campaign: Campaign, ballot: Mapping[str, Any]) -> None:
     """Set the ballot up anew, while nobody has cast it. Raises BadInput, Refused once there are labels."""
-    if campaign.imported or campaign.labels.exists():
-        raise Refused("What annotators may answer is fixed: there are labels. Copy the campaign to ask otherwise.")
+    _while_unlabelled(campaign)
     if campaign.campaign_items.filter(gold__isnull=False).exists():
         raise Refused("Gold and practice items have verdicts on the old terms: make them ordinary items first.")
     before = campaign.ballot
@@ -226,7 +225,15 @@ def change_ballot(*, campaign: Campaign, ballot: Mapping[str, Any]) -> None:
         if lost:
             campaign.ballot = before
             raise BadInput(f"{lost:,} items of the campaign could not be labelled then.")
+    # Whoever submits holds the own membership: those who began on the old terms are waited for, and counted.
+    list(Membership.objects.select_for_update().filter(campaign=campaign).order_by("pk").values_list("pk"))
+    _while_unlabelled(campaign)
     campaign.save(update_fields=["ballot"])
+
+
+def _while_unlabelled(campaign: Campaign) -> None:
+    if campaign.imported or campaign.labels.exists():
+        raise Refused("What annotators may answer is fixed: there are labels. Copy the campaign to ask otherwise.")
 
 
 @transaction.atomic

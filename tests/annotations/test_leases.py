@@ -7,12 +7,15 @@ from itertools import pairwise
 
 import pytest
 
+from annotations import ballots
 from annotations.actions import (
     AlreadyLabelled,
     CampaignNotOpen,
     NotInvited,
+    Refused,
     SlotTaken,
     add_annotators,
+    change_ballot,
     close_campaign,
     make_campaign,
     next_assignment,
@@ -58,6 +61,29 @@ def test_eight_annotators_at_once_give_every_item_exactly_its_three_labels(campa
     assert set(CampaignItem.objects.values_list("taken", flat=True)) == {3}
     slots = Counter(Assignment.objects.values_list("slot", flat=True))
     assert slots == {0: 60, 1: 60, 2: 60}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("round", range(4))
+def test_a_label_on_the_old_terms_and_a_new_ballot_exclude_each_other(campaign_of, now, round):
+    campaign, members = campaign_of(6, 6, overlap=6)
+    held = [next_assignment(campaign=campaign, annotator=annotator, now=now) for annotator in members]
+    assert all(one.campaign_item.campaign.ballot == campaign.ballot for one in held)  # read before, on the old terms
+
+    def change_or_submit(assignment):
+        try:
+            if assignment is None:
+                change_ballot(campaign=campaign, ballot={"choices": ["left", "right"]})
+                return "changed"
+            submit_label(assignment=assignment, verdict={"choice": "tie"}, now=now)
+            return "labelled"
+        except (Refused, ballots.BadVerdict):
+            return "refused"
+
+    place = round + 1
+    said = Counter(at_once(change_or_submit, [*held[:place], None, *held[place:]]))
+    assert said in ({"labelled": 6, "refused": 1}, {"changed": 1, "refused": 6})
+    assert Label.objects.count() == said["labelled"]
 
 
 @pytest.mark.django_db(transaction=True)
