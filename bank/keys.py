@@ -4,7 +4,7 @@ Guarded as ``bank.criteria`` is, whose reading this is: an import contract lists
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,13 @@ from bank.criteria import Criterion, record
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A component as boards need it: what its points are out of. Never its text."""
+    """A component as boards need it: what its points are out of. Never its text. ``lent``: by a campaign alone."""
 
     key: str
     category: str
     weight: float
     public: bool
+    lent: bool = False
 
 
 def keys_for_boards(*, benchmark: Any, sample_ids: Sequence[int]) -> dict[int, str]:
@@ -30,15 +31,21 @@ def keys_for_boards(*, benchmark: Any, sample_ids: Sequence[int]) -> dict[int, s
     return {row.sample_id: row.text for row in keys.order_by("-position", "-pk")}
 
 
-def parts_for_boards(*, benchmark: Any, sample_ids: Sequence[int]) -> dict[int, list[Part]]:
-    """The weighted components by sample id, for sums over points. Whoever shows categories keeps to the public ones."""
+def parts_for_boards(
+    *, benchmark: Any, sample_ids: Sequence[int], lacking: Callable[[str], float | None] | None = None
+) -> dict[int, list[Part]]:
+    """The weighted components by sample id, for sums over points. Whoever shows categories keeps to the public ones.
+
+    ``lacking`` tells by its key what a component is worth that has no weight.
+    """
     record(how="boards", about=f"benchmark {benchmark}", sample_ids=sample_ids)
-    rows = Criterion.objects.filter(sample_id__in=sample_ids, kind=Criterion.Kind.COMPONENT, weight__gt=0).order_by(
-        "sample_id", "position", "pk"
-    )
+    rows = Criterion.objects.filter(sample_id__in=sample_ids, kind=Criterion.Kind.COMPONENT)
+    rows = rows.order_by("sample_id", "position", "pk")
     found: dict[int, list[Part]] = defaultdict(list)
     for sample, key, category, weight, shown in rows.values_list("sample_id", "key", "category", "weight", "shown_to"):
-        found[sample].append(Part(key, category, float(weight or 0), shown == Criterion.ShownTo.PUBLIC))
+        worth = weight or (lacking(key) if lacking else None)
+        if worth and worth > 0:
+            found[sample].append(Part(key, category, float(worth), shown == Criterion.ShownTo.PUBLIC, not weight))
     return dict(found)
 
 

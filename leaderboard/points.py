@@ -1,17 +1,24 @@
 """Points for weighted components as shares of their weights.
 
 The weights are criteria's: they are read by ``bank.keys.parts_for_boards``, which logs it. A category is named
-below staff only where its components are public.
+below staff only where its components are public. What a component without a weight is worth, campaigns say.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 
 import pandas as pd
 
 import bank.keys
+from annotations import ballots
+from annotations.ballots.scores import Components
+from annotations.models import Campaign
 from leaderboard.scope import Scope
 
 NO_WEIGHTS = "The samples have no weighted components, so points cannot be held against their weights."
+SEVERAL = (
+    "Campaigns give components without a weight different ones: choose a campaign. Until then such points do not count."
+)
 HUNDRED = 100.0  # percent, as MIA-Bench prints its scores
 OTHER = "others"
 
@@ -20,15 +27,18 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
     """Verdicts whose ``value`` is points by component (a dict), as percentages of the weights.
 
     First one row a verdict: ``value`` = points / sum of the sample's weights. Then one row a component, with its
-    ``category``. And what has to be said. A verdict that lacks a component of its sample does not count.
+    ``category``. And what has to be said. A verdict that lacks a component of its sample does not count; one that has
+    a weight from a campaign alone, judges may lack.
     """
     ids = sorted(set(frame["sample"].tolist()))
-    parts = bank.keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids)
+    own = _own_weights(scope)
+    lacking = own[0] if len(own) == 1 else None
+    parts = bank.keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids, lacking=lacking)
     whole, single = [], []
     left_out = 0
     for row in frame.to_dict("records"):
-        wanted = parts.get(row["sample"], [])
         given = row["value"]
+        wanted = [part for part in parts.get(row["sample"], []) if not part.lent or part.key in given]
         if not wanted or any(part.key not in given for part in wanted):
             left_out += 1
             continue
@@ -42,8 +52,23 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
         ]
     notes = [f"{left_out} verdicts lack a component of their sample and are not counted."] if left_out else []
     notes = notes if whole else [NO_WEIGHTS]
+    notes += [SEVERAL] if len(own) > 1 else []
     columns = ["item", "model", "group", "category", "value"]
     return pd.DataFrame(whole, columns=list(frame.columns)), pd.DataFrame(single, columns=columns), notes
+
+
+def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:
+    """What the campaigns behind the view say that components without a weight are worth; each opinion once."""
+    campaigns = Campaign.objects.filter(benchmark=scope.benchmark, protocol="components", labels__isnull=False)
+    if scope.campaign:
+        campaigns = campaigns.filter(name=scope.campaign)
+    found = {}
+    for campaign in campaigns.distinct().order_by("pk"):
+        ballot = ballots.of(campaign)
+        said = {name: ballot.settings.get(name) for name in Components.names}
+        if isinstance(ballot, Components) and any(said.values()):
+            found[json.dumps(said, sort_keys=True)] = ballot.lacking
+    return list(found.values())
 
 
 def order_of(categories: Iterable[str]) -> list[str]:

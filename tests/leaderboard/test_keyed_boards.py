@@ -6,11 +6,14 @@ import pandas as pd
 import pytest
 from django.utils import timezone
 
-from bank.models import Benchmark, Submission
+from annotations.actions import make_annotator, make_campaign, next_assignment, submit_label
+from bank.criteria import Criterion
+from bank.models import Benchmark, Submission, User
 from bank.submissions import actions
 from leaderboard.boards import models
 from leaderboard.boards.keyed import standing_alone
 from leaderboard.scope import BadScope, scope_of
+from tests.annotations import kinds
 from tests.bank.conftest import folder, manage
 
 __all__ = ["folder", "manage"]
@@ -240,3 +243,30 @@ def test_components_are_a_share_of_their_weights_whole_and_by_category(folder, m
     assert (row["n"], row["rank"]) == (2, 1)
     answer = client_of("anonymous").get("/api/v1/leaderboards/models/?benchmark=parts&kind=components&source=marker")
     assert answer.json()[0]["categories"] == row["categories"]
+
+
+def test_what_a_campaign_says_that_parts_are_worth_counts_unless_campaigns_differ():
+    benchmark = kinds.benchmark_of(samples=1)
+    Criterion.objects.filter(key="mention").update(weight=None)  # beside 4 for length and 3.5 for genre
+
+    def labelled(name, worth, points):
+        person = User.objects.create_user(name, role="annotator")
+        ballot = {"weight": worth}
+        campaign = make_campaign(
+            name=name, benchmark=benchmark, protocol="components", annotators=[person], ballot=ballot
+        )
+        now = timezone.now()
+        held = next_assignment(campaign=campaign, annotator=make_annotator(person), now=now)
+        parts = [{"component": key, "points": value} for key, value in points.items()]
+        submit_label(assignment=held, verdict={"parts": parts}, now=now)
+
+    labelled("ada", 2.5, {"length": 2, "mention": 2.5, "genre": 3.5})
+    scope = scope_of(benchmark="kinds", kind="components", source="humans")
+    assert models(scope).rows[0]["score"] == pytest.approx(80)
+    labelled("ben", 10, {"length": 4, "mention": 10, "genre": 0})
+    both = models(scope)
+    assert "choose a campaign" in " ".join(both.notes)
+    assert both.rows[0]["score"] == pytest.approx(100 * (2 + 4 + 3.5 + 0) / 2 / 7.5)  # of the weighted parts alone
+    one = models(scope_of(benchmark="kinds", kind="components", source="humans", campaign="ben"))
+    assert one.rows[0]["score"] == pytest.approx(80)
+    assert "choose a campaign" not in " ".join(one.notes)
