@@ -94,11 +94,12 @@ DATABASES["default"]["CONN_MAX_AGE"] = None
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # IMMEDIATE: a transaction that reads, then writes, waits for its turn instead of failing at once.
-    # FULL: what was acknowledged survives a power cut.
+    # FULL: what was acknowledged survives a power cut. The log that a large import left is cut back to 64 MB.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-65536;",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-65536;"
+        " PRAGMA journal_size_limit=67108864;",
     }
 
 MEDIA_ROOT = DATA / "media"
@@ -190,6 +191,7 @@ SPECTACULAR_SETTINGS = {
         "ChoiceEnum": "bank.models.verdict.Choice",
         "SideEnum": "annotations.ballots.pairs.LEFT_RIGHT",
         "RunKindEnum": "judging.models.runs.Run.Kind",
+        "ItemKindEnum": "bank.models.items.Item.Kind",
     },
 }
 

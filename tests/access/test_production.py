@@ -49,3 +49,21 @@ def test_what_is_only_for_this_machine_does_not_start_for_others(environment, sa
     assert refused.returncode != 0
     assert f"ImproperlyConfigured: {said}" in refused.stderr
     assert run(tmp_path, "-c", "import evalsite.settings", DEBUG="true", ALLOWED_HOSTS="localhost").returncode == 0
+
+
+def test_the_log_of_a_large_import_does_not_stay_as_large(tmp_path):
+    """SQLite keeps a log of 2 GB for ever unless it is told a limit."""
+    code = """
+import os; os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
+import django; django.setup()
+from django.db import connection
+with connection.cursor() as cursor:
+    cursor.execute("CREATE TABLE big (text)")
+    cursor.execute("INSERT INTO big SELECT zeroblob(100000000)")
+    for _ in range(2):
+        cursor.execute("PRAGMA wal_checkpoint")
+        cursor.execute("INSERT INTO big VALUES (1)")
+print(os.path.getsize(connection.settings_dict["NAME"] + "-wal"))
+"""
+    done = run(tmp_path, "-c", code)
+    assert 0 < int(done.stdout) <= 2**26, done.stderr
