@@ -13,11 +13,10 @@ from django.db.models.functions import Coalesce
 import bank.criteria
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage, User
 from judging import attacks, prompts, protocols
-from judging.models import OVERLAP, Judge, Judgment, Run, Trial, judged_by
+from judging.models import OVERLAP, Judge, Judgment, Run, RunItem, Trial, judged_by
 from judging.protocols import CannotAsk, Criterion, Material, Option, Protocol, Settings
 from judging.requests import Asked, call_key, identity, parameters
 
-PAGE = 100  # items read at once
 # Where a benchmark has no scale of its own: that of MLLM-as-a-Judge (arXiv 2402.04788).
 SCALE = ((1.0, "Poor"), (2.0, "Fair"), (3.0, "Average"), (4.0, "Good"), (5.0, "Excellent"))
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # place i showed option i + k (CircularEval, MMBench 4.1)
@@ -120,37 +119,21 @@ def calls(run: Run) -> int:
     return run.run_items.count() * per_item(run)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Jobs of some neighbouring items of a run; ``last`` is where the next page begins."""
-
-    last: int
-    jobs: tuple[Any, ...]
-
-
-def page(run: Run, *, after: int = 0, reads: bool = True) -> Page | None:
-    """The next jobs that have no judgment yet, in the order of the run's items; None when there are no more.
-
-    Items stand in the order of their samples, so calls with the same pictures come close together. Criteria are read
-    by page, each time with one record in the access log; ``reads=False`` only asks whether something is missing.
-    """
-    while rows := list(_unfinished(run, after)):
-        after = rows[-1][0]
-        if jobs := _jobs(run, [item for _, item in rows], reads=reads):
-            return Page(after, tuple(jobs))
-    return None
-
-
-def _unfinished(run: Run, after: int) -> Any:
-    """The next items of a run that have fewer judgments than planned: the database passes over finished ones."""
+def unfinished(run: Run, *, after: int = 0) -> "QuerySet[RunItem]":
+    """The items of a run that have fewer judgments than planned: the database passes over finished ones."""
     stored = judged_by(run).objects.filter(run=run, item=OuterRef("item")).order_by().values("run")
     number = Coalesce(Subquery(stored.annotate(n=Count("pk")).values("n")), 0)
     planned = per_item(run)
-    rows = run.run_items.filter(pk__gt=after).alias(stored=number).filter(stored__lt=planned)
-    return rows.order_by("pk").values_list("pk", "item_id")[:PAGE]
+    return run.run_items.filter(pk__gt=after).alias(stored=number).filter(stored__lt=planned).order_by("pk")
 
 
-def _jobs(run: Run, item_ids: Sequence[int], *, reads: bool) -> list[Job]:
+def jobs(run: Run, rows: Sequence[RunItem], *, reads: bool = True) -> list[Job]:
+    """The judgments that these items of the run lack.
+
+    Items stand in the order of their samples, so calls with the same pictures come close together. Criteria are read
+    for all at once, with one record in the access log; ``reads=False`` only asks whether something is missing.
+    """
+    item_ids = [row.item_id for row in rows]
     made = judged_by(run)
     stored = set(made.objects.filter(run=run, item__in=item_ids).order_by().values_list(*made.KEY))
     hashes = dict(Item.objects.filter(pk__in=item_ids).values_list("pk", "content_hash"))

@@ -1,5 +1,6 @@
 """Reads for the pages of judges and runs."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from bank.models.catalogue import is_staff
 from judging import analyses, plan
 from judging.models import OVERLAP, Judge, Judgment, Run, WorkerBeat, made_by
 from judging.verdicts import NONE_OF_THEM
+from judging.work import curve
 from judging.work.money import typical_call
 
 ROWS = 14  # recent verdicts on a run's page
@@ -116,6 +118,7 @@ class Progress:
     retrying: list[Retrying] = field(default_factory=list)
     limited: bool = False  # the endpoint asks for fewer calls
     pause: int = 0  # seconds without calls that it asked for
+    workers: list[str] = field(default_factory=list)  # that are at it, by name
 
     @property
     def percent(self) -> float:
@@ -148,8 +151,14 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
     ]
     counted = listed([run])[0]
     done, failed, total = counted.done, counted.failed, counted.total
-    live = run.live if run.state == Run.State.RUNNING and run.is_held else {}
-    rate = float(live.get("rate") or 0) or None
+    holds = list(run.holds.live()) if run.state == Run.State.RUNNING else []
+    said = [hold.live for hold in holds]
+    in_flight = sum(hold.in_flight for hold in holds)
+    retrying: Counter[str] = Counter()
+    for one in said:
+        retrying.update(one.get("retrying", {}))
+    pause = max((int(one.get("pause") or 0) for one in said), default=0)
+    rate = sum(float(one.get("rate") or 0) for one in said) or None
     open_calls = max(0, total - done - failed)
     left = timedelta(seconds=open_calls / rate) if rate and open_calls else None
     each = typical_call(run)
@@ -158,19 +167,20 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
         done=done,
         failed=failed,
         undecided=_undecided(run) if sees_verdicts(run, viewer) else None,
-        in_flight=int(live.get("in_flight") or 0),
-        limit=int(live.get("limit") or run.judge.concurrency),
+        in_flight=in_flight,
+        limit=sum(int(one.get("limit") or 0) for one in said) or run.judge.concurrency,
         rate=rate,
         spent=run.spent,
         expected=run.spent + open_calls * each if each else None,
         left=left,
         until=timezone.now() + left if left else None,
-        bar=_bar(total, done, failed, int(live.get("in_flight") or 0)),
-        spark=_spark(run),
+        bar=_bar(total, done, failed, in_flight),
+        spark=_spark(run, said),
         failures=sorted(failures, key=lambda failure: -failure.count),
-        retrying=[Retrying(OUTCOMES.get(why, why), count) for why, count in live.get("retrying", {}).items()],
-        limited=int(live.get("limit") or run.judge.concurrency) < run.judge.concurrency or bool(live.get("pause")),
-        pause=int(live.get("pause") or 0),
+        retrying=[Retrying(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
+        limited=pause > 0 or any(one.get("limited") for one in said),
+        pause=pause,
+        workers=[hold.worker for hold in holds],
     )
 
 
@@ -327,24 +337,25 @@ def _bar(total: int, done: int, failed: int, in_flight: int) -> Bar:
 LEFT, RIGHT, TOP, FLOOR = 26.0, 366.0, 8.0, 58.0
 
 
-def _spark(run: Run) -> Spark | None:
-    curve: dict[str, Any] = run.live.get("curve") or {}
-    points: list[int] = curve.get("points") or []
+def _spark(run: Run, said: Sequence[dict[str, Any]]) -> Spark | None:
+    """Of what the workers that are at the run say, and those that have left it."""
+    whole = curve.merged(*(one.get("curve") or {} for one in (run.live, *said)))
+    points: list[int] = whole.get("points") or []
     if len(points) < 3:
         return None
-    rates = [number / curve["width"] for number in points]
+    rates = [number / whole["width"] for number in points]
     top = _round_up(max(rates))
     step = (RIGHT - LEFT) / (len(rates) - 1)
     height = (FLOOR - TOP) / top
     drawn = [f"{LEFT + n * step:.1f},{FLOOR - rate * height:.1f}" for n, rate in enumerate(rates)]
     line = " ".join(drawn)
-    start = datetime.fromisoformat(curve["from"])
+    start = datetime.fromisoformat(whole["from"])
     return Spark(
         line=line,
         area=f"{LEFT},{FLOOR} {line} {RIGHT},{FLOOR}",
         ticks=[(_short(top * part), FLOOR - (FLOOR - TOP) * part) for part in (0, 0.5, 1)],
         start=start,
-        end=start + timedelta(seconds=curve["width"] * len(points)),
+        end=start + timedelta(seconds=whole["width"] * len(points)),
     )
 
 

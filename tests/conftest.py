@@ -16,13 +16,13 @@ SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
 
 def pytest_collection_modifyitems(config, items):
-    """On PostgreSQL only what touches the database is run again."""
+    """On PostgreSQL only what touches the database is run again, be it that of an installation: ``here``."""
     if "TEST_DATABASE_URL" not in os.environ:
         return
     kept = [
         item
         for item in items
-        if {"db", "transactional_db"} & set(item.fixturenames) or item.get_closest_marker("django_db")
+        if {"db", "transactional_db", "here"} & set(item.fixturenames) or item.get_closest_marker("django_db")
     ]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept

@@ -8,8 +8,10 @@ import subprocess
 import sys
 
 import psycopg
+from psycopg import sql
 
 URL = os.environ.get("TEST_POSTGRES_URL", "postgres://postgres@127.0.0.1:5432/postgres")
+NAME = f"evalsite_tests_{os.getpid()}"  # of this run alone: several may go on at once
 FOLDERS = ["access", "annotations", "bank", "judging", "leaderboard"]
 
 
@@ -25,7 +27,20 @@ def main() -> int:
         folders = []  # those that were named, and no others
     chosen = "not soak and not browser and not one_database"
     command = [sys.executable, "-m", "pytest", "-m", chosen, "--create-db", *folders, *sys.argv[1:]]
-    return subprocess.run(command, env=os.environ | {"TEST_DATABASE_URL": URL}).returncode
+    try:
+        return subprocess.run(
+            command, env=os.environ | {"TEST_DATABASE_URL": URL, "TEST_DATABASE_NAME": NAME}
+        ).returncode
+    finally:
+        _clean()
+
+
+def _clean() -> None:
+    """Drop what is left of the databases of this run: one of each process of it."""
+    with psycopg.connect(URL, autocommit=True) as connection:
+        rows = connection.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [NAME]).fetchall()
+        for (name,) in rows:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 if __name__ == "__main__":

@@ -25,3 +25,5 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     # In a file: an in-memory database is one connection, which threads and the live server cannot share.
     DATABASES["default"]["TEST"] = {"NAME": f"{os.environ['EVALSITE_DATA']}/tests.db"}  # noqa: F405
     DATABASES["default"]["OPTIONS"]["init_command"] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"  # noqa: F405
+elif os.environ.get("TEST_DATABASE_NAME"):
+    DATABASES["default"]["TEST"] = {"NAME": os.environ["TEST_DATABASE_NAME"]}  # noqa: F405

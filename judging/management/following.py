@@ -17,7 +17,8 @@ from rich.progress import Progress as Bar
 from bank.models import Benchmark
 from judging.actions import BadInput
 from judging.models import Judge, Run
-from judging.work import Progress, Shared, Stopped, loop, work
+from judging.tasks import worker_name
+from judging.work import Progress, Shared, Stopped, holds, loop, work
 from judging.work.loop import db
 
 PLAIN_EVERY = 5.0  # seconds between plain lines
@@ -125,12 +126,12 @@ async def _follow(run: Run, display: "Display") -> None:
     stopped = Stopped(Run.State.PAUSED, BY_HAND)
     with loop.signals(stop.set, signal.SIGTERM, signal.SIGINT):
         while not stop.is_set():
-            if await db(run.claim):
+            if await db(holds.take, run, worker=worker_name()):
                 await work(run, shared=shared, stop=stop, stopped=stopped, watch=display.show)
             await db(run.refresh_from_db)
             if run.state not in (Run.State.QUEUED, Run.State.RUNNING):
                 break
-            display.say(f"Another worker holds run {run.pk}, or was killed just now; waiting for it.")
+            display.say(f"Another worker is at run {run.pk} alone, or was killed just now; waiting for it.")
             try:
                 async with asyncio.timeout(LOOK_EVERY):
                     await stop.wait()

@@ -1,20 +1,25 @@
 """Tables of judging."""
 
+from judging.models.holds import LEASE, SHARE_LEASE, JudgeShare, RunClaim, RunHold
 from judging.models.judges import BASELINES, OVERLAP, Judge, PromptTemplate
 from judging.models.made import Attempt, Collected, Judgment, JudgmentQuerySet, Trial, judged_by, made_by
-from judging.models.runs import LEASE, Run, RunItem, RunQuerySet, RunTask, WorkerBeat
+from judging.models.runs import Run, RunItem, RunQuerySet, RunTask, WorkerBeat
 
 __all__ = [
     "BASELINES",
     "LEASE",
     "OVERLAP",
+    "SHARE_LEASE",
     "Attempt",
     "Collected",
     "Judge",
+    "JudgeShare",
     "Judgment",
     "JudgmentQuerySet",
     "PromptTemplate",
     "Run",
+    "RunClaim",
+    "RunHold",
     "RunItem",
     "RunQuerySet",
     "RunTask",

@@ -1,13 +1,9 @@
 """Runs, what they are made over, and the workers that work them."""
 
-import secrets
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db import models
-from django.db.models import F, Q
-from django.db.models.functions import Coalesce
-from django.utils import timezone
+from django.db.models import Q
 
 from bank.models import Benchmark, Item, Sample, User
 from bank.models.catalogue import is_staff
@@ -15,23 +11,12 @@ from judging.models.judges import Judge
 
 if TYPE_CHECKING:
     from bank.access import Viewer
-
-# How long a worker that stopped renewing keeps its run. Workers renew every second.
-LEASE = timedelta(seconds=30)
+    from judging.models.holds import RunHold
 
 
 class RunQuerySet(models.QuerySet["Run"]):
     def visible_to(self, viewer: "Viewer") -> "RunQuerySet":
         return self if is_staff(viewer) else self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
-
-    def waiting(self) -> "RunQuerySet":
-        """Runs that a worker should take: queued, or left behind by a worker that died.
-
-        A lease further ahead than anybody grants was written by a clock that has been set back since.
-        """
-        now = timezone.now()
-        left = Q(lease_until__lt=now) | Q(lease_until__gt=now + 2 * LEASE)
-        return self.filter(Q(state=Run.State.QUEUED) | Q(left, state=Run.State.RUNNING))
 
 
 class Run(models.Model):
@@ -83,7 +68,7 @@ class Run(models.Model):
     verdicts = models.PositiveIntegerField(null=True, blank=True)
     failures = models.PositiveIntegerField(null=True, blank=True)
     undecided = models.PositiveIntegerField(null=True, blank=True)
-    live = models.JSONField(default=dict, blank=True)  # what its worker says: in_flight, limit, rate, retrying, history
+    live = models.JSONField(default=dict, blank=True)  # what workers that left said: curve, other_model
     by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     # Researchers read the analyses, redacted, from here on.
     analyses_released_at = models.DateTimeField(null=True, blank=True)
@@ -91,15 +76,14 @@ class Run(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
-    # A worker holds the run while its token stands here and lease_until is ahead; a write under an old one is refused.
-    lease_token = models.CharField(max_length=32, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
+
+    hold: "RunHold | None" = None  # of the worker that took this very object, see judging.work.holds
 
     objects = RunQuerySet.as_manager()
 
     class Meta:
         ordering = ["-pk"]
-        indexes = [models.Index(fields=["state", "lease_until"], name="run_waiting")]
+        indexes = [models.Index(fields=["state"], name="run_of_state")]
         constraints = [
             # What import_judgments adds to: one run per judge, protocol and settings.
             models.UniqueConstraint(
@@ -144,28 +128,10 @@ class Run(models.Model):
     def analyses_released(self) -> bool:
         return self.analyses_released_at is not None
 
-    def claim(self) -> bool:
-        """Take the run for this worker; False when another one holds it."""
-        now, token = timezone.now(), secrets.token_hex(16)
-        taken = (
-            Run.objects.waiting()
-            .filter(pk=self.pk)
-            .update(
-                state=Run.State.RUNNING,
-                state_reason="",
-                lease_token=token,
-                lease_until=now + LEASE,
-                started_at=Coalesce(F("started_at"), now),
-            )
-        )
-        if taken:
-            self.refresh_from_db(from_queryset=Run.objects.select_related("judge", "benchmark"))
-        return bool(taken)
-
     @property
-    def is_held(self) -> bool:
-        """Whether a worker is at it now."""
-        return bool(self.lease_token and self.lease_until and self.lease_until > timezone.now())
+    def works_alone(self) -> bool:
+        """Whether one worker at a time is at it: a built-in judge is quick, and batches are collected by one."""
+        return self.batched or self.judge.is_baseline
 
 
 class RunItem(models.Model):

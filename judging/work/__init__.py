@@ -1,12 +1,12 @@
 """Working a run: its calls, many at once, and the one writer that stores what comes of them.
 
-The truth is in the rows. A worker holds a run by a lease, reads which judgments are missing, makes the calls and
-commits the results about once a second. Killed at any moment, it loses the calls in flight and nothing else; whoever
-takes the run next starts from what is stored.
+The truth is in the rows. A worker holds a run by a lease, claims some of its rows that lack judgments, makes the calls
+and commits the results as they come. Any number of workers may be at one run. Killed at any moment, one loses its calls
+in flight and nothing else; the others go on with what it had claimed.
 
 ``writer`` what every session does · ``kinds`` what is made · ``session`` endpoint judges · ``batches`` the same by
-batch interface · ``baseline`` built-in judges · ``store`` writes under the lease · ``pace`` limits · ``loop`` the event
-loop beside the thread that owns the database connection.
+batch interface · ``baseline`` built-in judges · ``holds`` who works what · ``store`` writes under the lease · ``pace``
+limits · ``loop`` the event loop beside the thread that owns the database connection.
 """
 
 import asyncio
@@ -28,12 +28,13 @@ async def work(
     stopped: Stopped | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
-) -> None:
-    """Work a claimed run until it is finished, pauses, somebody changes its state, or ``stop`` is set.
+) -> bool:
+    """Work a run that was taken until it is finished, pauses, somebody changes its state, or ``stop`` is set.
 
-    To be called in ``loop.run``. ``stopped`` says how the run is left when ``stop`` ends the work.
+    To be called in ``loop.run``. ``stopped`` says how the run is left when ``stop`` ends the work. Returns whether it
+    ended for a reason of this worker's own, so that others may go on.
     """
     session = Baseline if run.judge.is_baseline else Batches if run.batched else Session
-    await session(
+    return await session(
         run, shared=shared, stop=stop, stopped=stopped or Stopped(), patience=patience or Patience(), watch=watch
     ).work()

@@ -4,11 +4,10 @@ import random
 
 from judging import baselines, plan
 from judging.baselines import Case
-from judging.models import Run
 from judging.plan import Job
 from judging.protocols import CannotAsk
 from judging.verdicts import Reading
-from judging.work import kinds
+from judging.work import holds, kinds
 from judging.work.loop import db
 from judging.work.writer import Ended, Writer
 
@@ -16,7 +15,13 @@ from judging.work.writer import Ended, Writer
 class Baseline(Writer):
     async def session(self) -> None:
         after = 0
-        while page := await db(plan.page, self.run, after=after):
+        while True:
+            page = await db(self.kind.page, after=after)
+            if page is None:
+                if await db(holds.finish, self.run, kind=self.kind):
+                    raise Ended(None)
+                after = 0  # somebody asked for a retry meanwhile
+                continue
             after = page.last
             self.batch.rows = [self._judge(job) for job in page.jobs]
             await self.flush()
@@ -24,7 +29,6 @@ class Baseline(Writer):
                 raise self.ending
             if self.stop.is_set():
                 raise Ended(self.stopped.state, self.stopped.reason)
-        raise Ended(Run.State.FINISHED)
 
     def _judge(self, job: Job) -> kinds.Row:
         try:

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from judging.client import Answer, Failed, Outcome, Received, completed, refused
 from judging.models import Run
-from judging.work import store
+from judging.work import kinds, store
 from judging.work.loop import db
 from judging.work.session import Session, Try
 
@@ -39,8 +39,9 @@ class Batches(Session):
     def live(self) -> dict[str, Any]:
         return super().live() | {"batches": len(self.out)}
 
-    async def _count_lost_calls(self) -> None:
-        """None are lost: they are collected from where they wait."""
+    async def _next_page(self) -> kinds.Page | None:
+        """One worker at a time is at such a run: it need claim nothing."""
+        return await db(self.kind.page, after=self.after)
 
     async def calling(self) -> None:
         # Which jobs are out is not known one by one: what is missing is read when nothing is out.

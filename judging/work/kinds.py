@@ -21,6 +21,15 @@ from judging.requests import Asked
 from judging.verdicts import Reading, weighted_score
 
 Row = Judgment | Trial | Collected
+PAGE = 100  # rows of a run that are read at once
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Jobs of some neighbouring rows of a run; ``last`` is where the next page begins."""
+
+    last: int
+    jobs: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +52,26 @@ class Kind(ABC):
     @abstractmethod
     def planned(self) -> int: ...
 
+    @property
+    def per_row(self) -> int:
+        """How many calls a row of the run may lack."""
+        return 1
+
     @abstractmethod
-    def page(self, *, after: int = 0, reads: bool = True) -> plan.Page | None: ...
+    def missing(self, *, after: int = 0) -> Any:
+        """The rows of the run that lack something, in order."""
+
+    @abstractmethod
+    def jobs(self, rows: Sequence[Any], *, reads: bool = True) -> Sequence[Any]:
+        """What they lack."""
+
+    def page(self, *, after: int = 0, reads: bool = True) -> Page | None:
+        """The next jobs, whoever claims them; None when there are no more. ``reads`` what their requests show, too."""
+        while rows := list(self.missing(after=after)[:PAGE]):
+            after = rows[-1].pk
+            if jobs := self.jobs(rows, reads=reads):
+                return Page(after, jobs)
+        return None
 
     @abstractmethod
     def asked(self, job: Any, *, template: prompts.Prompt) -> Asked: ...
@@ -86,8 +113,15 @@ class Judgments(Kind):
     def planned(self) -> int:
         return plan.calls(self.run)
 
-    def page(self, *, after: int = 0, reads: bool = True) -> plan.Page | None:
-        return plan.page(self.run, after=after, reads=reads)
+    @property
+    def per_row(self) -> int:
+        return plan.per_item(self.run)
+
+    def missing(self, *, after: int = 0) -> Any:
+        return plan.unfinished(self.run, after=after)
+
+    def jobs(self, rows: Sequence[Any], *, reads: bool = True) -> Sequence[Job]:
+        return plan.jobs(self.run, rows, reads=reads)
 
     def asked(self, job: Job, *, template: prompts.Prompt) -> plan.AskedJudge:
         return plan.asked(self.run, job, template=template, protocol=self.protocol)
@@ -169,17 +203,17 @@ class Collecting(Kind):
     def planned(self) -> int:
         return self.run.tasks.count()
 
-    def page(self, *, after: int = 0, reads: bool = True) -> plan.Page | None:
-        rows = list(_missing(self.run, after).select_related("sample")[: plan.PAGE])
-        if not rows:
-            return None
+    def missing(self, *, after: int = 0) -> Any:
+        done = Collected.objects.filter(run=self.run, sample=OuterRef("sample"), place=OuterRef("place"))
+        return RunTask.objects.filter(~Exists(done), run=self.run, pk__gt=after).select_related("sample").order_by("pk")
+
+    def jobs(self, rows: Sequence[Any], *, reads: bool = True) -> Sequence[Task]:
         images: dict[int, list[SampleImage]] = {}
         for image in SampleImage.objects.filter(sample__in={row.sample_id for row in rows}).order_by("position"):
             images.setdefault(image.sample_id, []).append(image)
-        jobs = [
+        return [
             Task(row.sample, row.place, self.collector.shown(row.place, images.get(row.sample_id, []))) for row in rows
         ]
-        return plan.Page(rows[-1].pk, tuple(jobs))
 
     def asked(self, job: Task, *, template: prompts.Prompt) -> Asked:
         return self.collector.asked(self.run, job, template=template)
@@ -223,12 +257,6 @@ class Collecting(Kind):
         text = old.response.text if old.response else old.text
         columns = {"thinking": old.thinking}
         return Known(verdicts.Reply(text), old.reported_model, old.prompt_tokens, old.completion_tokens, columns)
-
-
-def _missing(run: Run, after: int) -> Any:
-    """The tasks of a run that nothing has come of yet."""
-    done = Collected.objects.filter(run=run, sample=OuterRef("sample"), place=OuterRef("place"))
-    return RunTask.objects.filter(~Exists(done), run=run, pk__gt=after).order_by("pk")
 
 
 def of(run: Run) -> Kind:

@@ -22,13 +22,18 @@ def typical_call(run: Run) -> float:
 
 
 class Purse:
-    """The money of one run: what it has spent, restarts and removed failures included, and what calls take."""
+    """The money of one run: what it has spent, restarts and removed failures included, and what calls take.
+
+    Each worker knows of the others what they last committed, so that together they overspend by no more than the calls
+    that were in flight then.
+    """
 
     def __init__(self, run: Run) -> None:
         self._judge = run.judge
         self.budget = run.budget
         self.spent = run.spent
         self.typical = typical_call(run)
+        self.elsewhere = 0  # calls in flight of other workers, at their last commits
 
     def pay(self, answer: Answer) -> tuple[float | None, float]:
         """What a call cost as far as its tokens tell, and what to count for it: a typical call where they do not."""
@@ -39,6 +44,10 @@ class Purse:
         self.spent += counted
         return cost, counted
 
+    def see(self, *, spent: float, budget: float | None, elsewhere: int) -> None:
+        """What the run says after a commit: other workers spend, too, and somebody may have raised the budget."""
+        self.spent, self.budget, self.elsewhere = spent, budget, elsewhere
+
     def has_room(self, in_flight: int) -> bool:
         """Whether one more call fits beside those in flight."""
-        return self.budget is None or self.spent + (in_flight + 1) * self.typical <= self.budget
+        return self.budget is None or self.spent + (in_flight + self.elsewhere + 1) * self.typical <= self.budget

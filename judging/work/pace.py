@@ -17,25 +17,60 @@ class Gate:
     """The calls of one judge in this process, over all its runs.
 
     Nobody waits inside: ``wait`` says how long it would be, so that a waiting run holds no slot. After a rate limit all
-    calls pause and the number in flight is halved; each success lets it grow again by a little.
+    calls pause and the number in flight is halved; each success lets it grow again by a little. Of the judge's
+    concurrency other workers may have their ``share``, too.
     """
 
     def __init__(self, concurrency: int) -> None:
-        self.most = max(1, concurrency)
-        self.limit = float(self.most)
+        self.most = concurrency
+        self.share = 0  # of them, for this process
+        self.limit = float(concurrency)
         self.in_flight = 0
         self.closed_until = 0.0
-        self._listeners: set[asyncio.Event] = set()
+        self.renewed_at = -INFINITE
+        self._wants: dict[asyncio.Event, bool] = {}
 
-    def listen(self, event: asyncio.Event) -> None:
-        self._listeners.add(event)
+    @property
+    def allowed(self) -> int:
+        """Calls that may be in flight."""
+        return min(int(self.limit), self.share)
 
-    def unlisten(self, event: asyncio.Event) -> None:
-        self._listeners.discard(event)
+    @property
+    def is_limited(self) -> bool:
+        """Whether the endpoint takes fewer calls than it might get."""
+        return self.limit < self.share
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a run has calls to make."""
+        return any(self._wants.values())
+
+    def want(self, event: asyncio.Event, wants: bool) -> None:
+        """A run that is woken by this event has calls to make, or has none now."""
+        self._wants[event] = wants
+
+    def leave_to_others(self, event: asyncio.Event) -> bool:
+        """A run has ended; whether it was the last one, so that nothing of the share is needed any more."""
+        self._wants.pop(event, None)
+        if self._wants:
+            return False
+        self.share, self.renewed_at = 0, -INFINITE
+        return True
+
+    def set_share(self, share: int, *, of: int) -> None:
+        """What the workers have agreed upon, and the judge's concurrency as it is now."""
+        if of != self.most:
+            self.most, self.limit = of, float(of)
+        self.share = share
+        self.wake()
+
+    def wake(self) -> None:
+        for event in self._wants:
+            event.set()
 
     def wait(self, now: float) -> float:
         """Seconds until a call may start; INFINITE while others must end first."""
-        if self.in_flight >= int(self.limit):
+        if self.in_flight >= self.allowed:
             return INFINITE
         return max(0.0, self.closed_until - now)
 
@@ -44,8 +79,7 @@ class Gate:
 
     def leave(self) -> None:
         self.in_flight -= 1
-        for event in self._listeners:
-            event.set()
+        self.wake()
 
     def succeeded(self) -> None:
         self.limit = min(float(self.most), self.limit + 1 / self.limit)
@@ -53,7 +87,7 @@ class Gate:
     def limited(self, now: float, seconds: float) -> None:
         """The endpoint asked for a pause. Calls that were in flight together count as one sign."""
         if now >= self.closed_until:
-            self.limit = max(1.0, self.limit / 2)
+            self.limit = max(1.0, min(self.limit, self.share) / 2)
         self.closed_until = max(self.closed_until, now + seconds)
 
 

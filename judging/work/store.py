@@ -1,19 +1,16 @@
 """Writes of a worker to its run. Each one checks, in its own transaction, that the worker still holds the run."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
-from judging.models import LEASE, Attempt, Judge, Run
-from judging.work import kinds
-
-
-class LeaseLost(RuntimeError):
-    """Another worker holds the run now: nothing was written."""
+from judging.models import LEASE, Attempt, Judge, Run, RunClaim
+from judging.work import holds, identity, kinds
+from judging.work.identity import Opened, Replies
 
 
 @dataclass
@@ -22,76 +19,99 @@ class Batch:
 
     rows: list[kinds.Row] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
+    claims: list[int] = field(default_factory=list)  # whose last rows are among these
     calls: int = 0
     cached: int = 0
     spent: float = 0.0
-    reported: list[dict[str, Any]] | None = None  # the whole list, when it changed
+    replies: Replies = field(default_factory=Counter)
+    opened: Opened | None = None  # the model that is the first to answer the run, as far as this worker knows
+    in_flight: int = 0
     live: dict[str, Any] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.calls or self.spent)
 
 
-def commit(*, run: Run, batch: Batch) -> str:
-    """Store a batch and hold the run for another lease; returns the run's state, which somebody may have changed.
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The run as a commit leaves it, whoever else is at it."""
 
-    What is stored already stays as it is. Raises LeaseLost and stores nothing when the token is an old one:
-    whoever holds the run now makes these calls again.
+    state: str
+    stored: int
+    failed: int  # of them
+    spent: float
+    budget: float | None
+    elsewhere: int = 0  # calls in flight of other workers; counted where there is a budget
+    other_model: bool = False  # another worker's calls were answered first, by another model: these were not stored
+
+
+def commit(*, run: Run, batch: Batch) -> Seen:
+    """Store a batch and keep the hold for another lease.
+
+    What is stored already stays as it is. Raises LeaseLost and stores nothing when the hold is gone: others make these
+    calls again.
     """
-    changes: dict[str, Any] = {"lease_until": timezone.now() + LEASE}
+    renewed: dict[str, Any] = {"until": timezone.now() + LEASE, "in_flight": batch.in_flight}
     if batch.live is not None:
-        changes["live"] = batch.live
-    if batch.calls or batch.spent or batch.cached:
-        changes |= {
-            "calls": F("calls") + batch.calls,
-            "spent": F("spent") + batch.spent,
-            "cached": F("cached") + batch.cached,
-        }
-    if batch.reported:
-        changes |= {"reported": batch.reported, "reported_model": batch.reported[-1]["model"]}
+        renewed["live"] = batch.live
     with transaction.atomic():
-        # The row stays locked until the end of the transaction, so nobody takes the run between check and write.
-        state = _held(run).select_for_update().values_list("state", flat=True).first()
-        if state is None:
-            raise LeaseLost(f"run {run.pk} is held by another worker")
-        if batch.rows:
-            # A row that somebody has stored stays as it is; nobody stores one meanwhile: the transaction holds the run.
-            verdicts, failures, undecided = kinds.of(run).store(batch.rows)
+        locked = holds.lock(run)
+        if not holds.held(run).update(**renewed):
+            raise holds.LeaseLost(f"run {run.pk} is held by others")
+        others = holds.sweep(locked, but=run.hold) if locked.budget is not None else ()
+        rows, replies = batch.rows, batch.replies
+        other_model = False
+        if batch.opened and not identity.may_open(locked, batch.opened):
+            other_model = True
+            rows = [row for row in rows if row.reported_model != batch.opened.model]
+            replies = Counter({key: number for key, number in replies.items() if key[0] != batch.opened.model})
+        changes: dict[str, Any] = {}
+        if batch.calls or batch.spent or batch.cached:
             changes |= {
-                "verdicts": F("verdicts") + verdicts,
-                "failures": F("failures") + failures,
-                "undecided": F("undecided") + undecided,
+                "calls": locked.calls + batch.calls,
+                "spent": locked.spent + batch.spent,
+                "cached": locked.cached + batch.cached,
+            }
+        if replies:
+            changes |= identity.counted(locked, replies)
+        if rows:
+            # A row that somebody has stored stays as it is; nobody stores one meanwhile: the run is locked.
+            verdicts, failures, undecided = kinds.of(run).store(rows)
+            locked.verdicts = (locked.verdicts or 0) + verdicts
+            locked.failures = (locked.failures or 0) + failures
+            changes |= {
+                "verdicts": locked.verdicts,
+                "failures": locked.failures,
+                "undecided": (locked.undecided or 0) + undecided,
             }
         if batch.attempts:
             Attempt.objects.bulk_create(batch.attempts)
-        _held(run).update(**changes)
-    return str(state)
+        if batch.claims:
+            RunClaim.objects.filter(pk__in=batch.claims).delete()
+        if changes:
+            Run.objects.filter(pk=run.pk).update(**changes)
+    elsewhere = sum(hold.in_flight for hold in others)
+    failed = locked.failures or 0
+    stored = (locked.verdicts or 0) + failed
+    return Seen(locked.state, stored, failed, locked.spent + batch.spent, locked.budget, elsewhere, other_model)
 
 
+@transaction.atomic
 def note_batches(*, run: Run, batches: list[dict[str, Any]]) -> None:
     """Write down which batches of a run are out. Raises LeaseLost."""
-    if not _held(run).update(batches=batches, lease_until=timezone.now() + LEASE):
-        raise LeaseLost(f"run {run.pk} is held by another worker")
+    holds.lock(run)
+    if not holds.held(run).update(until=timezone.now() + LEASE):
+        raise holds.LeaseLost(f"run {run.pk} is held by others")
+    Run.objects.filter(pk=run.pk).update(batches=batches)
 
 
 def recount(run: Run, *, planned: int) -> tuple[int, int]:
     """Count what the run has made anew, whatever its columns say; returns verdicts and failures."""
     with transaction.atomic():
-        Run.objects.select_for_update().only("pk").get(pk=run.pk)
+        holds.lock(run)
         counted = kinds.of(run).counted()
         Run.objects.filter(pk=run.pk).update(planned=planned, **counted)
     return counted["verdicts"], counted["failures"]
-
-
-def leave(*, run: Run, state: str, reason: str = "", live: dict[str, Any] | None = None) -> bool:
-    """Give the run back in another state; False when somebody else changed its state first."""
-    changes: dict[str, Any] = {"state": state, "state_reason": reason}
-    if state == Run.State.FINISHED:
-        changes["finished_at"] = timezone.now()
-    with transaction.atomic():
-        left = _held(run).filter(state=Run.State.RUNNING).update(**changes)
-        _held(run).update(lease_until=None, lease_token="", live=live or {})
-    return bool(left)
 
 
 def reserve(*, judge_id: int, each: timedelta, number: int) -> datetime:
@@ -107,7 +127,3 @@ def reserve(*, judge_id: int, each: timedelta, number: int) -> datetime:
             start = now
         Judge.objects.filter(pk=judge_id).update(paced_until=start + number * each)
     return start
-
-
-def _held(run: Run) -> Any:
-    return Run.objects.filter(pk=run.pk, lease_token=run.lease_token).exclude(lease_token="")

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import random
+import secrets
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import Error as DatabaseError
@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from judging import client, plan, prompts
 from judging.models import Run
-from judging.work import kinds, store
+from judging.work import curve, holds, kinds, store
 from judging.work.loop import db
 from judging.work.pace import Gate
 
@@ -27,7 +27,6 @@ CRITERIA_CHANGED = (
     "The criteria of these samples have changed since the run started. Verdicts by old and by new criteria are not "
     "mixed: start a new run."
 )
-CURVE = 120  # points of a run's rate over time
 
 
 @dataclass(frozen=True)
@@ -81,23 +80,26 @@ class Shared:
     """What all runs of one process share: a client per endpoint, encoded pictures, a gate per judge."""
 
     def __init__(self) -> None:
+        self.holder = secrets.token_hex(16)  # by which other workers know this one
         self.endpoints = client.Endpoints()
         self.pictures = client.Pictures()
         self._gates: dict[int, Gate] = {}
 
     def gate(self, judge_id: int, concurrency: int) -> Gate:
-        gate = self._gates.setdefault(judge_id, Gate(concurrency))
-        gate.most = max(1, concurrency)
-        return gate
+        return self._gates.setdefault(judge_id, Gate(concurrency))
 
 
 class Ended(Exception):
-    """Why a session ends. ``state`` is None where somebody else has decided."""
+    """Why a session ends. ``state`` is None where somebody else has decided, or the run is finished.
 
-    def __init__(self, state: str | None, reason: str = "") -> None:
+    ``alone``: the reason is this worker's; others that are at the run go on with it.
+    """
+
+    def __init__(self, state: str | None, reason: str = "", *, alone: bool = False) -> None:
         super().__init__(reason)
         self.state = state
         self.reason = reason
+        self.alone = alone
 
 
 class Writer(ABC):
@@ -133,25 +135,27 @@ class Writer(ABC):
 
     # -- the session --------------------------------------------------------------------------------------------
 
-    async def work(self) -> None:
+    async def work(self) -> bool:
+        """Work until the end; whether the reason for it was this worker's own, so that others may go on."""
         try:
             await db(_check, self.run)
             self.total, self.stored, self.failed = await db(counts, self.run)
-            self.curve = dict(self.run.live.get("curve") or new_curve(timezone.now()))
+            self.curve = curve.new(timezone.now())
             await self.session()
         except Ended as ended:
-            self.end(ended.state, ended.reason)
-        except store.LeaseLost:
+            self.ending = self.ending or ended
+        except holds.LeaseLost:
             self.lease_lost()
         except Exception:
             log.exception("Run %s stops", self.run.pk)
             self.end(Run.State.PAUSED, CRASHED)
         try:
             await self._close(self.ending or Ended(self.stopped.state, self.stopped.reason))
-        except store.LeaseLost:
+        except holds.LeaseLost:
             self.lease_lost()
         if self.lost:
-            log.warning("Run %s is held by another worker now; what was not stored is dropped", self.run.pk)
+            log.warning("Run %s is held by others now; what was not stored is dropped", self.run.pk)
+        return self.lost or bool(self.ending and self.ending.alone)
 
     @abstractmethod
     async def session(self) -> None: ...
@@ -172,10 +176,11 @@ class Writer(ABC):
         if self.batch:
             await self.flush()
         await db(
-            store.leave,
+            holds.leave,
             run=self.run,
-            state=ended.state or self.stopped.state,
+            state=ended.state,
             reason=ended.reason,
+            alone=ended.alone,
             live={"curve": self.curve} | self.left_word,
         )
         if ended.state == Run.State.PAUSED:
@@ -184,21 +189,25 @@ class Writer(ABC):
     # -- results ------------------------------------------------------------------------------------------------
 
     async def flush(self) -> list[kinds.Row]:
-        """Commit what there is and hold the lease; returns what was stored.
+        """Commit what there is and keep the hold; returns what was stored.
 
         A database that does not answer is waited for: results are kept, and no new calls are made beyond a bound.
         Raises LeaseLost.
         """
         async with self._committing:
             batch, self.batch = self.batch, store.Batch()
-            batch.live = self.live()
-            state = await self._commit(batch)
-        self._count(batch.rows)
-        if state != Run.State.RUNNING:
-            self.end(None)
+            batch.in_flight, batch.live = self.in_flight(), self.live()
+            seen = await self._commit(batch)
+            self.look(batch, seen)
         return batch.rows
 
-    async def _commit(self, batch: store.Batch) -> str:
+    def look(self, batch: store.Batch, seen: store.Seen) -> None:
+        """Go by what a commit said of the run."""
+        self._count(len(batch.rows), seen)
+        if seen.state != Run.State.RUNNING:
+            self.end(None)
+
+    async def _commit(self, batch: store.Batch) -> store.Seen:
         pause = 0.5
         while True:
             try:
@@ -210,14 +219,13 @@ class Writer(ABC):
                 await asyncio.sleep(pause)
                 pause = min(10.0, pause * 2)
 
-    def _count(self, rows: list[kinds.Row]) -> None:
+    def _count(self, number: int, seen: store.Seen) -> None:
         now = asyncio.get_running_loop().time()
-        self.stored += len(rows)
-        self.failed += sum(row.status != "ok" for row in rows)
-        self.recent.append((now, len(rows)))
+        self.stored, self.failed = seen.stored, seen.failed
+        self.recent.append((now, number))
         while self.recent[0][0] < now - 60:
             self.recent.popleft()
-        extend_curve(self.curve, len(rows), now=timezone.now())
+        curve.extend(self.curve, number, now=timezone.now())
         if self.watch:
             self.watch(Progress(self.total, self.stored, self.failed, self.in_flight(), self.rate()))
 
@@ -232,7 +240,7 @@ class Writer(ABC):
 
     def live(self) -> dict[str, Any]:
         """What the run's page shows of the worker."""
-        return {"in_flight": self.in_flight(), "rate": round(self.rate(), 3), "curve": self.curve}
+        return {"rate": round(self.rate(), 3), "curve": self.curve}
 
 
 def _check(run: Run) -> None:
@@ -249,25 +257,13 @@ def _check(run: Run) -> None:
 
 
 def counts(run: Run) -> tuple[int, int, int]:
-    """Count what a run is made of: judgments in all, stored, stored without a verdict. Its columns say so from then."""
+    """Count what a run is made of: judgments in all, stored, stored without a verdict. Its columns say so from then.
+
+    Where others are at it, they have counted.
+    """
+    if None not in (run.planned, run.verdicts, run.failures) and run.holds.count() > 1:
+        run.refresh_from_db(fields=["planned", "verdicts", "failures"])
+        return run.planned or 0, (run.verdicts or 0) + (run.failures or 0), run.failures or 0
     planned = kinds.of(run).planned()
     verdicts, failures = store.recount(run, planned=planned)
     return planned, verdicts + failures, failures
-
-
-def new_curve(at: datetime) -> dict[str, Any]:
-    """An empty curve: ``points`` hold judgments, each over ``width`` seconds, from ``from`` on."""
-    return {"from": at.isoformat(timespec="seconds"), "width": 1, "points": []}
-
-
-def extend_curve(curve: dict[str, Any], number: int, *, now: datetime) -> None:
-    """Add judgments at their time. When the curve gets longer than CURVE points, they become twice as wide."""
-    since = max(0.0, (now - datetime.fromisoformat(curve["from"])) / timedelta(seconds=1))
-    points: list[int] = list(curve["points"])
-    while since // curve["width"] >= CURVE:
-        points = [sum(points[n : n + 2]) for n in range(0, len(points), 2)]
-        curve["width"] *= 2
-    place = int(since // curve["width"])
-    points += [0] * (place + 1 - len(points))
-    points[place] += number
-    curve["points"] = points

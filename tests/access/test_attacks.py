@@ -83,10 +83,10 @@ def test_fields_that_are_not_offered_change_nothing(world, client_of, tokens, se
     assert (made.any_host, made.baseline, made.created_at.year > 2001, made.pk != 77) == (False, "", True, True)
 
     run = {"judge": "baseline-first", "benchmark": PUBLIC, "protocol": "pairwise-criteria", "new": True}
-    extra = {"id": 77, "state": "finished", "imported": True, "spent": -5, "by": 1, "calls": 5, "lease_token": "x"}
+    extra = {"id": 77, "state": "finished", "imported": True, "spent": -5, "by": 1, "calls": 5, "holds": [1]}
     extra |= {"analyses_released_at": "2001-01-01T00:00:00Z", "analyses_released_by": 1}
     made = Run.objects.get(pk=client.post("/api/v1/runs/", run | extra, **curator).json()["id"])
-    assert (made.state, made.imported, made.spent, made.calls, made.lease_token) == ("queued", False, 0, 0, "")
+    assert (made.state, made.imported, made.spent, made.calls, made.holds.count()) == ("queued", False, 0, 0, 0)
     assert (made.analyses_released, made.by.username) == (False, "curator")
 
     mine = world.assignments[PUBLIC]
@@ -327,7 +327,7 @@ def test_ten_failures_from_an_address_close_it_whatever_name_and_forwarded_addre
 def test_a_schema_and_its_page_name_no_hidden_field(client):
     for path in ("/api/schema/?format=json", "/api/docs/"):
         text = client.get(path).content.decode()
-        for name in ("criteria_fingerprint", "lease_token", "password", "criteria__", "gold"):
+        for name in ("criteria_fingerprint", "password", "criteria__", "gold"):
             assert name not in text, (path, name)
     assert json.loads(client.get("/api/schema/?format=json").content)["paths"]
 

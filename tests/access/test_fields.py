@@ -19,7 +19,7 @@ KEPT = {
     "Upload": "files received folder tries",
     "Judge": "paced_until any_host created_at",
     "Run": """items_hash criteria_fingerprint reported live by analyses_released_at analyses_released_by
-        abilities batches lease_token lease_until planned verdicts failures undecided""",
+        abilities batches planned verdicts failures undecided""",
     "Judgment": "analysis raw call_key",
     "PromptTemplate": "by",
     "Campaign": """shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed imported
@@ -35,6 +35,9 @@ NEVER = {
         "Collected",
         "Trial",
         "RunTask",
+        "RunHold",
+        "RunClaim",
+        "JudgeShare",
         "CampaignItem",
         "Assignment",
         "Membership",
@@ -92,5 +95,5 @@ def test_what_is_exported_is_named_and_hidden_text_only_where_it_is_asked_for(wh
     assert held <= set(exports.COLUMNS[what])
     others = {name for table, names in exports.COLUMNS.items() if table != what for name in names}
     assert not held & others - {"answer"}  # a label's answer is yes or no
-    hidden = {"lease_token", "criteria_fingerprint", "seed", "position", "password", "idempotency_key", "excluded"}
+    hidden = {"criteria_fingerprint", "seed", "position", "password", "idempotency_key", "excluded"}
     assert not hidden & others

@@ -133,9 +133,9 @@ def _bare(base_url: str, at_once: int) -> None:
 
 
 def _ours(run: Any) -> None:
-    from judging.work import Shared, loop, work
+    from judging.work import Shared, holds, loop, work
 
-    assert run.claim()
+    assert holds.take(run)
 
     async def main() -> None:
         shared = Shared()
@@ -213,6 +213,7 @@ def _large() -> Iterator[Result]:
     from bank.models import Benchmark, Item, Sample, User
     from judging import actions, plan
     from judging.models import Judge, Judgment, RunItem
+    from judging.work import kinds
     from judging.work.writer import counts
 
     with database():
@@ -231,7 +232,7 @@ def _large() -> Iterator[Result]:
                 judge=judge, benchmark=benchmark, protocol="pair", settings={"repeats": 2, "order": "fixed"}
             )
             assert plan.calls(run) == PLANNED
-            assert plan.page(run)
+            assert kinds.of(run).page()
 
         yield Result("start of a run of 1,000,000 judgments, first page read", 10, _timed(start)[1], 1)
         run = judge.runs.get()
@@ -240,7 +241,7 @@ def _large() -> Iterator[Result]:
                 _MOST_JUDGED.format(judgment=Judgment._meta.db_table, run_item=RunItem._meta.db_table), [run.pk]
             )
         counts(run)
-        yield Result("  the next page after 990,000 of them", 10, _timed(plan.page, run)[1], 1)
+        yield Result("  the next page after 990,000 of them", 10, _timed(kinds.of(run).page)[1], 1)
         client = Client()
         client.force_login(curator)
         path = f"/judging/runs/{run.pk}/"

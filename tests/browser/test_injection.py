@@ -48,7 +48,7 @@ PAYLOADS = [
 # Words of the program's own, by which code finds its way; nobody writes them.
 OURS = {
     *("username", "password", "email", "protocol", "template", "order", "base_url", "baseline", "key_env", "origin"),
-    *("settings_hash", "items_hash", "lease_token", "idempotency_key", "variant", "format", "source_format"),
+    *("settings_hash", "items_hash", "idempotency_key", "variant", "format", "source_format"),
 }
 CHECK = """() => [...document.querySelectorAll('*')].filter((e) =>
   [...e.attributes].some((a) => /^on/.test(a.name) || /^\\s*(javascript|data:text)/i.test(a.value)

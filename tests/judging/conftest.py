@@ -7,7 +7,7 @@ import pytest
 from bank.models import Item
 from judging import actions
 from judging.models import Judge, Judgment, Run
-from judging.work import Patience, Shared, loop, work
+from judging.work import Patience, Shared, holds, loop, work
 from tests.judging.small import QUICK, make_benchmark
 
 
@@ -69,7 +69,7 @@ def work_on():
     """
 
     def act(run: Run, *, patience: Patience = QUICK, meanwhile=None, **rest) -> Run:
-        assert run.claim()
+        assert holds.take(run)
 
         async def main() -> None:
             shared, stop = Shared(), asyncio.Event()

@@ -27,11 +27,11 @@ class Installation:
             "PYTHONPATH": str(ROOT),
         }
 
-    def start(self, *command: str) -> "subprocess.Popen[str]":
-        """Start ``manage.py COMMAND``; its output comes by pipes."""
+    def start(self, *command: str, **environment: str) -> "subprocess.Popen[str]":
+        """Start ``manage.py COMMAND``, with more in its environment; its output comes by pipes."""
         argv = [sys.executable, str(ROOT / "manage.py"), *command]
         pipe = subprocess.PIPE
-        return subprocess.Popen(argv, cwd=ROOT, env=self.environment, stdout=pipe, stderr=pipe, text=True)
+        return subprocess.Popen(argv, cwd=ROOT, env=self.environment | environment, stdout=pipe, stderr=pipe, text=True)
 
     def manage(self, *command: str) -> str:
         process = self.start(*command)

@@ -95,9 +95,9 @@ def test_each_kind_of_failure_opens_what_failed_and_a_rate_limit_shows(client_of
     page = client.get(path).content.decode()
     assert reverse("judging:judgment-detail", args=[unread.pk]) + '" id="open-' in page
     assert 'id="limited"' not in page
-    live = {"limit": 1, "retrying": {"rate": 2}, "pause": 7}
-    held = {"state": "running", "lease_token": "x", "lease_until": timezone.now() + timedelta(minutes=1)}
-    Run.objects.update(live=live, **held)
+    live = {"limit": 1, "limited": True, "retrying": {"rate": 2}, "pause": 7}
+    Run.objects.update(state="running")
+    run.holds.create(until=timezone.now() + timedelta(seconds=50), live=live)
     Judge.objects.filter(pk=run.judge_id).update(concurrency=8)
     Judgment.objects.filter(pk=run.judgments.filter(choice="undecided").first().pk).update(
         status="parse_failed", reason=unread.reason, choice=None, situation=None
@@ -143,20 +143,21 @@ def test_a_run_that_waits_without_a_worker_says_how_to_start_one(client_of, star
     assert "No worker is running" in text_of(client_of("researcher").get(path))
     WorkerBeat.objects.create(name="w", seen_at=timezone.now())
     assert "No worker is running" not in text_of(client_of("researcher").get(path))
-    Run.objects.update(state="running", lease_token="x", lease_until=timezone.now() - timedelta(seconds=1))
+    Run.objects.update(state="running")
+    run.holds.create(until=timezone.now() - timedelta(seconds=1))
     assert "The worker fell silent" in text_of(client_of("researcher").get(path))
 
 
 def test_while_it_runs_a_run_shows_what_is_in_flight_its_rate_and_the_time_left(client_of, start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
     live = {
-        "in_flight": 4,
         "limit": 8,
         "rate": 0.05,
         "retrying": {"rate": 2},
         "curve": {"from": timezone.now().isoformat(), "width": 1, "points": [1, 3, 2, 4]},
     }
-    Run.objects.update(state="running", lease_token="x", lease_until=timezone.now() + timedelta(seconds=20), live=live)
+    Run.objects.update(state="running")
+    run.holds.create(until=timezone.now() + timedelta(seconds=20), in_flight=4, live=live)
     page = text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
     for words in (
         "4 limit 8",

@@ -7,69 +7,14 @@ import time
 import pytest
 
 from tests.judging.outside import installation
+from tests.judging.processes import CONCURRENCY, Case
 from tests.judging.server import Gate, Server, after, answer
-
-CONCURRENCY = 4
-PREPARE = """
-from judging import actions
-from tests.judging.small import make_benchmark
-benchmark = make_benchmark(samples={samples}, slug="{name}")
-judge = actions.add_judge(name="{name}", base_url="{url}", model="m", concurrency={concurrency}, any_host=True)
-answer = actions.start_run(judge=judge, benchmark=benchmark, protocol="pairwise-criteria").pk
-"""
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
     with installation(tmp_path_factory.mktemp("kill")) as outside:
         yield outside
-
-
-class Case:
-    """A queued run of its own in the installation."""
-
-    def __init__(self, here, server: Server, *, name: str, samples: int) -> None:
-        self.here, self.server, self.jobs = here, server, 2 * samples
-        code = PREPARE.format(name=name, url=server.url, samples=samples, concurrency=CONCURRENCY)
-        self.run = here.ask(code)
-        self.wait = ("judge", "--benchmark", name, "--judge", name, "--protocol", "pairwise-criteria", "--wait")
-
-    @property
-    def state(self) -> str:
-        return self.here.sql(f"SELECT state FROM judging_run WHERE id = {self.run}")[0][0]
-
-    @property
-    def judgments(self) -> list[tuple]:
-        columns = 'item_id, "order", repeat, status'
-        return self.here.sql(f"SELECT {columns} FROM judging_judgment WHERE run_id = {self.run}")
-
-    def wait_until(self, reached, process) -> None:
-        """Wait for something that comes about while the process lives."""
-        deadline = time.monotonic() + 300
-        while not reached():
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-
-    def after_calls(self, number: int, process) -> None:
-        """Wait until the endpoint has been called so often more."""
-        wanted = len(self.server.calls) + number
-        self.wait_until(lambda: len(self.server.calls) >= wanted, process)
-
-    def kill(self, process) -> None:
-        """Kill the process, and let its lease run out."""
-        process.kill()
-        process.communicate()
-        self.here.sql(f"UPDATE judging_run SET lease_until = '2026-01-01 00:00:00' WHERE id = {self.run}")
-
-    def check(self, *, repeated: int) -> None:
-        """Every judgment is there once, and no more calls than these were made again."""
-        assert self.state == "finished"
-        assert len(self.judgments) == len(set(self.judgments)) == self.jobs
-        assert {row[3] for row in self.judgments} == {"ok"}
-        again = len(self.server.calls) - self.jobs
-        print(f"{self.jobs:,} judgments, {again:,} calls made again, at most {repeated:,.0f}")
-        assert again <= repeated
 
 
 def slow(call):
@@ -91,25 +36,6 @@ def test_a_run_that_is_killed_and_started_again_repeats_only_the_calls_in_flight
         out = here.manage(*case.wait)
         assert "60 verdicts, 0 without a verdict" in out
         case.check(repeated=2 * CONCURRENCY)
-
-
-def test_of_two_workers_the_second_takes_a_run_over_and_makes_no_judgment_twice(here):
-    gate = Gate(answer("Answer1"))
-    with Server(gate) as server:
-        case = Case(here, server, name="two-workers", samples=20)
-        gate.limit = 20
-        first = here.start("worker")
-        case.wait_until(lambda: len(case.judgments) == 20 and server.in_flight == CONCURRENCY, first)
-        second = here.start("worker")
-        case.wait_until(lambda: here.sql("SELECT count(*) FROM judging_workerbeat") == [(2,)], second)
-        assert (len(case.judgments), server.in_flight) == (20, CONCURRENCY)  # the second finds it taken
-        case.kill(first)
-        gate.limit = 1000
-        case.wait_until(lambda: case.state == "finished", second)
-        second.terminate()
-        second.communicate(timeout=60)
-        case.check(repeated=CONCURRENCY)
-        here.sql("DELETE FROM judging_workerbeat")  # of the one that could not say goodbye
 
 
 @pytest.mark.soak

@@ -15,7 +15,7 @@ from bank.models import CriteriaAccess, Criterion
 from judging import actions, plan, tasks
 from judging.actions import BadInput
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
-from judging.work import loop, store
+from judging.work import holds, kinds, loop, store
 from judging.work.loop import db
 from judging.work.pace import Gate
 from tests.judging.server import Server, after, answer, completion, error, status
@@ -212,7 +212,7 @@ def test_a_paused_run_stops_at_once_keeps_what_it_has_and_goes_on_from_there(sta
         stored = run.judgments.count()
         assert 8 <= stored < 60
         assert len(server.calls) == stored  # the calls in flight were let end
-        assert (run.lease_token, run.lease_until) == ("", None)
+        assert not run.holds.exists()
         actions.resume_run(run=run)
         run = work_on(run)
     assert run.state == Run.State.FINISHED
@@ -271,8 +271,8 @@ def test_calls_that_take_longer_than_the_drain_are_given_up_and_made_again(start
 
 def test_a_late_write_under_an_old_lease_is_refused_whole(start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
-    assert run.claim()
-    job = plan.page(run).jobs[0]
+    assert holds.take(run)
+    job = kinds.of(run).page().jobs[0]
     late = store.Batch(
         rows=[Judgment(run=run, item_id=job.subject.item_id, order="01", repeat=0, choice="first")],
         attempts=[
@@ -283,17 +283,21 @@ def test_a_late_write_under_an_old_lease_is_refused_whole(start, judge_at):
         calls=1,
         spent=1.0,
     )
-    Run.objects.filter(pk=run.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    run.holds.update(until=timezone.now() - timedelta(seconds=1))
     other = Run.objects.get(pk=run.pk)
-    assert other.claim()
-    with pytest.raises(store.LeaseLost):
+    assert holds.take(other)
+    with pytest.raises(holds.LeaseLost):
         store.commit(run=run, batch=late)
-    assert not store.leave(run=run, state=Run.State.FINISHED)
+    with pytest.raises(holds.LeaseLost):
+        holds.next_claim(run, kind=kinds.of(run), after=0, most=1)
+    with pytest.raises(holds.LeaseLost):
+        holds.finish(run, kind=kinds.of(run))
+    assert not holds.leave(run=run, state=Run.State.PAUSED)
     assert not Judgment.objects.exists()
     assert not Attempt.objects.exists()
     other.refresh_from_db()
     assert (other.state, other.spent, other.calls) == (Run.State.RUNNING, 0, 0)
-    assert store.commit(run=other, batch=late) == Run.State.RUNNING
+    assert store.commit(run=other, batch=late).state == Run.State.RUNNING
     assert Judgment.objects.count() == 1
 
 
@@ -308,24 +312,25 @@ def test_a_worker_that_loses_its_run_in_a_slow_call_stores_nothing_more(start, j
             assert await db(taken_away)  # at once: the worker renews its lease at every commit
 
         def taken_away() -> bool:
-            Run.objects.filter(pk=run.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
-            return thief.claim()
+            run.holds.update(until=timezone.now() - timedelta(seconds=1))
+            return holds.take(thief)
 
         after_all = work_on(run, meanwhile=steal)
     assert not after_all.judgments.exists()
-    assert (after_all.state, after_all.lease_token) == (Run.State.RUNNING, thief.lease_token)
+    assert (after_all.state, after_all.holds.get()) == (Run.State.RUNNING, thief.hold)
 
 
 @pytest.mark.check("F10")
-def test_of_two_workers_one_gets_a_run_and_a_live_lease_protects_it(start, judge_at):
-    run = start(judge_at("http://127.0.0.1:9/v1"))
+def test_a_built_in_judge_is_worked_by_one_alone_until_its_hold_is_over(start, baseline):
+    run = start(baseline("first"))
     one, two = Run.objects.get(pk=run.pk), Run.objects.get(pk=run.pk)
-    assert one.claim()
-    assert not two.claim()
-    assert not Run.objects.waiting().exists()
+    assert holds.take(one)
+    assert not holds.take(two)
+    assert not holds.waiting().exists()
     for wrong in (timedelta(seconds=-1), timedelta(hours=1)):  # over, or written by a clock that was an hour ahead
-        Run.objects.filter(pk=run.pk).update(lease_until=timezone.now() + wrong)
-        assert Run.objects.waiting().count() == 1
+        run.holds.update(until=timezone.now() + wrong)
+        assert holds.waiting().count() == 1
+    assert holds.take(two)
 
 
 def test_a_resumed_call_renders_the_same_prompt_to_the_byte(start, judge_at, work_on):
@@ -344,7 +349,7 @@ def test_a_resumed_call_renders_the_same_prompt_to_the_byte(start, judge_at, wor
 def test_a_judgment_that_is_stored_already_is_neither_changed_nor_doubled(start, judge_at, work_on):
     with Server(fair) as server:
         run = start(judge_at(server.url))
-        job = plan.page(run).jobs[0]
+        job = kinds.of(run).page().jobs[0]
 
         async def somebody_stores_it(stop) -> None:
             await db(Judgment.objects.create, run=run, item_id=job.subject.item_id, order=job.order, choice="tie")
@@ -557,7 +562,8 @@ def test_a_run_pauses_before_its_budget_is_overspent_and_goes_on_with_a_higher_o
 def test_calls_that_were_lost_with_their_worker_count_as_spent(start, judge_at, work_on):
     with Server(fair) as server:
         run = start(judge_at(server.url, **PRICED))
-        Run.objects.filter(pk=run.pk).update(live={"in_flight": 4}, calls=10, spent=0.021)
+        Run.objects.filter(pk=run.pk).update(calls=10, spent=0.021)
+        run.holds.create(until=timezone.now() - timedelta(seconds=1), in_flight=4)
         run = work_on(run)
     assert run.spent == pytest.approx(0.021 + 4 * 0.0021 + 6 * 0.0021)
 
@@ -595,6 +601,7 @@ def test_starts_given_to_two_workers_never_overlap_and_a_clock_set_back_is_survi
 
 def test_a_gate_halves_once_for_calls_that_were_in_flight_together_and_grows_back():
     gate = Gate(16)
+    gate.set_share(16, of=16)
     for _ in range(8):
         gate.limited(now=100.0, seconds=2.0)
     assert gate.limit == 8
@@ -637,8 +644,8 @@ def test_the_worker_takes_what_waits_and_says_that_it_lives(start, judge_at, bas
 
 def test_the_worker_takes_up_the_run_of_one_that_died(start, baseline):
     run = start(baseline("first"))
-    assert run.claim()
+    assert holds.take(run)
     assert tasks.take(4, busy=[]) == []
-    Run.objects.filter(pk=run.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    run.holds.update(until=timezone.now() - timedelta(seconds=1))
     loop.run(lambda: tasks.serve(stop=asyncio.Event(), until_idle=True))
     assert Run.objects.get(pk=run.pk).state == Run.State.FINISHED

@@ -10,6 +10,7 @@ from bank.models import CriteriaAccess
 from judging import actions, plan, prompts, protocols
 from judging.models import Judgment, PromptTemplate, Run
 from judging.prompts import checking
+from judging.work import kinds
 from tests.judging.server import Server, answer
 from tests.judging.test_pages import choices, text_of
 
@@ -218,7 +219,7 @@ def test_the_preview_shows_a_real_sample_and_logs_the_reading_of_its_criteria(cl
 @pytest.mark.django_db
 def test_the_preview_is_what_a_run_would_send(benchmark, people, start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
-    job = plan.page(run).jobs[0]
+    job = kinds.of(run).page().jobs[0]
     item = run.items.get(pk=job.subject.item_id)
     shown = plan.previewed(
         template=prompts.get("pairwise-criteria"), settings=run.settings, item=item, user=people["curator"]

@@ -1,0 +1,223 @@
+"""Which workers are at a run, and who makes which of its calls.
+
+A worker takes a hold of a run, then claims rows of it, a few at a time, and makes their calls. Each function that
+changes this locks the run's row first, as every commit does: what happens to a run happens one after the other. Rows
+whose calls are all stored are claimed no more; those of a worker that fell silent are free again with its hold.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from judging.models import LEASE, SHARE_LEASE, Judge, JudgeShare, Run, RunClaim, RunHold
+from judging.work import curve, kinds
+from judging.work.money import typical_call
+
+SPAN = 1_000  # rows that one claim may reach over: what lies between belongs to it
+
+
+class LeaseLost(RuntimeError):
+    """The worker's hold is gone: nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Rows that are this worker's, and the calls that they lack. ``last`` is where the next claim begins."""
+
+    pk: int
+    last: int
+    jobs: Sequence[Any]
+
+
+def waiting() -> QuerySet[Any]:
+    """Runs that a worker may take, those with the fewest workers first. ``workers`` counts them."""
+    live = RunHold.objects.live().filter(run=OuterRef("pk")).order_by().values("run")
+    workers = Coalesce(Subquery(live.annotate(n=Count("pk")).values("n")), 0)
+    runs = Run.objects.filter(state__in=(Run.State.QUEUED, Run.State.RUNNING)).annotate(workers=workers)
+    alone = Q(batched=True) | ~Q(judge__baseline="")
+    return runs.exclude(alone, workers__gt=0).select_related("judge").order_by("workers", "pk")
+
+
+@transaction.atomic
+def take(run: Run, *, worker: str = "") -> bool:
+    """Join the workers of a run; False when it does not go on, or one is at it that must be alone.
+
+    The object then holds the run, and is what the other functions and ``store.commit`` are given.
+    """
+    locked = lock(run)
+    others = sweep(locked)
+    if locked.state not in (Run.State.QUEUED, Run.State.RUNNING) or (others and locked.works_alone):
+        return False
+    now = timezone.now()
+    hold = RunHold.objects.create(run=locked, worker=worker[:100], until=now + LEASE)
+    Run.objects.filter(pk=run.pk).update(
+        state=Run.State.RUNNING,
+        state_reason="",
+        started_at=Coalesce(F("started_at"), now),
+        live={"curve": locked.live.get("curve") or {}},
+    )
+    run.refresh_from_db(from_queryset=Run.objects.select_related("judge", "benchmark"))
+    run.hold = hold
+    return True
+
+
+def lock(run: Run) -> Run:
+    """The run as it is now; until the end of the transaction nobody else changes it, its holds or its claims.
+
+    Raises LeaseLost when it is gone.
+    """
+    locked = Run.objects.select_for_update(no_key=True).filter(pk=run.pk).first()
+    if locked is None:
+        raise LeaseLost(f"run {run.pk} is no more")
+    return locked
+
+
+def held(run: Run) -> QuerySet[RunHold]:
+    """The hold of this worker, if it still has it."""
+    return RunHold.objects.filter(pk=run.hold.pk if run.hold else 0)
+
+
+def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
+    """End the holds of workers that fell silent; returns the other ones. The caller has locked the run.
+
+    A worker that died had calls in flight, for which the provider may charge: they count as spent.
+    """
+    live: list[RunHold] = []
+    now = timezone.now()
+    for hold in locked.holds.exclude(pk=but.pk if but else 0):
+        if now <= hold.until <= now + 2 * LEASE:
+            live.append(hold)
+            continue
+        if hold.in_flight and not locked.batched:  # batches are collected from where they wait
+            locked.spent += hold.in_flight * typical_call(locked)
+        locked.live = locked.live | {"curve": curve.merged(locked.live.get("curve") or {}, hold.live.get("curve", {}))}
+        locked.save(update_fields=["spent", "live"])
+        hold.delete()
+    return live
+
+
+def next_claim(run: Run, *, kind: kinds.Kind, after: int, most: int) -> Claim | None:
+    """Claim up to ``most`` rows of the run that lack something and that nobody has claimed; None when there are none.
+
+    Raises LeaseLost.
+    """
+    # Out of the lock, for it may be a long way in a large run.
+    first = _free(run, kind, after).values_list("pk", flat=True).first()
+    if first is None:
+        return None
+    with transaction.atomic():
+        lock(run)
+        if not run.hold or not held(run).exists():
+            raise LeaseLost(f"run {run.pk} is held by others")
+        rows = list(_free(run, kind, first - 1)[:most])
+        rows = [row for row in rows if row.pk < rows[0].pk + SPAN]
+        if not rows:
+            return None
+        claim = RunClaim.objects.create(run=run, hold_id=run.hold.pk, first=rows[0].pk, last=rows[-1].pk)
+    jobs = kind.jobs(rows)
+    if not jobs:
+        claim.delete()
+    return Claim(claim.pk, rows[-1].pk, jobs)
+
+
+def _free(run: Run, kind: kinds.Kind, after: int) -> Any:
+    claims = RunClaim.objects.filter(run=run, first__lte=OuterRef("pk"), last__gte=OuterRef("pk"))
+    return kind.missing(after=after).filter(~Exists(claims))
+
+
+def finish(run: Run, *, kind: kinds.Kind) -> bool:
+    """Finish the run if nothing is missing; False when something is, be it that another worker is at it.
+
+    Raises LeaseLost.
+    """
+    seen = Run.objects.values_list("verdicts", "failures").get(pk=run.pk)
+    missing = kind.page(reads=False) is not None  # out of the lock, as above
+    with transaction.atomic():
+        locked = lock(run)
+        if not held(run).exists():
+            raise LeaseLost(f"run {run.pk} is held by others")
+        sweep(locked, but=run.hold)
+        # Somebody may have asked for a retry since: that changes the counts.
+        if missing or (locked.verdicts, locked.failures) != seen:
+            return False
+        if locked.state == Run.State.RUNNING:
+            Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED, finished_at=timezone.now())
+    return True
+
+
+@transaction.atomic
+def leave(
+    *, run: Run, state: str | None, reason: str = "", live: dict[str, Any] | None = None, alone: bool = False
+) -> bool:
+    """Give the hold back, and put the run into another state if there is one; False when the hold was gone.
+
+    While others are at it, the run goes on where it would wait for another worker, and where the ``reason`` is this
+    worker's ``alone``. A state that somebody else has set stays.
+    """
+    locked = lock(run)
+    if not held(run).exists():
+        return False
+    others = sweep(locked, but=run.hold)
+    said = dict(live or {})
+    past = curve.merged(locked.live.get("curve") or {}, said.pop("curve", {}))
+    changes: dict[str, Any] = {"live": locked.live | {"curve": past} | said}
+    if state and locked.state == Run.State.RUNNING and not (others and (alone or state == Run.State.QUEUED)):
+        changes |= {"state": state, "state_reason": reason}
+    Run.objects.filter(pk=run.pk).update(**changes)
+    held(run).delete()
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a worker may have of a judge: calls at once, and until when the endpoint wants none."""
+
+    calls: int
+    of: int  # the judge's concurrency as it is now
+    closed_until: datetime | None
+
+
+@transaction.atomic
+def share(*, judge_id: int, holder: str, wants: bool, used: int, closed_until: datetime | None) -> Share:
+    """Renew a worker's share of a judge's calls at once. All shares together never exceed the judge's concurrency.
+
+    The workers that have calls to make get the same each, as far as the others have given theirs back. ``used`` is
+    what this one may have in flight until it hears the answer; it stays its own until it asks for less.
+    """
+    judge = Judge.objects.select_for_update(no_key=True).only("concurrency").get(pk=judge_id)
+    now = timezone.now()
+    rows = JudgeShare.objects.filter(judge=judge)
+    live = rows.live()
+    rows.exclude(pk__in=live.values("pk")).exclude(holder=holder).delete()
+    others = [row for row in rows if row.holder != holder]
+    own = next((row for row in rows if row.holder == holder), None)
+    wanting = [row for row in others if row.wants]
+    before = sum(own is None or row.pk < own.pk for row in wanting)
+    fair, rest = divmod(judge.concurrency, len(wanting) + 1)
+    free = max(0, judge.concurrency - sum(row.calls for row in others))
+    calls = min(fair + (before < rest), free) if wants else 0
+    if wants and used:
+        calls = max(1, calls)  # who has begun goes on, be it that the judge's concurrency was set lower
+    JudgeShare.objects.update_or_create(
+        judge=judge,
+        holder=holder,
+        defaults={
+            "calls": max(calls, used),
+            "wants": wants,
+            "closed_until": closed_until,
+            "until": now + SHARE_LEASE,
+        },
+    )
+    pauses = [row.closed_until for row in others if row.closed_until]
+    return Share(calls, judge.concurrency, max(pauses, default=None))
+
+
+def give_back(*, judge_id: int, holder: str) -> None:
+    """End a worker's share of a judge's calls."""
+    JudgeShare.objects.filter(judge=judge_id, holder=holder).delete()

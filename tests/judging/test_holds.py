@@ -1,0 +1,131 @@
+"""What workers agree upon in the database: who makes which calls, how many at once, which model answers."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from judging.client import Answer, Outcome
+from judging.models import JudgeShare, Judgment, Run
+from judging.work import curve, holds, kinds, store
+from judging.work.identity import Reported
+from tests.judging.small import make_benchmark
+
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture
+def workers(start, judge_at):
+    """Some workers at one run of 24 judgments: the same run, each with a hold of its own."""
+
+    def make(number: int) -> list[Run]:
+        run = start(judge_at(NOWHERE), on=make_benchmark(samples=12, slug="many"))
+        found = [Run.objects.get(pk=run.pk) for _ in range(number)]
+        assert all(holds.take(one) for one in found)
+        return found
+
+    return make
+
+
+def claim(run: Run, *, after: int = 0, most: int = 3) -> holds.Claim | None:
+    return holds.next_claim(run, kind=kinds.of(run), after=after, most=most)
+
+
+def keys(*claims: holds.Claim | None) -> list[tuple]:
+    return [(job.subject.item_id, job.order) for one in claims if one for job in one.jobs]
+
+
+def test_what_one_worker_has_claimed_no_other_gets(workers):
+    one, two = workers(2)
+    claims = [claim(one), claim(two), claim(one), claim(two), claim(one)]
+    assert claims[-1] is None
+    assert len(keys(*claims)) == len(set(keys(*claims))) == 24
+    assert not holds.finish(one, kind=kinds.of(one))
+
+
+def test_a_claim_is_free_again_when_its_worker_has_left_or_fell_silent(workers):
+    one, two, three = workers(3)
+    first, second = claim(one), claim(two)
+    assert holds.leave(run=one, state=Run.State.QUEUED)
+    assert keys(claim(three)) == keys(first)
+    two.holds.filter(pk=two.hold.pk).update(until=timezone.now() - timedelta(seconds=1))
+    holds.finish(three, kind=kinds.of(three))  # looks who fell silent
+    assert keys(claim(three)) == keys(second)
+    assert Run.objects.get(pk=one.pk).state == Run.State.RUNNING  # others went on with it
+
+
+def test_a_run_is_finished_only_when_all_of_it_is_stored_by_whomever(workers):
+    one, two = workers(2)
+    for run in (one, two):
+        part = claim(run, most=6)
+        rows = [Judgment(run=run, item_id=item, order=order, choice="first") for item, order in keys(part)]
+        assert not holds.finish(run, kind=kinds.of(run))
+        store.commit(run=run, batch=store.Batch(rows=rows, claims=[part.pk]))
+    assert holds.finish(two, kind=kinds.of(two))
+    assert holds.finish(one, kind=kinds.of(one))
+    after = Run.objects.get(pk=one.pk)
+    assert (after.state, after.verdicts, after.claims.count()) == (Run.State.FINISHED, 24, 0)
+
+
+def test_workers_whose_first_replies_name_different_models_mix_no_verdicts(workers):
+    one, two = workers(2)
+    seen = []
+    for run, model in ((one, "kestrel-1"), (two, "kestrel-2")):
+        reported, part = Reported(run), claim(run)
+        assert reported.accepts(Answer(Outcome.OK, model=model))
+        item, order = keys(part)[0]
+        batch = store.Batch(rows=[Judgment(run=run, item_id=item, order=order, choice="first", reported_model=model)])
+        batch.replies[model, ""] += 1
+        batch.calls, batch.opened = 1, reported.opened
+        seen.append(store.commit(run=run, batch=batch).other_model)
+    run = Run.objects.get(pk=one.pk)
+    assert seen == [False, True]
+    assert [row.reported_model for row in run.judgments.all()] == ["kestrel-1"]
+    assert (run.reported_model, run.calls) == ("kestrel-1", 2)  # the call was made, and is paid for
+    assert [entry["model"] for entry in run.reported] == ["kestrel-1"]
+
+
+def test_shares_of_a_judge_never_exceed_its_concurrency_and_go_where_calls_are(judge_at):
+    judge = judge_at(NOWHERE, concurrency=5)
+
+    def share(holder: str, *, used: int, wants: bool = True) -> int:
+        found = holds.share(judge_id=judge.pk, holder=holder, wants=wants, used=used, closed_until=None)
+        assert sum(JudgeShare.objects.values_list("calls", flat=True)) <= 5
+        return found.calls
+
+    assert share("a", used=0) == 5
+    assert share("b", used=0) == 0  # nothing is free before somebody has given it back
+    assert share("a", used=5) == 3
+    assert share("b", used=0) == 0  # it has three to be, and five in flight
+    assert share("a", used=4) == 3
+    assert share("b", used=0) == 1
+    assert share("a", used=3) == 3
+    assert share("b", used=1) == 2
+    assert share("c", used=0) == 0
+    assert share("a", used=3, wants=False) == 0
+    assert share("a", used=0, wants=False) == 0
+    assert share("b", used=2) == 3
+    assert share("c", used=0) == 2
+    JudgeShare.objects.filter(holder="b").update(until=timezone.now() - timedelta(seconds=1))
+    assert share("c", used=2) == 5  # b fell silent
+
+
+def test_a_worker_that_is_asked_to_pause_tells_the_others(judge_at):
+    judge, later = judge_at(NOWHERE), timezone.now() + timedelta(seconds=7)
+    common = {"judge_id": judge.pk, "wants": True, "used": 0}
+    holds.share(**common, holder="a", closed_until=later)
+    assert holds.share(**common, holder="b", closed_until=None).closed_until == later
+
+
+def test_the_curves_of_several_workers_add_up():
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    one, two = curve.new(at), curve.new(at + timedelta(seconds=3))
+    for seconds in range(400):
+        curve.extend(one, 2, now=at + timedelta(seconds=seconds))
+    for seconds in range(3, 10):
+        curve.extend(two, 1, now=at + timedelta(seconds=seconds))
+    both = curve.merged(one, {}, two)
+    assert sum(both["points"]) == 807
+    assert (both["from"], both["width"]) == (one["from"], one["width"])
+    assert sum(both["points"][:3]) == sum(one["points"][:3]) + 7
+    assert curve.merged() == {}

@@ -1,0 +1,151 @@
+"""Several worker processes on one run: each judgment once, the judge's limits kept by all of them together."""
+
+import time
+from collections import Counter
+
+import pytest
+
+from tests.judging.outside import installation
+from tests.judging.processes import CONCURRENCY, Case
+from tests.judging.server import Gate, Server, answer
+
+PRICES = {"price_in": 2.0, "price_out": 10.0}
+PRICE = 0.0021  # of a call that the test server answers
+ACT = "from judging import actions\nfrom judging.models import Run\nactions.{}(run=Run.objects.get(pk={}))\nanswer = 0"
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    with installation(tmp_path_factory.mktemp("sharing")) as outside:
+        yield outside
+
+
+class Two(Case):
+    """A run that two workers are at, each with a key of its own, by which the endpoint tells them apart."""
+
+    def __init__(self, here, server: Server, gate: Gate, *, name: str, **rest) -> None:
+        super().__init__(here, server, name=name, key_env="JUDGE_KEY", **rest)
+        self.gate = gate
+        self.workers = {key: here.start("worker", JUDGE_KEY=key) for key in ("one", "two")}
+
+    def until(self, reached) -> None:
+        self.wait_until(reached, *self.alive)
+
+    @property
+    def alive(self) -> list:
+        return [process for process in self.workers.values() if process.returncode is None]
+
+    @property
+    def by_worker(self) -> Counter:
+        return Counter(call.headers["authorization"].removeprefix("Bearer ") for call in self.server.calls)
+
+    def until_both_are_at_it(self) -> None:
+        """Let calls be answered one by one until each worker has some in flight, and the judge takes no more."""
+        while len(self.by_worker) < 2:
+            self.gate.limit += 1
+            self.until(lambda: len(self.server.calls) >= min(self.gate.limit, self.jobs))
+            time.sleep(0.1)
+        self.until(lambda: self.server.in_flight == CONCURRENCY)
+
+    def act(self, action: str) -> None:
+        self.here.ask(ACT.format(action, self.run))
+
+    def until_left(self) -> None:
+        self.until(lambda: self.here.sql("SELECT count(*) FROM judging_runhold") == [(0,)])
+
+    def end(self) -> None:
+        for process in self.alive:
+            process.terminate()
+        for process in self.workers.values():
+            process.communicate(timeout=60)
+        self.here.sql("DELETE FROM judging_workerbeat")  # of those that could not say goodbye
+
+
+@pytest.fixture
+def two(here):
+    """Make a run that two workers are at."""
+    made: list[Two] = []
+
+    def make(server: Server, gate: Gate, **rest) -> Two:
+        made.append(Two(here, server, gate, **rest))
+        return made[-1]
+
+    yield make
+    for case in made:
+        case.end()
+
+
+def test_two_workers_share_a_run_and_no_call_is_made_twice(two):
+    gate = Gate(answer("Answer1"))
+    with Server(gate) as server:
+        case = two(server, gate, name="shared", samples=60)
+        case.until_both_are_at_it()
+        gate.limit = 1000
+        case.until(lambda: case.state == "finished")
+        case.until_left()
+        case.check(repeated=0)
+        assert min(case.by_worker.values()) >= 1
+        assert server.most_in_flight == CONCURRENCY  # of both together
+        assert case.here.sql(f"SELECT verdicts, failures, calls FROM judging_run WHERE id = {case.run}") == [
+            (120, 0, 120)
+        ]
+        assert case.here.sql("SELECT count(*) FROM judging_runclaim") == [(0,)]
+
+
+def test_when_one_of_two_is_killed_the_other_finishes_and_repeats_its_calls_in_flight_alone(two):
+    gate = Gate(answer("Answer1"))
+    with Server(gate) as server:
+        case = two(server, gate, name="one-killed", samples=60)
+        case.until_both_are_at_it()
+        held = case.here.sql("SELECT worker, in_flight FROM judging_runhold")
+        dead = next(process for process in case.workers.values() if f":{process.pid}" in held[0][0])
+        case.kill(dead)
+        gate.limit = 1000
+        case.until(lambda: case.state == "finished")
+        case.check(repeated=CONCURRENCY - 1)
+
+
+def test_a_pause_and_a_cancel_reach_both_workers_and_nothing_is_lost_or_doubled(two):
+    gate = Gate(answer("Answer1"))
+    with Server(gate) as server:
+        case = two(server, gate, name="stopped-both", samples=60)
+        case.until_both_are_at_it()
+        case.act("pause_run")
+        gate.limit = len(server.calls)  # those in flight are let end
+        case.until_left()
+        assert case.state == "paused"
+        assert len(case.judgments) == len(server.calls) < case.jobs
+        case.act("resume_run")
+        case.until(lambda: server.in_flight == CONCURRENCY)
+        case.act("cancel_run")
+        gate.limit = len(server.calls)
+        case.until_left()
+        assert case.state == "cancelled"
+        assert len(case.judgments) == len(set(case.judgments)) == len(server.calls) < case.jobs
+
+
+def test_a_worker_that_is_stopped_leaves_the_run_to_the_other(two):
+    gate = Gate(answer("Answer1"))
+    with Server(gate) as server:
+        case = two(server, gate, name="one-stopped", samples=60)
+        case.until_both_are_at_it()
+        case.workers["one"].terminate()
+        gate.limit = 1000
+        case.workers["one"].communicate(timeout=60)
+        case.until(lambda: case.state == "finished")
+        case.check(repeated=0)
+
+
+def test_two_workers_overspend_a_budget_by_no_more_than_their_calls_in_flight(two):
+    gate = Gate(answer("Answer1"))
+    with Server(gate) as server:
+        case = two(server, gate, name="budget", samples=60, budget=80 * PRICE, **PRICES)
+        case.until_both_are_at_it()
+        gate.limit = 1000
+        case.until(lambda: case.state == "paused")
+        case.until_left()
+        ((spent, reason),) = case.here.sql(f"SELECT spent, state_reason FROM judging_run WHERE id = {case.run}")
+        assert "The budget is used up" in reason
+        assert len(case.judgments) == len(server.calls)
+        assert spent == pytest.approx(PRICE * len(server.calls))
+        assert 80 - CONCURRENCY <= len(server.calls) <= 80 + CONCURRENCY
