@@ -35,6 +35,7 @@ def keys(*claims: holds.Claim | None) -> list[tuple]:
     return [(job.subject.item_id, job.order) for one in claims if one for job in one.jobs]
 
 
+@pytest.mark.check("F7")
 def test_what_one_worker_has_claimed_no_other_gets(workers):
     one, two = workers(2)
     claims = [claim(one), claim(two), claim(one), claim(two), claim(one)]

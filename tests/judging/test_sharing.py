@@ -75,6 +75,7 @@ def two(here):
         case.end()
 
 
+@pytest.mark.check("F10")
 def test_two_workers_share_a_run_and_no_call_is_made_twice(two):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
@@ -92,6 +93,7 @@ def test_two_workers_share_a_run_and_no_call_is_made_twice(two):
         assert case.here.sql("SELECT count(*) FROM judging_runclaim") == [(0,)]
 
 
+@pytest.mark.check("F6")
 def test_when_one_of_two_is_killed_the_other_finishes_and_repeats_its_calls_in_flight_alone(two):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
