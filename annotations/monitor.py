@@ -12,7 +12,6 @@ from typing import Any
 from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
-from scipy.stats import binomtest
 
 from annotations import ballots
 from annotations.agreement import Agreed, with_others
@@ -23,6 +22,7 @@ from bank.access import Viewer
 from bank.models import Benchmark
 from bank.models.catalogue import in_hidden_splits, is_staff
 from bank.models.verdict import Choice
+from leaderboard.stats.paired import mcnemar
 from leaderboard.stats.results import Estimate
 
 RECENT = 20
@@ -297,7 +297,7 @@ def flags_of(mine: Sequence[Given], usual: _Usual) -> list[tuple[str, str]]:
     left, right = (sum(row.shown == side for row in mine) for side in (Choice.FIRST, Choice.SECOND))
     most = max(left, right)
     enough = left + right >= FEWEST_FLAGGED and most >= ONE_SIDE * (left + right)
-    if enough and binomtest(most, left + right).pvalue < SURPRISE:
+    if enough and mcnemar(only_first=left, only_second=right).p < SURPRISE:
         side = "left" if left > right else "right"
         found.append(("one-sided", f"{most} of {left + right} for the {side} answer"))
     return found

@@ -19,11 +19,12 @@ from django.db import connection
 from django.db.models import FilteredRelation, Q, QuerySet
 
 from bank.models import Benchmark, Item
-from judging.models import Judgment, RunItem
+from judging.models import Judgment, Run, RunItem
+from leaderboard import totals
 from leaderboard.stats.verdicts import MISSING, VERDICTS
 
 MOST_BYTES = 128_000_000  # of arrays in one process
-AT_ONCE = 20_000  # rows from the database
+AT_ONCE = 5_000  # rows from the database
 SIDES = ("one", "other")
 ID = np.int32  # a larger id raises OverflowError
 CHOICES = {name: code for code, name in enumerate(VERDICTS)} | {None: MISSING}
@@ -31,26 +32,45 @@ CHOICES = {name: code for code, name in enumerate(VERDICTS)} | {None: MISSING}
 Column = npt.NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class Rows:
-    """Columns of equal length, in the order of the rows' ids, of which ``top`` is the last."""
+    """Columns of equal length, in the order of the rows' ids, of which ``top`` is the last.
 
-    columns: tuple[Column, ...]
-    top: int = 0
+    There is room for more behind them: what is added changes nothing of the columns that were given out before.
+    """
+
+    def __init__(self, types: Sequence[type], room: int) -> None:
+        self._room: tuple[Column, ...] = tuple(np.empty(room, dtype=kind) for kind in types)
+        self._length = 0
+        self.top = 0
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return self._length
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(column[: self._length] for column in self._room)
 
     @property
     def size(self) -> int:
         """Bytes."""
-        return sum(column.nbytes for column in self.columns)
+        return sum(column.nbytes for column in self._room)
 
-    def followed_by(self, other: "Rows") -> "Rows":
-        if not len(other):
-            return self
-        columns = zip(self.columns, other.columns, strict=True)
-        return Rows(tuple(np.concatenate(both) for both in columns), other.top)
+    def add(self, rows: Iterable[Iterable[int]], count: int, top: int) -> None:
+        end = self._length + count
+        if end > len(self._room[0]):
+            room = end + end // 8
+            self._room = tuple(np.concatenate([c, np.empty(room - len(c), dtype=c.dtype)]) for c in self._room)
+        for column, values in zip(self._room, zip(*rows, strict=True), strict=True):
+            column[self._length : end] = np.array(values, dtype=column.dtype)
+        self._length, self.top = end, max(self.top, top)
+
+    def sort(self, start: int) -> None:
+        """Put the rows from ``start`` on in the order of their first column."""
+        ids = self.columns[0][start:]
+        if not (ids[1:] > ids[:-1]).all():
+            order = np.argsort(ids)
+            for column in self.columns:
+                column[start:] = column[start:][order]
 
 
 _kept: OrderedDict[Hashable, Rows] = OrderedDict()
@@ -63,11 +83,12 @@ def forget() -> None:
         _kept.clear()
 
 
-def verdicts(run: int) -> tuple[Column, Column, Column]:
+def verdicts(run: Run) -> tuple[Column, Column, Column]:
     """``item, repeat, choice`` of a run's judgments; choices as codes of ``leaderboard.stats.verdicts``."""
     item, repeat, choice = _rows(
-        ("verdicts", run),
+        ("verdicts", run.pk),
         Judgment.objects.filter(run=run),
+        lambda: totals.per_run(Judgment, run.benchmark_id).get(run.pk, 0),
         lambda found: found.values_list("pk", "item_id", "repeat", "choice"),
         lambda row: (row[1], row[2], CHOICES[row[3]]),
         (ID, np.int16, np.int8),
@@ -75,11 +96,12 @@ def verdicts(run: int) -> tuple[Column, Column, Column]:
     return item, repeat, choice
 
 
-def asked(run: int) -> Column:
+def asked(run: Run) -> Column:
     """The items of a run."""
     (item,) = _rows(
-        ("asked", run),
+        ("asked", run.pk),
         RunItem.objects.filter(run=run),
+        lambda: totals.per_run(RunItem, run.benchmark_id).get(run.pk, 0),
         lambda found: found.values_list("pk", "item_id"),
         lambda row: row[1:],
         (ID,),
@@ -104,9 +126,11 @@ def pair_items(benchmark: Benchmark) -> PairItems:
     item, sample, first, second = _rows(
         ("pairs", benchmark.pk),
         Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
+        lambda: totals.items(benchmark).get(Item.Kind.PAIR, 0),
         lambda found: found.annotate(**_places()).values_list("pk", "sample_id", *names),
         lambda row: (row[0], row[1], _sides.code(row[2], row[3]), _sides.code(row[4], row[5])),
         (ID, ID, np.int32, np.int32),
+        by_id=False,
     )
     if (whole := (first >= 0) & (second >= 0)).all():
         return PairItems(item, sample, first, second, _sides.known)
@@ -143,43 +167,46 @@ _sides = _Sides()
 def _rows(
     key: Hashable,
     found: QuerySet[Any],
+    total: Callable[[], int],
     values: Callable[[QuerySet[Any]], QuerySet[Any, Any]],
     row: Callable[[Any], Iterable[int]],
     types: Sequence[type],
+    *,
+    by_id: bool = True,
 ) -> tuple[Column, ...]:
     """The columns of all rows that the query finds: those kept and those that came since.
 
-    ``values`` names what is read of them, the id first; ``row`` makes the columns' numbers of that.
+    ``total`` is their number, ``values`` names what is read of them, the id first; ``row`` makes the columns' numbers
+    of that. ``by_id`` says whether the database has them in that order; else they are sorted here, by their first
+    column, which is the id: a database would sort whole rows.
     """
 
-    def read(found: QuerySet[Any]) -> Rows:
-        return _read(values(found), row, types)
+    def added(held: Rows, found: QuerySet[Any]) -> Rows:
+        start = len(held)
+        for some in _batches(values(found).order_by(*(["pk"] if by_id else [])).iterator(chunk_size=AT_ONCE)):
+            held.add(map(row, some), len(some), max(one[0] for one in some))
+        if not by_id:
+            held.sort(start)
+        return held
+
+    def read() -> Rows:
+        count = total()
+        return added(Rows(types, count + count // 64), found)
 
     if connection.in_atomic_block:  # what it sees may be undone
-        return read(found).columns
+        return read().columns
     with _lock:
-        held = _kept.get(key)
+        held = _kept.pop(key, None)
         if held is not None:
-            held = held.followed_by(read(found.filter(pk__gt=held.top)))
-            if found.filter(pk__lte=held.top).count() != len(held):
+            added(held, found.filter(pk__gt=held.top))
+            # What was counted may be a moment older than what was read.
+            if total() != len(held) and found.filter(pk__lte=held.top).count() != len(held):
                 held = None
-        _kept[key] = held = held or read(found)
+        _kept[key] = held = held or read()
         _kept.move_to_end(key)
         while sum(rows.size for rows in _kept.values()) > MOST_BYTES and len(_kept) > 1:
             _kept.popitem(last=False)
         return held.columns
-
-
-def _read(found: QuerySet[Any, Any], row: Callable[[Any], Iterable[int]], types: Sequence[type]) -> Rows:
-    parts: list[list[Column]] = []
-    top = 0
-    for some in _batches(found.order_by("pk").iterator(chunk_size=AT_ONCE)):
-        top = some[-1][0]
-        columns = zip(*map(row, some), strict=True)
-        parts.append([np.array(column, dtype=kind) for column, kind in zip(columns, types, strict=True)])
-    if not parts:
-        return Rows(tuple(np.zeros(0, dtype=kind) for kind in types))
-    return Rows(tuple(np.concatenate(column) for column in zip(*parts, strict=True)), top)
 
 
 def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.access import Viewer, allowed
-from bank.models import Benchmark, Item, ItemResponse, Response, Sample
+from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
 from bank.models.catalogue import is_staff
 from judging.models import OVERLAP, Judgment, Run
-from leaderboard import votes
+from leaderboard import totals, votes
 from leaderboard.boards.base import Board
 from leaderboard.boards.correlation import correlations, usual_scope
 from leaderboard.scope import PEOPLE, Scope
@@ -35,6 +35,7 @@ class Shelf:
     samples: int = 0
     models: int = 0
     judges: int = 0
+    baselines: int = 0
     labels: int = 0
     annotators: int = 0
     judgments: int = 0
@@ -71,17 +72,28 @@ def shelves(benchmarks: Sequence[Benchmark]) -> list[Shelf]:
     ids = [benchmark.pk for benchmark in benchmarks]
     approved = Q(status=Sample.Status.APPROVED, retired_in="")
     samples = _by(Sample.objects.filter(approved, benchmark__in=ids), "benchmark", Count("pk"))
-    models = _by(Response.objects.filter(sample__benchmark__in=ids), "sample__benchmark", Count("model", distinct=True))
+    answers = Response.objects.filter(sample__benchmark__in=ids)
+    if len(ids) == 1:  # one answer of each model is enough
+        answering = EvaluatedModel.objects.filter(Exists(answers.filter(model=OuterRef("pk"))))
+        models = {ids[0]: answering.count()}
+    else:
+        models = _by(answers, "sample__benchmark", Count("model", distinct=True))
     labels = Label.objects.filter(campaign__benchmark__in=ids, excluded=False)
-    judged = Judgment.objects.filter(run__benchmark__in=ids, status=Judgment.Status.OK)
-    runs = Run.objects.filter(pk__in=judged.order_by().values("run").distinct(), judge__baseline="")
+    ok = Judgment.Status.OK
+    with_verdict = Exists(Judgment.objects.filter(run=OuterRef("pk"), status=ok))
+    runs = Run.objects.filter(with_verdict, benchmark__in=ids)
+    # Those that failed are few, and lie at both ends of an index.
+    ends = [Judgment.objects.filter(run__benchmark__in=ids, **{f"status__{end}": ok}) for end in ("lt", "gt")]
+    failed = [_by(rows, "run__benchmark", Count("pk")) for rows in ends]
+    judged = {pk: sum(totals.per_run(Judgment, pk).values()) for pk in ids}
     counts = {
         "samples": samples,
         "models": models,
         "labels": _by(labels, "campaign__benchmark", Count("pk")),
         "annotators": _by(labels, "campaign__benchmark", Count("annotator", distinct=True)),
-        "judges": _by(runs, "benchmark", Count("judge", distinct=True)),
-        "judgments": _by(judged, "run__benchmark", Count("pk")),
+        "judges": _by(runs.filter(judge__baseline=""), "benchmark", Count("judge", distinct=True)),
+        "baselines": _by(runs.exclude(judge__baseline=""), "benchmark", Count("judge", distinct=True)),
+        "judgments": {pk: n - sum(end.get(pk, 0) for end in failed) for pk, n in judged.items()},
     }
     return [
         Shelf(benchmark, benchmark.slug, **{name: found.get(benchmark.pk, 0) for name, found in counts.items()})

@@ -13,7 +13,9 @@ from annotations.models import Adjudication, CampaignItem, Label
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard import columns as columns_of
+from leaderboard import totals
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, KEYED, PEOPLE, BadScope, Scope
+from leaderboard.stats.arrays import blocks
 from leaderboard.stats.majority import majority
 from leaderboard.stats.orders import combine
 from leaderboard.stats.verdicts import VERDICTS
@@ -55,9 +57,9 @@ def pairs(scope: Scope) -> pd.DataFrame:
     ``level`` is the top of the sample's capability, or the step below the level that the view is narrowed to. Words are
     categories, those of ``a`` and ``b`` the same.
     """
-    columns = ("pk", "key", "group", "capability__path", "source")
+    facts = ("pk", "key", "group", "capability__path", "source")
     samples = pd.DataFrame(
-        samples_in(scope).order_by("pk").values_list(*columns), columns=["pk", "key", "group", "path", "dataset"]
+        samples_in(scope).order_by("pk").values_list(*facts), columns=["pk", "key", "group", "path", "dataset"]
     )
     depth = len(scope.level.split(" / ")) if scope.level else 0
     steps = samples["path"].fillna("").astype(str).str.split(" / ")
@@ -66,16 +68,30 @@ def pairs(scope: Scope) -> pd.DataFrame:
     samples["dataset"] = dataset_of(scope, samples["dataset"])
 
     items = columns_of.pair_items(scope.benchmark)
-    place = pd.Index(samples["pk"].to_numpy(np.int64)).get_indexer(items.sample)
-    seen = place >= 0
-    place = place[seen]
+    held, place = held_at(samples["pk"].to_numpy(np.int32), items.sample)
+    seen = slice(None) if held.all() else held
     names, codes = _model_names(items.sides)
-    frame = pd.DataFrame({"sample": items.sample[seen]}, index=pd.Index(items.item[seen], name="item"))
+    columns: dict[str, Any] = {"sample": items.sample[seen]}
     for name in ("level", "group", "dataset"):
-        frame[name] = pd.Categorical(samples[name].astype(str)).take(place)
+        words = pd.Categorical(samples[name].astype(str))
+        columns[name] = pd.Categorical.from_codes(words.codes[place[seen]], dtype=words.dtype)
     for name, side in (("a", items.first), ("b", items.second)):
-        frame[name] = pd.Categorical.from_codes(codes[side[seen]], categories=names)
-    return frame
+        columns[name] = pd.Categorical.from_codes(codes[side[seen]], categories=names)
+    return pd.DataFrame(columns, index=pd.Index(items.item[seen], name="item"), copy=False)
+
+
+def held_at(ids: Any, wanted: Any) -> tuple[Any, Any]:
+    """Which of the ``wanted`` are among ``ids``, which rise (a mask), and the place of each in them."""
+    if len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids):  # none is left out: no need to look for them
+        place = wanted.astype(np.int32, copy=False) - np.int32(ids[0])
+        held = (place >= 0) & (place < len(ids))
+        return held, place if held.all() else np.where(held, place, np.int32(0))
+    held, place = np.zeros(len(wanted), dtype=bool), np.zeros(len(wanted), dtype=np.int32)
+    for rows in blocks(len(wanted)) if len(ids) else ():
+        at = np.searchsorted(ids, wanted[rows])
+        at[at == len(ids)] = 0
+        held[rows], place[rows] = ids[at] == wanted[rows], at
+    return held, place
 
 
 def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
@@ -84,12 +100,13 @@ def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
     called = [f"{known.get(model)} ({variant})" if variant else str(known.get(model)) for model, variant in sides]
     names = sorted(set(called))
     place = {name: code for code, name in enumerate(names)}
-    return names, np.array([place[name] for name in called], dtype=np.int32)
+    small = np.int16 if len(names) < 2**15 else np.int32
+    return names, np.array([place[name] for name in called], dtype=small)
 
 
 def is_large(benchmark: Benchmark) -> bool:
     """Whether the benchmark has so many pairs that a bootstrap over them takes seconds."""
-    return Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark).order_by()[MANY : MANY + 1].exists()
+    return totals.items(benchmark).get(Item.Kind.PAIR, 0) > MANY
 
 
 def dataset_of(scope: Scope, source: "pd.Series[str]") -> "pd.Series[str]":
@@ -157,45 +174,49 @@ def judges_of(scope: Scope) -> list[str]:
 
 def of_runs(runs: Sequence[Run]) -> Outcomes:
     """One outcome an item and repeat from a judge's runs of the same settings; a further run counts as more repeats."""
-    parts = [columns_of.verdicts(run.pk) for run in runs]
-    item, choice = (np.concatenate([part[n] for part in parts]) for n in (0, 2))
+    parts = [columns_of.verdicts(run) for run in runs]
+    item, choice = (_joined([part[n] for part in parts]) for n in (0, 2))
     # Repeats are numbered through all runs.
-    counts = [int(repeat.max(initial=-1)) + 1 for _, repeat, _ in parts]
-    before = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    given, repeat = np.unique(
-        np.concatenate([part[1] + start for part, start in zip(parts, before, strict=True)]), return_inverse=True
-    )
-    repeats = len(given)
-    items, place = _by_item(item)
-    found = combine(
-        unit=place * repeats + repeat,
-        units=len(items) * repeats,
-        choice=choice,
-        orders=2 if runs[0].orders == "both" else 1,
-    )
-    rows = np.flatnonzero(found.complete)
-    frame = pd.DataFrame({"item": items[rows // max(repeats, 1)], "repeat": rows % max(repeats, 1)})
-    frame["choice"] = pd.Categorical.from_codes(found.choice[rows], categories=list(VERDICTS))
-    asked = [columns_of.asked(run.pk) for run in runs]
+    used = [np.flatnonzero(np.bincount(repeat)) for _, repeat, _ in parts]
+    repeats = sum(map(len, used))
+    items, unit = _by_item(item)
+    if repeats > 1:
+        before = np.cumsum([0, *map(len, used)])
+        unit = unit.astype(np.int64) * repeats + _joined(
+            [np.searchsorted(one, part[1]) + start for one, part, start in zip(used, parts, before[:-1], strict=True)]
+        )
+    found = combine(unit=unit, units=len(items) * repeats, choice=choice, orders=2 if runs[0].orders == "both" else 1)
+    if repeats > 1:
+        rows = np.flatnonzero(found.complete)
+        of_item, repeat = items[rows // repeats], (rows % repeats).astype(np.int16)
+    else:
+        of_item = items if found.complete.all() else items[found.complete]
+        repeat = np.zeros(len(of_item), dtype=np.int16)
+    said = pd.Categorical.from_codes(found.choice[found.complete], categories=list(VERDICTS))
+    frame = pd.DataFrame({"item": of_item, "repeat": repeat, "choice": said}, copy=False)
+    asked = [columns_of.asked(run) for run in runs]
     return Outcomes(
         frame, pd.Index(asked[0] if len(asked) == 1 else np.unique(np.concatenate(asked))), repeats, tuple(runs)
     )
 
 
+def _joined(parts: Sequence[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 def _by_item(item: Any) -> tuple[Any, Any]:
     """The distinct items by rising id, and for each row the place of its item."""
-    if (np.diff(item) > 0).all():
-        return item, np.arange(len(item))
-    return np.unique(item, return_inverse=True)
+    if (item[1:] > item[:-1]).all():
+        return item, np.arange(len(item), dtype=np.int32)
+    items = np.sort(item)
+    items = items[np.concatenate(([True], items[1:] > items[:-1]))]
+    return items, held_at(items, item)[1]
 
 
 def among(items: pd.DataFrame, wanted: "pd.Index | pd.Series[int]") -> tuple[Any, Any]:
     """Which of the wanted items the view holds (a mask), and their places in it; ``items`` as ``pairs`` gives them."""
-    index, ids = items.index.to_numpy(), wanted.to_numpy()
-    place = np.searchsorted(index, ids)
-    place[place == len(index)] = 0
-    held = index[place] == ids if len(index) else np.zeros(len(ids), dtype=bool)
-    return held, place[held]
+    held, place = held_at(items.index.to_numpy(), wanted.to_numpy())
+    return held, place if held.all() else place[held]
 
 
 def told(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
@@ -264,7 +285,6 @@ def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
 def fingerprint(scope: Scope) -> dict[str, Any]:
     """Counts and last changes of everything that a view is computed from: the same as long as the data is."""
     labels = Label.objects.filter(campaign__benchmark=scope.benchmark)
-    runs = scope.benchmark.runs.order_by("pk")
     decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=scope.benchmark)
     samples = scope.benchmark.samples.order_by()
     facts = ("status", "retired_in", "question_type", "split")
@@ -272,11 +292,11 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
         "labels": labels.aggregate(n=Count("pk"), last=Max("changed_at"), top=Max("pk")),
         "excluded": labels.filter(excluded=True).aggregate(n=Count("pk"), sum=Sum("pk")),
         # Both are stored once and never changed.
-        "judgments": _per_run(Judgment, runs),
-        "run_items": _per_run(RunItem, runs),
+        "judgments": _per_run(Judgment, scope.benchmark),
+        "run_items": _per_run(RunItem, scope.benchmark),
         "adjudications": list(decided.order_by("pk").values_list("pk", "choice")),
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
-        "items": Item.objects.filter(sample__benchmark=scope.benchmark).count(),
+        "items": sum(totals.items(scope.benchmark).values()),
         # The sum ties samples to their capabilities: moving one from a level to another changes it.
         "samples": sorted(
             samples.values_list(*facts).annotate(
@@ -289,12 +309,11 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
     }
 
 
-def _per_run(model: type[Judgment] | type[RunItem], runs: QuerySet[Run]) -> list[list[Any]]:
+def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark) -> list[list[Any]]:
     """How many rows each run has and its newest. Asked apart, each comes from an index."""
-    ids = list(runs.values_list("pk", flat=True))
     newest = model.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    counts = model.objects.filter(run__in=ids).order_by("run").values_list("run").annotate(n=Count("*"))
-    return [list(counts), list(runs.values_list(Subquery(newest), flat=True))]
+    found = benchmark.runs.order_by("pk").values_list(Subquery(newest), flat=True)
+    return [list(totals.per_run(model, benchmark.pk).items()), list(found)]
 
 
 def _keyed_facts(scope: Scope) -> dict[str, Any]:

@@ -3,12 +3,19 @@
 One call is one attempt: nothing is retried here, and every way in which it can end is an ``Outcome``. Memory and time
 are bounded whatever the other side does: a total deadline, a limit on the reply, no redirect followed.
 
-``messages`` what is sent · ``http`` the sending · ``answers`` what came of it.
+``messages`` what is sent · ``http`` the sending · ``answers`` what came of it · ``hosts`` who may be called.
+
+What sends weighs 20 MB and is loaded when it is first asked for: processes that only show pages do without.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from judging.client.answers import Answer, Outcome, completed, refused, seconds_to_wait
-from judging.client.http import Endpoint, Endpoints, Failed, Received, host_allowed
+from judging.client.hosts import host_allowed
 from judging.client.messages import KeyMissing, Pictures, encode, key_from
+
+if TYPE_CHECKING:
+    from judging.client.http import Endpoint, Endpoints, Failed, Received
 
 __all__ = [
     "Answer",
@@ -26,3 +33,11 @@ __all__ = [
     "refused",
     "seconds_to_wait",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("Endpoint", "Endpoints", "Failed", "Received"):
+        raise AttributeError(name)
+    from judging.client import http
+
+    return getattr(http, name)

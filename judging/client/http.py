@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -201,14 +201,3 @@ async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
     if len(plain) > limit:
         raise Failed(Outcome.GARBAGE, "the reply is longer than any verdict")
     return plain
-
-
-def host_allowed(base_url: str, hosts: Sequence[str]) -> bool:
-    """Whether an allow-list names the host of an address, with or without its port."""
-    try:
-        parts = urlsplit(base_url)
-        port = parts.port
-    except ValueError:
-        return False
-    host = (parts.hostname or "").lower()
-    return bool(host) and (host in hosts or (port is not None and f"{host}:{port}" in hosts))

@@ -5,13 +5,15 @@ import base64
 import io
 import json
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from PIL import Image
 
 from judging.client.answers import Answer, Outcome
-from judging.client.http import Endpoint
+
+if TYPE_CHECKING:
+    from judging.client.http import Endpoint
 
 COLOURS = {
     "red": (220, 20, 20),
@@ -49,7 +51,7 @@ class ProbeFailed(RuntimeError):
     """The plain call did not do; says why, in words."""
 
 
-async def probe(endpoint: Endpoint, *, model: str, key: str, timeout: float, rng: random.Random) -> dict[str, Any]:
+async def probe(endpoint: "Endpoint", *, model: str, key: str, timeout: float, rng: random.Random) -> dict[str, Any]:
     """The abilities of a model: ``vision``, ``json_schema``, ``logprobs``, ``seed``, ``temperature`` and
     ``reasoning_effort`` true or false, ``max_tokens`` the name under which it takes a limit ("" for none).
 

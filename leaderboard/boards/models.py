@@ -11,7 +11,7 @@ from leaderboard.boards import graded, keyed
 from leaderboard.boards.base import SEED, Board, Row, level_names, number, share
 from leaderboard.scope import KEYED, NO_ELO, Scope
 from leaderboard.stats import bradley_terry, elo
-from leaderboard.stats.arrays import BoolArray, IntArray
+from leaderboard.stats.arrays import BoolArray, IntArray, counted
 from leaderboard.stats.proportions import rates
 from leaderboard.stats.results import Estimate
 
@@ -28,30 +28,33 @@ def models(scope: Scope) -> Board:
         return keyed.models(scope)
     if scope.kind != "pair":
         return graded.models(scope)
-    items = votes.pairs(scope)
+    items = votes.pairs(scope)[["level", "group", "a", "b"]]
     found = votes.outcomes(scope)
-    runs = tuple(run.pk for run in found.runs)
+    repeats, runs = found.repeats, tuple(run.pk for run in found.runs)
+    asked = votes.among(items, found.asked)[1]
+    sides = [items[side].cat.codes.to_numpy()[asked] for side in ("a", "b")]
     frame = votes.told(items, found.frame)
+    del items, found, asked  # of a million votes each weighs as much as what is computed of them
     if frame.empty:
         return Board([], [NO_VERDICTS], runs)
-    frame = frame.sort_values(["item", "repeat"], kind="stable") if scope.elo != "online" else frame
+    if scope.elo != "online" and not frame["item"].is_monotonic_increasing:
+        frame = frame.sort_values(["item", "repeat"], kind="stable")
     battle = Battle.of(frame)
-    rating = battle.rated(repeats=found.repeats)
+    rating = battle.rated(repeats=repeats)
     points = _elo(scope, battle)
     anchor = scope.anchor if scope.anchor in battle.place else ""
-    frame["first"] = _first_of_item(frame["item"])
-    outcomes = votes.sided(frame, anchor)
-    of = {str(name): code for code, name in enumerate(outcomes["model"].cat.categories)}
-    mine = Tallies(outcomes, len(of), found.repeats)
-    asked = items.take(votes.among(items, found.asked)[1])
-    wanted = _counted(asked, anchor)
-    of_anchor = int((frame["first"] & ((frame["a"] == anchor) | (frame["b"] == anchor))).sum())
-    counted = set(frame["level"].unique())
-    levels = {
-        name: Tallies(outcomes[outcomes["level"] == name], len(of), found.repeats)
-        for name in level_names(scope)
-        if name in counted
-    }
+    of = {str(name): code for code, name in enumerate(frame["a"].cat.categories)}
+    wanted = _counted(*sides, anchor=of.get(anchor), models=len(of))
+    first = _first_of_item(frame["item"])
+    mine = Tallies(frame, anchor=of.get(anchor), first=first, repeats=repeats)
+    with_anchor = (frame["a"] == anchor) | (frame["b"] == anchor)
+    of_anchor = int((first & with_anchor.to_numpy()).sum())
+    there = set(frame["level"].unique())
+    levels = {}
+    for name in level_names(scope):
+        if name in there:
+            mask = (frame["level"] == name).to_numpy()
+            levels[name] = Tallies(frame[mask], anchor=of.get(anchor), first=first[mask], repeats=repeats)
     rows = []
     for name in battle.names:
         fit, code = rating.ratings[name], of[name]
@@ -64,12 +67,12 @@ def models(scope: Scope) -> Board:
         row["levels"] = {level: part.row(code) | {"n": part.items[code]} for level, part in levels.items()}
         rows.append(row)
     rows.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0, row["model"]))
-    judged = int(frame["first"].sum())
+    judged = int(first.sum())
     extra = {
         "items": judged,
         "outcomes": len(frame),
-        "coverage": share(judged, len(asked)),
-        "repeats": found.repeats,
+        "coverage": share(judged, len(sides[0])),
+        "repeats": repeats,
         "clustered_by": rating.clustered_by,
     }
     return Board(rows, [*rating.notes, *rating.warnings], runs, extra)
@@ -88,13 +91,15 @@ class Battle:
     @classmethod
     def of(cls, frame: pd.DataFrame) -> "Battle":
         """Of rows ``a, b, choice, group, item``; ``a`` and ``b`` with the same categories."""
-        y = np.select([frame["choice"] == "first", frame["choice"] == "second"], [1.0, 0.0], 0.5)
-        used = np.union1d(frame["a"].cat.codes.unique(), frame["b"].cat.codes.unique())
+        y = np.full(len(frame), 0.5, dtype=np.float32)
+        y[(frame["choice"] == "first").to_numpy()] = 1
+        y[(frame["choice"] == "second").to_numpy()] = 0
+        codes = [frame[side].cat.codes.to_numpy() for side in ("a", "b")]
+        used = np.union1d(*codes)
         names = [str(name) for name in frame["a"].cat.categories[used]]
-        place = np.zeros(len(frame["a"].cat.categories), dtype=np.int64)
+        place = np.zeros(len(frame["a"].cat.categories), dtype=np.int32)
         place[used] = np.arange(len(used))
-        a, b = (place[frame[side].cat.codes] for side in ("a", "b"))
-        return cls(frame, names, a, b, y)
+        return cls(frame, names, place[codes[0]], place[codes[1]], y)
 
     @property
     def place(self) -> dict[str, int]:
@@ -129,31 +134,45 @@ def _first_of_item(item: "pd.Series[int]") -> BoolArray:
     return ~item.duplicated().to_numpy()
 
 
-def _counted(items: pd.DataFrame, anchor: str) -> IntArray:
-    """How many items each model has a side of; with an anchor, of those against it."""
-    sides = [
-        items.loc[(items[other] == anchor) & (items[side] != anchor), side] if anchor else items[side]
-        for side, other in (("a", "b"), ("b", "a"))
-    ]
-    models = len(items["a"].cat.categories)
-    return np.sum([np.bincount(side.cat.codes, minlength=models) for side in sides], axis=0)
+def _counted(a: Any, b: Any, *, anchor: int | None, models: int) -> IntArray:
+    """How many items each model has a side of; with an anchor, of those against it. ``a``, ``b``: the models' codes."""
+    sides = ((a, b), (b, a))
+    return np.sum(
+        [
+            np.bincount(side if anchor is None else side[(other == anchor) & (side != anchor)], minlength=models)
+            for side, other in sides
+        ],
+        axis=0,
+    )
 
 
 class Tallies:
-    """Wins, ties, losses, win rate and items of every model, counted in one pass over ``votes.sided``."""
+    """Wins, ties, losses, win rate and items of every model; with an anchor only of the other sides of its pairs.
 
-    def __init__(self, rows: pd.DataFrame, models: int, repeats: int) -> None:
-        model = rows["model"].cat.codes.to_numpy().astype(np.int64)
-        outcome = rows["outcome"].to_numpy()
+    Of rows ``a, b, choice, group, item``; ``first`` (n,) marks one row of each item. Columns stay narrow: there may be
+    millions of rows, and each has two sides.
+    """
+
+    def __init__(self, frame: pd.DataFrame, *, anchor: int | None, first: BoolArray, repeats: int) -> None:
+        models = len(frame["a"].cat.categories)
+        a, b, group = (frame[name].cat.codes.to_numpy() for name in ("a", "b", "group"))
+        said = [(frame["choice"] == side).to_numpy() for side in ("first", "second")]
+        rows = [slice(None) if anchor is None else (y == anchor) & (x != anchor) for x, y in ((a, b), (b, a))]
+
+        def both(of_a: Any, of_b: Any) -> Any:
+            return np.concatenate([of_a[rows[0]], of_b[rows[1]]])
+
+        model, won, one = both(a, b), both(*said), both(first, first)
+        wins, losses = (counted(model, models, where=side) for side in (won, both(*reversed(said))))
         self.repeats = repeats
-        self.outcomes = np.bincount(model * 3 + outcome, minlength=models * 3).reshape(models, 3).tolist()
-        self.items = np.bincount(model[rows["first"].to_numpy()], minlength=models).tolist()
+        self.outcomes = np.stack([wins, counted(model, models) - wins - losses, losses], axis=1).tolist()
+        self.items = counted(model, models, where=one).tolist()
         self.won = rates(
-            hits=outcome == votes.WIN,
-            cluster=rows["group"].cat.codes.to_numpy(),
+            hits=won,
+            cluster=both(group, group),
             part=model,
             parts=models,
-            finer=rows["item"].to_numpy(),
+            finer=None if one.all() else both(*[frame["item"].to_numpy()] * 2),
             fewest=votes.FEWEST_CLUSTERS,
         )
 

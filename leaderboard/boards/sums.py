@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from leaderboard import grades
 from leaderboard.boards.base import PROVISIONAL, SEED, Row
 from leaderboard.boards.standing import REPLICATES, ranked
 from leaderboard.scope import KEYED
-from leaderboard.stats.arrays import FloatArray, dense_codes, ratio
+from leaderboard.stats.arrays import FloatArray, dense_codes, mean_ranks, ratio
 from leaderboard.stats.rankings import distances
 
 MOST = 5_000  # clusters drawn: more are put together, which costs no precision at such numbers
@@ -57,7 +56,7 @@ def _scores(frame: pd.DataFrame) -> FloatArray:
 def _ranks(frame: pd.DataFrame) -> FloatArray:
     columns = []
     for name in ("told", "value"):
-        within = frame.groupby("part")[name].transform(lambda values: rankdata(values) / len(values))
+        within = frame.groupby("part")[name].transform(lambda values: mean_ranks(values.to_numpy()) / len(values))
         columns.append(within.to_numpy(np.float64) - 0.5)
     return _products(columns[0], columns[1]) if len(frame) else np.zeros((0, 6))
 

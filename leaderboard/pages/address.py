@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import Exists, OuterRef
-from django.http import Http404, HttpRequest, QueryDict
+from django.http import Http404, HttpRequest
 from django.urls import reverse
+from django.utils.http import urlencode
 
 from annotations.models import Adjudication, Campaign, Label
 from bank.access import Viewer, allowed
@@ -80,9 +81,8 @@ class Address:
 
     def to(self, page: str, /, *keys: object, **parameters: str | None) -> str:
         """Another page of the same benchmark, about the thing with the key where the page is about one."""
-        query = QueryDict(mutable=True)
-        query.update({name: value for name, value in parameters.items() if value})
-        return reverse(page, args=[self.name, *keys]) + (f"?{query.urlencode()}" if query else "")
+        query = urlencode({name: value for name, value in parameters.items() if value})
+        return reverse(page, args=[self.name, *keys]) + (f"?{query}" if query else "")
 
     def view(self, names: Sequence[str] = VIEW) -> dict[str, str | None]:
         """The parameters that say which verdicts are counted, to carry over to another page."""

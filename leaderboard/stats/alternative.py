@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtr
 
 from leaderboard.stats.arrays import FloatArray
 from leaderboard.stats.multiple import benjamini_yekutieli
@@ -111,7 +111,7 @@ def _left_out(name: str, values: FloatArray, told: FloatArray, at: int, measure:
     if n > 1:
         spread = float(change.std(ddof=1))
         over = float(change.mean()) - epsilon
-        p = float(student.cdf(over / (spread / sqrt(n)), n - 1)) if spread > 0 else float(over >= 0)
+        p = float(stdtr(n - 1, over / (spread / sqrt(n)))) if spread > 0 else float(over >= 0)
     return Annotator(name, n, float(machine_wins.mean()), float(person_wins.mean()), p, False)
 
 

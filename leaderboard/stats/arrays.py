@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Iterator, Sized
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,14 @@ from leaderboard.stats.results import LengthMismatch
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+
+AT_ONCE = 131_072  # rows
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Slices that go through ``n`` rows: what is computed of so many at a time never weighs more than a megabyte."""
+    return (slice(begin, min(begin + AT_ONCE, n)) for begin in range(0, n, AT_ONCE))
 
 
 def check_lengths(**columns: Sized) -> None:
@@ -37,6 +45,31 @@ def dense_codes(values: npt.ArrayLike) -> tuple[IntArray, int]:
         return (column, count) if used.all() else ((np.cumsum(used) - 1)[column], count)
     codes, distinct = pd.factorize(column, use_na_sentinel=False)
     return codes.astype(np.int64, copy=False), len(distinct)
+
+
+def narrow_codes(values: npt.ArrayLike) -> tuple[npt.NDArray[Any], int]:
+    """As `dense_codes`, but of codes that are there already none is changed, so that some may not occur, and the column
+    stays as narrow as it is.
+    """
+    column = values if isinstance(values, np.ndarray) else None
+    if column is not None and _is_coded(column):
+        return column, int(column.max()) + 1
+    return dense_codes(values)
+
+
+def counted(codes: npt.NDArray[Any], size: int, *, where: BoolArray | None = None) -> IntArray:
+    """How often each of the codes 0 .. size - 1 occurs, shape (size,), among the rows `where` (n,) or all."""
+    total = np.zeros(size, dtype=np.int64)
+    for rows in blocks(len(codes)):
+        part = codes[rows] if where is None else codes[rows][where[rows]]
+        total += np.bincount(part, minlength=size)
+    return total
+
+
+def mean_ranks(values: npt.NDArray[Any]) -> FloatArray:
+    """The rank of each value of one column, 1 for the least; equal values share the mean of theirs."""
+    _, place, times = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(times) - (times - 1) / 2)[place], dtype=np.float64)
 
 
 def _is_coded(column: npt.NDArray[Any]) -> bool:

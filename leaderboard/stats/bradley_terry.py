@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes
+from leaderboard.stats.arrays import FloatArray, check_lengths, dense_codes
 from leaderboard.stats.proportions import NO_VARIATION, ONE_CLUSTER, t_quantile
 from leaderboard.stats.ranks import rank_ranges, tiers
 from leaderboard.stats.results import Estimate, Interval
@@ -144,7 +144,7 @@ def fit(
         tier = tiers(theta=theta, covariance=covariance, clusters=clusters, q=q)
         ranges = list(zip(low.tolist(), high.tolist(), tier.tolist(), strict=True))
 
-    n = np.bincount(votes.a, minlength=len(models)) + np.bincount(votes.b, minlength=len(models))
+    n = votes.played()
     place = np.cumsum(rated) - 1
     ratings: dict[str, Rating] = {}
     for model, name in enumerate(votes.models):
@@ -171,7 +171,7 @@ def fit(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Clustering:
-    codes: IntArray
+    codes: npt.NDArray[np.int32]
     count: int
     by: Literal["group", "item"]
     notes: tuple[str, ...] = ()
@@ -182,11 +182,11 @@ def _clustering(groups: npt.NDArray[Any], items: npt.NDArray[Any], models: int) 
     codes, count = dense_codes(groups)
     fewest = max(FEWEST_CLUSTERS, models + 1)
     if count >= fewest or not models:
-        return _Clustering(codes, count, "group")
+        return _Clustering(codes.astype(np.int32), count, "group")
     note = f"{count} groups are too few for {models} models: clustered by item, prompts are treated as fixed"
     codes, count = dense_codes(items)
     rough = () if count >= fewest else (f"only {count} items for {models} models: the intervals are rough",)
-    return _Clustering(codes, count, "item", (note,), rough)
+    return _Clustering(codes.astype(np.int32), count, "item", (note,), rough)
 
 
 def _rating(

@@ -9,11 +9,11 @@ from math import atanh, sqrt, tanh
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from scipy.stats import t as student
+from scipy.special import ndtr, stdtr
 
 from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
 from leaderboard.stats.proportions import normal_quantile
-from leaderboard.stats.resampling import BOOTSTRAP, bootstrap
+from leaderboard.stats.resampling import BOOTSTRAP, bootstrap, distinct_rows
 from leaderboard.stats.results import Estimate, Interval, InvalidCount, NotFinite
 
 PEARSON = "pearson"
@@ -22,6 +22,8 @@ FISHER = "fisher z"
 BONETT_WRIGHT = "fisher z, bonett-wright"
 CONSTANT = "one of the columns is constant"
 FEW = "fewer than four pairs"
+FEW_POINTS = 32  # distinct pairs of scores up to which clusters are told apart by a dense table
+KENDALL = "kendall"
 PERFECT = "a perfect correlation has no interval"
 
 
@@ -65,6 +67,24 @@ def spearman(
     2000). Every bootstrap replicate is ranked anew.
     """
     return _correlation(x, y, cluster, rng, replicates, level, of=_spearman, name=SPEARMAN)
+
+
+def kendall(
+    *,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    cluster: npt.ArrayLike,
+    rng: np.random.Generator,
+    replicates: int = 1000,
+    level: float = 0.95,
+) -> Correlation:
+    """Kendall's tau-b; otherwise as ``pearson``. Made for scores of a few values: work and memory grow with the square
+    of the number of distinct pairs of values.
+
+    One row per cluster: Fisher's interval with the standard error sqrt(0.437 / (n - 4)) (Bonett and Wright 2000), p
+    from its normal approximation under no correlation, corrected for ties (Kendall 1970, chapter 4).
+    """
+    return _correlation(x, y, cluster, rng, replicates, level, of=tau_b, name=KENDALL)
 
 
 def mean_over_sets(
@@ -126,14 +146,16 @@ def _correlation(
     codes, clusters = dense_codes(cluster)
     if n == 0:
         return Correlation(Estimate(None, 0, None, name, CONSTANT), None)
-    columns, where, times = _patterns(first, second, codes, clusters)
+    columns, where = _points(first, second)
     a, b = first[columns], second[columns]
-    value = float(of(a, b, np.bincount(where, minlength=len(columns)).astype(np.float64)[None, :])[0])
+    whole = np.bincount(where, minlength=len(columns)).astype(np.float64)
+    value = float(of(a, b, whole[None, :])[0])
     if not np.isfinite(value):
         return Correlation(Estimate(None, n, None, name, CONSTANT), None)
     value = max(-1.0, min(1.0, value))
     if clusters == n:
-        return _by_fisher(value, n, level, name)
+        return _by_fisher(value, n, level, name, _tau_p(a, b, whole) if name == KENDALL else _student_p(value, n))
+    times = _patterns(codes, clusters, where, len(columns))
     (estimate,) = bootstrap(
         times=times.counts,
         statistic=lambda drawn: of(a, b, np.asarray(drawn @ times.rows))[:, None],
@@ -149,16 +171,20 @@ def _correlation(
     )
 
 
-def _by_fisher(value: float, n: int, level: float, name: str) -> Correlation:
+def _student_p(value: float, n: int) -> float | None:
+    if n < 3:
+        return None
+    return 0.0 if abs(value) == 1 else float(2 * stdtr(n - 2, -abs(value) * sqrt((n - 2) / (1 - value * value))))
+
+
+def _by_fisher(value: float, n: int, level: float, name: str, p: float | None) -> Correlation:
     method = f"{name}, {FISHER if name == PEARSON else BONETT_WRIGHT}"
-    p = None
-    if n > 2:
-        p = 0.0 if abs(value) == 1 else float(2 * student.sf(abs(value) * sqrt((n - 2) / (1 - value * value)), n - 2))
-    if n < 4:
+    if n < (5 if name == KENDALL else 4):
         return Correlation(Estimate(value, n, None, method, FEW), p)
     if abs(value) > 1 - 1e-12:
         return Correlation(Estimate(value, n, None, method, PERFECT), p)
-    error = sqrt((1 if name == PEARSON else 1 + value * value / 2) / (n - 3))
+    variance = {PEARSON: 1 / (n - 3), SPEARMAN: (1 + value * value / 2) / (n - 3), KENDALL: 0.437 / max(n - 4, 1)}
+    error = sqrt(variance[name])
     margin = normal_quantile(level) * error
     interval = Interval(tanh(atanh(value) - margin), tanh(atanh(value) + margin), level, method)
     return Correlation(Estimate(value, n, interval, method), p)
@@ -169,7 +195,7 @@ def _bootstrap_p(interval: Interval, value: float, clusters: int) -> float:
     low, high = (max(-1 + 1e-12, min(1 - 1e-12, end)) for end in (interval.low, interval.high))
     error = (atanh(high) - atanh(low)) / (2 * normal_quantile(interval.level))
     middle = atanh(max(-1 + 1e-12, min(1 - 1e-12, value)))
-    return float(2 * student.sf(abs(middle) / error, max(clusters - 1, 1))) if error > 0 else 0.0
+    return float(2 * stdtr(max(clusters - 1, 1), -abs(middle) / error)) if error > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -178,11 +204,20 @@ class _Times:
     counts: IntArray  # (P,): how many clusters look like it
 
 
-def _patterns(x: FloatArray, y: FloatArray, codes: IntArray, clusters: int) -> tuple[IntArray, IntArray, _Times]:
-    """Rows that stand for the distinct (x, y), which of them each row is, and the distinct clusters made of them."""
-    _, columns, where = np.unique(np.stack([x, y], axis=1), axis=0, return_index=True, return_inverse=True)
-    where = where.reshape(-1)
-    table = csr_matrix((np.ones(len(x)), (codes, where)), shape=(clusters, len(columns)))
+def _points(x: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
+    """Rows that stand for the distinct (x, y), and which of them each row is."""
+    (_, first), (many, second) = (np.unique(column, return_inverse=True) for column in (x, y))
+    _, columns, where = np.unique(first * len(many) + second, return_index=True, return_inverse=True)
+    return columns, where
+
+
+def _patterns(codes: IntArray, clusters: int, where: IntArray, points: int) -> _Times:
+    """The distinct clusters (n,), by how often each of the points ``where`` (n,) occurs in them."""
+    if points <= FEW_POINTS:
+        dense = np.bincount(codes * points + where, minlength=clusters * points).reshape(clusters, points)
+        rows, times = distinct_rows(dense)
+        return _Times(csr_matrix(rows), times)
+    table = csr_matrix((np.ones(len(where)), (codes, where)), shape=(clusters, points))
     table.sum_duplicates()
     keys: dict[bytes, int] = {}
     kept: list[int] = []
@@ -195,7 +230,7 @@ def _patterns(x: FloatArray, y: FloatArray, codes: IntArray, clusters: int) -> t
             kept.append(row)
             counts.append(0)
         counts[at] += 1
-    return columns, where, _Times(table[kept], np.asarray(counts, dtype=np.int64))
+    return _Times(table[kept], np.asarray(counts, dtype=np.int64))
 
 
 def _pearson(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
@@ -217,6 +252,36 @@ def _spearman(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
     xy = (weights * rx * ry).sum(axis=1) / total - mx * my
     size = float(total.max(initial=1))
     return _quotient(xy, xx, yy, size, size)
+
+
+def tau_b(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+    """Kendall's tau-b (1945) for each row of ``weights`` (B, U) over the points (x, y) of shape (U,)."""
+    across, up = (np.sign(values[:, None] - values[None, :]) for values in (x, y))
+    agreeing, x_differ, y_differ = (
+        ((weights @ signs) * weights).sum(axis=1) for signs in (across * up, across * across, up * up)
+    )
+    return ratio(agreeing, np.sqrt(x_differ * y_differ))
+
+
+def _tau_p(x: FloatArray, y: FloatArray, times: FloatArray) -> float | None:
+    """Two-sided p of tau-b against no correlation; points (x, y) occur ``times``, all of shape (U,)."""
+    n = float(times.sum())
+    if n < 3:
+        return None
+    ties = [np.bincount(np.unique(values, return_inverse=True)[1], weights=times) for values in (x, y)]
+    pairs, triples, spread = (
+        [float(term(count).sum()) for count in ties]
+        for term in (
+            lambda t: t * (t - 1) / 2,
+            lambda t: t * (t - 1) * (t - 2),
+            lambda t: t * (t - 1) * (2 * t + 5),
+        )
+    )
+    all_pairs = n * (n - 1)
+    variance = (all_pairs * (2 * n + 5) - sum(spread)) / 18
+    variance += 2 * pairs[0] * pairs[1] / all_pairs + triples[0] * triples[1] / (9 * all_pairs * (n - 2))
+    agreeing = float(times @ (np.sign(x[:, None] - x) * np.sign(y[:, None] - y)) @ times) / 2
+    return float(2 * ndtr(-abs(agreeing) / sqrt(variance)))
 
 
 def _quotient(xy: FloatArray, xx: FloatArray, yy: FloatArray, x_size: float, y_size: float) -> FloatArray:
@@ -260,4 +325,4 @@ def williams(*, r_first: float, r_second: float, r_between: float, n: int) -> Te
     if below <= 0:
         raise NotFinite("these three correlations cannot go together, or the judges are one")
     statistic = (r_first - r_second) * sqrt((n - 1) * (1 + r_between) / below)
-    return Test(statistic, n - 3, float(2 * student.sf(abs(statistic), n - 3)), "williams t")
+    return Test(statistic, n - 3, float(2 * stdtr(n - 3, -abs(statistic))), "williams t")

@@ -99,8 +99,7 @@ def online_bootstrap(
 
 
 def _counts(votes: Votes) -> list[int]:
-    size = len(votes.models)
-    return [int(n) for n in np.bincount(votes.a, minlength=size) + np.bincount(votes.b, minlength=size)]
+    return [int(n) for n in votes.played()]
 
 
 def _truncation(wins: FloatArray, step_size: float, scale: float) -> tuple[FloatArray, int]:
@@ -122,7 +121,7 @@ def _chains(
     size = len(origin)
     bits = size.bit_length()
     # A vote in one number is one look-up. Sorted, so that the same votes in another order give the same draws.
-    packed = np.sort((votes.a << bits | votes.b) << 2 | (2 * votes.y).astype(np.int64))
+    packed = np.sort((votes.a.astype(np.int64) << bits | votes.b) << 2 | (2 * votes.y).astype(np.int64))
     flat = np.tile(origin, replicates).astype(np.float32)
     offset = np.arange(replicates) * size
     for begin in range(0, steps, _CHUNK):

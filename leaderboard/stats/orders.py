@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from leaderboard.stats.arrays import BoolArray, IntArray
+from leaderboard.stats.arrays import BoolArray, blocks
 from leaderboard.stats.results import DuplicateVerdict
 from leaderboard.stats.verdicts import FIRST, MISSING, SECOND, TIE, encode, words
 
@@ -59,18 +61,22 @@ class Combined:
     every order has a verdict.
     """
 
-    choice: IntArray
-    first: IntArray
-    second: IntArray
+    choice: npt.NDArray[np.int8]
+    first: npt.NDArray[np.int16]
+    second: npt.NDArray[np.int16]
     complete: BoolArray
 
 
-def combine(*, unit: IntArray, units: int, choice: IntArray, orders: int) -> Combined:
+def combine(*, unit: npt.NDArray[Any], units: int, choice: npt.NDArray[Any], orders: int) -> Combined:
     """What `combine_orders` does, on codes: `unit` (n,) numbers the item and repeat of each judgment, 0 .. units - 1;
     `choice` (n,) is its verdict, or MISSING.
     """
-    first, second, given = (
-        np.bincount(unit[rows], minlength=units) for rows in (choice == FIRST, choice == SECOND, choice != MISSING)
-    )
-    outcome = np.select([first > second, first < second], [FIRST, SECOND], TIE)
+    first, second, given = (np.zeros(units, dtype=np.int16) for _ in range(3))
+    for rows in blocks(len(unit)):
+        at, said = unit[rows], choice[rows]
+        for count, wanted in ((first, said == FIRST), (second, said == SECOND), (given, said != MISSING)):
+            np.add.at(count, at[wanted], np.int16(1))
+    outcome = np.full(units, TIE, dtype=np.int8)
+    outcome[first > second] = FIRST
+    outcome[first < second] = SECOND
     return Combined(outcome, first, second, given >= orders)

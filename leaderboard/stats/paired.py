@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from leaderboard.stats.arrays import check_lengths, dense_codes
 from leaderboard.stats.correlation import Test
@@ -26,7 +26,7 @@ def mcnemar(*, only_first: int, only_second: int) -> Test:
     if only_first < 0 or only_second < 0:
         raise InvalidCount(f"{only_first} and {only_second} discordant items")
     few, n = min(only_first, only_second), only_first + only_second
-    p = min(1.0, 2 * float(binom.cdf(few, n, 0.5))) if n else 1.0
+    p = min(1.0, 2 * float(bdtr(few, n, 0.5))) if n else 1.0
     return Test(float(only_first - only_second), None, p, MCNEMAR)
 
 

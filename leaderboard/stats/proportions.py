@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from leaderboard.stats.arrays import FloatArray, IntArray, blocks, check_lengths, dense_codes, narrow_codes
 from leaderboard.stats.results import Estimate, Interval, InvalidCount, InvalidOutcome
 
 WILSON = "wilson"
 CLUSTER_T = "cluster-t"
 STUDENT_T = "t"
 WILSON_ON_CLUSTERS = "wilson on clusters (all clusters alike)"
+
+_CELLS = 2_000_000  # parts x clusters counted at a time: 16 MB
 
 NOTHING = "nothing was counted"
 ONE_CLUSTER = "one cluster only: how much clusters differ is unknown"
@@ -77,7 +79,7 @@ def rates(
     *,
     hits: npt.ArrayLike,
     cluster: npt.ArrayLike,
-    part: IntArray,
+    part: npt.NDArray[Any],
     parts: int,
     finer: npt.NDArray[Any] | None = None,
     fewest: int = 0,
@@ -85,29 +87,53 @@ def rates(
 ) -> list[Estimate]:
     """`rate` of each part of the rows in one pass: `part` (n,) holds codes 0 .. parts - 1. Errors as `rate`.
 
-    A part with fewer clusters than `fewest` is clustered by `finer` (n,) instead.
+    A part with fewer clusters than `fewest` is clustered by `finer` (n,) instead; without it each of its rows stands by
+    itself.
     """
-    values = np.asarray(hits, dtype=np.float64)
+    values = np.asarray(hits)
     check_lengths(hits=values, cluster=np.asarray(cluster), part=part)
-    if not ((values == 0) | (values == 1)).all():
-        raise InvalidOutcome("a hit is 0 or 1")
-    codes, clusters = dense_codes(cluster)
-    n = np.bincount(part, minlength=parts)
-    hit = np.bincount(part, weights=values, minlength=parts)
-    # One cell for each part and cluster that meet.
-    cell, cells = dense_codes(part.astype(np.int64) * clusters + codes)
-    of_part = np.zeros(cells, dtype=np.int64)
-    of_part[cell] = part
-    share = ratio(np.asarray(hit, dtype=np.float64), np.asarray(n, dtype=np.float64))
-    rest = np.bincount(cell, weights=values, minlength=cells) - np.bincount(cell, minlength=cells) * share[of_part]
-    squares = np.bincount(of_part, weights=rest * rest, minlength=parts)
-    met = np.bincount(of_part, minlength=parts)
-    found = [_rate(int(n[one]), int(hit[one]), int(met[one]), sqrt(squares[one]), level=level) for one in range(parts)]
-    few = met < fewest
-    if finer is not None and (rows := few[part]).any():
-        again = rates(hits=values[rows], cluster=finer[rows], part=part[rows], parts=parts, level=level)
+    if values.dtype != np.bool_:
+        if not ((values == 0) | (values == 1)).all():
+            raise InvalidOutcome("a hit is 0 or 1")
+        values = values.astype(np.bool_)
+    codes, clusters = narrow_codes(cluster)
+    height = max(1, min(parts, _CELLS // max(clusters, 1)))
+    found: list[Estimate] = []
+    few = np.zeros(parts, dtype=np.bool_)
+    for begin in range(0, parts, height):
+        rows_of, hits_of = np.zeros((2, height * clusters), dtype=np.int32)
+        for rows in blocks(len(part)):
+            if parts <= height:
+                at, won = part[rows].astype(np.int64) * clusters + codes[rows], values[rows]
+            else:
+                mine = (part[rows] >= begin) & (part[rows] < begin + height)
+                at = (part[rows][mine].astype(np.int64) - begin) * clusters + codes[rows][mine]
+                won = values[rows][mine]
+            np.add.at(rows_of, at, np.int32(1))
+            np.add.at(hits_of, at[won], np.int32(1))
+        tables = zip(rows_of.reshape(height, -1), hits_of.reshape(height, -1), strict=True)
+        for one, (n, hit) in enumerate(tables, begin):
+            if one < parts:
+                few[one] = (there := int(np.count_nonzero(n))) < fewest
+                found.append(_rate(int(n.sum()), int(hit.sum()), there, _root(n, hit), level=level))
+    if (rows_of_few := few[part]).any():
+        left = values[rows_of_few]
+        by = finer[rows_of_few] if finer is not None else np.arange(len(left))
+        again = rates(hits=left, cluster=by, part=part[rows_of_few], parts=parts, level=level)
         found = [again[one] if few[one] else estimate for one, estimate in enumerate(found)]
     return found
+
+
+def _root(n: npt.NDArray[np.int32], hit: npt.NDArray[np.int32]) -> float:
+    """The root of the sum over clusters of (hits - n share)², in whole numbers up to the last step: where all clusters
+    are alike it is 0, not a rounding of it.
+    """
+    wide_n, wide_hit = n.astype(np.int64), hit.astype(np.int64)
+    rows, hits = int(wide_n.sum()), int(wide_hit.sum())
+    squares = (
+        int(wide_hit @ wide_hit) * rows**2 - 2 * int(wide_hit @ wide_n) * rows * hits + int(wide_n @ wide_n) * hits**2
+    )
+    return sqrt(squares) / rows if rows else 0.0
 
 
 def _rate(n: int, hits: int, clusters: int, root: float, *, level: float) -> Estimate:

@@ -8,10 +8,9 @@ from math import atanh, factorial, sqrt, tanh
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import kendalltau, rankdata
 
-from leaderboard.stats.arrays import FloatArray, check_lengths
-from leaderboard.stats.correlation import BONETT_WRIGHT, CONSTANT, FEW, PERFECT
+from leaderboard.stats.arrays import FloatArray, check_lengths, mean_ranks
+from leaderboard.stats.correlation import BONETT_WRIGHT, CONSTANT, FEW, PERFECT, tau_b
 from leaderboard.stats.proportions import normal_quantile
 from leaderboard.stats.results import Estimate, Interval, NotFinite
 
@@ -56,13 +55,13 @@ def rank_correlation(
         drawn = rng.permuted(np.tile(b, (DRAWS, 1)), axis=1)
         reached = int((np.abs(drawn @ a) >= abs(value) - 1e-9).sum())
         p, test = (1 + reached) / (DRAWS + 1), DRAWN
-    kendall = float(kendalltau(first, second).statistic)
+    kendall = float(tau_b(first, second, np.ones((1, n)))[0])
     return RankCorrelation(_with_interval(value, n, level), kendall, p, test)
 
 
 def _standardised(values: FloatArray) -> FloatArray | None:
     """Ranks with mean 0 and length 1, so that a product of two is rho; None where all are equal."""
-    ranks = rankdata(values) if len(values) else values
+    ranks = mean_ranks(values)
     centred = ranks - ranks.mean() if len(values) else ranks
     length = float(np.sqrt(centred @ centred))
     return centred / length if length > 0 else None

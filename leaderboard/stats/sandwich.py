@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit
 
-from leaderboard.stats.arrays import FloatArray, IntArray
+from leaderboard.stats.arrays import FloatArray, blocks
 from leaderboard.stats.strengths import Votes, inverse_information
 
 _BLOCK = 1_000_000  # cells of the clusters x models table at a time: 8 MB
 
 
 def clustered_covariance(
-    *, votes: Votes, theta: FloatArray, wins: FloatArray, cluster: IntArray, clusters: int
+    *, votes: Votes, theta: FloatArray, wins: FloatArray, cluster: npt.NDArray[Any], clusters: int
 ) -> FloatArray:
     """V = H^-1 J H^-1, shape (M, M), for `theta` (M,) fitted to `wins` (M, M) of `votes`.
 
@@ -21,41 +24,61 @@ def clustered_covariance(
     the model-based H^-1 is 14% too wide with ties as half and too narrow where votes share a sample.
     `cluster` (n,) holds codes 0 .. clusters - 1, clusters >= 2.
     """
-    size = len(theta)
-    pair = votes.a * size + votes.b
-    residual = votes.y - expit(theta[:, None] - theta[None, :]).ravel()[pair]
-    if votes.weight is not None:
-        residual *= votes.weight
     bread = inverse_information(theta, wins)
-    meat = _outer_products(votes, residual, pair, cluster, clusters) * (clusters / (clusters - 1))
+    expected = expit(theta[:, None] - theta[None, :]).ravel()
+    meat = _outer_products(votes, expected, cluster, clusters) * (clusters / (clusters - 1))
     return np.asarray(bread @ meat @ bread)
 
 
-def _outer_products(votes: Votes, residual: FloatArray, pair: IntArray, cluster: IntArray, clusters: int) -> FloatArray:
-    """sum_g s_g s_g' of the scores s_g = sum (y - p)(e_a - e_b)."""
+def _outer_products(votes: Votes, expected: FloatArray, cluster: npt.NDArray[Any], clusters: int) -> FloatArray:
+    """sum_g s_g s_g' of the scores s_g = sum (y - p)(e_a - e_b); `expected` holds p by pair."""
     size = len(votes.models)
-    if clusters * size > _BLOCK:
-        forward = votes.a < votes.b
-        pair = np.where(forward, pair, votes.b * size + votes.a)
-        of_cluster = np.empty(clusters, dtype=np.int64)
-        of_cluster[cluster] = pair
-        if (of_cluster[cluster] == pair).all():
-            # Clusters are items of one pair each: s_g is one number times (e_a - e_b), and the sum a Laplacian.
-            score = np.bincount(cluster, weights=np.where(forward, residual, -residual), minlength=clusters)
-            square = np.bincount(of_cluster, weights=score * score, minlength=size * size).reshape(size, size)
-            square = square + square.T
-            return np.asarray(np.diag(square.sum(axis=1)) - square)
+    if clusters * size > _BLOCK and (found := _laplacian(votes, expected, cluster, clusters)) is not None:
+        return found
     height = max(1, min(clusters, _BLOCK // size))
-    block = cluster // height
-    order = np.argsort(block.astype(np.uint16), kind="stable") if clusters > height else slice(None)
-    a, b, residual, cluster = votes.a[order], votes.b[order], residual[order], cluster[order]
-    ends = np.cumsum(np.bincount(block))
+    order, ends = None, np.array([len(votes.y)])
+    if clusters > height:
+        block = cluster // height
+        order, ends = np.argsort(block.astype(np.uint16), kind="stable"), np.cumsum(np.bincount(block))
     total = np.zeros((size, size))
-    for begin, end in zip(np.concatenate(([0], ends[:-1])), ends, strict=True):
-        rows = slice(begin, end)
-        cell = cluster[rows] % height * size
-        score = np.bincount(cell + a[rows], weights=residual[rows], minlength=height * size)
-        score -= np.bincount(cell + b[rows], weights=residual[rows], minlength=height * size)
+    for first, begin, end in zip(range(0, clusters, height), np.concatenate(([0], ends[:-1])), ends, strict=True):
+        score = np.zeros(height * size)
+        for rows in blocks(end - begin):
+            some: Any = slice(begin + rows.start, begin + rows.stop)
+            if order is not None:
+                some = order[some]
+            residual = _residual(votes, expected, some)
+            cell = (cluster[some].astype(np.int64) - first) * size
+            np.add.at(score, cell + votes.a[some], residual)
+            np.subtract.at(score, cell + votes.b[some], residual)
         table = score.reshape(-1, size)
         total += table.T @ table
     return total
+
+
+def _residual(votes: Votes, expected: FloatArray, rows: Any) -> FloatArray:
+    residual: FloatArray = votes.y[rows] - expected[votes.pair(rows)]
+    return residual if votes.weight is None else residual * votes.weight[rows]
+
+
+def _laplacian(votes: Votes, expected: FloatArray, cluster: npt.NDArray[Any], clusters: int) -> FloatArray | None:
+    """The same where every cluster is an item of one pair: s_g is one number times (e_a - e_b), the sum a Laplacian.
+
+    None where a cluster holds several pairs.
+    """
+    size = len(votes.models)
+    of_cluster = np.full(clusters, -1, dtype=np.int64)
+    score = np.zeros(clusters)
+    for rows in blocks(len(votes.y)):
+        forward, at = votes.a[rows] < votes.b[rows], cluster[rows]
+        low, high = np.minimum(votes.a[rows], votes.b[rows]), np.maximum(votes.a[rows], votes.b[rows])
+        pair = low.astype(np.int64) * size + high
+        new = of_cluster[at] < 0
+        of_cluster[at[new]] = pair[new]
+        if (of_cluster[at] != pair).any():
+            return None
+        residual = _residual(votes, expected, rows)
+        np.add.at(score, at, np.where(forward, residual, -residual))
+    square = np.bincount(of_cluster, weights=score * score, minlength=size * size).reshape(size, size)
+    square = square + square.T
+    return np.asarray(np.diag(square.sum(axis=1)) - square)

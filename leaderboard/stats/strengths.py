@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_expit
 
-from leaderboard.stats.arrays import BoolArray, FloatArray, IntArray, check_lengths
+from leaderboard.stats.arrays import BoolArray, FloatArray, IntArray, blocks, check_lengths, counted
 from leaderboard.stats.results import InvalidCount, InvalidOutcome, StatisticsError
 
 _LONGEST_STEP = 5.0  # natural log: beyond it the curvature at the old point says nothing
@@ -30,12 +30,12 @@ class Votes:
     tie.
 
     All of shape (n,); codes count from 0 into `models`. `weight` (n,) counts a vote more or less; None is 1
-    for each.
+    for each. There may be millions: the columns are narrow, and what is computed of them goes block by block.
     """
 
-    a: IntArray
-    b: IntArray
-    y: FloatArray
+    a: npt.NDArray[np.int32]
+    b: npt.NDArray[np.int32]
+    y: npt.NDArray[np.float32]
     models: tuple[str, ...]
     weight: FloatArray | None = None
 
@@ -52,8 +52,8 @@ class Votes:
         """Raises LengthMismatch; InvalidOutcome for an unknown code, a model against itself, a name given
         twice or another y; InvalidCount for a weight that is negative or not finite.
         """
-        first, second = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
-        outcome = np.asarray(y, dtype=np.float64)
+        first, second = np.asarray(a, dtype=np.int32), np.asarray(b, dtype=np.int32)
+        outcome = np.asarray(y, dtype=np.float32)
         weights = None if weight is None else np.asarray(weight, dtype=np.float64)
         check_lengths(a=first, b=second, y=outcome, weight=outcome if weights is None else weights)
         if len(set(models)) < len(models):
@@ -72,11 +72,23 @@ class Votes:
     def wins(self) -> FloatArray:
         """The table of wins, shape (models, models): [i, j] is how often i beat j, a tie half a win for each."""
         size = len(self.models)
-        pair = self.a * size + self.b
-        won = self.y if self.weight is None else self.y * self.weight
-        table = np.bincount(pair, weights=won, minlength=size * size)
-        lost = np.bincount(pair, weights=self.weight, minlength=size * size) - table
-        return np.asarray(table.reshape(size, size) + lost.reshape(size, size).T)
+        won, lost = np.zeros((size, size)), np.zeros((size, size))
+        for rows in blocks(len(self.y)):
+            pair = self.pair(rows)
+            weight = None if self.weight is None else self.weight[rows]
+            part = self.y[rows] if weight is None else self.y[rows] * weight
+            gained = np.bincount(pair, weights=part, minlength=size * size)
+            won += gained.reshape(size, size)
+            lost += (np.bincount(pair, weights=weight, minlength=size * size) - gained).reshape(size, size)
+        return won + lost.T
+
+    def pair(self, rows: slice | IntArray) -> IntArray:
+        """Each row's place in a table of models x models, row by row."""
+        return self.a[rows].astype(np.int64) * len(self.models) + self.b[rows]
+
+    def played(self) -> IntArray:
+        """How many votes each model has, shape (models,)."""
+        return counted(self.a, len(self.models)) + counted(self.b, len(self.models))
 
     def among(self, chosen: BoolArray) -> tuple[Votes, BoolArray]:
         """The votes between two of the chosen models (models,), their codes counted anew; and which rows (n,)
@@ -85,7 +97,7 @@ class Votes:
         if chosen.all():
             return self, np.ones(len(self.y), dtype=np.bool_)
         rows = chosen[self.a] & chosen[self.b]
-        code = np.cumsum(chosen) - 1
+        code = (np.cumsum(chosen) - 1).astype(np.int32)
         models = tuple(name for name, keep in zip(self.models, chosen, strict=True) if keep)
         weight = None if self.weight is None else self.weight[rows]
         return Votes(code[self.a[rows]], code[self.b[rows]], self.y[rows], models, weight), rows

@@ -24,6 +24,8 @@ def encode(choices: npt.ArrayLike | pd.Series[Any]) -> IntArray:
 
     Raises UnknownVerdict for any other word.
     """
+    if isinstance(choices, pd.Series) and isinstance(choices.dtype, pd.CategoricalDtype):
+        return encode(choices.cat.categories)[choices.cat.codes.to_numpy()] if len(choices) else np.zeros(0, np.int64)
     column = pd.Series(choices, dtype=object)
     codes: IntArray = pd.Index(VERDICTS, dtype=object).get_indexer(column).astype(np.int64)
     unknown = (codes == MISSING) & column.notna().to_numpy()
@@ -44,6 +46,6 @@ def decided(choices: npt.ArrayLike | pd.Series[Any]) -> IntArray:
     return np.where(codes > SECOND, MISSING, codes)
 
 
-def words(codes: IntArray) -> npt.NDArray[np.object_]:
+def words(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.object_]:
     """The verdicts of a column of codes (n,) as words, None where one is missing."""
     return np.array([*VERDICTS, None], dtype=object)[codes]
