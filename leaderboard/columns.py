@@ -81,6 +81,7 @@ def forget() -> None:
     """Keep nothing: for a database that is thrown away."""
     with _lock:
         _kept.clear()
+    totals.forget()
 
 
 def verdicts(run: Run) -> tuple[Column, Column, Column]:
