@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from leaderboard.stats.correlation import pearson, spearman, williams
+from leaderboard.stats.correlation import kendall, pearson, spearman, williams
 from leaderboard.stats.results import InvalidCount, LengthMismatch, NotFinite
 
 
@@ -34,7 +34,10 @@ def test_williams_refuses_what_cannot_be():
         williams(r_first=0.9, r_second=0.9, r_between=1.0, n=30)
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [(pearson, reference.pearsonr), (spearman, reference.spearmanr)])
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [(pearson, reference.pearsonr), (spearman, reference.spearmanr), (kendall, reference.kendalltau)],
+)
 def test_value_and_p_are_scipys(ours, theirs):
     x, y = columns()
     found = ours(x=x, y=y, cluster=np.arange(60), rng=rng())
