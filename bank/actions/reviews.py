@@ -116,11 +116,15 @@ def _settle(round: ReviewRound, sample: Sample, by: User) -> None:
 def words_of(review: SampleReview) -> str:
     """What a reviewer objects to, in one paragraph."""
     failed = [
-        f"{title}: {point['note'].rstrip('.')}." if point.get("note") else f"{title}."
+        _sentence(f"{title}: {point['note'].strip()}" if point.get("note") else title)
         for name, (title, _) in GUIDELINE.items()
         if not (point := review.points.get(name, {"ok": True}))["ok"]
     ]
     return " ".join([*failed, review.note]).strip()
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(tuple(".?!。？！")) else f"{text}."
 
 
 @transaction.atomic

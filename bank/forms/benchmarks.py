@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from django import forms
+from django.utils.text import slugify
 
 from bank import exports
 from bank.capability_trees import TITLES
@@ -64,7 +65,9 @@ class NewBenchmark(Facts):
     slug = forms.CharField(
         label="Short name",
         max_length=80,
-        help_text="For addresses and commands: letters, digits, - and _. It cannot be changed later.",
+        required=False,
+        help_text="For addresses and commands: letters, digits, - and _. Left empty, it is made of the title. "
+        "It cannot be changed later.",
     )
     version = forms.CharField(max_length=40, initial="1")
     tree = forms.ChoiceField(
@@ -74,6 +77,14 @@ class NewBenchmark(Facts):
         help_text="To begin with; you can change every part of it.",
     )
     field_order = ["title", "slug", "version", "description", "licence", "tree", "anchor", "majority", "score_scale"]
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if "slug" not in self.errors and not given.get("slug"):
+            given["slug"] = slugify(given.get("title", ""))[:80]
+            if not given["slug"] and "title" not in self.errors:
+                self.add_error("slug", "None can be made of this title: write one with letters, digits, - and _.")
+        return given
 
 
 def facts_of(benchmark: Benchmark) -> dict[str, Any]:

@@ -88,6 +88,7 @@ class Listing:
     before: str = ""
     after: str = ""
     responses: dict[int, int] = field(default_factory=dict)
+    statuses: Counter[str] = field(default_factory=Counter)  # of all samples, whatever the filter
 
 
 def _subtrees(nodes: list[Node], chosen: Filter) -> tuple[set[int] | None, set[int] | None]:
@@ -179,6 +180,8 @@ def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", befor
         if not capped:  # the texts were read once; reading them again would find the same
             found = benchmark.samples.filter(pk__in=matches)
     listing = Listing([], facets, passing, capped)
+    for group, count in groups.items():
+        listing.statuses[group[3]] += count
     if passing:
         # A rare choice is sorted out of the index of facets; walking along the order would pass over every sample.
         rare = not chosen.text and passing * 20 < sum(groups.values())

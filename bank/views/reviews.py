@@ -48,7 +48,9 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
         "section": "bank",
         "benchmark": benchmark,
         "lines": lines,
-        "plot": plots.revised_per_round([(x.round.number, x.revised, x.sent_back - x.revised) for x in lines]),
+        "plot": plots.revised_per_round([(x.round.number, x.revised, x.sent_back - x.revised) for x in lines])
+        if any(line.sent_back for line in lines)
+        else "",
         "form": form,
         "chosen": chosen,
         "query": chosen.address(),

@@ -86,6 +86,11 @@ def test_a_benchmark_made_in_the_browser_is_private_and_grows_a_template_tree(cu
         "/bank/benchmarks/new/", {"title": "B", "slug": "birds", "version": "1", "majority": "plurality"}
     )
     assert "There is a benchmark birds@1 already" in again.content.decode()
+    titled = {"title": "Birds of Prey, 2nd part", "slug": "", "version": "1", "majority": "plurality"}
+    assert curator.post("/bank/benchmarks/new/", titled).status_code == 302
+    assert Benchmark.objects.get(title=titled["title"]).slug == "birds-of-prey-2nd-part"
+    unnamed = curator.post("/bank/benchmarks/new/", titled | {"title": "鸟"}).content.decode()
+    assert "None can be made of this title" in unnamed
     assert (
         "use letters, digits"
         in curator.post(
@@ -386,6 +391,8 @@ def test_verdicts_send_samples_their_ways_and_the_round_counts_what_was_revised(
     }
     sent = benchmark.samples.get(key="b")
     assert sent.status_reason == "Image clarity: Too dark."
+    waiting = curator.get(f"/bank/benchmarks/{benchmark}/").content.decode()
+    assert "1 draft waits for a review round, 2 samples for an expert's check" in waiting
     line = rounds_of(benchmark)[0]
     assert (line.fine, line.sent_back, line.revised, line.rejected, line.waiting) == (2, 1, 0, 1, 0)
     assert line.round.closed_at is not None
@@ -410,6 +417,19 @@ def test_verdicts_send_samples_their_ways_and_the_round_counts_what_was_revised(
     last = benchmark.samples.get(key="d")
     assert (last.status, last.status_reason) == ("rejected", "Twice in the set.")
     assert last.revisions.first().changes == {"status": ["expert", "rejected"]}
+
+
+@pytest.mark.parametrize(
+    ("said", "reads"),
+    [("Too dark", "Too dark."), ("Which row?", "Which row?"), ("Brighter, please.", "Brighter, please."), ("", None)],
+)
+def test_what_a_reviewer_said_reads_as_sentences(said, reads, round_of_four, people):
+    review = round_of_four.reviews.first()
+    points = FLAWED | {"clarity": {"ok": False, "note": said}}
+    give_review(review=review, by=people["administrator"], verdict="revise", points=points, note="See to it.")
+    review.sample.refresh_from_db()
+    first = f"Image clarity: {reads}" if reads else "Image clarity."
+    assert review.sample.status_reason == f"{first} See to it."
 
 
 def test_a_review_must_be_ones_own_and_hang_together(round_of_four, people, client_of):

@@ -238,7 +238,7 @@ def test_a_judge_with_two_settings_is_shown_by_its_newest_run_and_the_other_is_o
 def test_an_empty_benchmark_says_what_to_do(grove, client, client_of):
     for path in (MODELS_PAGE, JUDGES_PAGE, AGREEMENT_PAGE):
         assert "yet" in page(client, path)
-        assert "manage.py" in page(client_of("curator"), path)
+        assert "Let people label" in page(client_of("curator"), path)
 
 
 def test_the_page_says_what_made_it_and_links_the_run_for_those_who_may_open_it(voted, client, client_of):
@@ -351,7 +351,7 @@ def test_an_older_version_stays_reachable_by_its_name(voted, client):
 def test_nothing_in_the_bank_is_said_calmly(client, client_of, db):
     assert "Nothing is public here yet" in page(client, "/")
     assert "No public benchmark yet" in page(client, "/leaderboards/")
-    assert "import_benchmark" in page(client_of("curator"), "/")
+    assert 'href="/bank/uploads/"' in page(client_of("curator"), "/")
 
 
 def test_home_shows_the_best_and_one_item_as_judged(voted, client):
