@@ -11,7 +11,7 @@ from leaderboard.boards.base import Row
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.figures import NONE, percent, signed, signed_points, whole
-from leaderboard.pages.provenance import run_link
+from leaderboard.pages.provenance import run_link, verdicts_link
 
 LABELS = {"position": "Position", "length": "Length", "self": "Own family", "high_score": "High scores"}
 UNITS = {
@@ -179,7 +179,7 @@ def _row(
         consistent=percent(consistent["value"]) if consistent else NONE,
         longer=percent(longer["value"]) if longer else NONE,
         n=whole(max(row["n"] for row in biases.values()) or None),
-        link=address.to("leaderboard:compare", **address.view(), a="majority", b=f"run-{run.pk}") if run else "",
+        link=verdicts_link(address, run) if run else "",
     )
 
 

@@ -14,7 +14,8 @@ from django.utils.safestring import SafeString
 from annotations.models import CampaignItem, Label
 from bank.access import Viewer
 from bank.models import Benchmark, Item, Sample, SampleImage
-from judging.models import OVERLAP, Judgment
+from bank.models.catalogue import is_staff
+from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, item_votes, queries
 from leaderboard.boards import Board, kept
 from leaderboard.boards.base import key_of
@@ -140,6 +141,8 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
     places = [_place(shelf, address) for shelf, address in zip(shelves, addresses, strict=True)]
     models = [_top_models(place) for place in places]
     judges = [_top_judges(place) for place in places]
+    overlap = Run.objects.filter(judge__baseline=OVERLAP).values_list("pk", flat=True)
+    secret = set() if is_staff(viewer) else set(overlap)  # whose single verdicts are for staff
     # One axis for all that counts in percent, and one for all metrics of judges; scores have their scale's own.
     shares = [
         _shares(place, row)
@@ -164,7 +167,7 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
                 models=[_model_row(place, row, model_axis) for row in top],
                 models_note=place.note or _models_note(place, top),
                 models_unit=UNITS[place.models_kind] if top else "",
-                judges=[_judge_row(place, run, row, standing, judge_axis, ceiling) for run, row, standing in ranked],
+                judges=[_judge_row(place, *one, judge_axis, ceiling, secret) for one in ranked],
                 judges_note=_judges_note(place, ranked),
                 judges_unit=_judges_unit(place.metric) if ranked else "",
             )
@@ -268,11 +271,17 @@ def _top_judges(place: _Place) -> list[Ranked]:
 
 
 def _judge_row(
-    place: _Place, run: int, row: dict[str, Any], standing: dict[str, Any] | None, scale: marks.Axis, top: float | None
+    place: _Place,
+    run: int,
+    row: dict[str, Any],
+    standing: dict[str, Any] | None,
+    scale: marks.Axis,
+    top: float | None,
+    secret: set[int],
 ) -> MiniRow:
     bar = marks.interval_bar(scale, *(row[end] for end in _ends("value")), ceiling=top)
     link = place.address.to("leaderboard:judges", kind=place.judges_kind)
-    if place.judges_kind == "pair":
+    if place.judges_kind == "pair" and run not in secret:
         link = place.address.to("leaderboard:compare", a="majority", b=f"run-{run}")
     if standing is None:
         return MiniRow(NONE, "", row["judge"], link, two(row["value"]), bar)

@@ -11,7 +11,7 @@ from leaderboard.pages import marks
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.bias import Chip
 from leaderboard.pages.figures import NONE, percent, span, two, whole
-from leaderboard.pages.provenance import run_link
+from leaderboard.pages.provenance import run_link, verdicts_link
 
 HEAT = {"kappa": (-0.1, 0.9), "pearson": (0.0, 0.9), "spearman": (0.0, 0.9), "levenshtein": (1.0, 0.0)}
 HEAT_DEFAULT = (0.2, 1.0)
@@ -80,7 +80,6 @@ def judge_row(
     judge: Judge = run.judge
     few = not judge.is_baseline and standing is None and main["value"] is not None and main["n"] < PROVISIONAL
     kind = "baseline" if judge.is_baseline else "provisional" if few else ""
-    link = address.to("leaderboard:compare", **address.view(), a="majority", b=f"run-{run.pk}")
     return JudgeRow(
         name=judge.name,
         kind=kind,
@@ -88,7 +87,7 @@ def judge_row(
         settings=settings_in_words(run.protocol, run.settings) if not judge.is_baseline else "",
         run=str(run.pk),
         run_link=run_link(address.viewer, run),
-        link=link,
+        link=verdicts_link(address, run),
         rank="" if judge.is_baseline else NONE if standing is None else str(standing["tier"]),
         ranks="" if standing is None else span(standing["rank_low"], standing["rank_high"]),
         tinted=tinted,

@@ -7,9 +7,10 @@ from datetime import datetime
 from django.urls import NoReverseMatch, reverse
 
 from bank.access import Viewer, allowed
-from judging.models import Run
+from bank.models.catalogue import is_staff
+from judging.models import OVERLAP, Run
 from leaderboard.boards import Board
-from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, settings_in_words
+from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.pages.figures import NONE, percent
 from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
 
@@ -33,6 +34,13 @@ def run_link(viewer: Viewer, run: Run) -> str:
         return reverse("judging:run-detail", args=[run.pk])
     except NoReverseMatch:
         return ""
+
+
+def verdicts_link(address: Address, run: Run) -> str:
+    """Where a judge's verdicts stand beside the majority's, for those who may see them one by one; else empty."""
+    if run.judge.baseline == OVERLAP and not is_staff(address.viewer):
+        return ""
+    return address.to("leaderboard:compare", **address.view(), a="majority", b=f"run-{run.pk}")
 
 
 def source_facts(scope: Scope, board: Board, viewer: Viewer) -> list[Fact]:

@@ -178,6 +178,8 @@ def test_the_overlap_baseline_tells_single_verdicts_to_staff_alone(role, item, o
         assert client.get(f"{API}/models/?benchmark=grove&{query}").status_code == expected
     compared = client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{oracle.pk}")
     assert compared.status_code == (200 if staff else 404)
+    for page in ("/", "/leaderboards/grove/judges/", "/leaderboards/grove/bias/"):
+        assert (f"b=run-{oracle.pk}" in client.get(page).content.decode()) == staff
     assert (ORACLE in client.get(f"/leaderboards/grove/items/{item.pk}/").content.decode()) == staff
     assert (ORACLE in client.get("/leaderboards/grove/models/").content.decode()) == staff
 
