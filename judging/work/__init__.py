@@ -4,9 +4,9 @@ The truth is in the rows. A worker holds a run by a lease, claims some of its ro
 and commits the results as they come. Any number of workers may be at one run. Killed at any moment, one loses its calls
 in flight and nothing else; the others go on with what it had claimed.
 
-``writer`` what every session does · ``kinds`` what is made · ``session`` endpoint judges · ``batches`` the same by
-batch interface · ``baseline`` built-in judges · ``holds`` who works what · ``store`` writes under the lease · ``pace``
-limits · ``loop`` the event loop beside the thread that owns the database connection.
+``writer`` what every session does · ``kinds`` what is made · ``session`` endpoint judges · ``ends`` what comes of their
+calls · ``batches`` the same by batch interface · ``baseline`` built-in judges · ``holds`` who works what · ``store``
+writes under the lease · ``pace`` limits · ``loop`` the event loop beside the thread that owns the database connection.
 """
 
 import asyncio

@@ -16,8 +16,9 @@ from judging import client
 from judging.client import Answer, Outcome, completed, refused
 from judging.models import Run
 from judging.work import kinds, store
+from judging.work.ends import Try
 from judging.work.loop import db
-from judging.work.session import Session, Try
+from judging.work.session import Session
 
 CALLS = 50_000  # of one batch, as OpenAI has it
 BYTES = 48_000_000  # of its file, which is held in memory; OpenAI takes 200 MB

@@ -1,0 +1,180 @@
+"""What the end of a call means for its job, for the run and for the calls after it."""
+
+import asyncio
+import heapq
+import itertools
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from judging import verdicts
+from judging.client import Answer, Outcome
+from judging.models import Attempt, Run
+from judging.requests import Asked
+from judging.verdicts import Reading
+from judging.work import kinds, store
+from judging.work.health import Health
+from judging.work.identity import Reported
+from judging.work.loop import db
+from judging.work.money import Purse
+from judging.work.pace import Pacer
+from judging.work.writer import Writer
+
+FINAL = {Outcome.GARBAGE, Outcome.PERMANENT, Outcome.FILTERED}  # no use in calling again
+PASSING = {Outcome.RATE, Outcome.TRANSIENT, Outcome.TIMEOUT, Outcome.UNREACHABLE}
+
+
+@dataclass(slots=True)
+class Try:
+    """A job on its way to a judgment."""
+
+    job: Any  # a plan.Job or a collecting.Task
+    claim: int = 0  # under which it is this worker's
+    failures: int = 0
+    limits: int = 0
+    why: str = ""  # the outcome it waits after
+
+
+class Ends(Writer):
+    """A session that makes calls: their results, their price, and which are made again."""
+
+    def __init__(self, run: Run, **rest: Any) -> None:
+        super().__init__(run, **rest)
+        self.gate = self.shared.gate(self.judge.pk, self.judge.concurrency)
+        self.health = Health(self.judge, self.patience)
+        self.purse = Purse(run)
+        self.reported = Reported(run)
+        self.claimed: dict[int, int] = {}  # results that each claim still lacks
+        self.pacer = Pacer(self.judge, self._reserve)
+        self.later: list[tuple[float, int, Try]] = []
+        self.numbers = itertools.count()
+        self.unstored: set[int] = set()  # results of calls that wait for their commit
+        self.fresh = asyncio.Event()
+
+    async def _reserve(self, each: timedelta, number: int) -> datetime:
+        return await db(store.reserve, judge_id=self.judge.pk, each=each, number=number)
+
+    async def _reused(self, tried: Try, asked: Asked) -> bool:
+        """Answer a job from an identical call that is stored, if there is one."""
+        known = await db(self.kind.known, asked.key)
+        if known is None or not self.reported.holds(known.model):
+            return False
+        row = self.kind.read(tried.job, asked, known.reply)
+        if row.status != "ok":
+            return False
+        self._accepted(Answer(Outcome.OK, model=known.model))
+        for name, value in known.columns.items():
+            setattr(row, name, value)
+        row.prompt_sha256, row.call_key, row.reported_model = asked.sha256, asked.key, known.model
+        row.prompt_tokens, row.completion_tokens = known.prompt_tokens, known.completion_tokens
+        row.cost, row.cached = 0.0, True
+        self.batch.cached += 1
+        self._done(tried, row)
+        return True
+
+    def _take(self, tried: Try, asked: Asked, at: datetime, answer: Answer) -> None:
+        """Decide what the end of a call means for its job and for the run."""
+        now = asyncio.get_running_loop().time()
+        cost = self._pay(answer)
+        pause = self.health.note(answer, now=now, gate=self.gate)
+        row: kinds.Row | None = None
+        if answer.outcome == Outcome.OK:
+            self.gate.succeeded()
+            if self._accepted(answer):
+                row = self.kind.read(tried.job, asked, answer.reply or verdicts.Reply())
+            else:
+                pause = self._other_model(answer.model, self.reported.newest)
+        elif answer.outcome in FINAL or (answer.outcome in PASSING and not self._again(tried, answer, now)):
+            status: verdicts.Status = "filtered" if answer.outcome == Outcome.FILTERED else "error"
+            row = self.kind.without(tried.job, Reading(status, reason=answer.words))
+        if row:
+            row.prompt_sha256, row.call_key, row.reported_model = asked.sha256, asked.key, answer.model
+            row.prompt_tokens, row.completion_tokens = answer.prompt_tokens, answer.completion_tokens
+            row.cost, row.latency = cost, answer.seconds or None  # a batch tells none
+            self.unstored.add(id(row))
+            self._done(tried, row)
+        if row is None or row.status != "ok":
+            self._log(tried.job, at, answer, cost)
+        if pause:
+            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {pause}")
+
+    def _accepted(self, answer: Answer) -> bool:
+        """Count a reply of a model that the run may hold; False for another one's."""
+        if not self.reported.accepts(answer):
+            return False
+        self.batch.replies[answer.model, answer.fingerprint] += 1
+        self.batch.opened = self.reported.opened
+        return True
+
+    def _other_model(self, model: str, newest: str) -> str:
+        self.left_word = {"other_model": model}
+        return (
+            f"it now says that {model or 'a model without a name'} answers, not {newest}. "
+            "Its verdicts are not mixed in. Resume to accept them in this run, or start a new run."
+        )
+
+    def _again(self, tried: Try, answer: Answer, now: float) -> bool:
+        """Put a job back for another call; False when it has had its share."""
+        if answer.outcome == Outcome.UNREACHABLE:
+            if now >= self.gate.closed_until:
+                self.gate.closed_until = now + min(self.patience.wait_after(self.health.rounds), 10.0)
+            at = self.gate.closed_until
+        else:
+            limited = answer.outcome == Outcome.RATE
+            tried.limits += limited
+            tried.failures += not limited
+            if tried.limits >= self.patience.limits or tried.failures >= self.patience.failures:
+                return False
+            wait = self.patience.wait_after(tried.limits if limited else tried.failures)
+            if answer.retry_after is not None:
+                wait = min(answer.retry_after, self.patience.longest_wait)
+            at = now + wait
+            if limited:
+                self.gate.limited(now, at - now)
+        tried.why = answer.outcome
+        heapq.heappush(self.later, (at, next(self.numbers), tried))
+        return True
+
+    def _pay(self, answer: Answer) -> float | None:
+        """Count a call and what it cost; returns that, None where nobody knows."""
+        cost, counted = self.purse.pay(answer)
+        self.batch.calls += 1
+        self.batch.spent += counted
+        if answer.prompt_tokens:
+            self.pacer.used(answer.prompt_tokens + (answer.completion_tokens or 0))
+        return cost
+
+    def _log(self, job: Any, at: datetime, answer: Answer, cost: float | None) -> None:
+        """Keep a call that brought no verdict."""
+        self.batch.attempts.append(
+            Attempt(
+                run=self.run,
+                at=at,
+                outcome=answer.outcome,
+                http_status=answer.http_status,
+                seconds=answer.seconds,
+                prompt_tokens=answer.prompt_tokens,
+                completion_tokens=answer.completion_tokens,
+                cost=cost,
+                detail=answer.detail,
+                **self.kind.key(job),
+            )
+        )
+
+    def _done(self, tried: Try, row: kinds.Row) -> None:
+        self.batch.rows.append(row)
+        if tried.claim in self.claimed:
+            self.claimed[tried.claim] -= 1
+            if not self.claimed[tried.claim]:
+                del self.claimed[tried.claim]
+                self.batch.claims.append(tried.claim)
+        self.fresh.set()
+
+    def look(self, batch: store.Batch, seen: store.Seen) -> None:
+        self.purse.see(spent=seen.spent + self.batch.spent, budget=seen.budget, elsewhere=seen.elsewhere)
+        if seen.other_model and batch.opened:
+            words = self._other_model(batch.opened.model, "the model that answered first")
+            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}")
+        elif batch.opened is self.reported.opened:
+            self.reported.opened = None
+        super().look(batch, seen)
