@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from bank import bulk
 from bank.formats.reading import Row
@@ -55,10 +55,22 @@ def find(specs: Iterable[Spec]) -> dict[str, Found]:
 def ensure(specs: Sequence[Spec]) -> tuple[dict[str, Found], int]:
     """All of these items, made where absent with the order of the spec as the canonical one; and how many were made."""
     found = find(specs)
-    fresh: dict[str, Spec] = {}
-    for spec in specs:
-        if spec.content_hash not in found:
-            fresh.setdefault(spec.content_hash, spec)  # the first row that names an item gives its canonical order
+    while True:
+        fresh: dict[str, Spec] = {}
+        for spec in specs:
+            if spec.content_hash not in found:
+                fresh.setdefault(spec.content_hash, spec)  # the first row that names an item gives its canonical order
+        try:
+            with transaction.atomic():
+                return found | _insert(fresh), len(fresh)
+        except IntegrityError:  # somebody made some of them meanwhile, and the insert waited for the end of that
+            theirs = find(fresh.values())
+            if not theirs:
+                raise
+            found |= theirs
+
+
+def _insert(fresh: dict[str, Spec]) -> dict[str, Found]:
     ids = bulk.ids(Item, len(fresh))
     pairs = list(zip(ids, fresh.items(), strict=True))
     items = [(pk, spec.kind, spec.sample_id, key) for pk, (key, spec) in pairs]
@@ -67,8 +79,7 @@ def ensure(specs: Sequence[Spec]) -> tuple[dict[str, Found], int]:
         (pk, position, response) for pk, (_, spec) in pairs for position, response in enumerate(spec.response_ids)
     ]
     bulk.insert(ItemResponse, ("item_id", "position", "response_id"), places)
-    made = {key: Found(pk, spec.response_ids) for pk, (key, spec) in pairs}
-    return found | made, len(made)
+    return {key: Found(pk, spec.response_ids) for pk, (key, spec) in pairs}
 
 
 def foreseen(specs: Sequence[Spec], scene: Scene) -> tuple[dict[str, Found], int]:

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from bank.actions.items import make_some, plan_items
-from bank.models import EvaluatedModel, Item, Response, Submission
+from bank.actions.items import make_items, make_some, plan_items
+from bank.models import EvaluatedModel, Item, ItemResponse, Response, Submission
+from tests.annotations.conftest import at_once
 from tests.bank.conftest import RESPONSES
 
 pytestmark = pytest.mark.django_db
@@ -106,6 +107,15 @@ def test_items_of_many_models_are_made_in_steps_that_may_be_repeated(small, fold
     assert make_some(plan=plan, seconds=0) == (0, 1)
     assert make_some(plan=plan, after=1, seconds=0) == (5151, 2)
     assert make_some(plan=plan, after=2, seconds=0) == (0, 2)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_make_the_same_items_at_once_make_each_once(small):
+    def make(_):
+        return make_items(kind="pair", benchmark=small)[0]
+
+    assert sum(at_once(make, range(4))) == Item.objects.count() == 6
+    assert ItemResponse.objects.count() == 12
 
 
 def test_a_step_of_the_page_goes_on_where_the_one_before_ended_and_counts_on(small, client_of):
