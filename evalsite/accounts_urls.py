@@ -1,4 +1,4 @@
-"""Signing in and out, and one's own settings."""
+"""Signing in and out, one's own settings and tokens."""
 
 from django.contrib.auth import views as auth
 from django.urls import path
@@ -6,6 +6,7 @@ from django.urls import path
 from bank.access import requires
 from evalsite.forms import SignIn
 from evalsite.preferences import preferences
+from evalsite.tokens import tokens
 
 app_name = "accounts"
 urlpatterns = [
@@ -17,5 +18,6 @@ urlpatterns = [
         name="sign-in",
     ),
     path("settings/", preferences, name="settings"),
+    path("tokens/", tokens, name="tokens"),
     path("sign-out/", requires("be-signed-in")(auth.LogoutView.as_view()), name="sign-out"),
 ]

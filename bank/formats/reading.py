@@ -207,7 +207,7 @@ def _odd_line(where: Where, line: str) -> Iterator[Row | Problem]:
         data = parse_json(line)
     except json.JSONDecodeError as error:
         cut = " (is the line cut off?)" if error.pos >= len(line.rstrip()) - 1 else ""
-        yield Problem(where, "", f"is not JSON: {error.msg} at character {error.pos + 1}{cut}")
+        yield Problem(where, "", f"is not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}{cut}")
         return
     except ValueError as error:
         yield Problem(where, "", str(error))
@@ -354,7 +354,13 @@ def rows(path: Path) -> Iterator[Row | Problem]:
     return READERS[kind](path)
 
 
-IN_WORDS = {"extra_forbidden": "is no field that is known here", "missing": "is missing"}
+IN_WORDS = {
+    "extra_forbidden": "is no field that is known here",
+    "missing": "is missing",
+    "string_type": "is no text",
+    "list_type": "is no list",
+    "dict_type": "is no object",
+}
 
 
 def validated(found: Iterable[Row | Problem], record: type[Rec]) -> Iterator[Row | Problem]:

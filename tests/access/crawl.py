@@ -22,8 +22,8 @@ FORMS = [
 # Random with each request, the same in length: the form's token, in pages and the cookie.
 TOKEN = re.compile(rb'(name="csrfmiddlewaretoken" value="|X-CSRFToken": "|csrftoken=)[A-Za-z0-9]{32,64}')
 RANDOM_COOKIES = {"csrftoken", "sessionid"}
-# An idempotency key is made with each page.
-KEY = re.compile(rb'(name="key" value=")[A-Za-z0-9-]{16,64}')
+# An idempotency key is made with each page, a token for the API by each form that asks for one.
+KEY = re.compile(rb'(name="key" value="|class="mono token">|name="revoke" value=")[A-Za-z0-9-]{8,64}')
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ TABLE = {
     "accounts:sign-in": EVERYBODY,
     "accounts:sign-out": SIGNED_IN,
     "accounts:settings": SIGNED_IN,
+    "accounts:tokens": SIGNED_IN,
     "api-docs": EVERYBODY,
     "api-schema": EVERYBODY,
     "healthz": EVERYBODY,
