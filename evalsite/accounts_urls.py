@@ -1,10 +1,11 @@
-"""Signing in and out, one's own settings and tokens."""
+"""Signing in and out, one's own settings, password and tokens."""
 
 from django.contrib.auth import views as auth
 from django.urls import path
 
 from bank.access import requires
 from evalsite.forms import SignIn
+from evalsite.password import NewPassword
 from evalsite.preferences import preferences
 from evalsite.tokens import tokens
 
@@ -18,6 +19,7 @@ urlpatterns = [
         name="sign-in",
     ),
     path("settings/", preferences, name="settings"),
+    path("password/", requires("be-signed-in")(NewPassword.as_view()), name="password"),
     path("tokens/", tokens, name="tokens"),
     path("sign-out/", requires("be-signed-in")(auth.LogoutView.as_view()), name="sign-out"),
 ]

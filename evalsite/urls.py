@@ -5,7 +5,7 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 
 from bank.access import requires
-from evalsite import views
+from evalsite import people, views
 from leaderboard.views import home
 
 api = [
@@ -18,6 +18,8 @@ api = [
 urlpatterns = [
     path("", home, name="home"),
     path("accounts/", include("evalsite.accounts_urls")),
+    path("people/", people.people, name="people"),
+    path("people/<int:pk>/", people.person, name="person"),
     path("bank/", include("bank.urls")),
     path("judging/", include("judging.urls")),
     path("", include("annotations.urls")),  # /annotate/ and /campaigns/

@@ -107,6 +107,7 @@ class World:
             ("benchmarks/", {slug: self.samples[slug].benchmark}),
             ("models/", {slug: self.items[slug].ordered_responses()[0].model}),
             ("judges/", {slug: self.judge}),
+            ("people/", {slug: self.assignments[slug].annotator.person}),
             ("uploads/", {slug: self.upload}),
             ("prompts/", {slug: self.template}),
         ):

@@ -1,0 +1,28 @@
+"""Another password of one's own."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.views import PasswordChangeView
+from django.http import HttpResponse
+from django.urls import reverse_lazy
+from django.utils.translation import gettext as _
+
+
+class NewPassword(PasswordChangeView):
+    """The old one is asked for; other devices are signed out. Tokens for the API stay."""
+
+    template_name = "accounts/password.html"
+    success_url = reverse_lazy("accounts:settings")
+
+    def get_form(self, form_class: Any = None) -> PasswordChangeForm:
+        form: PasswordChangeForm = super().get_form(form_class)
+        for field in form.fields.values():
+            field.widget.attrs["class"] = "input"
+            field.help_text = ""
+        return form
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        messages.success(self.request, _("Your password is changed. Other devices are signed out."))
+        return super().form_valid(form)
