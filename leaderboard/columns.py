@@ -84,17 +84,40 @@ def forget() -> None:
     totals.forget()
 
 
-def verdicts(run: Run) -> tuple[Column, Column, Column]:
-    """``item, repeat, choice`` of a run's judgments; choices as codes of ``leaderboard.stats.verdicts``."""
-    item, repeat, choice = _rows(
+def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
+    """``item, repeat, choice, turned`` of a run's judgments; choices as codes of ``leaderboard.stats.verdicts``, in the
+    item's order; ``turned`` where the second answer was shown first.
+    """
+    item, repeat, choice, turned = _rows(
         ("verdicts", run.pk),
         Judgment.objects.filter(run=run),
         lambda: totals.per_run(Judgment, run.benchmark_id).get(run.pk, 0),
-        lambda found: found.values_list("pk", "item_id", "repeat", "choice"),
-        lambda row: (row[1], row[2], CHOICES[row[3]]),
-        (ID, np.int16, np.int8),
+        lambda found: found.values_list("pk", "item_id", "repeat", "choice", "order"),
+        lambda row: (row[1], row[2], CHOICES[row[3]], row[4] == "10"),
+        (ID, np.int16, np.int8, np.bool_),
     )
-    return item, repeat, choice
+    return item, repeat, choice, turned
+
+
+def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
+    """``item, first, second`` of the pairs of a benchmark: how long both answers are, in ``tokens`` or in ``words``; -1
+    where that is not known, as of tokens that the file did not tell.
+    """
+    field = "tokens" if unit == "tokens" else "text"
+    item, first, second = _rows(
+        ("lengths", unit, benchmark.pk),
+        Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
+        lambda: totals.items(benchmark).get(Item.Kind.PAIR, 0),
+        lambda found: found.annotate(**_places()).values_list("pk", *(f"{name}__response__{field}" for name in SIDES)),
+        lambda row: (row[0], _length(row[1]), _length(row[2])),
+        (ID, np.int32, np.int32),
+        by_id=False,
+    )
+    return item, first, second
+
+
+def _length(told: int | str | None) -> int:
+    return -1 if told is None else len(told.split()) if isinstance(told, str) else told
 
 
 def asked(run: Run) -> Column:

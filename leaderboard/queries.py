@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
@@ -145,8 +146,8 @@ def is_labelled_blind(sample: Sample) -> bool:
 # ---- the votes behind a number ----
 
 
-def vote_table(scope: Scope) -> Board:
-    """One row per item and side of the view, in ``extra["table"]``.
+def vote_table(scope: Scope, model: str) -> Board:
+    """One row per item of a model, in ``extra["table"]``; in ``extra["models"]`` all that have some, by name.
 
     Columns ``model, other, item, level, sample`` and the number of ``win``, ``tie``, ``loss``: the same outcomes that
     the board of models counts.
@@ -154,20 +155,25 @@ def vote_table(scope: Scope) -> Board:
     items = votes.pairs(scope)
     found = votes.outcomes(scope)
     frame = votes.told(items, found.frame)
-    anchor = scope.anchor if scope.anchor and (frame[["a", "b"]] == scope.anchor).to_numpy().any() else ""
+    of_anchor = (frame["a"] == scope.anchor) | (frame["b"] == scope.anchor)
+    anchor = scope.anchor if of_anchor.any() else ""
+    frame = frame[of_anchor] if anchor else frame
+    used = np.union1d(*(frame[side].cat.codes.unique() for side in ("a", "b")))
+    names = sorted(frame["a"].cat.categories[used], key=str.casefold)
+    frame = frame[(frame["a"] == model) | (frame["b"] == model)]
     sides = [votes.sided(frame, anchor)]
     if anchor:
         # The anchor's own row counts nothing, but its pairs are there to read.
         turned = sides[0].rename(columns={"model": "other", "other": "model"})
         sides.append(turned.assign(outcome=2 - turned["outcome"]))
     rows = pd.concat(sides, ignore_index=True)
-    keys = [rows[name] for name in ("model", "other", "item")]
-    table = pd.crosstab(keys, rows["outcome"]).reindex(columns=[0, 1, 2], fill_value=0)
-    table.columns = pd.Index(votes.OUTCOMES)
-    table = table.reset_index()
-    table["sample"] = items["sample"].reindex(table["item"]).to_numpy()
-    table["level"] = items["level"].reindex(table["item"]).to_numpy()
-    return Board([], runs=tuple(run.pk for run in found.runs), extra={"table": table, "repeats": found.repeats})
+    rows = rows[rows["model"] == model]
+    rows = rows.assign(**{name: rows["outcome"] == code for code, name in enumerate(votes.OUTCOMES)})
+    rows = rows.assign(**{name: rows[name].astype(str) for name in ("model", "other")})
+    table = rows.groupby(["model", "other", "item"], as_index=False)[list(votes.OUTCOMES)].sum()
+    facts = frame.drop_duplicates("item").set_index("item")[["sample", "level"]]
+    table = table.join(facts, on="item")
+    return Board([], runs=tuple(run.pk for run in found.runs), extra={"table": table, "models": names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +190,11 @@ class VoteList:
     others: list[str]
 
 
-def votes_of(board: Board, scope: Scope, viewer: Viewer, *, model: str, other: str = "", outcome: str = "") -> VoteList:
-    """The rows of ``vote_table`` for one model, by opponent and outcome; without those that an open campaign holds,
-    unless the viewer may see its labels.
+def votes_of(board: Board, scope: Scope, viewer: Viewer, *, other: str = "", outcome: str = "") -> VoteList:
+    """The rows of ``vote_table`` by opponent and outcome; without those that an open campaign holds, unless the viewer
+    may see its labels.
     """
     table = board.extra["table"]
-    table = table[table["model"] == model]
     others = sorted(table["other"].unique())
     if other:
         table = table[table["other"] == other]

@@ -177,7 +177,7 @@ def of_runs(runs: Sequence[Run]) -> Outcomes:
     parts = [columns_of.verdicts(run) for run in runs]
     item, choice = (_joined([part[n] for part in parts]) for n in (0, 2))
     # Repeats are numbered through all runs.
-    used = [np.flatnonzero(np.bincount(repeat)) for _, repeat, _ in parts]
+    used = [np.flatnonzero(np.bincount(repeat)) for _, repeat, *_ in parts]
     repeats = sum(map(len, used))
     items, unit = _by_item(item)
     if repeats > 1:

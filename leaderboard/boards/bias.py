@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 
 from annotations.models import Label
-from bank.models import EvaluatedModel, Response
-from bank.models.items import ItemResponse
-from judging.models import OVERLAP, Judgment, Run
-from leaderboard import grades, votes
+from bank.models import EvaluatedModel
+from judging.models import OVERLAP, Run
+from leaderboard import columns, grades, votes
 from leaderboard.boards.base import SEED, Board, Row, number, share
 from leaderboard.boards.graded_judges import numbers_of
 from leaderboard.boards.sources import hides_oracle, judge_groups
@@ -28,6 +27,7 @@ from leaderboard.stats.majority import majority
 from leaderboard.stats.multiple import benjamini_hochberg
 from leaderboard.stats.proportions import mean
 from leaderboard.stats.results import Estimate
+from leaderboard.stats.verdicts import MISSING, VERDICTS
 
 HUMANS = "humans"
 OF_PAIRS = ("position", "length", "self")
@@ -68,7 +68,7 @@ def _of_pairs(scope: Scope) -> Board:
     labels = votes.labels_of(scope)
     labels = labels[labels["item"].isin(items.index)]
     truth = majority(labels=labels, rule=scope.rule)[["choice"]] if len(labels) else None
-    lengths = _lengths(items)
+    lengths = _lengths(scope, items)
     families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
     rows: list[Row] = []
     used: list[Run] = []
@@ -95,20 +95,11 @@ def _of_pairs(scope: Scope) -> Board:
 def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> Row:
     if run.orders != "both":
         return _absent(name, run, "position", "each pair was judged in one order only")
-    given = Judgment.objects.filter(run__in=[one.pk for one in runs], status=Judgment.Status.OK, choice__isnull=False)
-    frame = pd.DataFrame(
-        given.values_list("run", "item", "repeat", "order", "choice"),
-        columns=["run", "item", "repeat", "order", "choice"],
-    )
-    frame = frame[frame["item"].isin(items.index)]
-    both = frame.pivot(index=["run", "item", "repeat"], columns="order", values="choice").reindex(columns=["01", "10"])
-    both = both.dropna()
-    if both.empty:
+    straight, turned, group = _in_both_orders(runs, items)
+    if not len(group):
         return _absent(name, run, "position", "no pair has a verdict in both orders")
-    straight, turned = both["01"].to_numpy(object), both["10"].to_numpy(object)
     found = position(straight=straight, turned=turned)
     lean = _lean(straight, turned)
-    group = items["group"].reindex(both.index.get_level_values("item")).to_numpy()
     detail = {
         "consistent": number("value", found.consistent),
         "first": found.first.value,
@@ -117,6 +108,23 @@ def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> Row:
         "method": "sign test on the pairs that changed with the order",
     }
     return _row(name, run, "position", mean(values=lean, cluster=group), detail)
+
+
+def _in_both_orders(runs: list[Run], items: pd.DataFrame) -> tuple[Any, Any, Any]:
+    """The verdicts of each item and repeat as it stands and turned round, where there are both, and the groups."""
+    found = []
+    for run in runs:
+        item, repeat, choice, is_turned = columns.verdicts(run)
+        held, place = votes.held_at(items.index.to_numpy(), item)
+        unit = place.astype(np.int64) << 16 | repeat
+        there = held & (choice != MISSING)
+        as_it_is, other_way = np.flatnonzero(there & ~is_turned), np.flatnonzero(there & is_turned)
+        _, one, other = np.intersect1d(unit[as_it_is], unit[other_way], assume_unique=True, return_indices=True)
+        as_it_is, other_way = as_it_is[one], other_way[other]
+        found.append((choice[as_it_is], choice[other_way], place[as_it_is]))
+    straight, turned, place = (np.concatenate(column) for column in zip(*found, strict=True))
+    said = [pd.Series(pd.Categorical.from_codes(codes, categories=list(VERDICTS))) for codes in (straight, turned)]
+    return *said, items["group"].cat.codes.to_numpy()[place]
 
 
 def _lean(straight: Any, turned: Any) -> Any:
@@ -145,18 +153,17 @@ def _position_of_people(scope: Scope, items: pd.DataFrame) -> Row:
     return _row(HUMANS, None, "position", mean(values=lean, cluster=group), detail | {"method": "orders drawn by lot"})
 
 
-def _lengths(items: pd.DataFrame) -> pd.DataFrame:
+def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     """The lengths of the two answers by item: tokens where all are known, else words."""
-    places = ItemResponse.objects.filter(item__kind="pair", item__in=items.index.tolist(), position__lt=2)
-    frame = pd.DataFrame(
-        places.values_list("item", "position", "response", "response__tokens"),
-        columns=["item", "position", "response", "tokens"],
-    )
-    if frame["tokens"].isna().any():
-        texts = Response.objects.filter(pk__in=frame["response"].unique().tolist()).values_list("pk", "text")
-        words = {pk: len(text.split()) for pk, text in texts.iterator(chunk_size=2000)}
-        frame["tokens"] = frame["response"].map(words)
-    return frame.pivot(index="item", columns="position", values="tokens").reindex(columns=[0, 1])
+    found = pd.DataFrame(index=items.index, columns=[0, 1], dtype=np.float64)
+    for unit in ("tokens", "words"):
+        item, first, second = columns.lengths(scope.benchmark, unit)
+        held, place = votes.held_at(item, items.index.to_numpy())
+        found = pd.DataFrame({0: first[place], 1: second[place]}, index=items.index)
+        found = found.where(held[:, None] & (found >= 0)) if len(item) else found.astype(np.float64)
+        if found.notna().to_numpy().all():
+            break
+    return found
 
 
 def _length(name: str, run: Run | None, told: pd.DataFrame, lengths: pd.DataFrame) -> Row:

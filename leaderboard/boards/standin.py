@@ -119,9 +119,10 @@ def _together(scope: Scope) -> Board:
     runs = next((runs for runs in judges_of(scope) if scope.run in [run.pk for run in runs]), None)
     if runs is None:
         raise BadScope(f"No judge has a run {scope.run} here.")
-    people, judge = _by_model(scope, _labels(scope)), _by_model(scope, _told(scope, runs))
-    if scope.kind == "pair":
-        people = _by_model(scope, _majority(scope))
+    labels = _majority(scope) if scope.kind == "pair" else _labels(scope)
+    if labels.empty:  # then a judge's verdicts stand alone, on the board of models
+        return Board([], [], tuple(run.pk for run in runs), {"judge": runs[-1].judge.name})
+    people, judge = _by_model(scope, labels), _by_model(scope, _told(scope, runs))
     both = people.merge(judge, on=["model", "item"], how="outer", suffixes=("_people", "_judge"))
     rows = [_estimated(scope, str(model), part) for model, part in both.groupby("model")]
     known = [row for row in rows if row["both"] is not None]

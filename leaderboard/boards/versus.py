@@ -22,8 +22,7 @@ from leaderboard.stats.arrays import FloatArray, dense_codes
 from leaderboard.stats.correlation import pearson, spearman, williams
 from leaderboard.stats.majority import majority
 from leaderboard.stats.multiple import benjamini_hochberg
-from leaderboard.stats.paired import difference
-from leaderboard.stats.proportions import mean
+from leaderboard.stats.paired import change, difference
 from leaderboard.stats.resampling import BOOTSTRAP
 from leaderboard.stats.results import Estimate, Interval, StatisticsError
 from leaderboard.stats.verdicts import decided, three_way
@@ -59,17 +58,20 @@ def _measure(name: str, a: float | None, b: float | None, change: Estimate, p: f
     return {"measure": name, "a": a, "b": b} | number("difference", change) | {"p": p, "n": change.n, "method": method}
 
 
-def _of_rows(name: str, frame: pd.DataFrame) -> Row:
-    """The mean difference of ``a`` and ``b`` on the same rows, which may share a ``group``."""
+def _of_rows(name: str, frame: pd.DataFrame, *, shares: bool = True) -> Row:
+    """The mean difference of ``a`` and ``b`` on the same rows, which may share a ``group``; of numbers between 0 and 1
+    unless ``shares`` is False.
+    """
     if frame.empty:
         return _measure(name, None, None, Estimate(None, 0, None, "", "nothing in common"), None, "")
     a, b = frame["a"].to_numpy(np.float64), frame["b"].to_numpy(np.float64)
     cluster = frame["group"].to_numpy()
     test = difference(first=a, second=b, cluster=cluster, rng=np.random.default_rng(SEED))
-    return _measure(name, float(a.mean()), float(b.mean()), mean(values=a - b, cluster=cluster), test.p, test.method)
+    apart = change(before=b, after=a, cluster=cluster, shares=shares)
+    return _measure(name, float(a.mean()), float(b.mean()), apart, test.p, test.method)
 
 
-def _by_level(scope: Scope, frame: pd.DataFrame) -> list[Row]:
+def _by_level(scope: Scope, frame: pd.DataFrame, *, shares: bool = True) -> list[Row]:
     """By source data set where there are several, else by level; none where there is one only."""
     names = level_names(scope)
     if "dataset" in frame and frame["dataset"].nunique() > 1:
@@ -78,8 +80,9 @@ def _by_level(scope: Scope, frame: pd.DataFrame) -> list[Row]:
     for level in names:
         mine = frame[frame["level"] == level]
         if len(mine):
-            change = mean(values=(mine["a"] - mine["b"]).to_numpy(np.float64), cluster=mine["group"].to_numpy())
-            found.append({"level": level} | number("difference", change) | {"n": len(mine)})
+            a, b = mine["a"].to_numpy(np.float64), mine["b"].to_numpy(np.float64)
+            apart = change(before=b, after=a, cluster=mine["group"].to_numpy(), shares=shares)
+            found.append({"level": level} | number("difference", apart) | {"n": len(mine)})
     return found if len(found) > 1 else []
 
 
@@ -173,7 +176,8 @@ def _models_by_scores(scope: Scope, a: str, b: str) -> Versus:
     table = both[["a", "b"]].assign(people=None, apart=(both["a"] - both["b"]).abs())
     table["item"] = frame[frame["model"] == a].groupby("sample")["item"].first().reindex(table.index)
     unit = "scores" if scope.kind == "score" else "percent"
-    return Versus(a, b, unit, [_of_rows(measure, both)], _by_level(scope, both), table, by="sample", runs=runs)
+    rows, levels = _of_rows(measure, both, shares=False), _by_level(scope, both, shares=False)
+    return Versus(a, b, unit, [rows], levels, table, by="sample", runs=runs)
 
 
 def _models_by_keys(scope: Scope, a: str, b: str) -> Versus:
@@ -297,14 +301,14 @@ def _judges_by_scores(scope: Scope, first: list[Run], second: list[Run]) -> Vers
         return Versus(a, b, "distance", [row], _by_level(scope, far), table, runs=runs)
     measures = [_correlations(name, both) for name in ("Pearson", "Spearman")]
     near = both.assign(**{name: (both[f"told_{name}"] - both["people"]).abs() for name in ("a", "b")})
-    measures.append(_of_rows("Distance from people's score (lower is better)", near))
+    measures.append(_of_rows("Distance from people's score (lower is better)", near, shares=False))
     table = _told(both, both["told_a"].astype(float) - both["told_b"].astype(float))
     return Versus(
         a,
         b,
         "correlation",
         measures,
-        _by_level(scope, near),
+        _by_level(scope, near, shares=False),
         table,
         runs=runs,
         by_level=measures[-1]["measure"],
@@ -344,12 +348,12 @@ def _correlations(name: str, both: pd.DataFrame) -> Row:
         return _measure(name, None, None, empty, None, "")
     a, b = (float(np.mean([pair[side] for pair in pairs])) for side in (0, 1))
     drawn = _drawn_differences(name, both, codes, clusters, parts, rng)
-    change = Estimate(a - b, len(both), None, BOOTSTRAP)
+    apart = Estimate(a - b, len(both), None, BOOTSTRAP)
     p, method = None, BOOTSTRAP
     if len(drawn) > REPLICATES / 2:
         low, high = np.quantile(drawn, [0.025, 0.975])
         ends = Interval(min(float(low), a - b), max(float(high), a - b), 0.95, BOOTSTRAP)
-        change = Estimate(a - b, len(both), ends, BOOTSTRAP)
+        apart = Estimate(a - b, len(both), ends, BOOTSTRAP)
         p = min(1.0, 2 * (1 + min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))) / (len(drawn) + 1))
     if len(parts) == 1 and clusters == len(both) and name == "Pearson":
         between = pearson(x=x, y=y, cluster=np.arange(len(x)), rng=rng).estimate.value
@@ -358,7 +362,7 @@ def _correlations(name: str, both: pd.DataFrame) -> Row:
             p, method = test.p, test.method
         except StatisticsError:
             p = None
-    return _measure(name, a, b, change, p, method)
+    return _measure(name, a, b, apart, p, method)
 
 
 def _drawn_differences(

@@ -312,12 +312,14 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
     public = [benchmark for benchmark in benchmarks if benchmark.visibility == Benchmark.Visibility.PUBLIC]
     samples = Sample.objects.verdicts_visible_to(AnonymousUser()).filter(benchmark__in=public, retired_in="")
     pairs = Item.objects.filter(kind=Item.Kind.PAIR, sample__in=samples)
-    labels = Label.objects.filter(item__in=pairs, excluded=False, choice__isnull=False)
+    # Asked of each verdict as it is come upon: a list of all pairs may hold a million.
+    of_pair = Exists(pairs.filter(pk=OuterRef("item")))
+    labels = Label.objects.filter(of_pair, excluded=False, choice__isnull=False)
     if not queries.sees_labels(viewer):
         held = CampaignItem.objects.filter(item=OuterRef("item"), campaign__state__in=queries.HOLDING)
         labels = labels.exclude(Exists(held))
     ids = list(labels.order_by().values_list("item").annotate(n=Count("pk")).order_by("-n", "item")[:SEARCHED])
-    judged = Judgment.objects.filter(item__in=pairs, status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
+    judged = Judgment.objects.filter(of_pair, status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
     if not ids:
         seen = judged.order_by("pk").values_list("item", flat=True)[:SEARCHED]
         ids = [(pk, 0) for pk in dict.fromkeys(seen)]

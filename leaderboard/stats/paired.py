@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -63,11 +64,14 @@ def difference(
     return Test(value, None, (1 + reached) / (flips + 1), SIGN_FLIPS)
 
 
-def change(*, before: npt.ArrayLike, after: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) -> Estimate:
+def change(
+    *, before: npt.ArrayLike, after: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95, shares: bool = False
+) -> Estimate:
     """The mean of ``after`` less ``before`` on the same rows (n,), with an interval.
 
     0 and 1 with one row per cluster: Newcombe's interval for paired proportions, which holds where all rows are alike,
-    too. Otherwise the t interval on the clustered standard error of the differences. Raises LengthMismatch.
+    too. Otherwise the t interval on the clustered standard error of the differences; of ``shares``, which lie between 0
+    and 1, cut to the differences that there can be. Raises LengthMismatch.
     """
     a, b = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     check_lengths(before=a, after=b, cluster=np.asarray(cluster))
@@ -76,7 +80,11 @@ def change(*, before: npt.ArrayLike, after: npt.ArrayLike, cluster: npt.ArrayLik
         both, gained, lost = (int(n) for n in ((a * b).sum(), ((1 - a) * b).sum(), (a * (1 - b)).sum()))
         interval = newcombe(both=both, only_first=gained, only_second=lost, neither=len(a) - both - gained - lost)
         return Estimate(float((b - a).mean()), len(a), interval, NEWCOMBE)
-    return mean(values=b - a, cluster=cluster, level=level)
+    found = mean(values=b - a, cluster=cluster, level=level)
+    if not shares or found.interval is None:
+        return found
+    ends = replace(found.interval, low=max(-1.0, found.interval.low), high=min(1.0, found.interval.high))
+    return replace(found, interval=ends)
 
 
 def newcombe(*, both: int, only_first: int, only_second: int, neither: int, level: float = 0.95) -> Interval:

@@ -27,10 +27,10 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
     address = addresses.read(request, "leaderboard:votes", name, known=(*VIEW, "model", "other", "outcome", "page"))
     try:
         source = addresses.source_of(address)
-        board = kept(source.scope, "votes", queries.vote_table)
+        board = _vote_table(source.scope, address)
     except BadScope as error:
         return refused(request, address, error)
-    names = sorted(board.extra["table"]["model"].unique(), key=str.casefold)
+    names = board.extra["models"]
     model = address.given.get("model", "")
     found = None
     context: dict[str, Any] = {"model": model, "known": model in names, "note": source.note}
@@ -105,13 +105,17 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "leaderboard/answers.html", context)
 
 
+def _vote_table(scope: Scope, address: Address) -> Board:
+    model = address.given.get("model", "")
+    return kept(scope, f"votes of {model}", lambda scope: queries.vote_table(scope, model))
+
+
 def _votes_of(board: Board, scope: Scope, address: Address) -> queries.VoteList:
     outcome = address.given.get("outcome", "")
     return queries.votes_of(
         board,
         scope,
         address.viewer,
-        model=address.given.get("model", ""),
         other=address.given.get("other", ""),
         outcome=outcome if outcome in votes_page.OUTCOME_WORDS else "",
     )
@@ -192,7 +196,7 @@ def _neighbours(address: Address, pk: int) -> dict[str, str]:
     back = address.to("leaderboard:votes", **address.given)
     try:
         scope = addresses.source_of(address).scope
-        board = kept(scope, "votes", queries.vote_table)
+        board = _vote_table(scope, address)
     except BadScope:
         return {"back": back, "before": "", "after": ""}
     ids = _votes_of(board, scope, address).table["item"].tolist()
