@@ -67,6 +67,12 @@ def raw(text: str, *, masked: bool = False) -> SafeString:
     return mark_safe(plain.replace(MARK, _MASK_HTML))  # noqa: S308 (escaped one line above)
 
 
+def formulas(text: str) -> SafeString:
+    """The text as it is, escaped, but for its LaTeX, which stands in ``.tex``: for options, where a star is a star."""
+    html = nh3.clean(_PLAIN.renderInline(text.replace(MARK, "")), tags={"span"}, attributes={}, allowed_classes=CLASSES)
+    return mark_safe(html)  # noqa: S308 (nh3 cleaned it)
+
+
 # Answers never change and are shown to several annotators: rendered once per process.
 @lru_cache(maxsize=1024)
 def _markdown(text: str, links: bool, pictures: tuple[tuple[str, Picture], ...]) -> SafeString:
@@ -235,3 +241,8 @@ def _tex_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
 
 _INERT = _build(links=False)
 _LIVE = _build(links=True)
+
+# Formulas and nothing else.
+_PLAIN = MarkdownIt("zero")
+_PLAIN.inline.ruler.before("escape", "tex", _tex_inline)
+_PLAIN.add_render_rule("tex", _tex)

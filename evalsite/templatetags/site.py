@@ -54,6 +54,12 @@ def markdown(text: str | None, links: str = "") -> SafeString:
     return bank.text.markdown(text or "", links=links == "links")
 
 
+@register.filter
+def formulas(text: str | None) -> SafeString:
+    """Text that stays as it is but for its formulas; see bank.text."""
+    return bank.text.formulas(text or "")
+
+
 @register.simple_tag
 def rebind(name: str, cap: str, what: str, also: str = "") -> SafeString:
     """A row of the list of keys: a button that takes another key, and what the key does."""

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from bank.masking import HIDDEN, MARK, PLACEHOLDER, mask, names_of
-from bank.text import LONGEST, markdown, raw
+from bank.text import LONGEST, formulas, markdown, raw
 
 ALLOWED = set(
     "p br hr em strong s code pre blockquote ul ol li span div a h3 h4 h5 h6 table thead tbody tr th td".split()
@@ -321,3 +321,10 @@ class TestNames:
         assert HIDDEN not in markdown(f"a{MARK}b")
         assert HIDDEN not in raw(f"a{MARK}b")
         assert mask(f"a{MARK}b", names_of(MODELS), placeholder=MARK) == "ab"
+
+
+def test_formulas_of_an_option_are_drawn_and_all_else_stays_as_it_is():
+    assert formulas(r"$\frac{1}{2}$ of *it* <b>, 3 $ and 4 $") == (
+        r'<span class="tex">\frac{1}{2}</span> of *it* &lt;b&gt;, 3 $ and 4 $'
+    )
+    assert formulas('1. "A" & \\(x<1\\)') == '1. "A" &amp; <span class="tex">x&lt;1</span>'
