@@ -14,7 +14,7 @@ from leaderboard.boards import versus
 from leaderboard.pages.versus import run_of
 from leaderboard.scope import Scope
 
-PARTS = ("pairs", "ranks", "repeats")
+PARTS = ("pairs", "ranks", "repeats", "languages")
 
 
 def _parameter(name: str, words: str, *, required: bool = False) -> OpenApiParameter:
@@ -29,7 +29,8 @@ class Correlation(BoardView):
     """How far rankings of the same models agree: people's, judges', other benchmarks' and versions'.
 
     Pairs: Spearman with its interval, Kendall, permutation p, n models. Ranks: the models that every ranking holds.
-    Repeats: mean and standard deviation of the win rate over a judge's repeats.
+    Repeats: mean and standard deviation of the win rate over a judge's repeats. Languages (multiple choice, yes or no):
+    each model's accuracy in two languages of a benchmark, and the paired difference over the questions that correspond.
     """
 
     what = "models"
@@ -39,6 +40,8 @@ class Correlation(BoardView):
         part = request.query_params.get("part", PARTS[0])
         if part not in PARTS:
             raise ValidationError({"part": f"There are: {', '.join(PARTS)}."})
+        if part == "languages":
+            return queries.languages_beside(scope, request.user)
         board = queries.correlated(scope, request.user)
         return board.rows if part == "pairs" else board.extra[part]
 

@@ -14,9 +14,10 @@ from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response,
 from bank.models.catalogue import is_staff
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import totals, votes
-from leaderboard.boards.base import Board
+from leaderboard.boards.base import Board, Row
 from leaderboard.boards.correlation import correlations, usual_scope
-from leaderboard.scope import PEOPLE, Scope
+from leaderboard.boards.languages import languages
+from leaderboard.scope import KEYED, PEOPLE, Scope
 from leaderboard.stats.majority import majority
 from leaderboard.stats.verdicts import three_way
 
@@ -66,6 +67,24 @@ def correlated(scope: Scope, viewer: Viewer) -> Board:
     """The benchmark's rankings beside each other and beside those of other benchmarks that the viewer may see."""
     others = to_compare(scope.benchmark, viewer)
     return correlations(scope, [usual_scope(benchmark, staff=scope.staff) for benchmark in others])
+
+
+def languages_beside(scope: Scope, viewer: Viewer) -> list[Row]:
+    """The rows of ``languages``, each with the two benchmarks and languages that it is about; none of other kinds."""
+    if scope.kind not in KEYED:
+        return []
+    return [
+        {
+            "a_benchmark": str(one.a.benchmark),
+            "a_language": one.a.language,
+            "b_benchmark": str(one.b.benchmark),
+            "b_language": one.b.language,
+            "measure": one.measure,
+        }
+        | row
+        for one in languages(scope, to_compare(scope.benchmark, viewer))
+        for row in one.rows
+    ]
 
 
 def shelves(benchmarks: Sequence[Benchmark]) -> list[Shelf]:

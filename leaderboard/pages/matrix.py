@@ -3,38 +3,66 @@
 from dataclasses import dataclass
 
 from leaderboard.boards import Board
-from leaderboard.boards.base import Row
+from leaderboard.boards.base import Row, kept
+from leaderboard.boards.matrix import MOST, win_rates
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address
+from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.figures import NONE, count, number_of, percent
 from leaderboard.scope import Scope
 
+BLOCKS = ("rows", "columns")
 FEWEST = 10  # items below which a cell has no colour
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixPage:
-    models: list[str]
+    others: list[str]
     rows: list[tuple[str, str, list[marks.HeatCell]]]  # name, link, cells
-    of: int
+    shown: str
     pairs: int
     upright: bool
 
 
+def board_of(address: Address, scope: Scope) -> Board:
+    """The blocks of models that the address names, or the first."""
+    rows, columns = (
+        int(said) - 1 if (said := address.given.get(name, "")).isdecimal() and int(said[:6]) > 0 else 0
+        for name in BLOCKS
+    )
+    return kept(scope, f"matrix {rows} {columns}", lambda scope: win_rates(scope, rows, columns))
+
+
+def selects(address: Address, board: Board) -> list[Select]:
+    """Which models stand in the rows and in the columns, where there are more than a table shows."""
+    of = board.extra["of"]
+    if of <= MOST:
+        return []
+    starts = range(0, of, MOST)
+    choices = [
+        Choice(str(block), f"{start + 1}–{min(start + MOST, of)}") for block, start in enumerate(starts, start=1)
+    ]
+    return [
+        Select(name, label, [("", choices)], address.given.get(name, "1"), on=address.given.get(name, "1") != "1")
+        for name, label in zip(BLOCKS, ("Rows: models by rank", "Columns"), strict=True)
+    ]
+
+
 def page_of(address: Address, scope: Scope, board: Board) -> MatrixPage:
     """Everything that the table shows: the row's model won so many percent against the column's."""
-    names = board.extra["models"]
+    names, others, of = (board.extra[key] for key in ("models", "others", "of"))
     numbers = {(row["model"], row["other"]): row for row in board.rows}
     view = address.view() | {"source": scope.source, "run": str(scope.run) if scope.run else None}
     rows = [
         (
             name,
             address.to("leaderboard:votes", **(view | {"anchor": None, "model": name})),
-            [_cell(address, view, name, other, numbers.get((name, other))) for other in names],
+            [_cell(address, view, name, other, numbers.get((name, other))) for other in others],
         )
         for name in names
     ]
-    return MatrixPage(names, rows, board.extra["of"], len(board.rows) // 2, any(len(name) > 8 for name in names))
+    shown = "By rank" if of <= MOST else f"{len(names)} of {of} models by rank; choose others above the table"
+    pairs = len({frozenset((row["model"], row["other"])) for row in board.rows})
+    return MatrixPage(others, rows, shown, pairs, any(len(name) > 8 for name in others))
 
 
 def _cell(address: Address, view: dict[str, str | None], name: str, other: str, row: Row | None) -> marks.HeatCell:

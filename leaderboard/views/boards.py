@@ -22,7 +22,7 @@ from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.pages.figures import number_of
 from leaderboard.scope import KEYED, Scope
-from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, downloads, fragment, frame
+from leaderboard.views.frame import PEOPLE, SAMPLES, api_files, board_page, downloads, fragment, frame
 from leaderboard.views.plots import plot_link
 
 
@@ -193,6 +193,12 @@ def _correlation(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
     context["kinds"] = addresses.kind_segments(address)
     context["languages"] = languages_page.tables_of(address, scope)
+    parts = [*(["pairs"] if board.rows else []), *(["languages"] if context["languages"] else [])]
+    context["downloads"] = [
+        (f"{label}{' (languages)' if part == 'languages' else ''}", link, file)
+        for part in parts
+        for label, link, file in api_files("correlation", address, part=part)
+    ]
     if board.rows:
         context["page"] = correlation_page.page_of(board)
         context["plot"] = plot_link(address, "correlation")

@@ -123,6 +123,20 @@ def downloads(what: str, address: Address, scope: Scope, board: Board) -> list[t
     return [*files, ("Parquet", parquet, f"{stem}.parquet")]
 
 
+def api_files(what: str, address: Address, **more: str) -> list[tuple[str, str, str]]:
+    """What the API gives under this page's address, for boards without Parquet: (label, link, file name)."""
+    query = {"benchmark": str(address.benchmark)} | address.given | more
+    query.pop("page", None)
+    if address.kind != "pair":
+        query["kind"] = address.kind
+    route = {"correlation": "api-leaderboard-correlation"}.get(what, f"api-compare-{what}")
+    stem = "-".join((address.benchmark.slug, what, *more.values()))
+    return [
+        (label, f"{reverse(route)}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
+        for label, shape in (("CSV", "csv"), ("JSON", "json"))
+    ]
+
+
 def refused(request: HttpRequest, address: Address, error: BadScope) -> HttpResponse:
     """The address asks for a view that does not exist; the message says what there is."""
     context = frame(request, address, address.page.removeprefix("leaderboard:"), []) | {"problem": str(error)}

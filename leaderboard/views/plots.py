@@ -10,7 +10,6 @@ from django.utils.text import get_valid_filename
 from bank.access import requires
 from leaderboard import boards, queries
 from leaderboard.boards import kept, standin
-from leaderboard.boards.matrix import win_rates
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
@@ -44,15 +43,16 @@ def _controls(address: Address, source: addresses.Source) -> list[addresses.Sele
 @requires("read-public")
 def matrix(request: HttpRequest, name: str) -> HttpResponse:
     """How often each model won against each other one."""
-    return board_page(request, "matrix", name, known=VIEW, main=_matrix)
+    return board_page(request, "matrix", name, known=(*VIEW, *matrix_page.BLOCKS), main=_matrix)
 
 
 def _matrix(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
-    board = kept(source.scope, "matrix", win_rates)
-    context = frame(request, address, "models", _controls(address, source), data=board.key)
+    board = matrix_page.board_of(address, source.scope)
+    selects = [*_controls(address, source), *matrix_page.selects(address, board)]
+    context = frame(request, address, "models", selects, data=board.key)
     context |= {"views": addresses.view_segments(address), "note": source.note, "scale": marks.heat_scale()}
-    if board.rows:
+    if board.extra["of"]:
         context |= {
             "page": matrix_page.page_of(address, source.scope, board),
             "plot": plot_link(address, "matrix"),
@@ -120,13 +120,13 @@ def _forest(address: Address) -> SafeString:
 
 def _matrix_plot(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
-    board = kept(scope, "matrix", win_rates)
-    if not board.rows:
+    board = matrix_page.board_of(address, scope)
+    if not board.extra["of"]:
         return SafeString()
     page = matrix_page.page_of(address, scope, board)
     rows = [(name, cells) for name, _, cells in page.rows]
     title = f"Wins of the row against the column, %: {address.benchmark.title}"
-    return plots.heatmap(page.models, rows, title=title, low="0", high="100")
+    return plots.heatmap(page.others, rows, title=title, low="0", high="100")
 
 
 def _profile_plot(address: Address) -> SafeString:
@@ -181,7 +181,7 @@ Draw = Callable[[Address], SafeString]
 # By the plot's name: the page whose view it is drawn of, what an address may say of that, and who draws it.
 PLOTS: dict[str, tuple[str, Sequence[str], Draw]] = {
     "forest": ("models", OF_MODELS, _forest),
-    "matrix": ("matrix", OF_MODELS, _matrix_plot),
+    "matrix": ("matrix", (*OF_MODELS, *matrix_page.BLOCKS), _matrix_plot),
     "profile": ("profile", OF_MODELS, _profile_plot),
     "judges": ("judges", OF_VERDICTS, _judges),
     "agreement": ("agreement", OF_VERDICTS, _agreement),

@@ -18,7 +18,7 @@ from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import KEYED, BadScope, Scope
 from leaderboard.unchanged import until_written
-from leaderboard.views.frame import PEOPLE, SAMPLES, frame, refused
+from leaderboard.views.frame import PEOPLE, SAMPLES, api_files, frame, refused
 
 
 @requires("read-public")
@@ -95,6 +95,7 @@ def _page(
             "held": held,
             "pictures": votes_page.has_pictures(rows),
             "query": urlencode(address.given | {"page": ""}).replace("&page=", ""),
+            "downloads": api_files(board, address),
             "facts": provenance.runs_facts(found.runs, address.viewer),
         }
     return render(request, "leaderboard/versus.html", context)

@@ -1,5 +1,10 @@
 """English beside Chinese: the same questions in two languages, in one benchmark or in two."""
 
+import csv
+import io
+import re
+from html import unescape
+
 import pytest
 
 from bank.models import Benchmark
@@ -52,6 +57,12 @@ def test_two_languages_of_one_benchmark_are_compared_on_the_questions_that_corre
     html = client.get("/leaderboards/atlas/correlation/").content.decode()
     assert "English beside Chinese" in html
     assert "+50.0" in html
+    link = unescape(re.search(r'href="([^"]*part=languages[^"]*format=csv)"', html)[1])
+    rows = list(csv.DictReader(io.StringIO(client.get(link).content.decode())))
+    assert [(row["model"], row["a_language"], row["b_language"]) for row in rows] == [
+        (row["model"], "en", "zh") for row in found.rows
+    ]
+    assert {row["model"]: float(row["difference"]) for row in rows}[shaky["model"]] == 0.5
 
 
 def test_a_version_in_another_language_is_compared_unless_a_few_questions_would_stay_outside(asked, client, client_of):

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.core.cache import cache
 
 from annotations.models import Label
 from bank.models import Benchmark
@@ -48,6 +49,25 @@ def test_a_benchmark_without_a_verdict_says_so_and_draws_nothing(grove, client):
         assert b"Board of models" in answer.content
     for what in ("forest", "matrix", "profile", "judges", "agreement", "bias", "correlation", "history"):
         assert client.get(f"{BASE}/plots/{what}.svg").status_code == 404, what
+
+
+def test_any_block_of_models_is_set_against_any_other(voted, client, monkeypatch):
+    Benchmark.objects.update(anchor=None)
+    told = r"(\w+) against (\w+): (\d+) won, (\d+) tied, (\d+) lost"
+    everything = re.findall(told, client.get(f"{BASE}/models/matrix/?source=keen").content.decode())
+    monkeypatch.setattr("leaderboard.boards.matrix.MOST", 2)
+    monkeypatch.setattr("leaderboard.pages.matrix.MOST", 2)
+    Benchmark.objects.update(title="Grove")  # what was made before is not kept
+    cache.clear()
+    found = []
+    for rows in (1, 2):
+        for columns in (1, 2):
+            html = client.get(f"{BASE}/models/matrix/?source=keen&rows={rows}&columns={columns}").content.decode()
+            assert "2 of 4 models by rank" in html
+            found += re.findall(told, html)
+    assert sorted(found) == sorted(everything)
+    for odd in ("0", "9", "x", "-1"):
+        assert client.get(f"{BASE}/models/matrix/?source=keen&rows={odd}").status_code == 200
 
 
 def test_the_matrix_counts_each_pair_in_both_directions_and_opens_its_items(voted, board, client):
