@@ -23,7 +23,8 @@ FORMS = [
 TOKEN = re.compile(rb'(name="csrfmiddlewaretoken" value="|X-CSRFToken": "|csrftoken=)[A-Za-z0-9]{32,64}')
 RANDOM_COOKIES = {"csrftoken", "sessionid"}
 # An idempotency key is made with each page, a token for the API by each form that asks for one.
-KEY = re.compile(rb'(name="key" value="|class="mono token">|name="revoke" value=")[A-Za-z0-9-]{8,64}')
+BEFORE = rb'name="key" value="|class="mono token">|name="revoke" value="|aria-label="Revoke '
+KEY = re.compile(rb"(" + BEFORE + rb")[A-Za-z0-9-]{8,64}")
 
 
 @dataclass(frozen=True, slots=True)
