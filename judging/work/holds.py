@@ -72,10 +72,10 @@ def lock(run: Run) -> Run:
 
     Raises LeaseLost when it is gone.
     """
-    locked = Run.objects.select_for_update(no_key=True).filter(pk=run.pk).first()
-    if locked is None:
-        raise LeaseLost(f"run {run.pk} is no more")
-    return locked
+    unread = ("settings", "item_set", "abilities", "batches")  # nothing here goes by them
+    for locked in Run.objects.select_for_update(no_key=True).defer(*unread).filter(pk=run.pk):
+        return locked
+    raise LeaseLost(f"run {run.pk} is no more")
 
 
 def held(run: Run) -> QuerySet[RunHold]:

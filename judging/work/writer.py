@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import random
 import secrets
 from abc import ABC, abstractmethod
@@ -131,6 +132,7 @@ class Writer(ABC):
         self.recent: deque[tuple[float, int]] = deque()
         self.curve: dict[str, Any] = {}
         self.left_word: dict[str, Any] = {}  # for the run's page, after the end
+        self.told_at = -math.inf  # when the run's page was last told how it goes
         self._committing = asyncio.Lock()
 
     # -- the session --------------------------------------------------------------------------------------------
@@ -196,7 +198,10 @@ class Writer(ABC):
         """
         async with self._committing:
             batch, self.batch = self.batch, store.Batch()
-            batch.in_flight, batch.live = self.in_flight(), self.live()
+            batch.in_flight = self.in_flight()
+            now = asyncio.get_running_loop().time()
+            if now - self.told_at >= self.patience.tick:
+                batch.live, self.told_at = self.live(), now
             seen = await self._commit(batch)
             self.look(batch, seen)
         return batch.rows
