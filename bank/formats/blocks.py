@@ -1,6 +1,6 @@
-"""Ordinary rows of a JSON Lines file by the thousand, for imports of millions."""
+"""Ordinary rows of a file by the thousand, for imports of millions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from jiter import from_json
 from pydantic import BaseModel
 
 from bank.formats import quick
-from bank.formats.reading import BadFile, Lines, Problem, Row, json_line, line_blocks, validated
+from bank.formats.reading import BadFile, Lines, Problem, Row, Where, json_line, line_blocks, validated
 
 ROWS = 1000
 _parse = partial(from_json, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
@@ -21,7 +21,7 @@ class Block:
     """Rows that follow one another in a file, every one of them good: ``columns`` is as ``bank.formats.quick`` says."""
 
     record: type[BaseModel]
-    places: Lines
+    places: Sequence[Where]
     data: list[dict[str, Any]]
     columns: quick.Columns
 
@@ -43,6 +43,33 @@ def json_blocks(path: Path, record: type[BaseModel]) -> Iterator[Block | Row | P
             continue
         for line, raw in enumerate(some, number):
             yield from validated(json_line(path.name, line, raw), record)
+
+
+def table_blocks(found: Iterable[Row | Problem], record: type[BaseModel]) -> Iterator[Block | Row | Problem]:
+    """``validated(found, record)`` of rows that are read one by one, with the ordinary ones in blocks."""
+    held: list[Row] = []
+    try:
+        for one in found:
+            if isinstance(one, Row):
+                held.append(one)
+            if len(held) == ROWS or (held and not isinstance(one, Row)):
+                yield from _table_block(held, record)
+                held = []
+            if not isinstance(one, Row):
+                yield one
+    except BadFile:
+        yield from _table_block(held, record)
+        raise
+    yield from _table_block(held, record)
+
+
+def _table_block(held: list[Row], record: type[BaseModel]) -> Iterator[Block | Row | Problem]:
+    data = [row.data for row in held]
+    columns = quick.TAKERS[record](data) if held else None
+    if columns is None:
+        yield from validated(held, record)
+    else:
+        yield Block(record, [row.where for row in held], data, columns)
 
 
 def _thousands(path: Path) -> Iterator[tuple[int, list[bytes]]]:

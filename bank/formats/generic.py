@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bank.formats.blocks import Block, json_blocks
+from bank.formats.blocks import Block, json_blocks, table_blocks
 from bank.formats.quick import TAKERS
 from bank.formats.reading import BadFile, Problem, Row, Where, kind_of, parse_json, rows, validated
 from bank.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
@@ -80,7 +80,9 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
 def blocks(path: Path, what: str) -> Iterator[Block | Row | Problem]:
     """The rows of a part, the ordinary ones in blocks where there may be millions."""
     path, record = _file(path, what), RECORDS[what]
-    return json_blocks(path, record) if record in TAKERS and kind_of(path) == "jsonl" else _read(path, what)
+    if record not in TAKERS:
+        return _read(path, what)
+    return json_blocks(path, record) if kind_of(path) == "jsonl" else table_blocks(_rows(path, what), record)
 
 
 def escape(cell: str) -> str:
@@ -104,9 +106,12 @@ def _file(path: Path, what: str) -> Path:
 def _read(
     path: Path, what: str, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 ) -> Iterator[Row | Problem]:
-    path = _file(path, what)
-    found = _typed(rows(path), what) if kind_of(path) in ("csv", "parquet") else rows(path)
+    found = _rows(_file(path, what), what)
     return validated(_completed(found, complete) if complete else found, RECORDS[what])
+
+
+def _rows(path: Path, what: str) -> Iterator[Row | Problem]:
+    return _typed(rows(path), what) if kind_of(path) in ("csv", "parquet") else rows(path)
 
 
 def _completed(

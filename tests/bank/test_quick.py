@@ -3,6 +3,7 @@
 import json
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from bank.formats import quick
-from bank.formats.blocks import Block, json_blocks
-from bank.formats.reading import json_lines, validated
+from bank.formats.blocks import Block, json_blocks, table_blocks
+from bank.formats.reading import BadFile, Problem, Row, Where, json_lines, validated
 from bank.formats.records import ResponseRecord, SampleRecord
 from bank.imports.samples import hidden_rows
 
@@ -147,3 +148,29 @@ def test_lines_give_the_same_rows_and_faults_whichever_way_they_go(found, ascii_
 )
 def test_ordinary_rows_are_taken_quickly(take, row):
     assert take([row, row | {"reason" if "sample" in row else "hint": "other names"}]) is not None
+
+
+@given(st.lists(samples, max_size=7), st.sampled_from([1, 2, 3, 1000]), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_rows_of_a_table_come_in_the_same_whichever_way_they_go(found, at_once, breaks):
+    """Problems of their own stand among them; a table that breaks off gives first what was good."""
+
+    def table():
+        for number, data in enumerate(found):
+            yield Row(Where("t.csv", number), data)
+            if number % 3 == 1:
+                yield Problem(Where("t.csv", number), "", "has 3 cells, the header 2")
+        if breaks:
+            raise BadFile(Where("t.csv", 9), "is not CSV")
+
+    def taken(rows):
+        made = []
+        try:
+            for one in rows:
+                made += one.rows() if isinstance(one, Block) else [one]
+        except BadFile as error:
+            made.append(str(error))
+        return made
+
+    with mock.patch("bank.formats.blocks.ROWS", at_once):
+        assert taken(table_blocks(table(), SampleRecord)) == taken(validated(table(), SampleRecord))
