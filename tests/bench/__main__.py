@@ -1,4 +1,4 @@
-"""Runs the parts named on the command line, or all: ``python -m tests.bench [ratings] [imports] [pages] [bank] ..``."""
+"""Runs the parts named on the command line, or all: ``python -m tests.bench [methods] [imports] [pages] [bank] ..``."""
 
 import os
 import sys
@@ -11,16 +11,20 @@ import django
 
 django.setup()
 
-from tests.bench import bank, boards, judging, labelling, parts  # noqa: E402 (needs the settings)
+from tests.bench import bank, boards, judging, labelling, methods, parts  # noqa: E402 (needs the settings)
 
 
 def main() -> int:
-    known = parts.PARTS | {
-        "bank": bank.bank,
-        "boards": boards.boards,
-        "judging": judging.judging,
-        "labelling": labelling.labelling,
-    }
+    known = (
+        {"methods": methods.methods}
+        | parts.PARTS
+        | {
+            "bank": bank.bank,
+            "boards": boards.boards,
+            "judging": judging.judging,
+            "labelling": labelling.labelling,
+        }
+    )
     wanted = sys.argv[1:] or list(known)
     unknown = [name for name in wanted if name not in known]
     if unknown:

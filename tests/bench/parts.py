@@ -19,7 +19,6 @@ from django.test import Client
 from django.test.utils import setup_databases, teardown_databases
 
 from bank.formats.reading import json_lines
-from leaderboard.stats import bradley_terry, elo
 from tests.bench import importing
 
 
@@ -67,38 +66,6 @@ def database() -> Iterator[None]:
         yield
     finally:
         teardown_databases(old, verbosity=0)
-
-
-def ratings() -> Iterator[Result]:
-    """Bradley-Terry of 200 models from a million votes against evalica; bootstrap Elo beside a loop."""
-    import evalica
-
-    rng = np.random.default_rng(1)
-    n, models = 1_000_000, 200
-    strength = rng.normal(0, 1, models)
-    a = rng.integers(0, models, n)
-    b = (a + rng.integers(1, models, n)) % models
-    won = rng.random(n) < 1 / (1 + np.exp(strength[b] - strength[a]))
-    y = np.where(rng.random(n) < 0.1, 0.5, won.astype(float))
-    names = [f"model-{index:03}" for index in range(models)]
-    prompts = rng.integers(0, 5_000, n)
-    left, right = [names[i] for i in a], [names[i] for i in b]
-    winners = [evalica.Winner.Draw if v == 0.5 else evalica.Winner.X if v else evalica.Winner.Y for v in y]
-
-    def fit() -> None:
-        bradley_terry.fit(a=a, b=b, y=y, models=names, group=prompts, item=np.arange(n), rng=np.random.default_rng(2))
-
-    def bootstrap() -> None:
-        elo.online_bootstrap(a=a, b=b, y=y, models=names, rng=np.random.default_rng(2))
-
-    def loop() -> None:
-        elo.online(a=a, b=b, y=y, models=names)
-
-    reference = cpu(lambda: evalica.bradley_terry(left, right, winners))
-    yield Result("Bradley-Terry, 1 M votes, 200 models, intervals and ranks", reference, cpu(fit), 0.5)
-    yield Result(
-        "Elo, 1,000 replicates, beside 1,000 passes of a loop", 1000 * cpu(loop, best_of=1), cpu(bootstrap), 0.05
-    )
 
 
 def imports() -> Iterator[Result]:
@@ -171,4 +138,4 @@ def pages() -> Iterator[Result]:
     connection.close()
 
 
-PARTS: dict[str, Callable[[], Iterator[Result]]] = {"ratings": ratings, "imports": imports, "pages": pages}
+PARTS: dict[str, Callable[[], Iterator[Result]]] = {"imports": imports, "pages": pages}

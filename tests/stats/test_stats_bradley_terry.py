@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from leaderboard.stats.bradley_terry import BradleyTerry, fit
 from leaderboard.stats.ranks import rank_ranges, tiers
+from leaderboard.stats.replicated import strengths
 from leaderboard.stats.results import InvalidCount, InvalidOutcome, LengthMismatch
 from leaderboard.stats.sandwich import clustered_covariance
 from leaderboard.stats.strengths import NotConverged, Votes, inverse_information, rateable, solve
@@ -382,3 +383,27 @@ def test_votes_that_cannot_be_are_refused(change, error):
     votes = {"a": [0, 0], "b": [1, 1], "y": [1.0, 0.0], "models": ["x", "y"], "group": [0, 1], "item": [0, 1], **change}
     with pytest.raises(error):
         fit(**votes, rng=np.random.default_rng(1))
+
+
+def test_strengths_of_resamples_spread_as_the_sandwich_over_votes_says():
+    """White's covariance of independent votes is what the bootstrap of votes estimates (Efron 1979)."""
+    rng = np.random.default_rng(4)
+    truth, n = np.array([0.8, 0.2, -0.3, -0.7]), 4000
+    a = rng.integers(0, 4, n)
+    b = (a + rng.integers(1, 4, n)) % 4
+    y = np.where(rng.random(n) < 0.2, 0.5, (rng.random(n) < 1 / (1 + np.exp(truth[b] - truth[a]))).astype(float))
+    votes = Votes.checked(a=a, b=b, y=y, models=list("abcd"))
+    drawn = strengths(votes=votes, rng=rng, replicates=3000)
+    wins = votes.wins()
+    theta = solve(wins)
+    sandwich = clustered_covariance(votes=votes, theta=theta, wins=wins, cluster=np.arange(n), clusters=n)
+    assert drawn.mean(axis=0) == pytest.approx(theta, abs=0.01)
+    assert np.cov(drawn.T).ravel() == pytest.approx(sandwich.ravel(), abs=0.12 * sandwich.max())
+
+
+def test_a_resample_without_finite_strengths_is_none():
+    votes = Votes.checked(a=[0, 0, 0, 1], b=[1, 1, 1, 0], y=[1, 1, 1, 1], models=["a", "b"])
+    drawn = strengths(votes=votes, rng=np.random.default_rng(0), replicates=50)
+    lost = np.isnan(drawn).any(axis=1)
+    assert 10 < lost.sum() < 40
+    assert np.isfinite(drawn[~lost]).all()
