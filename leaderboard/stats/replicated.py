@@ -30,8 +30,10 @@ def strengths(*, votes: Votes, rng: np.random.Generator, replicates: int = 1000)
     found = np.full((replicates, size), np.nan)
     for row in found:
         drawn = rng.poisson(times).astype(np.float64)
-        played = np.bincount(where, weights=drawn, minlength=len(pair))
-        won = np.bincount(where, weights=drawn * (outcome / 2), minlength=len(pair))
+        played, won = (
+            np.bincount(where, weights=weights, minlength=len(pair)).astype(np.float64)
+            for weights in (drawn, drawn * (outcome / 2))
+        )
         table = np.zeros((size, size), dtype=np.bool_)
         table[i, j], table[j, i] = won > 0, played > won
         if _is_reached(table) and _is_reached(table.T):
