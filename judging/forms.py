@@ -13,6 +13,8 @@ from judging.models import OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols.settings import NAMES
 from judging.request_forms import DASH, RequestForm
 
+NAMED = 5  # judges in a label
+
 
 class RunForm(RequestForm):
     """A new run. ``settings`` gives the protocol's settings as they were chosen."""
@@ -66,15 +68,16 @@ class RunForm(RequestForm):
         min_value=1, max_value=100, required=False, help_text="Empty: as the protocol has it, mostly 1."
     )
 
-    structured = forms.BooleanField(
-        required=False, label="Held to a JSON schema: for judges whose test showed that they keep to one"
-    )
+    structured = forms.BooleanField(required=False)
 
     TICKS = ("structured", *RequestForm.TICKS)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not Judge.objects.filter(abilities__json_schema=True).exists():
+        able = list(Judge.objects.filter(abilities__json_schema=True).values_list("name", flat=True)[:NAMED])
+        if able:
+            self.fields["structured"].label = f"Held to a JSON schema. Seen to keep to one: {', '.join(able)}"
+        else:
             del self.fields["structured"]
         known = protocols.all_by_name()
         judges = self.fields["judge"]
@@ -97,6 +100,14 @@ class RunForm(RequestForm):
         closed = {*protocol.fixed, *(["order"] if protocol.kind == Item.Kind.SCORE else [])}
         chosen = {name: self.cleaned_data[name] for name in NAMES if name not in closed}
         return {name: value for name, value in chosen.items() if value not in ("", None)} | self.request()
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        judge = data.get("judge")
+        if data.get("structured") and judge and judge.abilities.get("json_schema") is not True:
+            words = f"{judge.name} was not seen to keep to a JSON schema: test it, or do not hold it to one."
+            self.add_error("judge", words)
+        return data
 
     def request(self) -> dict[str, Any]:
         return super().request() | ({"structured": True} if self.cleaned_data.get("structured") else {})

@@ -78,6 +78,9 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         return self._counts(run).failed
 
 
+IN_SETTINGS = 'There is no such field. A set of items stands in settings: {"settings": {"items": ...}}.'
+
+
 class RunIn(serializers.Serializer[Any]):
     """What to judge. The same judge, protocol, settings and items go on with the run there is, unless ``new``."""
 
@@ -112,6 +115,13 @@ class RunIn(serializers.Serializer[Any]):
     batched = serializers.BooleanField(
         required=False, default=False, help_text="hand calls in by the endpoint's batch interface"
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = set(getattr(self, "initial_data", {})) - set(self.fields)
+        if unknown:
+            words = dict.fromkeys(sorted(unknown), "There is no such field.")
+            raise serializers.ValidationError(words | ({"items": IN_SETTINGS} if "items" in unknown else {}))
+        return attrs
 
 
 class MovedSerializer(serializers.Serializer[Any]):

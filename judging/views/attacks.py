@@ -1,7 +1,9 @@
 """Pages of trying judges with attacks."""
 
 from typing import cast
+from urllib.parse import urlencode
 
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -16,7 +18,7 @@ from judging.queries import STATUSES
 from judging.views.common import HERE
 from judging.views.runs import estimate_of, judging_begun
 
-SHOWN = 100  # trials in a list
+SHOWN = 100  # trials on a page
 
 
 @requires("write-judging")
@@ -40,13 +42,15 @@ def trial_list(request: HttpRequest) -> HttpResponse:
     rows = _with_items(Trial.objects.filter(run=run))
     rows = rows.filter(status=status) if status else rows
     rows = rows.filter(attack=attack) if attack else rows
-    found = list(rows[:SHOWN])
+    page = Paginator(rows, SHOWN).get_page(request.GET.get("page"))
+    found = list(page.object_list)
     context = {
         "run": run,
+        "page": page,
+        "query": urlencode({"run": run.pk if run else "", "attack": attack, "status": status}),
         "attack": attacks.ALL.get(attack),
         "status": STATUSES.get(status, ""),
         "rows": found,
-        "more": len(found) == SHOWN,
         "plain": _plain(found),
     }
     return render(request, "judging/trials.html", HERE | context)

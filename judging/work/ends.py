@@ -33,6 +33,7 @@ class Try:
     failures: int = 0
     limits: int = 0
     why: str = ""  # the outcome it waits after
+    since: float | None = None  # its first call failed
 
 
 class Ends(Writer):
@@ -123,6 +124,9 @@ class Ends(Writer):
             limited = answer.outcome == Outcome.RATE
             tried.limits += limited
             tried.failures += not limited
+            tried.since = now if tried.since is None else tried.since
+            if now - tried.since > self.patience.altogether:
+                return False
             if tried.limits >= self.patience.limits or tried.failures >= self.patience.failures:
                 return False
             wait = self.patience.wait_after(tried.limits if limited else tried.failures)

@@ -41,6 +41,7 @@ class Patience:
     first_contact: int = 3  # rounds without a connection before the run pauses, when there never was one
     out_of_reach: float = 60.0  # without a connection, when there was one before
     limited: float = 900.0  # of nothing but rate limits
+    altogether: float = 900.0  # for one judgment, from its first call that failed, all waiting included
     refusals: int = 10  # calls in a row that will never do
     errors: int = 32  # failed calls in a row
     drain: float = 5.0  # for calls in flight when the run stops

@@ -172,6 +172,9 @@ def test_a_schema_is_chosen_on_the_page_where_a_judge_keeps_to_one(client_of, be
     judge.save()
     assert "Held to a JSON schema" in client.get("/judging/runs/new/").content.decode()
     chosen = {"judge": judge.pk, "benchmark": benchmark.pk, "protocol": "pair", "prompt": "default", "structured": "on"}
+    unable = judge_at("http://127.0.0.1:9/v2", name="osprey")
+    refused = client.post("/judging/runs/new/", chosen | {"judge": unable.pk})
+    assert "osprey was not seen to keep to a JSON schema" in refused.content.decode()
     client.post("/judging/runs/new/", chosen)
     run = Run.objects.get()
     assert run.settings["structured"] is True

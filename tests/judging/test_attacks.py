@@ -231,3 +231,15 @@ def test_staff_see_the_attacked_prompt_of_a_trial_and_the_reading_is_logged(star
         page = client_of("curator").get(reverse("judging:trial-prompt", args=[trial.pk]))
         assert words in text_of(page)
         assert "the one that was sent" in text_of(page)
+
+
+def test_all_trials_of_a_run_are_reached_page_by_page(start, judge_at, client_of, benchmark):
+    run = start(judge_at("http://127.0.0.1:9/v1"), attacks=["praise"])
+    item = run.items.first()
+    trials = [Trial(run=run, item=item, attack="praise@1", repeat=n, choice="first") for n in range(130)]
+    Trial.objects.bulk_create(trials)
+    client, path = client_of("curator"), f"{reverse('judging:trial-list')}?run={run.pk}"
+    first, second = (client.get(f"{path}&page={n}").content.decode() for n in (1, 2))
+    assert f"run={run.pk}&amp;attack=&amp;status=&amp;page=2" in first
+    shown = {pk for page in (first, second) for pk in re.findall(r'href="/judging/trials/(\d+)/"', page)}
+    assert len(shown) == 130

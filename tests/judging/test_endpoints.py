@@ -114,6 +114,20 @@ def test_a_run_that_meets_nothing_but_rate_limits_pauses_and_says_so(start, judg
     assert "nothing but rate limits" in run.state_reason
 
 
+def test_a_call_that_is_always_refused_for_the_rate_is_given_up_when_its_time_is_over(start, judge_at, work_on):
+    """And the others, which are answered, are stored."""
+
+    def script(call):
+        return error(429) if "on table 0?" in call.text else VOTE
+
+    patience = replace(QUICK, altogether=0.3, limits=1_000_000)
+    with Server(script) as server:
+        run = work_on(start(judge_at(server.url)), patience=patience)
+    assert run.state == Run.State.FINISHED
+    assert sorted(run.judgments.values_list("status", flat=True)) == ["error"] * 2 + ["ok"] * 4
+    assert set(run.judgments.filter(status="error").values_list("reason", flat=True)) == {"rate limit (429)"}
+
+
 @pytest.mark.parametrize(
     "act", [error(429, kind="insufficient_quota"), error(402)], ids=["insufficient_quota", "payment required"]
 )

@@ -68,6 +68,36 @@ def test_scores_are_averaged_rankings_go_by_mean_position_and_options_by_the_mos
     assert said(divided, "answer") == ["the members are divided"]
 
 
+def test_a_jury_of_rankings_takes_each_members_mean_over_its_orders_and_keeps_ties(benchmark, run_of):
+    def ranked(judge: str, *said: tuple, **columns) -> Run:
+        rows = [{"ranking": ranking, "order": order} for order, ranking in said]
+        return run_of(benchmark, rows, judge=judge, protocol="batch", **columns)
+
+    both = {"settings": {"order": "both", "repeats": 1}}
+    # Over its orders the first member holds 0 and 1 for the same (positions 0 and 1, then 1 and 0), 2 for the last.
+    first = ranked("kestrel", ("012", [[0], [1], [2]]), ("210", [[1], [0], [2]]), **both)
+    second = ranked("osprey", ("012", [[0, 1], [2]]))
+    assert said(juries.make_jury(name="tied", runs=[first, second]), "ranking") == [[[0, 1], [2]]]
+    half = ranked("heron", ("012", [[2], [1], [0]]), **both)  # lacks the other order
+    assert said(juries.make_jury(name="half", runs=[second, half])) == ["1 of 2 members have no verdict"]
+
+
+def test_a_jury_of_yes_and_no_goes_by_the_most_and_draws_nothing(run_of):
+    bank = make_benchmark(samples=4, slug="four")
+    given = {
+        "kestrel": (True, False, True, True),
+        "osprey": (True, False, False, None),
+        "heron": (False, False, None, True),
+    }
+    runs = []
+    for name, answers in given.items():
+        rows = [{"answer": answer, "item": n} for n, answer in enumerate(answers) if answer is not None]
+        runs.append(run_of(bank, rows, judge=name, protocol="yes-no", settings={"order": "fixed", "repeats": 1}))
+    missing = "1 of 3 members have no verdict"
+    assert said(juries.make_jury(name="three", runs=runs), "answer") == [True, False, missing, missing]
+    assert said(juries.make_jury(name="two", runs=runs[:2]), "answer")[2] == "the members are divided"
+
+
 def test_the_same_call_computes_anew_from_the_runs_as_they_are(benchmark, run_of):
     runs = [run_of(benchmark, [{"choice": "first"}], judge=name) for name in ("kestrel", "osprey")]
     jury = juries.make_jury(name="jury", runs=runs)
