@@ -42,7 +42,8 @@ class Session(Ends):
         self.over = False
 
     def in_flight(self) -> int:
-        return len(self.calls)
+        """Places taken: those of results that are being stored are filled again at once."""
+        return len(self.calls) + len(self.unstored)
 
     def live(self) -> dict[str, Any]:
         waiting: dict[str, int] = {}

@@ -168,6 +168,14 @@ def test_while_it_runs_a_run_shows_what_is_in_flight_its_rate_and_the_time_left(
         "Judgments per second",
     ):
         assert words in page
+    assert "fell silent" not in page
+    assert "2 workers" not in page
+    run.holds.create(until=timezone.now() + timedelta(seconds=20), worker="far:7", in_flight=3, live={"limit": 4})
+    page = client_of("curator").get(reverse("judging:run-detail", args=[run.pk]))
+    assert "2 workers" in text_of(page)
+    assert "7 limit 12" in text_of(page)
+    assert "far:7" in page.content.decode()
+    assert "far:7" not in client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])).content.decode()
 
 
 def test_a_paused_run_says_why_in_words(client_of, start, judge_at, work_on, monkeypatch):
