@@ -170,6 +170,7 @@ def test_while_it_runs_a_run_shows_what_is_in_flight_its_rate_and_the_time_left(
         assert words in page
     assert "fell silent" not in page
     assert "2 workers" not in page
+    Run.objects.update(started_at=timezone.now())
     run.holds.create(until=timezone.now() + timedelta(seconds=20), worker="far:7", in_flight=3, live={"limit": 4})
     page = client_of("curator").get(reverse("judging:run-detail", args=[run.pk]))
     assert "2 workers" in text_of(page)
