@@ -65,10 +65,24 @@ def _of_rows(name: str, frame: pd.DataFrame, *, shares: bool = True) -> Row:
     if frame.empty:
         return _measure(name, None, None, Estimate(None, 0, None, "", "nothing in common"), None, "")
     a, b = frame["a"].to_numpy(np.float64), frame["b"].to_numpy(np.float64)
-    cluster = frame["group"].to_numpy()
+    cluster = _clusters(frame)
     test = difference(first=a, second=b, cluster=cluster, rng=np.random.default_rng(SEED))
     apart = change(before=b, after=a, cluster=cluster, shares=shares)
     return _measure(name, float(a.mean()), float(b.mean()), apart, test.p, test.method)
+
+
+def _clusters(frame: pd.DataFrame) -> Any:
+    """The ``group`` of each row; where they are too few, each row is one, as on the boards."""
+    group = frame["group"]
+    return group.to_numpy() if group.nunique() >= votes.FEWEST_CLUSTERS else np.arange(len(frame))
+
+
+def _fixed(frame: pd.DataFrame) -> list[str]:
+    """What has to be said where rows that share a group stand by themselves."""
+    groups = frame["group"].nunique()
+    if groups >= min(votes.FEWEST_CLUSTERS, len(frame)):
+        return []
+    return [f"{groups} prompts or pictures are too few to generalise from: they are treated as fixed, items as drawn."]
 
 
 def _by_level(scope: Scope, frame: pd.DataFrame, *, shares: bool = True) -> list[Row]:
@@ -81,7 +95,7 @@ def _by_level(scope: Scope, frame: pd.DataFrame, *, shares: bool = True) -> list
         mine = frame[frame["level"] == level]
         if len(mine):
             a, b = mine["a"].to_numpy(np.float64), mine["b"].to_numpy(np.float64)
-            apart = change(before=b, after=a, cluster=mine["group"].to_numpy(), shares=shares)
+            apart = change(before=b, after=a, cluster=_clusters(mine), shares=shares)
             found.append({"level": level} | number("difference", apart) | {"n": len(mine)})
     return found if len(found) > 1 else []
 
@@ -149,7 +163,7 @@ def _models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
         [] if len(base) else ["The two share no opponent on the same samples: only their strengths can be compared."]
     )
     runs = tuple(run.pk for run in found.runs)
-    return Versus(a, b, "points", measures, levels, table, by="sample", notes=notes, runs=runs)
+    return Versus(a, b, "points", measures, levels, table, by="sample", notes=notes + _fixed(base), runs=runs)
 
 
 def _contrast(frame: pd.DataFrame, a: str, b: str, repeats: int) -> Row:
@@ -274,6 +288,7 @@ def _judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versu
         index=both.index,
     )
     notes = ["Of several repeats the first counts here."] if any(frame["repeat"].max() > 0 for frame in told) else []
+    notes += _fixed(both)
     runs = tuple(run.pk for run in (*first, *second))
     a, b = named(first, second), named(second, first)
     return Versus(a, b, "points", measures, _by_level(scope, accuracy), table, notes=notes, runs=runs)
@@ -293,12 +308,13 @@ def _judges_by_scores(scope: Scope, first: list[Run], second: list[Run]) -> Vers
     if scope.kind in KEYED:
         hits = both.assign(**{name: (both[f"told_{name}"] == both["people"]).astype(float) for name in ("a", "b")})
         table = _told(both, hits["a"] - hits["b"])
-        return Versus(a, b, "points", [_of_rows("Agreement", hits)], _by_level(scope, hits), table, runs=runs)
+        rows, levels = [_of_rows("Agreement", hits)], _by_level(scope, hits)
+        return Versus(a, b, "points", rows, levels, table, notes=_fixed(both), runs=runs)
     if scope.kind == "batch":
         far = both.assign(**{name: _distances(both, f"told_{name}") for name in ("a", "b")})
         table = _told(both, far["a"] - far["b"])
         row = _of_rows("Distance from people's order (lower is better)", far)
-        return Versus(a, b, "distance", [row], _by_level(scope, far), table, runs=runs)
+        return Versus(a, b, "distance", [row], _by_level(scope, far), table, notes=_fixed(both), runs=runs)
     measures = [_correlations(name, both) for name in ("Pearson", "Spearman")]
     near = both.assign(**{name: (both[f"told_{name}"] - both["people"]).abs() for name in ("a", "b")})
     measures.append(_of_rows("Distance from people's score (lower is better)", near, shares=False))
@@ -310,6 +326,7 @@ def _judges_by_scores(scope: Scope, first: list[Run], second: list[Run]) -> Vers
         measures,
         _by_level(scope, near, shares=False),
         table,
+        notes=_fixed(both),
         runs=runs,
         by_level=measures[-1]["measure"],
         of_sets=near["dataset"].nunique() > 1,
@@ -332,7 +349,7 @@ def _correlations(name: str, both: pd.DataFrame) -> Row:
     if len(both) < 4:
         return _measure(name, None, None, Estimate(None, len(both), None, "", "too few items in common"), None, "")
     x, y, people = (both[column].to_numpy(np.float64) for column in ("told_a", "told_b", "people"))
-    codes, clusters = dense_codes(both["group"].to_numpy())
+    codes, clusters = dense_codes(_clusters(both))
     sets, _ = dense_codes(both["dataset"].to_numpy())
     parts = [np.flatnonzero(sets == one) for one in np.unique(sets)]
     rng = np.random.default_rng(SEED)

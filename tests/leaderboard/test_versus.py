@@ -122,3 +122,13 @@ def test_settings_of_one_judge_are_rows_of_their_own(brought):
     found = versus.judges(scope_of(benchmark="grove"), first.pk, second.pk)
     assert [found.a, found.b] == [f"keen, run {first.pk}", f"keen, run {second.pk}"]
     assert found.measures[0]["difference"] > 0
+
+
+def test_few_prompts_are_fixed_and_items_stand_by_themselves_as_on_the_board_of_judges(voted):
+    """With fewer than 30 groups a test over groups has no power, and the board would say otherwise of the same lead."""
+    for n, sample in enumerate(voted.samples.all()):
+        sample.group = f"prompt {n % 5}"
+        sample.save()
+    found = versus.judges(scope_of(benchmark="grove", staff=True), run_of("keen"), run_of("dull"))
+    assert found.measures[0]["method"] == "mcnemar, exact"
+    assert "5 prompts or pictures are too few" in " ".join(found.notes)
