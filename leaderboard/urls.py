@@ -7,6 +7,7 @@ from leaderboard.views import boards, plots, rows, snapshots, submissions, versu
 
 app_name = "leaderboard"
 urlpatterns = [
+    path("find/", views.find, name="find"),
     path("leaderboards/", views.index, name="index"),
     path("leaderboards/<str:name>/", views.benchmark, name="benchmark"),
     path("leaderboards/<str:name>/models/", boards.models, name="models"),

@@ -28,4 +28,4 @@ class BenchmarkChoice(forms.ModelChoiceField):
     """A benchmark by title, and by version where it is not the first."""
 
     def label_from_instance(self, benchmark: Any) -> str:
-        return benchmark.title if benchmark.version == "1" else f"{benchmark.title} {benchmark.version}"
+        return str(benchmark.titled)

@@ -80,6 +80,11 @@ class Benchmark(models.Model):
     def __str__(self) -> str:
         return f"{self.slug}@{self.version}"
 
+    @property
+    def titled(self) -> str:
+        """For people: the title, and the version where it is not the first."""
+        return self.title if self.version == "1" else f"{self.title} {self.version}"
+
 
 class Capability(models.Model):
     """A node of a benchmark's capability tree; ``path`` holds the names from the top, joined by " / "."""

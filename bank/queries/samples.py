@@ -131,7 +131,7 @@ def _restrict(found: QuerySet[Sample], chosen: Filter, ids: set[int] | None) -> 
     return found
 
 
-def _holding(found: QuerySet[Sample], text: str) -> QuerySet[Sample]:
+def holding(found: QuerySet[Sample], text: str) -> QuerySet[Sample]:
     """Samples whose instruction holds the text, or whose key it is. Never in criteria.
 
     Both databases fold the case of ASCII letters alone: SQLite's LIKE knows no others, and PostgreSQL reads 100,000
@@ -153,7 +153,7 @@ def chosen_samples(benchmark: Benchmark, chosen: Filter) -> QuerySet[Sample]:
     """Every sample that passes the filter, in order."""
     nodes = tree_of(benchmark, counts={})
     found = _restrict(benchmark.samples.all(), chosen, _both(*_subtrees(nodes, chosen)))
-    return (_holding(found, chosen.text) if chosen.text else found).order_by("position", "pk")
+    return (holding(found, chosen.text) if chosen.text else found).order_by("position", "pk")
 
 
 def count_chosen(benchmark: Benchmark, chosen: Filter) -> int:
@@ -174,7 +174,7 @@ def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", befor
     found = _restrict(benchmark.samples.all(), chosen, _both(level, node))
     capped = False
     if chosen.text:
-        matches = list(_holding(found, chosen.text).order_by()[: MOST_COUNTED + 1].values_list("pk", flat=True))
+        matches = list(holding(found, chosen.text).order_by()[: MOST_COUNTED + 1].values_list("pk", flat=True))
         capped = len(matches) > MOST_COUNTED
         passing = min(len(matches), MOST_COUNTED)
         if not capped:  # the texts were read once; reading them again would find the same
@@ -245,7 +245,7 @@ def _walk(ordered: "QuerySet[Sample, int]", text: str) -> list[int]:
         stretch = list(ordered[start : start + size])
         if not stretch:
             break
-        hits = set(_holding(Sample.objects.filter(pk__in=stretch), text).order_by().values_list("pk", flat=True))
+        hits = set(holding(Sample.objects.filter(pk__in=stretch), text).order_by().values_list("pk", flat=True))
         ids += [pk for pk in stretch if pk in hits]
         start, size = start + size, min(2 * size, MOST_AT_ONCE)
     return ids[: PAGE + 1]

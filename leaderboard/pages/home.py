@@ -158,7 +158,7 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
     return Home(
         entries=[
             Entry(
-                title=_titled(place.shelf.benchmark),
+                title=place.shelf.benchmark.titled,
                 about=place.shelf.benchmark.description,
                 counts=_counts(place.shelf),
                 link=place.address.link(),
@@ -198,10 +198,6 @@ def _place(shelf: queries.Shelf, address: Address) -> _Place:
     return _Place(
         shelf, address, board, judges, source.scope.anchor, source.note, source.scope.kind, main, of_judges.kind
     )
-
-
-def _titled(benchmark: Benchmark) -> str:
-    return benchmark.title if benchmark.version == "1" else f"{benchmark.title} {benchmark.version}"
 
 
 def _judges_unit(metric: str) -> str:

@@ -1,10 +1,11 @@
-"""Pages of leaderboard: the index and the start page here, the boards and the rows behind them in their own modules."""
+"""Pages of leaderboard: the index, the start page and the search here; boards and rows in modules of their own."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
 
 from bank.access import requires, role_of
-from leaderboard import queries
+from leaderboard import finding, queries
 from leaderboard.pages import home as home_page
 from leaderboard.unchanged import until_written
 
@@ -22,6 +23,15 @@ def home(request: HttpRequest) -> HttpResponse:
     viewer = request.user
     shown = until_written(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
     return render(request, "leaderboard/home.html", {"home": shown})
+
+
+@requires("read-public")
+@require_safe
+def find(request: HttpRequest) -> HttpResponse:
+    """What the search box finds."""
+    text = request.GET.get("q", "").strip()[:200]
+    context = {"text": text, "groups": finding.find(text, request.user), "fewest": finding.FEWEST}
+    return render(request, "leaderboard/find.html", context)
 
 
 @requires("read-public")

@@ -19,6 +19,11 @@
     if (closer) closer.closest("dialog").close();
   });
   document.addEventListener("keydown", (event) => {
+    const find = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && document.querySelector("[data-find]");
+    if (find && find.offsetParent && !event.target.closest("input, textarea, select, [contenteditable]")) {
+      event.preventDefault();
+      find.focus();
+    }
     if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
   });
 

@@ -18,6 +18,7 @@ STAFF = {"curator", "administrator"}
 # Every route of the site and who may open it. A new route must be added here, by hand, on purpose.
 TABLE = {
     "home": EVERYBODY,
+    "leaderboard:find": EVERYBODY,
     "accounts:sign-in": EVERYBODY,
     "accounts:sign-out": SIGNED_IN,
     "accounts:settings": SIGNED_IN,
@@ -405,7 +406,7 @@ def test_an_undeclared_view_is_closed(rf, people):
 
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
 def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
-    other = ("leaderboard:index", "leaderboard:snapshot-new")  # nothing of a benchmark, and no page
+    other = ("leaderboard:index", "leaderboard:find", "leaderboard:snapshot-new")  # nothing of a benchmark, and no page
     for name, path in doors(world, PRIVATE):
         if name.startswith("leaderboard:") and name not in other and "submission" not in name:
             assert client_of(role).get(path, follow=True).status_code == 404, name
