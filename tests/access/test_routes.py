@@ -253,7 +253,11 @@ HIDDEN_TEXT = {
     "judging:trial-prompt",
     "api-judgment-analysis",
 }
-METHODS = ("get", "head", "options", "post")
+METHODS = (
+    "get",
+    "post",
+    *(pytest.param(method, marks=pytest.mark.one_database) for method in ("head", "options")),
+)
 
 
 def doors(world, slug=PUBLIC):

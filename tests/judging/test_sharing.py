@@ -126,6 +126,7 @@ def test_a_pause_and_a_cancel_reach_both_workers_and_nothing_is_lost_or_doubled(
         assert len(case.judgments) == len(set(case.judgments)) == len(server.calls) < case.jobs
 
 
+@pytest.mark.one_database
 def test_a_worker_that_is_stopped_leaves_the_run_to_the_other(two):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
@@ -138,6 +139,7 @@ def test_a_worker_that_is_stopped_leaves_the_run_to_the_other(two):
         case.check(repeated=0)
 
 
+@pytest.mark.one_database
 def test_two_workers_overspend_a_budget_by_no_more_than_their_calls_in_flight(two):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
