@@ -3,8 +3,8 @@
 Django talks to whatever is importable as ``sqlite3``. The SQLite of most systems has a rare WAL race
 (fixed in 3.51.3); where the ``pysqlite3`` wheel is installed, which bundles a fixed one, it takes its place.
 
-pandas loads pyarrow at once where it is installed, 40 MB of every process, for a quicker kind of text column. Nothing
-here gains by that, so pandas is loaded first and does not find it; the Parquet files load it when one is asked for.
+pandas loads pyarrow with itself where that is installed, 40 MB of every process, for a quicker kind of text column.
+Nothing here gains by that, so pandas does not find it; the Parquet files load it when one is asked for.
 """
 
 import os
@@ -22,8 +22,15 @@ else:
     sys.modules.setdefault("sqlite3", pysqlite3)
     sys.modules.setdefault("sqlite3.dbapi2", pysqlite3.dbapi2)
 
-if "pandas" not in sys.modules and "pyarrow" not in sys.modules:
-    sys.modules["pyarrow"] = None  # type: ignore[assignment]  # as if it were not installed
-    import pandas  # noqa: F401
 
-    del sys.modules["pyarrow"]
+class _NotForPandas:
+    """Finds no pyarrow as long as pandas is being loaded."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        pandas = getattr(sys.modules.get("pandas"), "__spec__", None)
+        if name == "pyarrow" and getattr(pandas, "_initializing", False):
+            raise ModuleNotFoundError("pyarrow is left out", name=name)
+
+
+sys.meta_path.insert(0, _NotForPandas)

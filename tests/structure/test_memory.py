@@ -1,4 +1,4 @@
-"""What a process that only shows pages does not load: each weighs tens of megabytes."""
+"""What a process does not load that does not need it: each weighs tens of megabytes."""
 
 import subprocess
 import sys
@@ -12,7 +12,25 @@ print(*[name for name in ("pyarrow", "scipy.stats", "scipy.optimize", "openai", 
 import pyarrow.parquet
 """
 
+WORKER = """
+import django, os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+django.setup()
+import judging.tasks, judging.client.http
+print(*[name for name in ("pandas", "scipy", "pyarrow") if name in sys.modules])
+import pandas
+print(pandas.DataFrame({"name": ["a"]}).dtypes["name"].storage)
+import pyarrow.parquet
+"""
+
+
+def output_of(code):
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def test_a_worker_loads_no_tables_and_arrow_stays_at_hand():
+    assert output_of(WORKER) == ["", "python"]
+
 
 def test_the_process_of_a_page_loads_neither_arrow_nor_distributions_nor_what_calls_judges():
-    done = subprocess.run([sys.executable, "-c", SHOWN], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == []
+    assert output_of(SHOWN) == [""]
