@@ -24,7 +24,16 @@ from annotations.actions import (
 )
 from annotations.agreement import agreement_of
 from annotations.given import labels_of
-from annotations.models import Adjudication, Campaign, CampaignItem, Invitation, Label, LabelReturn, Membership
+from annotations.models import (
+    Adjudication,
+    Assignment,
+    Campaign,
+    CampaignItem,
+    Invitation,
+    Label,
+    LabelReturn,
+    Membership,
+)
 from annotations.monitor import monitor_of
 from annotations.verdicts import LINE
 from bank.models import User
@@ -133,6 +142,9 @@ class TestMonitor:
         campaign, (one, two, three) = voted(["fft"] * 15 + ["sst"] * 15)
         Label.objects.filter(annotator=one).update(seconds=1)
         Label.objects.exclude(annotator=one).update(seconds=30)
+        for place, order in ((0, "01"), (1, "10")):  # sides are drawn; these make the second one's answers alternate
+            odd_or_even = CampaignItem.objects.filter(position__in=range(place, 30, 2))
+            Assignment.objects.filter(annotator=two, campaign_item__in=odd_or_even).update(order=order)
         members = {member.annotator: member for member in monitor_of(campaign, people["curator"]).members}
         # Of the others of three nobody agrees with the first two's partner and the third at once: no majority.
         assert members[one].agreed.n == 0
