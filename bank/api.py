@@ -261,5 +261,5 @@ class Items(ReadOnly):
             plan = plan_items(**given | {"benchmark": find_benchmark(given["benchmark"])})
         except BadInput as error:
             raise serializers.ValidationError({"detail": str(error)}) from None
-        made, after = make_some(plan=plan, after=after)
+        made, after = make_some(plan, after=after)
         return Response({"made": made, "after": after if after < len(plan.samples) else None})

@@ -80,7 +80,7 @@ def _benchmark() -> Benchmark:
     benchmark.save(update_fields=["description", "licence"])
     names = [json_model["name"] for json_model in json.loads((FOLDER / "models.json").read_text(encoding="utf-8"))]
     for kind in Item.Kind.values:
-        actions.make_items(kind=kind, benchmark=benchmark, models=names)
+        actions.make_items(actions.plan_items(kind=kind, benchmark=benchmark, models=names))
     return benchmark
 
 
@@ -125,7 +125,7 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
     submissions.withdraw(
         submission=sent, by=researcher, reason="The prompt lacked the options of some questions.", now=timezone.now()
     )
-    actions.make_items(kind=Item.Kind.SCORE, benchmark=benchmark)
+    actions.make_items(actions.plan_items(kind=Item.Kind.SCORE, benchmark=benchmark))
     make_campaign(
         name=OPTIONS_CAMPAIGN, benchmark=benchmark, protocol="choice-extraction", annotators=[annotator], seed=0
     )

@@ -1,10 +1,10 @@
 """Writes over several tables of the bank."""
 
-from bank.actions.items import make_items
+from bank.actions.items import make_items, plan_items
 from bank.imports import BadInput
 from bank.models import Benchmark
 
-__all__ = ["BadInput", "find_benchmark", "make_items"]
+__all__ = ["BadInput", "find_benchmark", "make_items", "plan_items"]
 
 
 def find_benchmark(name: str) -> Benchmark:

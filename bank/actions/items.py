@@ -5,12 +5,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb
+from math import comb, inf
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from bank.imports import BadInput, chunks
+from bank.imports import BadInput
 from bank.imports.items import Spec, ensure
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Submission
 
@@ -102,41 +102,33 @@ def models_answering(benchmark: Benchmark) -> list[str]:
 
 
 @transaction.atomic
-def make_items(
-    *,
-    kind: str,
-    benchmark: Benchmark,
-    models: Sequence[str] = (),
-    anchor: str = "",
-    sample: int | None = None,
-    seed: int = 0,
-    rotations: bool = False,
-) -> tuple[int, int]:
-    """Make the items of such a plan, all or none: (made, all). Raises BadInput."""
-    plan = plan_items(
-        kind=kind, benchmark=benchmark, models=models, anchor=anchor, sample=sample, seed=seed, rotations=rotations
-    )
-    made = everything = 0
-    for some in chunks(plan.samples, plan.samples_at_once):
-        specs = _specs(plan, some)
-        made += ensure(specs)[1]
-        everything += len(specs)
+def make_items(plan: ItemPlan) -> tuple[int, int]:
+    """Make the items of a plan, all or none: (made, all)."""
+    made, everything, _ = _made(plan, 0, until=inf)
     return made, everything
 
 
-def make_some(*, plan: ItemPlan, after: int = 0, seconds: float = 2.0) -> tuple[int, int]:
+def make_some(plan: ItemPlan, *, after: int = 0, seconds: float = 2.0) -> tuple[int, int]:
     """Make items for about so long, from the sample at place ``after`` on: (made, where to go on).
 
     What was made stays; the same step again makes nothing twice. Done when the place is the number of samples.
     """
-    made, ends = 0, time.monotonic() + seconds
+    made, _, after = _made(plan, after, until=time.monotonic() + seconds)
+    return made, after
+
+
+def _made(plan: ItemPlan, after: int, *, until: float) -> tuple[int, int, int]:
+    """Items made, made and there before, and the place to go on."""
+    made = everything = 0
     while after < len(plan.samples):
         some = plan.samples[after : after + plan.samples_at_once]
-        made += ensure(_specs(plan, some))[1]
+        specs = _specs(plan, some)
+        made += ensure(specs)[1]
+        everything += len(specs)
         after += len(some)
-        if time.monotonic() > ends:
+        if time.monotonic() > until:
             break
-    return made, after
+    return made, everything, after
 
 
 def _present(benchmark: Benchmark) -> set[str]:

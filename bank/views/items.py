@@ -52,7 +52,7 @@ def _step(form: MakeItems, request: HttpRequest) -> dict[str, Any]:
     """The next items: what is done so far and how to go on."""
     plan = form.plan()
     before = min(_number(request.POST.get("after", "")), len(plan.samples))
-    made, after = make_some(plan=plan, after=before)
+    made, after = make_some(plan, after=before)
     fields = [(key, value) for key in form.fields for value in request.POST.getlist(key)]
     return {
         "made": _number(request.POST.get("made", "")) + made,

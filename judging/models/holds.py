@@ -19,7 +19,7 @@ class LeasedQuerySet(models.QuerySet[Any]):
         """Those whose worker renewed them. One further ahead than anybody grants was written by a clock that has been
         set back since."""
         now = timezone.now()
-        return self.filter(until__gte=now, until__lte=now + 2 * LEASE)
+        return self.filter(until__range=(now, now + 2 * LEASE))
 
 
 class RunHold(models.Model):

@@ -88,12 +88,9 @@ def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
 
     A worker that died had calls in flight, for which the provider may charge: they count as spent.
     """
-    live: list[RunHold] = []
-    now = timezone.now()
-    for hold in locked.holds.exclude(pk=but.pk if but else 0):
-        if now <= hold.until <= now + 2 * LEASE:
-            live.append(hold)
-            continue
+    others = locked.holds.exclude(pk=but.pk if but else 0)
+    live = list(others.live())
+    for hold in others.exclude(pk__in=[one.pk for one in live]):
         if hold.in_flight and not locked.batched:  # batches are collected from where they wait
             locked.spent += hold.in_flight * typical_call(locked)
         locked.live = locked.live | {"curve": curve.merged(locked.live.get("curve") or {}, hold.live.get("curve", {}))}

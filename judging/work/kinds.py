@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db import connection, models
 from django.db.models import Count, Exists, OuterRef, Q
-from django.db.models.expressions import DatabaseDefault
 
 from bank import bulk
 from bank.models import SampleImage
@@ -164,7 +162,7 @@ class Judgments(Kind):
         key, items = self.made.KEY, {row.item_id for row in rows}
         stored = set(self.made.objects.filter(run=self.run, item__in=items).values_list(*key))
         fresh = [row for row in rows if tuple(getattr(row, name) for name in key) not in stored]
-        _insert(self.made, fresh)
+        bulk.insert_objects(self.made, fresh)
         verdicts_ = sum(row.status == Judgment.Status.OK for row in fresh)
         return verdicts_, len(fresh) - verdicts_, sum(row.choice == "undecided" for row in fresh)
 
@@ -260,37 +258,6 @@ class Collecting(Kind):
         text = old.response.text if old.response else old.text
         columns = {"thinking": old.thinking}
         return Known(verdicts.Reply(text), old.reported_model, old.prompt_tokens, old.completion_tokens, columns)
-
-
-# Fields whose values the databases take as they are: the ORM's way of asking each costs more than the insert.
-PLAIN = {
-    models.BooleanField,
-    models.CharField,
-    models.FloatField,
-    models.ForeignKey,
-    models.PositiveIntegerField,
-    models.PositiveSmallIntegerField,
-    models.TextField,
-}
-
-
-def _insert(model: type[models.Model], rows: Sequence[models.Model]) -> None:
-    """Insert new rows, every column of them."""
-    if not rows:
-        return
-    columns: dict[str, list[Any]] = {}
-    for field in model._meta.concrete_fields:
-        if field.primary_key:
-            continue
-        name = field.attname
-        if type(field) in PLAIN:
-            values = [getattr(row, name) for row in rows]
-            if field.has_db_default():
-                values = [field.db_default if isinstance(value, DatabaseDefault) else value for value in values]
-        else:
-            values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for row in rows]
-        columns[str(field.column)] = values
-    bulk.insert_columns(model, columns)
 
 
 def of(run: Run) -> Kind:

@@ -14,7 +14,6 @@ from django.utils.safestring import SafeString
 from annotations.models import CampaignItem, Label
 from bank.access import Viewer
 from bank.models import Benchmark, Item, Sample, SampleImage
-from bank.models.catalogue import is_staff
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, item_votes, queries
 from leaderboard.boards import Board, kept
@@ -26,6 +25,7 @@ from leaderboard.pages import models as models_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, source_of
 from leaderboard.pages.figures import NONE, number_of, percent, span, tick, two, whole
+from leaderboard.pages.provenance import verdicts_link
 from leaderboard.scope import BadScope
 
 BLANK = SafeString()
@@ -141,8 +141,6 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
     places = [_place(shelf, address) for shelf, address in zip(shelves, addresses, strict=True)]
     models = [_top_models(place) for place in places]
     judges = [_top_judges(place) for place in places]
-    overlap = Run.objects.filter(judge__baseline=OVERLAP).values_list("pk", flat=True)
-    secret = set() if is_staff(viewer) else set(overlap)  # whose single verdicts are for staff
     # One axis for all that counts in percent, and one for all metrics of judges; scores have their scale's own.
     shares = [
         _shares(place, row)
@@ -167,7 +165,7 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
                 models=[_model_row(place, row, model_axis) for row in top],
                 models_note=place.note or _models_note(place, top),
                 models_unit=UNITS[place.models_kind] if top else "",
-                judges=[_judge_row(place, *one, judge_axis, ceiling, secret) for one in ranked],
+                judges=[_judge_row(place, *one, judge_axis, ceiling) for one in ranked],
                 judges_note=_judges_note(place, ranked),
                 judges_unit=_judges_unit(place.metric) if ranked else "",
             )
@@ -251,7 +249,7 @@ def _models_note(place: _Place, rows: list[dict[str, Any]]) -> str:
     return place.models.notes[0] if place.models.notes else "No verdicts yet."
 
 
-Ranked = tuple[int, dict[str, Any], dict[str, Any] | None]
+Ranked = tuple[Run, dict[str, Any], dict[str, Any] | None]
 
 
 def _top_judges(place: _Place) -> list[Ranked]:
@@ -263,22 +261,22 @@ def _top_judges(place: _Place) -> list[Ranked]:
     rows = [row for row in place.judges.rows if wanted.items() <= row.items() and row["value"] is not None]
     better = 1 if place.metric in LOWER else -1
     rows.sort(key=lambda row: (row["run"] not in standing, better * row["value"]))
-    return [(row["run"], row, standing.get(row["run"])) for row in rows[:TOP]]
+    runs = Run.objects.select_related("judge").in_bulk([row["run"] for row in rows[:TOP]])
+    return [(runs[row["run"]], row, standing.get(row["run"])) for row in rows[:TOP]]
 
 
 def _judge_row(
     place: _Place,
-    run: int,
+    run: Run,
     row: dict[str, Any],
     standing: dict[str, Any] | None,
     scale: marks.Axis,
     top: float | None,
-    secret: set[int],
 ) -> MiniRow:
     bar = marks.interval_bar(scale, *(row[end] for end in _ends("value")), ceiling=top)
     link = place.address.to("leaderboard:judges", kind=place.judges_kind)
-    if place.judges_kind == "pair" and run not in secret:
-        link = place.address.to("leaderboard:compare", a="majority", b=f"run-{run}")
+    if place.judges_kind == "pair":
+        link = verdicts_link(place.address, run) or link
     if standing is None:
         return MiniRow(NONE, "", row["judge"], link, two(row["value"]), bar)
     ranks = span(standing["rank_low"], standing["rank_high"])

@@ -7,7 +7,7 @@ import pytest
 from django.db import connections
 
 from annotations.actions import make_annotator, make_campaign
-from bank.actions import make_items
+from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, User
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -35,7 +35,7 @@ def pairs(db):
             for place, model in enumerate(known)
         )
         if samples:
-            make_items(kind="pair", benchmark=benchmark, models=models)
+            make_items(plan_items(kind="pair", benchmark=benchmark, models=models))
         return benchmark
 
     return make

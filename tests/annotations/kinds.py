@@ -2,7 +2,7 @@
 
 import bank.criteria
 from annotations.actions import make_annotator, make_campaign
-from bank.actions import make_items
+from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, User
 from judging.models import Judge, Judgment, Run
 
@@ -35,7 +35,7 @@ def benchmark_of(slug="kinds", *, samples=2, shown_to="public", answers=None):
             text = answers[place] if answers else f"Answer {place} of s{number}: B, two boats."
             Response.objects.create(sample=sample, model=model, text=text)
     for kind, some in (("score", models[:1]), ("pair", models[:2]), ("batch", models)):
-        make_items(kind=kind, benchmark=benchmark, models=[model.name for model in some])
+        make_items(plan_items(kind=kind, benchmark=benchmark, models=[model.name for model in some]))
     return benchmark
 
 

@@ -26,7 +26,7 @@ PREPARE = """
 import json, sys
 from knox.models import AuthToken
 from annotations.actions import make_annotator, make_campaign
-from bank.actions import make_items
+from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, User
 items, people, overlap = map(int, sys.argv[1:4])
 benchmark = Benchmark.objects.create(slug="soak", title="Soak")
@@ -35,7 +35,7 @@ samples = Sample.objects.bulk_create(
     [Sample(benchmark=benchmark, key=str(n), instruction="Which?", position=n) for n in range(items)]
 )
 Response.objects.bulk_create([Response(sample=s, model=m, text=f"{m} {s.key}") for s in samples for m in models])
-make_items(kind="pair", benchmark=benchmark)
+make_items(plan_items(kind="pair", benchmark=benchmark))
 users = [User.objects.create_user(f"person-{n}", role="annotator") for n in range(people)]
 make_campaign(name="soak", benchmark=benchmark, protocol="pair", overlap=overlap, annotators=users)
 print(json.dumps([AuthToken.objects.create(user)[1] for user in users]))

@@ -103,16 +103,16 @@ def test_items_of_many_models_are_made_in_steps_that_may_be_repeated(small, fold
     assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "small")[0] == 0
     plan = plan_items(kind="pair", benchmark=small)
     assert plan.count() == 2 * 102 * 101 // 2
-    assert make_some(plan=plan, seconds=0) == (5151, 1)
-    assert make_some(plan=plan, seconds=0) == (0, 1)
-    assert make_some(plan=plan, after=1, seconds=0) == (5151, 2)
-    assert make_some(plan=plan, after=2, seconds=0) == (0, 2)
+    assert make_some(plan, seconds=0) == (5151, 1)
+    assert make_some(plan, seconds=0) == (0, 1)
+    assert make_some(plan, after=1, seconds=0) == (5151, 2)
+    assert make_some(plan, after=2, seconds=0) == (0, 2)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_two_who_make_the_same_items_at_once_make_each_once(small):
     def make(_):
-        return make_items(kind="pair", benchmark=small)[0]
+        return make_items(plan_items(kind="pair", benchmark=small))[0]
 
     assert sum(at_once(make, range(4))) == Item.objects.count() == 6
     assert ItemResponse.objects.count() == 12

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bank.criteria
-from bank.actions import make_items
+from bank.actions import make_items, plan_items
 from bank.criteria import CriteriaAccess
 from bank.models import (
     Benchmark,
@@ -473,7 +473,7 @@ def test_a_withdrawn_submission_stays_and_comes_back_with_its_scores(choices, al
         with pytest.raises(Refused):
             again()
     other = send(benchmark, answers(benchmark), name="Wren")
-    assert make_items(kind="score", benchmark=benchmark) == (2, 2), "of Wren's answers alone"
+    assert make_items(plan_items(kind="score", benchmark=benchmark)) == (2, 2), "of Wren's answers alone"
     assert other.state == "scored"
     actions.restore(submission=submission, by=people["curator"], reason="no bug", now=NOON)
     assert (submission.state, submission.reason) == ("scored", "no bug")

@@ -21,7 +21,7 @@ def labelling() -> Iterator[Result]:
     from knox.models import AuthToken
 
     from annotations.actions import make_campaign
-    from bank.actions import make_items
+    from bank.actions import make_items, plan_items
     from bank.models import Benchmark, EvaluatedModel, Response, Sample, User
 
     with database():
@@ -34,7 +34,7 @@ def labelling() -> Iterator[Result]:
         Response.objects.bulk_create(
             Response(sample=s, model=m, text=f"{TEXT}{m} {s.key}") for s in samples for m in models
         )
-        make_items(kind="pair", benchmark=benchmark)
+        make_items(plan_items(kind="pair", benchmark=benchmark))
         people = [User.objects.create_user(name, role="annotator") for name in ("by-page", "by-api")]
         campaign = make_campaign(
             name="labels", benchmark=benchmark, protocol="pairwise-criteria", annotators=people, overlap=3

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from annotations.actions import make_annotator, make_campaign
 from annotations.models import Assignment, Label, LabelRevision
 from bank import images
-from bank.actions import make_items
+from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage, User
 from tests.bank.conftest import picture
 from tests.browser.conftest import serious
@@ -35,7 +35,7 @@ def campaign(settings, tmp_path):
             SampleImage.objects.create(sample=sample, position=position, description="Some boats", **facts)
         for model, text in zip(models, (LEFT, RIGHT), strict=True):
             Response.objects.create(sample=sample, model=model, text=text)
-    make_items(kind="pair", benchmark=benchmark)
+    make_items(plan_items(kind="pair", benchmark=benchmark))
     person = User.objects.create_user("ada", role="annotator")
     make_annotator(person)
     return make_campaign(name="Boats, round 1", benchmark=benchmark, protocol="pairwise-criteria", annotators=[person])

@@ -23,7 +23,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with bad_input_fails():
-            made, everything = actions.make_items(
+            plan = actions.plan_items(
                 kind=options["kind"],
                 benchmark=actions.find_benchmark(options["benchmark"]),
                 models=[name.strip() for name in options["models"].split(",") if name.strip()],
@@ -32,4 +32,5 @@ class Command(BaseCommand):
                 seed=options["seed"],
                 rotations=options["rotations"],
             )
+            made, everything = actions.make_items(plan)
         self.stdout.write(f"Made {made} items; {everything - made} were there already.")
