@@ -5,20 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from smtplib import SMTPException
 
-from django.contrib.auth.password_validation import validate_password
-from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core import signing
 from django.core.exceptions import ValidationError
 from django.core.mail import send_mail
 from django.core.validators import validate_email
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import F, Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotations.actions import add_annotators
+from annotations.actions import add_annotators, make_account
 from annotations.models import Campaign, Invitation, Membership
 from bank.actions import BadInput
 from bank.models import User
@@ -121,17 +119,8 @@ def accept(*, invitation: Invitation, person: User, now: datetime) -> None:
 @transaction.atomic
 def accept_anew(*, invitation: Invitation, username: str, password: str, now: datetime) -> User:
     """A new account of an annotator, in the campaign. Raises BadInput."""
-    person = User(username=username.strip(), role=Role.ANNOTATOR, email=invitation.email)
-    try:
-        UnicodeUsernameValidator()(person.username)
-        validate_password(password, person)
-    except ValidationError as error:
-        raise BadInput(" ".join(error.messages)) from None
-    person.set_password(password)
-    try:
-        with transaction.atomic():
-            person.save()
-    except IntegrityError:
-        raise BadInput(_("Somebody has this name already; choose another, or sign in.")) from None
+    person, _password = make_account(
+        name=username.strip(), role=Role.ANNOTATOR, password=password, email=invitation.email
+    )
     accept(invitation=invitation, person=person, now=now)
     return person

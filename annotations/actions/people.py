@@ -4,9 +4,9 @@ import logging
 import secrets
 
 from django.contrib.auth.password_validation import validate_password
-from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 from knox.models import AuthToken
 
 from annotations.actions.campaigns import make_annotator
@@ -15,18 +15,25 @@ from bank.models import User
 from bank.models.people import Role
 
 LOG = logging.getLogger("evalsite.people")
-LONGEST_NAME = 150
 
 
 @transaction.atomic
-def make_account(*, name: str, role: str, password: str | None = None) -> tuple[User, str]:
+def make_account(*, name: str, role: str, password: str | None = None, email: str = "") -> tuple[User, str]:
     """A new account and its password, which is made up where none is given. Raises BadInput."""
-    _check_name(name)
-    if User.objects.filter(username__iexact=name).exists():
-        raise BadInput(f"There is an account {name!r} already.")
-    person = User(username=name, role=_role(role))
+    person = User(username=name, role=_role(role), email=email)
+    try:
+        User._meta.get_field("username").run_validators(name)
+    except ValidationError as error:
+        raise BadInput(" ".join(error.messages)) from None
     password = _set_password(person, password)
-    person.save()
+    taken = BadInput(_("Somebody has this name already; choose another."))
+    if User.objects.filter(username__iexact=name).exists():
+        raise taken
+    try:
+        with transaction.atomic():
+            person.save()
+    except IntegrityError:
+        raise taken from None
     if person.role == Role.ANNOTATOR:
         make_annotator(person)
     return person, password
@@ -82,13 +89,3 @@ def _role(role: str) -> str:
     if role not in Role.values:
         raise BadInput(f"There is no role {role[:40]!r}. There are: {', '.join(Role.values)}.")
     return role
-
-
-def _check_name(name: str) -> None:
-    try:
-        UnicodeUsernameValidator()(name)
-        if len(name) > LONGEST_NAME:
-            raise ValidationError("too long")
-    except ValidationError:
-        allowed = f"letters, digits and @ . + - _, at most {LONGEST_NAME} of them"
-        raise BadInput(f"{name[:60]!r} is no name for an account: {allowed}.") from None
