@@ -82,7 +82,7 @@ def people(request: HttpRequest) -> HttpResponse:
 def person(request: HttpRequest, pk: int) -> HttpResponse:
     """One account: its role, another password, off and on."""
     found, by = get_object_or_404(User, pk=pk), cast(User, request.user)
-    context: dict[str, Any] = {"section": "people", "person": found, "own": found == by, "may": MAY.items()}
+    context: dict[str, Any] = {"section": "people", "person": found, "own": found == by, "roles": MAY.items()}
     if request.method == "POST":
         try:
             said = _done(request.POST.get("do", ""), request.POST.get("role", ""), found, by, context)

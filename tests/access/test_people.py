@@ -49,6 +49,12 @@ def test_what_is_wrong_with_a_new_account_is_said_and_none_is_made(client_of, gi
     assert User.objects.count() == before
 
 
+def test_the_pages_of_people_keep_the_navigation_of_an_administrator(client_of, people):
+    for page in (PAGE, f"{PAGE}{people['curator'].pk}/"):
+        html = text_of(client_of("administrator").get(page))
+        assert all(f'href="{link}"' in html for link in ("/bank/", "/judging/", "/people/", "/bank/access-log/")), page
+
+
 def test_another_role_holds_from_the_next_request_on(client_of, people):
     curator = client_of("curator")
     assert curator.get("/bank/").status_code == 200
