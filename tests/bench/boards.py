@@ -7,13 +7,14 @@ bytes of the page as it is sent; and the most memory that the process ever held,
 import gzip
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from tests.bench.memory import most_memory
 
 if TYPE_CHECKING:
     from tests.bench.parts import Result
@@ -151,7 +152,7 @@ def main() -> None:
     found |= {"elsewhere": min(elsewhere), "after": min(after)}
     page = client.get(path).content
     found["kilobytes"] = len(gzip.compress(page, 6)) / 1000
-    found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    found["megabytes"] = most_memory()
     print(json.dumps(found))
 
 

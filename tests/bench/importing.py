@@ -5,13 +5,14 @@ Prints CPU seconds by part and the most memory that the process ever held, in MB
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.bench.memory import most_memory
 
 PARTS = ("samples", "responses")
 
@@ -65,7 +66,7 @@ def main(folder: Path) -> None:
             report = bring(path=folder, slug="large", parts=[part])[part]
             found[part] = time.process_time() - start
             assert report.written, report.problems[:3]
-        found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        found["megabytes"] = most_memory()
     finally:
         connection.creation.destroy_test_db(before, verbosity=0)
     print(json.dumps(found))

@@ -194,16 +194,14 @@ def _memory(base_url: str) -> float:
         there.sql("UPDATE judging_run SET state = 'cancelled' WHERE id < (SELECT max(id) FROM judging_run)")
         most = there.ask(_WORK)
         assert there.sql("SELECT count(*) FROM judging_judgment WHERE status = 'ok'") == [(CALLS,)]
-        return most / 1024
+        return float(most)
 
 
-# Not by getrusage: on Linux what it tells of a child starts with the memory of its parent.
 _WORK = """
-import re
-from pathlib import Path
 from django.core.management import call_command
+from tests.bench.memory import most_memory
 call_command("worker", until_idle=True, stdout=open("/dev/null", "w"))
-answer = int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+answer = most_memory()
 """
 
 

@@ -15,7 +15,7 @@ from leaderboard.stats import bradley_terry, elo, replicated
 from leaderboard.stats.correlation import kendall, pearson, spearman
 from leaderboard.stats.reliability import krippendorff_alpha
 from leaderboard.stats.strengths import Votes, solve
-from tests.bench.parts import Result, cpu
+from tests.bench.parts import Result, cpu, cpus
 
 VOTES, MODELS, PROMPTS, REPLICATES = 1_000_000, 200, 5_000, 1_000
 FEW = 5  # passes of a slow peer
@@ -39,12 +39,12 @@ def _ratings(a, b, y, prompts) -> Iterator[Result]:
     names = [f"model-{n:03}" for n in range(MODELS)]
     left, right = [names[n] for n in a], [names[n] for n in b]
     winners = [evalica.Winner.Draw if v == 0.5 else evalica.Winner.X if v else evalica.Winner.Y for v in y]
-    fit = cpu(
+    peer, fit = cpus(
+        lambda: evalica.bradley_terry(left, right, winners),
         lambda: bradley_terry.fit(
             a=a, b=b, y=y, models=names, group=prompts, item=np.arange(VOTES), rng=np.random.default_rng(2)
-        )
+        ),
     )
-    peer = cpu(lambda: evalica.bradley_terry(left, right, winners))
     yield Result("Bradley-Terry, 1 M votes, 200 models, intervals and ranks", peer, fit, 0.5)
 
     votes = Votes.checked(a=a, b=b, y=y, models=names)

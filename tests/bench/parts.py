@@ -50,12 +50,18 @@ class Result:
 
 def cpu(work: Callable[[], object], *, best_of: int = 3) -> float:
     """The least CPU time of a few runs, in seconds."""
-    times = []
+    return cpus(work, best_of=best_of)[0]
+
+
+def cpus(*works: Callable[[], object], best_of: int = 3) -> list[float]:
+    """The same of several, run by turns: a machine that changes its pace changes it for all of them."""
+    times: list[list[float]] = [[] for _ in works]
     for _ in range(best_of):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
+        for work, taken in zip(works, times, strict=True):
+            start = time.process_time()
+            work()
+            taken.append(time.process_time() - start)
+    return [min(taken) for taken in times]
 
 
 @contextmanager
