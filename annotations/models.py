@@ -106,7 +106,8 @@ class CampaignItem(models.Model):
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="campaign_items")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="campaign_items")
-    reviewed = models.ForeignKey(Judgment, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    # RESTRICT: a verdict that goes must not take people's labels along.
+    reviewed = models.ForeignKey(Judgment, on_delete=models.RESTRICT, null=True, blank=True, related_name="+")
     gold = models.JSONField(null=True, blank=True)
     practice = models.BooleanField(default=False)
     note = models.TextField(blank=True)

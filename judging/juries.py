@@ -13,8 +13,10 @@ from typing import Any
 
 import pandas as pd
 from django.db import transaction
+from django.db.models import RestrictedError
 from django.utils import timezone
 
+from bank.imports import chunks
 from bank.models import User
 from judging import compare, protocols
 from judging.actions import BadInput
@@ -25,6 +27,7 @@ from leaderboard.stats.orders import combine_orders
 FEWEST = 2
 DIVIDED = "the members are divided"
 SETTING = "jury"
+TOLD = ("order", "status", "reason", *compare.COLUMNS)
 
 
 def members_of(run: Run) -> list[int]:
@@ -43,7 +46,7 @@ def make_jury(*, name: str, runs: Sequence[Run], by: User | None = None) -> Run:
     """Compute the verdicts of a jury and store them as its run. Raises BadInput.
 
     The runs are of different judges, over one benchmark, by one protocol. The same name over the same runs computes
-    the verdicts anew.
+    the verdicts anew; where people review one that would change, it is refused.
     """
     name = name.strip()
     members = sorted(set(runs), key=lambda run: run.pk)
@@ -68,7 +71,6 @@ def make_jury(*, name: str, runs: Sequence[Run], by: User | None = None) -> Run:
     }
     asked = RunItem.objects.filter(run__in=members).order_by().values_list("item_id", flat=True)
     items = sorted({*asked, *straight})
-    Judgment.objects.filter(run=run).delete()
     RunItem.objects.filter(run=run).delete()
     RunItem.objects.bulk_create([RunItem(run=run, item_id=item) for item in items], batch_size=1_000)
     missing = {"status": Judgment.Status.ERROR}
@@ -77,12 +79,37 @@ def make_jury(*, name: str, runs: Sequence[Run], by: User | None = None) -> Run:
         row = verdicts.get(item, {"reason": _lacking(0, len(members))})
         columns = row | missing if "reason" in row else row
         made.append(Judgment(run=run, item_id=item, order=straight.get(item, "01"), **columns))
-    Judgment.objects.bulk_create(made, batch_size=1_000)
+    _replace(run, made)
     run.verdicts = sum(one.status == Judgment.Status.OK for one in made)
     run.failures, run.planned, run.undecided = len(made) - run.verdicts, len(made), 0
     run.finished_at = timezone.now()
     run.save(update_fields=["verdicts", "failures", "planned", "undecided", "finished_at"])
     return run
+
+
+def _replace(run: Run, made: Sequence[Judgment]) -> None:
+    """Store the verdicts that differ from those there are; the others stay, and with them what people said of them.
+
+    Raises BadInput where one that people review would go.
+    """
+    new = {one.item_id: one for one in made}
+    same, gone = set(), []
+    for row in Judgment.objects.filter(run=run).only("item_id", *TOLD):
+        one = new.get(row.item_id)
+        if one and all(getattr(one, name) == getattr(row, name) for name in TOLD):
+            same.add(row.item_id)
+        else:
+            gone.append(row.pk)
+    try:
+        for some in chunks(gone):
+            Judgment.objects.filter(pk__in=some).delete()
+    except RestrictedError:
+        raise BadInput(
+            f"{len(gone):,} verdicts of {run.judge} would come out otherwise now, and people review such verdicts in a "
+            "campaign: they stay as they are. Make a jury of another name of the same runs.",
+            "name",
+        ) from None
+    Judgment.objects.bulk_create([one for one in made if one.item_id not in same], batch_size=1_000)
 
 
 def _check(name: str, members: Sequence[Run]) -> None:
