@@ -1,6 +1,7 @@
 """A small installation in which every hidden field holds a canary, and the addresses of everything in it."""
 
 import base64
+import functools
 import html
 import json
 import re
@@ -65,9 +66,25 @@ class World:
     upload: Upload = None
     template: PromptTemplate = None
     snapshots: dict = field(default_factory=dict)
+    places: dict = field(default_factory=dict)  # by benchmark, looked up once
 
     def arguments(self, route, slug):
         """What stands in a route's places, for the objects of one benchmark."""
+        if slug not in self.places:
+            self.places[slug] = self._places_of(slug)
+        place, by_prefix = self.places[slug]
+        for prefix, made in by_prefix:
+            if re.search(rf"(^|/|\^){prefix}", route):
+                place = place | {"pk": made.pk, "id": made.pk, "item": self.items[slug].pk}
+                if prefix == "campaigns/":
+                    place["name"] = made.name
+                break
+        return {key: value for key, value in place.items() if re.search(rf"[:<]{key}>", route)}
+
+    def _places_of(self, slug):
+        """(what stands in any route's places, [(the beginning of a route, whose id stands in it)])."""
+        label = self.campaigns[slug].labels.first()
+        response = self.items[slug].ordered_responses()[0]
         place = {
             "sha256": self.samples[slug].images.get().sha256,
             "kind": "png",
@@ -83,40 +100,34 @@ class World:
             "other": self.snapshots[slug].code,
             "annotator": self.assignments[slug].annotator_id,
             "place": self.assignments[slug].campaign_item_id,
-            "label": self.campaigns[slug].labels.first().pk,
+            "label": label.pk,
             "invitation": self.invitations[slug].pk,
             "token": token_of(self.invitations[slug]),
             "subset": "hq",
         }
-        for prefix, objects in (
-            ("annotate/assignments/", self.assignments),
-            ("assignments/", self.assignments),
-            ("annotate/", self.campaigns),
-            ("campaigns/from/runs/", self.runs),
-            ("campaigns/", self.campaigns),
-            ("labels/", {slug: self.campaigns[slug].labels.first()}),
-            ("submissions/", self.submissions),
-            ("samples/", self.samples),
-            ("reviews/", self.reviews),
-            ("rounds/", {slug: review.round for slug, review in self.reviews.items()}),
-            ("runs/", self.runs),
-            ("judgments/", self.judgments),
-            ("trials/", self.trials),
-            ("items/", self.items),
-            ("responses/", {slug: self.items[slug].ordered_responses()[0]}),
-            ("benchmarks/", {slug: self.samples[slug].benchmark}),
-            ("models/", {slug: self.items[slug].ordered_responses()[0].model}),
-            ("judges/", {slug: self.judge}),
-            ("people/", {slug: self.assignments[slug].annotator.person}),
-            ("uploads/", {slug: self.upload}),
-            ("prompts/", {slug: self.template}),
-        ):
-            if re.search(rf"(^|/|\^){prefix}", route):
-                place |= {"pk": objects[slug].pk, "id": objects[slug].pk, "item": self.items[slug].pk}
-                if prefix == "campaigns/":
-                    place["name"] = self.campaigns[slug].name
-                break
-        return {key: value for key, value in place.items() if re.search(rf"[:<]{key}>", route)}
+        return place, [
+            ("annotate/assignments/", self.assignments[slug]),
+            ("assignments/", self.assignments[slug]),
+            ("annotate/", self.campaigns[slug]),
+            ("campaigns/from/runs/", self.runs[slug]),
+            ("campaigns/", self.campaigns[slug]),
+            ("labels/", label),
+            ("submissions/", self.submissions[slug]),
+            ("samples/", self.samples[slug]),
+            ("reviews/", self.reviews[slug]),
+            ("rounds/", self.reviews[slug].round),
+            ("runs/", self.runs[slug]),
+            ("judgments/", self.judgments[slug]),
+            ("trials/", self.trials[slug]),
+            ("items/", self.items[slug]),
+            ("responses/", response),
+            ("benchmarks/", self.samples[slug].benchmark),
+            ("models/", response.model),
+            ("judges/", self.judge),
+            ("people/", self.assignments[slug].annotator.person),
+            ("uploads/", self.upload),
+            ("prompts/", self.template),
+        ]
 
 
 def build(people, *, secret=CANARY):
@@ -339,12 +350,17 @@ def rewrite(world, secret):
     bank.criteria.CriteriaAccess.objects.all().delete()
 
 
-def routes(resolver=None, prefix="", namespace=""):
+@functools.cache
+def routes():
     """Every route of the site: (full name, route, view)."""
-    for pattern in (resolver or get_resolver()).url_patterns:
+    return list(_under(get_resolver()))
+
+
+def _under(resolver, prefix="", namespace=""):
+    for pattern in resolver.url_patterns:
         route = prefix + str(pattern.pattern)
         if isinstance(pattern, URLResolver):
             inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
-            yield from routes(pattern, route, inner)
+            yield from _under(pattern, route, inner)
         elif isinstance(pattern, URLPattern):
             yield f"{namespace}{pattern.name}", route, pattern.callback
