@@ -2,19 +2,18 @@
 
 A slot of a campaign item is taken by a conditional update (``taken < overlap``); two unique constraints, one holder a
 slot and one assignment an item and annotator, hold even if this code were wrong. What one annotator does is put in a
-row by locking their membership; on SQLite the transaction (IMMEDIATE) does that by itself.
+row by locking their membership; on SQLite the transaction (IMMEDIATE) does that by itself. The statements of every step
+are in ``slots``.
 """
 
 import hashlib
 import random
 from datetime import UTC, datetime, timedelta
-from itertools import count
-from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
-from annotations.actions import quality
+from annotations.actions import quality, slots
 from annotations.actions.errors import (
     AlreadyLabelled,
     CampaignNotOpen,
@@ -31,13 +30,6 @@ LEASED, SUBMITTED = Assignment.State.LEASED, Assignment.State.SUBMITTED
 SKIPPED, EXPIRED = Assignment.State.SKIPPED, Assignment.State.EXPIRED
 GIVEN = (SUBMITTED, Assignment.State.WITHDRAWN)  # there is a label
 AT_MOST = 2  # open assignments of one annotator in a campaign: the one at hand and the next
-# How items are handed out. Least labelled first spreads the labels; the others finish one item after the other.
-ORDERS = {
-    Campaign.Order.LEAST: ("taken", "-priority", "position"),
-    Campaign.Order.SHUFFLED: ("position",),  # which are dealt by the campaign's seed
-    Campaign.Order.FIXED: ("position",),
-    Campaign.Order.DISPUTED: ("-priority", "taken", "position"),
-}
 
 
 def next_assignment(
@@ -53,12 +45,12 @@ def next_assignment(
     release_expired(now=now)
     with transaction.atomic():
         member = lock(campaign=campaign, annotator=annotator)
-        begun = _begun(campaign, annotator)
+        begun = slots.begun(campaign, annotator)
         open_ones = [had.pk for had in begun if had.state == LEASED]
         if open_ones and not prefetch:
-            return _loaded(open_ones[0])
+            return _loaded(open_ones[0], campaign, annotator)
         if len(open_ones) >= AT_MOST:
-            return _loaded(open_ones[1])
+            return _loaded(open_ones[1], campaign, annotator)
         if campaign.state != Campaign.State.OPEN:
             raise CampaignNotOpen(campaign.state)
         if member.stopped_at:
@@ -73,9 +65,9 @@ def next_assignment(
         # What was begun in practice stays there when somebody is let in by hand.
         begun = [had for had in begun if had.practice == practice]
         return (
-            _lease_again([had for had in begun if had.state == EXPIRED], campaign, now)
+            _lease_again([had for had in begun if had.state == EXPIRED], campaign, annotator, now)
             or _lease_fresh(campaign, annotator, now, practice=practice)
-            or _lease_again([had for had in begun if had.state == SKIPPED], campaign, now)
+            or _lease_again([had for had in begun if had.state == SKIPPED], campaign, annotator, now)
         )
 
 
@@ -98,9 +90,8 @@ def skip(*, assignment: Assignment, now: datetime) -> datetime | None:
 
 def release_expired(*, now: datetime) -> int:
     """Free the slots whose lease ran out, in every campaign; how many."""
-    expired = Assignment.objects.filter(state=LEASED, lease_until__lt=now)
     freed = 0
-    for pk, item_id in expired.values_list("pk", "campaign_item_id")[:500]:
+    for pk, item_id in slots.run_out(now):
         with transaction.atomic():
             freed += _release(pk, item_id, now=now, state=EXPIRED, only_before=now)
     return freed
@@ -117,13 +108,12 @@ def release_all(*, campaign: Campaign, now: datetime, annotator: Annotator | Non
 
 def lock(*, campaign: Campaign, annotator: Annotator) -> Membership:
     """Make this annotator's requests wait for one another; their membership as it is now. Raises NotInvited."""
-    mine = Membership.objects.select_for_update().filter(campaign=campaign, annotator=annotator)
-    member = mine.first()
+    member = slots.locked_member(campaign, annotator)
     if member is None:
         if not campaign.open_to_all or campaign.state != Campaign.State.OPEN:
             raise NotInvited(f"{annotator} is no member of {campaign}.")
         Membership.objects.get_or_create(campaign=campaign, annotator=annotator)
-        member = mine.get()
+        return lock(campaign=campaign, annotator=annotator)
     if member.withdrawn_at:
         raise NotInvited(f"{annotator} was taken out of {campaign}.")
     return member
@@ -134,14 +124,7 @@ def take_slot(*, item_id: int, overlap: int | None) -> int | None:
     free = CampaignItem.objects.filter(pk=item_id)
     if overlap is not None:
         free = free.filter(taken__lt=overlap)
-    if not free.update(taken=F("taken") + 1):
-        return None
-    if overlap == 1:
-        return 0
-    # The update holds the item's row to the end of the transaction: nobody else counts its slots meanwhile.
-    found = Assignment.objects.filter(campaign_item=item_id, slot__isnull=False).values_list("slot", flat=True)
-    held = set(found)
-    return next(slot for slot in count() if slot not in held)
+    return slots.free_slot(item_id) if free.update(taken=F("taken") + 1) else None
 
 
 def slots_of(place: CampaignItem, campaign: Campaign) -> int | None:
@@ -152,8 +135,7 @@ def slots_of(place: CampaignItem, campaign: Campaign) -> int | None:
 def start_time_of_next(*, campaign: Campaign, annotator: Annotator, now: datetime) -> datetime | None:
     """The assignment that was leased ahead is at hand now: its time starts. When it ends; None without one."""
     until = lease_end(campaign=campaign, now=now)
-    ahead = Assignment.objects.filter(annotator=annotator, state=LEASED, campaign_item__campaign=campaign)
-    return until if ahead.update(leased_at=now, lease_until=until) else None
+    return until if slots.restart(campaign, annotator, now=now, until=until) else None
 
 
 def lease_end(*, campaign: Campaign, now: datetime) -> datetime:
@@ -179,82 +161,52 @@ def _release(pk: int, item_id: int, *, now: datetime, state: str, only_before: d
     return freed
 
 
-OF_PLACE = ("campaign_item__taken", "campaign_item__practice", "campaign_item__gold")
-
-
-class _Begun(NamedTuple):
-    """An assignment that was begun and not submitted."""
-
-    pk: int
-    state: str
-    lease_until: datetime
-    item_id: int  # of the campaign
-    taken: int
-    practice: bool
-    slots: int | None  # None: without limit
-
-
-def _begun(campaign: Campaign, annotator: Annotator) -> list[_Begun]:
-    """What this annotator holds, or had before and gave back or lost to the clock; in the order it was leased."""
-    mine = Assignment.objects.filter(annotator=annotator, state__in=(LEASED, EXPIRED, SKIPPED))
-    mine = mine.filter(campaign_item__campaign=campaign).order_by("leased_at", "pk")
-    columns = ("pk", "state", "lease_until", "campaign_item", *OF_PLACE)
-    return [
-        _Begun(pk, state, until, place, taken, practice, None if practice or gold is not None else campaign.overlap)
-        for pk, state, until, place, taken, practice, gold in mine.values_list(*columns)
-    ]
-
-
-def _loaded(pk: int) -> Assignment:
-    related = ("annotator", "campaign_item__campaign", "campaign_item__item__sample")
-    return Assignment.objects.select_related(*related).get(pk=pk)
+def _loaded(pk: int, campaign: Campaign, annotator: Annotator) -> Assignment:
+    found = Assignment.objects.select_related("campaign_item__item__sample").get(pk=pk)
+    found.campaign_item.campaign, found.annotator = campaign, annotator
+    return found
 
 
 def _lease_fresh(
     campaign: Campaign, annotator: Annotator, now: datetime, *, practice: bool = False
 ) -> Assignment | None:
-    seen = Assignment.objects.filter(campaign_item=OuterRef("pk"), annotator=annotator)
-    unseen = CampaignItem.objects.filter(~Exists(seen), campaign=campaign, practice=practice)
-    unseen = unseen.select_related("item__sample")
-    found = None
-    if practice:
-        found = _take_any(unseen.order_by("position"))
-    elif campaign.gold_rate and quality.gold_is_due(campaign, annotator):
-        found = _take_any(quality.of_annotator(unseen.filter(gold__isnull=False), campaign, annotator))
-    if found is None and not practice:
-        free = unseen.filter(gold__isnull=True, taken__lt=campaign.overlap)
-        found = _take_free(free.order_by(*ORDERS[Campaign.Order(campaign.order)]), campaign.overlap)
-    if found is None:
+    place = _take_fresh(campaign, annotator, practice=practice)
+    if place is None:
         return None
-    place, slot = found
     place.campaign = campaign
+    place.item = Item.objects.select_related("sample").get(pk=place.item_id)
     return Assignment.objects.create(
         campaign_item=place,
         annotator=annotator,
         order=_order(campaign, place, annotator),
-        slot=slot,
+        slot=slots.free_slot(place.pk),
         leased_at=now,
         lease_until=lease_end(campaign=campaign, now=now),
     )
 
 
-def _take_free(candidates: "QuerySet[CampaignItem]", overlap: int) -> tuple[CampaignItem, int] | None:
-    """The first candidate with a free slot, and the slot."""
-    while True:
-        # Where rows can be locked, step over those that others are taking; the second look waits for them instead.
-        place = candidates.select_for_update(skip_locked=True, of=("self",)).first() or candidates.first()
-        if place is None:
-            return None
-        slot = take_slot(item_id=place.pk, overlap=overlap)
-        if slot is not None:
-            return place, slot
+def _take_fresh(campaign: Campaign, annotator: Annotator, *, practice: bool) -> CampaignItem | None:
+    """Take a slot of an item that is new to this annotator."""
+    if practice:
+        return _take_any(_unseen(campaign, annotator).filter(practice=True).order_by("position"))
+    gold = None
+    if campaign.gold_rate and quality.gold_is_due(campaign, annotator):
+        unseen = _unseen(campaign, annotator).filter(practice=False, gold__isnull=False)
+        gold = _take_any(quality.of_annotator(unseen, campaign, annotator))
+    return gold or slots.take_first(campaign, annotator)
 
 
-def _take_any(candidates: "QuerySet[CampaignItem]") -> tuple[CampaignItem, int] | None:
+def _unseen(campaign: Campaign, annotator: Annotator) -> "QuerySet[CampaignItem]":
+    seen = Assignment.objects.filter(campaign_item=OuterRef("pk"), annotator=annotator)
+    return CampaignItem.objects.filter(~Exists(seen), campaign=campaign)
+
+
+def _take_any(candidates: "QuerySet[CampaignItem]") -> CampaignItem | None:
     """The first of items whose slots are without limit."""
     place = candidates.first()
-    slot = None if place is None else take_slot(item_id=place.pk, overlap=None)
-    return None if place is None or slot is None else (place, slot)
+    if place is not None:
+        CampaignItem.objects.filter(pk=place.pk).update(taken=F("taken") + 1)
+    return place
 
 
 def _within_the_day(campaign: Campaign, annotator: Annotator, open_ones: int, now: datetime) -> None:
@@ -277,15 +229,16 @@ def _order(campaign: Campaign, place: CampaignItem, annotator: Annotator) -> str
     return presented_order(seed=campaign.seed, item_id=item.pk, annotator_id=annotator.pk, size=size)
 
 
-def _lease_again(had: list[_Begun], campaign: Campaign, now: datetime) -> Assignment | None:
+def _lease_again(had: list[slots.Begun], campaign: Campaign, annotator: Annotator, now: datetime) -> Assignment | None:
     """Lease one of these again: the oldest that has a slot left."""
-    for begun in sorted(had, key=lambda one: (one.lease_until, one.pk)):
-        if begun.slots is not None and begun.taken >= begun.slots:
+    for begun in had:
+        overlap = None if begun.endless else campaign.overlap
+        if overlap is not None and begun.taken >= overlap:
             continue
-        slot = take_slot(item_id=begun.item_id, overlap=begun.slots)
+        slot = take_slot(item_id=begun.item_id, overlap=overlap)
         if slot is not None:
             until = lease_end(campaign=campaign, now=now)
             again = Assignment.objects.filter(pk=begun.pk)
             again.update(state=LEASED, slot=slot, leased_at=now, lease_until=until)
-            return _loaded(begun.pk)
+            return _loaded(begun.pk, campaign, annotator)
     return None
