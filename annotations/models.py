@@ -97,6 +97,12 @@ class Membership(models.Model):
         constraints = [models.UniqueConstraint(fields=["campaign", "annotator"], name="membership_once")]
 
 
+class CampaignItemQuerySet(models.QuerySet["CampaignItem"]):
+    def given_out(self) -> "CampaignItemQuerySet":
+        """Without those of samples that staff have withdrawn since: their labels stay, nobody gets them any more."""
+        return self.filter(item__sample__status=Sample.Status.APPROVED)
+
+
 class CampaignItem(models.Model):
     """An item of a campaign. ``taken`` counts the slots that are leased or labelled: never more than the overlap.
 
@@ -115,6 +121,8 @@ class CampaignItem(models.Model):
     priority = models.IntegerField(default=0)
     position = models.PositiveIntegerField(default=0)
     taken = models.PositiveSmallIntegerField(default=0)
+
+    objects = CampaignItemQuerySet.as_manager()
 
     class Meta:
         ordering = ["position", "pk"]

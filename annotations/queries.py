@@ -172,8 +172,10 @@ def campaigns_of(annotator: Annotator | None) -> QuerySet[Campaign]:
 
 
 def assignments_of(user: User) -> QuerySet[Assignment]:
-    """This person's assignments, with all that the labelling actions ask of one."""
-    return Assignment.objects.filter(annotator__person=user).select_related("annotator", "campaign_item__campaign")
+    """This person's assignments in campaigns they belong to, with all that the labelling actions ask of one."""
+    out = Membership.objects.filter(annotator__person=user, withdrawn_at__isnull=False)
+    mine = Assignment.objects.filter(annotator__person=user).exclude(campaign_item__campaign__in=out.values("campaign"))
+    return mine.select_related("annotator", "campaign_item__campaign")
 
 
 def annotator_of(user: User) -> Annotator | None:
@@ -189,10 +191,17 @@ def progress_of(*, campaign: Campaign, annotator: Annotator) -> Progress:
     mine = Assignment.objects.filter(annotator=annotator, campaign_item__campaign=campaign)
     previous = newest[0][0] if newest else None
     if in_practice(campaign, annotator):
-        wanted = CampaignItem.objects.filter(campaign=campaign, practice=True).count()
-        done = mine.filter(campaign_item__practice=True, state="submitted").count()
-        return Progress(done, wanted, pace, previous)
+        done = mine.filter(campaign_item__practice=True, state="submitted")
+        left = CampaignItem.objects.given_out().filter(campaign=campaign, practice=True)
+        left = left.exclude(pk__in=done.values("campaign_item"))
+        return Progress(done.count(), done.count() + left.count(), pace, previous)
+    items = CampaignItem.objects.filter(campaign=campaign, practice=False)
     plain, gold = Q(campaign_item__gold__isnull=True), Q(campaign_item__gold__isnull=False)
+    # The samples are joined only where one was withdrawn: this is asked for at every item.
+    if Sample.objects.filter(benchmark=campaign.benchmark_id).exclude(status=Sample.Status.APPROVED).exists():
+        items = items.given_out()
+        of_items = Q(campaign_item__item__sample__status=Sample.Status.APPROVED)
+        plain, gold = plain & of_items, gold & of_items
     held = mine.filter(campaign_item__practice=False).aggregate(
         leased=Count("pk", filter=Q(state="leased")),
         done=Count("pk", filter=Q(state="submitted")),
@@ -207,7 +216,6 @@ def progress_of(*, campaign: Campaign, annotator: Annotator) -> Progress:
     done, left = held["done"], 0
     if campaign.state in (Campaign.State.OPEN, Campaign.State.PAUSED):
         # What this annotator holds, and what they could still get.
-        items = CampaignItem.objects.filter(campaign=campaign, practice=False)
         free = items.filter(gold__isnull=True, taken__lt=campaign.overlap).count()
         others = free - held["not_free"]
         left = others + held["leased"]

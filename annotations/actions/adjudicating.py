@@ -8,7 +8,7 @@ from django.db import transaction
 
 from annotations.actions.errors import Refused
 from annotations.known import Known
-from annotations.models import Adjudication, Assignment, CampaignItem, Label, LabelReturn
+from annotations.models import Adjudication, Assignment, CampaignItem, Label, LabelReturn, Membership
 from annotations.verdicts import main_column
 from bank.actions import BadInput
 from bank.models import User
@@ -82,6 +82,10 @@ def return_label(*, label: Label, by: User, note: str, now: datetime) -> LabelRe
         raise BadInput("Say in a note what to look at again.")
     if label.campaign.imported or label.campaign.state == "closed":
         raise Refused("The campaign is closed: its labels are final.")
+    if Membership.objects.filter(
+        campaign=label.campaign_id, annotator=label.annotator_id, withdrawn_at__isnull=False
+    ).exists():
+        raise Refused("Its annotator was taken out of the campaign and cannot change it any more.")
     if label.excluded or label.assignment.campaign_item.practice:
         raise Refused("This label does not count, so there is nothing to give back.")
     found, _ = LabelReturn.objects.update_or_create(

@@ -91,23 +91,25 @@ def exclude_labels(*, campaign: Campaign, annotator: Annotator) -> int:
 
 def open_campaign(*, campaign: Campaign) -> None:
     """Hand out items (again). Raises Refused for labels that came from a file."""
-    if campaign.imported:
-        raise Refused("These labels came from a file; there is nothing to open.")
     _set_state(campaign, Campaign.State.OPEN)
 
 
 def pause_campaign(*, campaign: Campaign) -> None:
-    """Hand out nothing more for now; what is open may still be submitted."""
+    """Hand out nothing more for now; what is open may still be submitted. Raises Refused where it is not open."""
+    if campaign.state != Campaign.State.OPEN:
+        raise Refused(f"{campaign.name} is {campaign.state}: only an open campaign can pause.")
     _set_state(campaign, Campaign.State.PAUSED)
 
 
 @transaction.atomic
 def close_campaign(*, campaign: Campaign, now: datetime) -> None:
-    """End it: leases are freed, nothing more is taken."""
+    """End it: leases are freed, nothing more is taken. Raises Refused for labels that came from a file."""
     _set_state(campaign, Campaign.State.CLOSED)
     release_all(campaign=campaign, now=now)
 
 
 def _set_state(campaign: Campaign, state: str) -> None:
+    if campaign.imported:
+        raise Refused("These labels came from a file: they are neither opened nor closed.")
     campaign.state = state
     campaign.save(update_fields=["state"])

@@ -39,7 +39,8 @@ def next_assignment(
 
     ``prefetch`` leases one more beside the open one, and answers it. Practice comes first, one item at a time. Then
     whatever ran out (it may hold a draft), hidden gold where it is due, fresh items in the campaign's order, and last
-    what this annotator skipped, oldest first. What comes back has its item, sample, campaign and annotator loaded.
+    what this annotator skipped, oldest first. Items of samples that were withdrawn are left out. What comes back has
+    its item, sample, campaign and annotator loaded.
     Raises NotInvited, CampaignNotOpen, Stopped, PracticeFailed, DayIsFull.
     """
     release_expired(now=now)
@@ -198,7 +199,7 @@ def _take_fresh(campaign: Campaign, annotator: Annotator, *, practice: bool) -> 
 
 def _unseen(campaign: Campaign, annotator: Annotator) -> "QuerySet[CampaignItem]":
     seen = Assignment.objects.filter(campaign_item=OuterRef("pk"), annotator=annotator)
-    return CampaignItem.objects.filter(~Exists(seen), campaign=campaign)
+    return CampaignItem.objects.given_out().filter(~Exists(seen), campaign=campaign)
 
 
 def _take_any(candidates: "QuerySet[CampaignItem]") -> CampaignItem | None:

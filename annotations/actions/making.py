@@ -197,10 +197,20 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
 def change_campaign(
     *, campaign: Campaign, overlap: int | None = None, lease_minutes: int | None = None, **options: Any
 ) -> None:
-    """Change how a campaign goes on. Its overlap can only grow: what has its labels keeps them. Raises BadInput."""
+    """Change how a campaign goes on. Its overlap can only grow: what has its labels keeps them. Raises BadInput.
+
+    Before there are labels it may shrink, as far as nobody holds an item beyond it.
+    """
     _check_shape(overlap or campaign.overlap, lease_minutes or campaign.lease_minutes)
     if overlap is not None and overlap < campaign.overlap and campaign.labels.exists():
         raise BadInput(f"Items have up to {campaign.overlap} labels already: the overlap can grow, not shrink.")
+    if overlap is not None and overlap < campaign.overlap:
+        shared = campaign.campaign_items.filter(gold__isnull=True, practice=False)
+        most = shared.aggregate(most=Max("taken"))["most"] or 0
+        if most > overlap:
+            raise BadInput(
+                f"{most} annotators hold one item just now. The overlap can shrink when they are done with it."
+            )
     changed = checked(options)
     if overlap:
         changed["overlap"] = overlap

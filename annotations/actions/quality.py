@@ -15,7 +15,7 @@ def has_practice(campaign: Campaign) -> bool:
     """Whether annotators begin with a practice round."""
     if campaign.practice_pass is None:
         return False
-    return CampaignItem.objects.filter(campaign=campaign, practice=True).exists()
+    return CampaignItem.objects.given_out().filter(campaign=campaign, practice=True).exists()
 
 
 def block_of(campaign: Campaign) -> int:
@@ -93,8 +93,9 @@ def _rank(place: CampaignItem) -> None:
 
 def is_practised(campaign: Campaign, annotator: Annotator) -> bool:
     """Whether this annotator has labelled every practice item."""
-    wanted = CampaignItem.objects.filter(campaign=campaign, practice=True).count()
-    return practice_labels(campaign, annotator).count() >= wanted
+    mine = Assignment.objects.filter(annotator=annotator, state=Assignment.State.SUBMITTED)
+    wanted = CampaignItem.objects.given_out().filter(campaign=campaign, practice=True)
+    return not wanted.exclude(pk__in=mine.values("campaign_item")).exists()
 
 
 def practice_labels(campaign: Campaign, annotator: Annotator) -> "QuerySet[Label]":

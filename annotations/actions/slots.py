@@ -27,22 +27,29 @@ RUN_OUT = """
 SELECT id, campaign_item_id FROM annotations_assignment WHERE state = 'leased' AND lease_until < %s LIMIT 500
 """
 
+# Nobody gets an item of a sample that staff have withdrawn, see CampaignItemQuerySet.given_out.
+GIVEN_OUT = """EXISTS (
+    SELECT 1 FROM bank_item AS item JOIN bank_sample AS sample ON sample.id = item.sample_id
+    WHERE item.id = place.item_id AND sample.status = 'approved'
+)"""
+
 # What is held comes in the order it was leased, the others by when they were lost or given back.
-BEGUN = """
+BEGUN = f"""
 SELECT mine.id, mine.state, place.id, place.taken, place.practice, place.practice OR place.gold IS NOT NULL
 FROM annotations_assignment AS mine JOIN annotations_campaignitem AS place ON place.id = mine.campaign_item_id
 WHERE mine.annotator_id = %s AND mine.state IN ('leased', 'expired', 'skipped') AND place.campaign_id = %s
+    AND (mine.state = 'leased' OR {GIVEN_OUT})
 ORDER BY CASE mine.state WHEN 'leased' THEN mine.leased_at ELSE mine.lease_until END, mine.id
 """
 
-TAKE_FIRST = """
+TAKE_FIRST = f"""
 UPDATE annotations_campaignitem SET taken = taken + 1
 WHERE taken < %(overlap)s AND id = (
     SELECT id FROM annotations_campaignitem AS place
     WHERE campaign_id = %(campaign)s AND NOT practice AND gold IS NULL AND taken < %(overlap)s AND NOT EXISTS (
         SELECT 1 FROM annotations_assignment WHERE campaign_item_id = place.id AND annotator_id = %(annotator)s
-    )
-    ORDER BY {order} LIMIT 1 {lock}
+    ) AND {GIVEN_OUT}
+    ORDER BY {{order}} LIMIT 1 {{lock}}
 )
 RETURNING *
 """

@@ -1,5 +1,6 @@
 """Campaigns, for staff and researchers."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib import messages
@@ -66,25 +67,26 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("write-campaigns")
 @require_POST
 def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:
-    campaign = get_object_or_404(Campaign, pk=pk)
-    try:
-        actions.open_campaign(campaign=campaign)
-    except actions.Refused as refusal:
-        messages.error(request, str(refusal))
-    return redirect("annotations:campaign-detail", pk)
+    return _act(request, pk, actions.open_campaign)
 
 
 @requires("write-campaigns")
 @require_POST
 def campaign_pause(request: HttpRequest, pk: int) -> HttpResponse:
-    actions.pause_campaign(campaign=get_object_or_404(Campaign, pk=pk))
-    return redirect("annotations:campaign-detail", pk)
+    return _act(request, pk, actions.pause_campaign)
 
 
 @requires("write-campaigns")
 @require_POST
 def campaign_close(request: HttpRequest, pk: int) -> HttpResponse:
-    actions.close_campaign(campaign=get_object_or_404(Campaign, pk=pk), now=timezone.now())
+    return _act(request, pk, actions.close_campaign, now=timezone.now())
+
+
+def _act(request: HttpRequest, pk: int, action: Callable[..., None], **given: Any) -> HttpResponse:
+    try:
+        action(campaign=get_object_or_404(Campaign, pk=pk), **given)
+    except actions.Refused as refusal:
+        messages.error(request, str(refusal))
     return redirect("annotations:campaign-detail", pk)
 
 
