@@ -192,9 +192,9 @@ def progress_of(*, campaign: Campaign, annotator: Annotator) -> Progress:
     previous = newest[0][0] if newest else None
     if in_practice(campaign, annotator):
         done = mine.filter(campaign_item__practice=True, state="submitted")
-        left = CampaignItem.objects.given_out().filter(campaign=campaign, practice=True)
-        left = left.exclude(pk__in=done.values("campaign_item"))
-        return Progress(done.count(), done.count() + left.count(), pace, previous)
+        ahead = CampaignItem.objects.given_out().filter(campaign=campaign, practice=True)
+        ahead = ahead.exclude(pk__in=done.values("campaign_item"))
+        return Progress(done.count(), done.count() + ahead.count(), pace, previous)
     items = CampaignItem.objects.filter(campaign=campaign, practice=False)
     plain, gold = Q(campaign_item__gold__isnull=True), Q(campaign_item__gold__isnull=False)
     # The samples are joined only where one was withdrawn: this is asked for at every item.
@@ -213,7 +213,7 @@ def progress_of(*, campaign: Campaign, annotator: Annotator) -> Progress:
         had_gold=Count("pk", filter=gold),
         begun=Count("pk", filter=plain & Q(state__in=("skipped", "expired"))),
     )
-    done, left = held["done"], 0
+    labelled, left = held["done"], 0
     if campaign.state in (Campaign.State.OPEN, Campaign.State.PAUSED):
         # What this annotator holds, and what they could still get.
         free = items.filter(gold__isnull=True, taken__lt=campaign.overlap).count()
@@ -223,7 +223,7 @@ def progress_of(*, campaign: Campaign, annotator: Annotator) -> Progress:
             unseen = items.filter(gold__isnull=False).count() - held["had_gold"]
             fresh = max(0, others - held["begun"])
             left += quality.gold_ahead(campaign, annotator.pk, had=held["had"], fresh=fresh, unseen=unseen)
-    return Progress(done, done + left, pace, previous)
+    return Progress(labelled, labelled + left, pace, previous)
 
 
 def in_practice(campaign: Campaign, annotator: Annotator) -> bool:
