@@ -34,22 +34,22 @@ GIVEN_OUT = """EXISTS (
 )"""
 
 # What is held comes in the order it was leased, the others by when they were lost or given back.
-BEGUN = f"""
+BEGUN = """
 SELECT mine.id, mine.state, place.id, place.taken, place.practice, place.practice OR place.gold IS NOT NULL
 FROM annotations_assignment AS mine JOIN annotations_campaignitem AS place ON place.id = mine.campaign_item_id
 WHERE mine.annotator_id = %s AND mine.state IN ('leased', 'expired', 'skipped') AND place.campaign_id = %s
-    AND (mine.state = 'leased' OR {GIVEN_OUT})
+    AND (mine.state = 'leased' OR {given_out})
 ORDER BY CASE mine.state WHEN 'leased' THEN mine.leased_at ELSE mine.lease_until END, mine.id
 """
 
-TAKE_FIRST = f"""
+TAKE_FIRST = """
 UPDATE annotations_campaignitem SET taken = taken + 1
 WHERE taken < %(overlap)s AND id = (
     SELECT id FROM annotations_campaignitem AS place
     WHERE campaign_id = %(campaign)s AND NOT practice AND gold IS NULL AND taken < %(overlap)s AND NOT EXISTS (
         SELECT 1 FROM annotations_assignment WHERE campaign_item_id = place.id AND annotator_id = %(annotator)s
-    ) AND {GIVEN_OUT}
-    ORDER BY {{order}} LIMIT 1 {{lock}}
+    ) AND {given_out}
+    ORDER BY {order} LIMIT 1 {lock}
 )
 RETURNING *
 """
@@ -88,7 +88,7 @@ def run_out(now: datetime) -> list[tuple[int, int]]:
 
 def begun(campaign: Campaign, annotator: Annotator) -> list[Begun]:
     """What this annotator holds, or had before and gave back or lost to the clock; the oldest first."""
-    return [Begun(*row) for row in _rows(BEGUN, annotator.pk, campaign.pk)]
+    return [Begun(*row) for row in _rows(BEGUN.format(given_out=GIVEN_OUT), annotator.pk, campaign.pk)]
 
 
 def take_first(campaign: Campaign, annotator: Annotator) -> CampaignItem | None:
@@ -100,7 +100,7 @@ def take_first(campaign: Campaign, annotator: Annotator) -> CampaignItem | None:
     given = {"campaign": campaign.pk, "annotator": annotator.pk, "overlap": campaign.overlap}
     order = ORDERS[Campaign.Order(campaign.order)]
     for lock in locks:
-        for place in CampaignItem.objects.raw(TAKE_FIRST.format(order=order, lock=lock), given):
+        for place in CampaignItem.objects.raw(TAKE_FIRST.format(given_out=GIVEN_OUT, order=order, lock=lock), given):
             return place
     return None
 
