@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -21,7 +21,16 @@ from judging.requests import Asked, call_key, identity, parameters
 SCALE = ((1.0, "Poor"), (2.0, "Fair"), (3.0, "Average"), (4.0, "Good"), (5.0, "Excellent"))
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # place i showed option i + k (CircularEval, MMBench 4.1)
 COMPONENTS = "components"
+_SHOWN = [f"sample__{name}" for name in ("instruction", "question_type", "hint", "options", "absent_images")]
 DESCRIBED = ("caption", "objects", "caption+objects")
+
+
+class Shown(NamedTuple):
+    """What a call may show of a response."""
+
+    text: str
+    option_order: list[Any] | None
+    variant: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +145,21 @@ def jobs(run: Run, rows: Sequence[RunItem], *, reads: bool = True) -> list[Job]:
     item_ids = [row.item_id for row in rows]
     made = judged_by(run)
     stored = set(made.objects.filter(run=run, item__in=item_ids).order_by().values_list(*made.KEY))
-    hashes = dict(Item.objects.filter(pk__in=item_ids).values_list("pk", "content_hash"))
-    places = dict(Item.objects.filter(pk__in=item_ids).order_by().annotate(n=Count("places")).values_list("pk", "n"))
+    subjects = _subjects(item_ids)
     missing = [
         (item, order, repeat, *attack)
         for item in item_ids
         for attack in ([("",), *((name,) for name in run.attacks)] if made is Trial else [()])
         for repeat in range(run.repeats)
-        for order in orders(run, hashes[item], places[item])
+        for order in orders(run, subjects[item].content_hash, len(subjects[item].answers))
         if (item, order, repeat, *attack) not in stored
     ]
-    if not missing:
-        return []
-    subjects = _subjects(list(dict.fromkeys(item for item, *_ in missing)))
-    texts: dict[int, list[Any]] = {}
-    if reads and reads_criteria(run):
-        sample_ids = sorted({subject.sample_id for subject in subjects.values()})
+    if missing and reads and reads_criteria(run):
+        judged = {item: subjects[item] for item, *_ in missing}
+        sample_ids = sorted({subject.sample_id for subject in judged.values()})
         texts = bank.criteria.for_judging(run=run, sample_ids=sample_ids)
-    judged = {item: _with_criteria(subject, texts.get(subject.sample_id, [])) for item, subject in subjects.items()}
-    return [Job(judged[item], *key) for item, *key in missing]
+        subjects = {item: _with_criteria(one, texts.get(one.sample_id, [])) for item, one in judged.items()}
+    return [Job(subjects[item], *key) for item, *key in missing]
 
 
 def subjects(item_ids: Sequence[int]) -> list[Subject]:
@@ -164,11 +169,11 @@ def subjects(item_ids: Sequence[int]) -> list[Subject]:
 
 def _subjects(item_ids: Sequence[int]) -> dict[int, Subject]:
     """Items by id, without criteria."""
-    items = list(Item.objects.filter(pk__in=item_ids).select_related("sample"))
-    answers: dict[int, list[Response]] = {}
-    places = ItemResponse.objects.filter(item__in=item_ids).select_related("response").order_by("item_id", "position")
-    for place in places:
-        answers.setdefault(place.item_id, []).append(place.response)
+    items = list(Item.objects.filter(pk__in=item_ids).select_related("sample").only("content_hash", *_SHOWN))
+    answers: dict[int, list[Shown]] = {}
+    places = ItemResponse.objects.filter(item__in=item_ids).order_by("item_id", "position")
+    for item, *shown in places.values_list("item_id", *(f"response__{name}" for name in Shown._fields)):
+        answers.setdefault(item, []).append(Shown(*shown))
     images: dict[int, list[SampleImage]] = {}
     samples = {item.sample_id for item in items}
     for image in SampleImage.objects.filter(sample__in=samples).order_by("sample_id", "position"):
@@ -191,7 +196,7 @@ def _subjects(item_ids: Sequence[int]) -> dict[int, Subject]:
     }
 
 
-def options_of(sample: Sample, responses: Sequence[Response]) -> tuple[Option, ...]:
+def options_of(sample: Sample, responses: Sequence[Response | Shown]) -> tuple[Option, ...]:
     """The sample's options as the one response saw them: its own order behind the sample's labels."""
     keys = list(sample.options)
     if not keys:

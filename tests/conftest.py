@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.test import Client
+from hypothesis import HealthCheck, settings
 
 from bank.models import User
 from bank.models.people import Role
 from leaderboard import columns
 
+# A machine that does other work beside is slow to draw examples, too: that is no fault.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
 

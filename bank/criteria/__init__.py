@@ -16,6 +16,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.db.models import Q
 
+from bank import bulk
 from bank.criteria.tables import AccessedSample, CriteriaAccess, Criterion, CriterionRevision
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def record(*, sample_ids: Iterable[int], **values: Any) -> None:
     ids = list(dict.fromkeys(sample_ids))
     with transaction.atomic():
         access = CriteriaAccess.objects.create(sample_count=len(ids), **values)
-        AccessedSample.objects.bulk_create([AccessedSample(access=access, sample_id=pk) for pk in ids], batch_size=1000)
+        bulk.insert(AccessedSample, ("access_id", "sample_id"), [(access.pk, pk) for pk in ids])
 
 
 @dataclass(frozen=True, slots=True)

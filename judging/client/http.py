@@ -23,6 +23,12 @@ CONNECT_TIMEOUT = 10.0
 COMPLETIONS = "/chat/completions"
 # What an endpoint gets to see: nothing that the SDK or the environment would add.
 SENT_HEADERS = ("authorization", "content-type")
+# Not sent either: given, for the SDK takes its time to make up each that is left out.
+UNSENT: Any = {
+    **{"idempotency_key": "-", "max_retries": 0, "timeout": None},
+    **{"params": {}, "security": {"bearer_auth": True}},
+}
+NOTHING = httpx2.ByteStream(b"")
 _limit: ContextVar[int] = ContextVar("limit", default=REPLY_LIMIT)
 
 
@@ -42,6 +48,13 @@ class Failed(httpx2.TransportError):
         super().__init__(words)
         self.outcome = outcome
         self.words = words
+
+
+class _Straight(httpx2.AsyncClient):
+    """Sends a request as it is, once: no redirects, cookies, hooks or logins to look after."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        return await self._transport.handle_async_request(request)
 
 
 class _Transport(httpx2.AsyncBaseTransport):
@@ -70,6 +83,9 @@ class _Transport(httpx2.AsyncBaseTransport):
                 proxy=self._proxy,
             ) as response:
                 content = await _bounded(response, _limit.get())
+                if 200 <= response.status < 300:  # beside: the SDK need not look at what is only handed on
+                    beside = {"content": content}
+                    return httpx2.Response(response.status, stream=NOTHING, extensions=beside, request=request)
                 kept = {name: response.headers[name] for name in WAIT_HEADERS if name in response.headers}
                 return httpx2.Response(response.status, headers=kept, content=content, request=request)
         except aiohttp.ConnectionTimeoutError:
@@ -118,7 +134,7 @@ class Endpoint:
             base_url=base_url,
             max_retries=0,
             timeout=httpx2.Timeout(None),
-            http_client=httpx2.AsyncClient(transport=_Transport(base_url), follow_redirects=False),
+            http_client=_Straight(transport=_Transport(base_url), follow_redirects=False),
         )
 
     async def complete(self, body: bytes, *, key: str, timeout: float) -> Answer:
@@ -162,7 +178,7 @@ class Endpoint:
                 response = await call(
                     f"{self._base}{path}",
                     cast_to=httpx2.Response,
-                    options={"headers": headers, "idempotency_key": "-"},  # not sent; spares the SDK making one up
+                    options={"headers": headers} | UNSENT,
                     **given,
                 )
         except TimeoutError:
@@ -175,7 +191,7 @@ class Endpoint:
             raise Failed(Outcome.TRANSIENT, "the connection broke off") from None
         finally:
             _limit.reset(token)
-        return Received(response.status_code, response.content, dict(response.headers))
+        return Received(response.status_code, response.extensions["content"])
 
     async def close(self) -> None:
         await self._client.close()

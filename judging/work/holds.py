@@ -5,7 +5,7 @@ changes this locks the run's row first, as every commit does: what happens to a 
 whose calls are all stored are claimed no more; those of a worker that fell silent are free again with its hold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,10 +15,16 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from bank import plain
 from judging.models import LEASE, SHARE_LEASE, Judge, JudgeShare, Run, RunClaim, RunHold
 from judging.work import curve, kinds
 from judging.work.money import typical_call
 
+# What workers go by and change; whoever needs more of a locked run reads it.
+CHANGED = (
+    *("id", "judge_id", "state", "batched", "budget", "calls", "spent", "cached", "planned"),
+    *("verdicts", "failures", "undecided", "reported", "reported_model", "live"),
+)
 SPAN = 1_000  # rows that one claim may reach over: what lies between belongs to it
 
 
@@ -72,15 +78,22 @@ def lock(run: Run) -> Run:
 
     Raises LeaseLost when it is gone.
     """
-    unread = ("settings", "item_set", "abilities", "batches")  # nothing here goes by them
-    for locked in Run.objects.select_for_update(no_key=True).defer(*unread).filter(pk=run.pk):
-        return locked
-    raise LeaseLost(f"run {run.pk} is no more")
+    locked = plain.read_object(Run, CHANGED, lock=True, id=run.pk)
+    if locked is None:
+        raise LeaseLost(f"run {run.pk} is no more")
+    return locked
 
 
 def held(run: Run) -> QuerySet[RunHold]:
     """The hold of this worker, if it still has it."""
     return RunHold.objects.filter(pk=run.hold.pk if run.hold else 0)
+
+
+def renew(run: Run, **changes: Any) -> None:
+    """Keep the hold for another lease; ``changes`` to its columns. The caller has locked the run. Raises LeaseLost."""
+    until = {"until": timezone.now() + LEASE}
+    if not run.hold or not plain.update(RunHold, until | changes, id=run.hold.pk):
+        raise LeaseLost(f"run {run.pk} is held by others")
 
 
 def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
@@ -105,17 +118,18 @@ def next_claim(run: Run, *, kind: kinds.Kind, after: int, most: int) -> Claim | 
     Raises LeaseLost.
     """
     # Out of the lock, for it may be a long way in a large run.
-    first = _free(run, kind, after).values_list("pk", flat=True).first()
-    if first is None:
+    rows = _near(_free(run, kind, after)[:most])
+    if not rows:
         return None
     with transaction.atomic():
         lock(run)
         if not run.hold or not held(run).exists():
             raise LeaseLost(f"run {run.pk} is held by others")
-        rows = list(_free(run, kind, first - 1)[:most])
-        rows = [row for row in rows if row.pk < rows[0].pk + SPAN]
-        if not rows:
-            return None
+        first, last = rows[0].pk, rows[-1].pk
+        if RunClaim.objects.filter(run=run, first__lte=last, last__gte=first).exists():  # others were quicker
+            rows = _near(_free(run, kind, first - 1)[:most])
+            if not rows:
+                return None
         claim = RunClaim.objects.create(run=run, hold_id=run.hold.pk, first=rows[0].pk, last=rows[-1].pk)
     jobs = kind.jobs(rows)
     if not jobs:
@@ -126,6 +140,12 @@ def next_claim(run: Run, *, kind: kinds.Kind, after: int, most: int) -> Claim | 
 def _free(run: Run, kind: kinds.Kind, after: int) -> Any:
     claims = RunClaim.objects.filter(run=run, first__lte=OuterRef("pk"), last__gte=OuterRef("pk"))
     return kind.missing(after=after).filter(~Exists(claims))
+
+
+def _near(rows: Iterable[Any]) -> list[Any]:
+    """Rows as far as one claim reaches."""
+    found = list(rows)
+    return [row for row in found if row.pk < found[0].pk + SPAN]
 
 
 def finish(run: Run, *, kind: kinds.Kind) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from judging.models import LEASE, Attempt, Judge, Run, RunClaim
+from bank import plain
+from judging.models import Attempt, Judge, Run, RunClaim
 from judging.work import holds, identity, kinds
 from judging.work.identity import Opened, Replies
 
@@ -51,13 +52,10 @@ def commit(*, run: Run, batch: Batch) -> Seen:
     What is stored already stays as it is. Raises LeaseLost and stores nothing when the hold is gone: others make these
     calls again.
     """
-    renewed: dict[str, Any] = {"until": timezone.now() + LEASE, "in_flight": batch.in_flight}
-    if batch.live is not None:
-        renewed["live"] = batch.live
+    said = {} if batch.live is None else {"live": batch.live}
     with transaction.atomic():
         locked = holds.lock(run)
-        if not holds.held(run).update(**renewed):
-            raise holds.LeaseLost(f"run {run.pk} is held by others")
+        holds.renew(run, in_flight=batch.in_flight, **said)
         others = holds.sweep(locked, but=run.hold) if locked.budget is not None else ()
         rows, replies = batch.rows, batch.replies
         other_model = False
@@ -89,7 +87,7 @@ def commit(*, run: Run, batch: Batch) -> Seen:
         if batch.claims:
             RunClaim.objects.filter(pk__in=batch.claims).delete()
         if changes:
-            Run.objects.filter(pk=run.pk).update(**changes)
+            plain.update(Run, changes, id=run.pk)
     elsewhere = sum(hold.in_flight for hold in others)
     failed = locked.failures or 0
     stored = (locked.verdicts or 0) + failed
@@ -100,8 +98,7 @@ def commit(*, run: Run, batch: Batch) -> Seen:
 def note_batches(*, run: Run, batches: list[dict[str, Any]]) -> None:
     """Write down which batches of a run are out. Raises LeaseLost."""
     holds.lock(run)
-    if not holds.held(run).update(until=timezone.now() + LEASE):
-        raise holds.LeaseLost(f"run {run.pk} is held by others")
+    holds.renew(run)
     Run.objects.filter(pk=run.pk).update(batches=batches)
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-settings.register_profile("stats", max_examples=40, deadline=None, derandomize=True)
+settings.register_profile("stats", settings.get_profile("suite"), max_examples=40, deadline=None, derandomize=True)
 settings.load_profile("stats")
 
 SHARED_DATA = Path(__file__).parents[3] / "shared" / "data"
