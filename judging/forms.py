@@ -7,7 +7,7 @@ from django import forms
 from bank.forms import BenchmarkChoice, Clean, Styled
 from bank.forms.benchmarks import SHAPES
 from bank.models import Benchmark, Item
-from judging import attacks, prompts, protocols, queries
+from judging import attacks, item_sets, plan, prompts, protocols, queries
 from judging.juries import SETTING
 from judging.models import OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols.settings import NAMES
@@ -19,7 +19,10 @@ NAMED = 5  # judges in a label
 class RunForm(RequestForm):
     """A new run. ``settings`` gives the protocol's settings as they were chosen."""
 
-    field_order = ("judge", "benchmark", "protocol", "order", "prompt", "reasoning", "context", "criteria", "repeats")
+    field_order = (
+        *("judge", "benchmark", "protocol", "order", "prompt", "reasoning", "context", "criteria", "repeats"),
+        *("temperature", "top_p", "split", "level", "models", "campaign", "run", "sample", "sample_seed"),
+    )
 
     judge = forms.ModelChoiceField(queryset=Judge.objects.none(), empty_label=None)
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
@@ -68,6 +71,15 @@ class RunForm(RequestForm):
         min_value=1, max_value=100, required=False, help_text="Empty: as the protocol has it, mostly 1."
     )
 
+    models = forms.CharField(
+        max_length=2_000, required=False, label="Models only", help_text="Names with commas between them. Empty: all."
+    )
+    campaign = forms.CharField(
+        max_length=200, required=False, label="Campaign only", help_text="Its name: what its people label."
+    )
+    run = forms.IntegerField(
+        min_value=1, required=False, label="Items of run", help_text="Its number: the items that it was made over."
+    )
     structured = forms.BooleanField(required=False)
 
     TICKS = ("structured", *RequestForm.TICKS)
@@ -142,13 +154,14 @@ class AttackForm(RunForm):
 
 
 def as_form(run: Run) -> dict[str, Any]:
-    """A run's choices as the form of a new one holds them."""
+    """A run's choices as the form of a new one holds them, down to its items."""
     settings = run.settings
     same = (
         "order",
         "reasoning",
         "context",
         "repeats",
+        "top_p",
         "seed",
         "max_tokens",
         "reasoning_effort",
@@ -157,8 +170,7 @@ def as_form(run: Run) -> dict[str, Any]:
         "structured",
     )
     chosen = {name: settings[name] for name in same if settings.get(name) is not None}
-    chosen |= {name: run.item_set[name] for name in ("split", "level", "sample") if name in run.item_set}
-    chosen |= {"sample_seed": run.item_set.get("seed"), "reuse": run.reuse}
+    chosen |= _items_as_form(run) | {"reuse": run.reuse, "batched": run.batched}
     chosen |= {"judge": run.judge_id, "benchmark": run.benchmark_id, "protocol": run.protocol, "new": True}
     chosen |= {"prompt": settings.get("prompt", "default"), "budget": run.budget}
     if "criteria" in settings:
@@ -166,6 +178,20 @@ def as_form(run: Run) -> dict[str, Any]:
     if "temperature" in settings:
         chosen["temperature"] = DASH if settings["temperature"] is None else f"{settings['temperature']:g}"
     return chosen
+
+
+def _items_as_form(run: Run) -> dict[str, Any]:
+    """What makes the run's items once more; the run itself where its set does not, or not any more."""
+    item_set = dict(run.item_set)
+    covered = plan.covered(benchmark=run.benchmark, kind=protocols.get(run.protocol).kind)
+    try:
+        same = item_sets.items(item_set, benchmark=run.benchmark, query=covered).count() == run.run_items.count()
+    except item_sets.BadItemSet:
+        same = False
+    models, seed = item_set.pop("models", []), item_set.pop("seed", None)
+    if not same or "ids" in item_set or any("," in name for name in models):
+        return {"run": run.pk}
+    return item_set | {"sample_seed": seed, "models": ", ".join(models)}
 
 
 class JudgeForm(Styled):

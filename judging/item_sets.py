@@ -1,6 +1,6 @@
 """Which part of a benchmark a run is about: everything, a filter, a campaign's items, a sample of n by a seed.
 
-Given as ``{"split", "level", "models", "ids", "campaign", "sample", "seed"}``, any of them; kept with the run.
+Given as ``{"split", "level", "models", "ids", "campaign", "run", "sample", "seed"}``, any of them; kept with the run.
 """
 
 import hashlib
@@ -10,8 +10,9 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from bank.models import Benchmark, Capability, Item, ItemResponse, Sample
+from judging.models import Run, RunItem
 
-NAMES = ("split", "level", "models", "ids", "campaign", "sample", "seed")
+NAMES = ("split", "level", "models", "ids", "campaign", "run", "sample", "seed")
 ItemSet = dict[str, Any]
 
 
@@ -47,7 +48,7 @@ def canonical(given: Any, *, of_items: bool = True) -> ItemSet:
         if not ids or not all(type(pk) is int and 0 < pk < 2**63 for pk in ids):
             raise BadItemSet("items: ids are whole numbers, at least one.")
         found["ids"] = sorted(set(ids))
-    for name, low in (("sample", 1), ("seed", 0)):
+    for name, low in (("run", 1), ("sample", 1), ("seed", 0)):
         value = given.get(name)
         if value is not None:
             if type(value) is not int or not low <= value < 2**31:
@@ -78,6 +79,10 @@ def items(chosen: ItemSet, *, benchmark: Benchmark, query: "QuerySet[Item]") -> 
             query = query.filter(pk__in=_sources["campaign"](benchmark, chosen["campaign"]).values("pk"))
         except LookupError as error:
             raise BadItemSet(f"items: {error}") from None
+    if "run" in chosen:
+        if not Run.objects.filter(pk=chosen["run"], benchmark=benchmark).exists():
+            raise BadItemSet(f"items: there is no run {chosen['run']} on {benchmark}.")
+        query = query.filter(pk__in=RunItem.objects.filter(run=chosen["run"]).values("item"))
     if "sample" in chosen:
         query = query.filter(pk__in=_drawn(query.values_list("pk", "content_hash"), chosen))
     return query
@@ -99,6 +104,8 @@ def words(chosen: ItemSet) -> str:
     for name in ("split", "level", "campaign"):
         if name in chosen:
             said.append(f"{name} {chosen[name]}")
+    if "run" in chosen:
+        said.append(f"the items of run {chosen['run']}")
     if "models" in chosen:
         said.append(f"only {', '.join(chosen['models'])}")
     if "ids" in chosen:

@@ -11,7 +11,8 @@ from judging.collecting import COLLECTORS
 from judging.protocols.settings import DETAILS, EFFORTS
 
 DASH = "–"
-REQUEST = ("seed", "max_tokens", "reasoning_effort", "image_size", "detail")
+REQUEST = ("top_p", "seed", "max_tokens", "reasoning_effort", "image_size", "detail")
+PART = ("split", "level", "campaign", "run", "sample")
 ORDINARY = ("", "As the endpoint has it")
 
 
@@ -22,6 +23,9 @@ class RequestForm(Styled):
         max_length=10,
         required=False,
         help_text="Empty: as the protocol has it, mostly 0. A dash where the endpoint takes none.",
+    )
+    top_p = forms.FloatField(
+        min_value=0, max_value=1, required=False, label="Top p", help_text="Empty: as the endpoint has it."
     )
     split = forms.CharField(max_length=100, required=False, label="Split only", help_text="Empty: all.")
     level = forms.CharField(max_length=200, required=False, label="Level only", help_text="With all below it.")
@@ -69,9 +73,11 @@ class RequestForm(Styled):
         """The settings of the request and of the part of the benchmark; what was left empty is left out."""
         data = self.cleaned_data
         chosen = {name: data[name] for name in REQUEST if data.get(name) not in ("", None)}
-        part = {name: data[name] for name in ("split", "level", "sample") if data.get(name) not in ("", None)}
+        part = {name: data[name] for name in PART if data.get(name) not in ("", None)}
         if data.get("sample_seed") is not None:
             part["seed"] = data["sample_seed"]
+        if models := [name for one in data.get("models", "").split(",") if (name := one.strip())]:
+            part["models"] = models
         return chosen | self._temperature() | ({"items": part} if part else {})
 
     def _temperature(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from judging.forms import AttackForm
 from judging.models import Attempt, Run, Trial
 from judging.queries import STATUSES
 from judging.views.common import HERE
-from judging.views.runs import estimate_of, judging_begun
+from judging.views.runs import estimated, judging_begun
 
 SHOWN = 100  # trials on a page
 
@@ -26,7 +26,7 @@ def attack_new(request: HttpRequest) -> HttpResponse:
     form = AttackForm(request.POST or None, initial=request.GET.dict() | {"attacks": list(attacks.ALL)})
     if done := judging_begun(request, form):
         return done
-    context = {"form": form, "estimate": estimate_of(form), "attacks": attacks.ALL.values(), "judges": True}
+    context = estimated(form) | {"form": form, "attacks": attacks.ALL.values(), "judges": True}
     return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
 
 

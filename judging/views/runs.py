@@ -124,7 +124,7 @@ def run_new(request: HttpRequest) -> HttpResponse:
     form = RunForm(request.POST or None, initial=_initial(request))
     if done := judging_begun(request, form):
         return done
-    context = {"form": form, "estimate": estimate_of(form), "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
+    context = estimated(form) | {"form": form, "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
     return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
 
 
@@ -132,24 +132,37 @@ def run_new(request: HttpRequest) -> HttpResponse:
 def run_estimate(request: HttpRequest) -> HttpResponse:
     """What the run that is being put together would take."""
     form = AttackForm(request.GET) if "attacks" in request.GET else RunForm(request.GET)
-    return render(request, "judging/_run_estimate.html", {"estimate": estimate_of(form)})
+    return render(request, "judging/_run_estimate.html", estimated(form))
 
 
-def estimate_of(form: RunForm) -> Estimate | None:
+def estimated(form: RunForm) -> dict[str, Any]:
+    """What the run of a form would take, or what is wrong with it."""
     if not form.is_bound:
         form = type(form)(_first_choices(form))
+    if not form.data.get("judge") or not form.data.get("benchmark"):
+        return {}
     if not form.is_valid():
-        return None
+        faults = [
+            f"{form[name].label}: {text}"
+            for name, texts in form.errors.items()
+            if name in form.fields
+            for text in texts
+        ]
+        return {"faults": faults or [str(text) for text in form.non_field_errors()]}
+    try:
+        return {"estimate": _estimate(form)}
+    except (protocols.BadSettings, item_sets.BadItemSet) as error:
+        return {"faults": [str(error)]}
+
+
+def _estimate(form: RunForm) -> Estimate:
     data = form.cleaned_data
     protocol = protocols.get(data["protocol"])
-    try:
-        chosen = form.settings()
-        part = item_sets.canonical(chosen.pop("items", None))
-        settings = protocol.settings(chosen)
-        items = plan.covered(benchmark=data["benchmark"], kind=protocol.kind)
-        items = item_sets.items(part, benchmark=data["benchmark"], query=items)
-    except (protocols.BadSettings, item_sets.BadItemSet):
-        return None
+    chosen = form.settings()
+    part = item_sets.canonical(chosen.pop("items", None))
+    settings = protocol.settings(chosen)
+    items = plan.covered(benchmark=data["benchmark"], kind=protocol.kind)
+    items = item_sets.items(part, benchmark=data["benchmark"], query=items)
     return estimate(
         judge=data["judge"],
         benchmark=data["benchmark"],

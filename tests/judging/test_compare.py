@@ -3,6 +3,8 @@
 import pytest
 from django.urls import reverse
 
+from annotations.models import Campaign, CampaignItem
+from bank.models import Item
 from judging.compare import CannotCompare, compare
 from judging.models import Run
 from tests.judging.small import make_benchmark
@@ -111,3 +113,46 @@ def test_a_clone_begins_with_all_that_the_run_had(client_of, benchmark, judge_at
     client.post(reverse("judging:run-new"), given | {"repeats": 1})
     assert Run.objects.latest("pk").settings == run.settings | {"repeats": 1}
     assert choices(judge, benchmark)["judge"] == given["judge"]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        {"sample": 2, "seed": 5},
+        {"models": ["heron-7b", "osprey-13b"]},
+        {"campaign": "Round 1"},
+        {"ids": ...},
+    ],
+)
+def test_a_clone_is_over_the_same_items_with_the_same_request(client_of, judge_at, start, items):
+    bank = make_benchmark(samples=4, slug="four")
+    chosen = list(Item.objects.filter(sample__benchmark=bank).order_by("pk"))
+    if "ids" in items:
+        items = {"ids": [one.pk for one in chosen[:3]]}
+    if "campaign" in items:
+        campaign = Campaign.objects.create(name="Round 1", benchmark=bank)
+        CampaignItem.objects.create(campaign=campaign, item=chosen[1])
+    settings = {"order": "fixed", "top_p": 0.5, "seed": 3, "items": items}
+    run = start(judge_at("http://127.0.0.1:9/v1"), on=bank, settings=settings, batched=True)
+    clone = _cloned(client_of("curator"), run)
+    assert clone.pk != run.pk
+    assert (clone.settings, clone.items_hash, clone.batched) == (run.settings, run.items_hash, True)
+
+
+def test_a_clone_of_the_first_few_items_is_over_those_whatever_has_come_since(client_of, judge_at, start):
+    bank = make_benchmark(samples=4, slug="four")
+    run = start(judge_at("http://127.0.0.1:9/v1"), on=bank, limit=2)
+    clone = _cloned(client_of("curator"), run)
+    assert (clone.items_hash, clone.run_items.count()) == (run.items_hash, 2)
+    assert "the items of run" in text_of(client_of("curator").get(reverse("judging:run-detail", args=[clone.pk])))
+    again = _cloned(client_of("curator"), clone)
+    assert again.items_hash == run.items_hash
+
+
+def _cloned(client, run: Run) -> Run:
+    form = client.get(reverse("judging:run-new"), {"from": run.pk}).context["form"]
+    begun = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    client.post(
+        reverse("judging:run-new"), {name: value for name, value in begun.items() if value not in (None, "", False)}
+    )
+    return Run.objects.latest("pk")

@@ -306,6 +306,20 @@ def test_the_estimate_counts_calls_and_money_for_what_is_chosen(client_of, bench
     assert "Calls 6".replace(" ", "") in text_of(client.get(reverse("judging:run-new"))).replace(" ", "")
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"level": "Nowhere"}, "there is no level 'Nowhere'"),
+        ({"run": 99}, "there is no run 99"),
+        ({"repeats": "-1"}, "Repeats: Ensure this value is greater than or equal to 1."),
+    ],
+)
+def test_the_estimate_says_what_is_wrong_with_the_choice(client_of, benchmark, judge_at, given, words):
+    path = reverse("judging:run-estimate")
+    fragment = client_of("curator").get(path, choices(judge_at("http://127.0.0.1:9/v1"), benchmark, **given))
+    assert words in text_of(fragment).replace("&#x27;", "'")
+
+
 @pytest.mark.check("A14", "F12")
 def test_staff_add_a_judge_at_an_allowed_host_only(client_of, settings):
     settings.JUDGE_HOSTS = ["api.example.org"]
