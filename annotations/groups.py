@@ -1,6 +1,6 @@
 """The questions of a ballot as groups of buttons."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ class Group:
 
     name: str
     question: Words
-    buttons: list[Choice]
+    buttons: tuple[Choice, ...]
     given: str
     missing: str  # what to say when it was left open
     style: str = ""
@@ -37,13 +37,11 @@ def groups_of(ballot: Ballot, material: Material, given: Mapping[str, Any]) -> l
         buttons = ballot.buttons_of(material)
         return [_group("option", ballot.question, buttons, given, _("Choose an option first"), "options")]
     if isinstance(ballot, YesNo):
-        return [_group("answer", ballot.question, list(ballot.buttons), given, _("Choose yes or no first"))]
+        return [_group("answer", ballot.question, ballot.buttons, given, _("Choose yes or no first"))]
     if isinstance(ballot, Review):
-        groups = [
-            _group("agree", _("Do you agree with the verdict?"), list(ballot.agree), given, _("Say whether you agree"))
-        ]
+        groups = [_group("agree", _("Do you agree with the verdict?"), ballot.agree, given, _("Say whether you agree"))]
         if material.length:
-            grades, yes_no = list(ballot.grades), list(ballot.agree)
+            grades, yes_no = ballot.grades, ballot.agree
             ask = _("Does the analysis say what is not there?")
             groups += [
                 _group("grade", _("How good is the analysis?"), grades, given, _("Give the analysis 1 to 5"), "scale"),
@@ -54,10 +52,10 @@ def groups_of(ballot: Ballot, material: Material, given: Mapping[str, Any]) -> l
 
 
 def _group(
-    name: str, question: Words, buttons: list[Choice], given: Mapping[str, Any], missing: str, style: str = ""
+    name: str, question: Words, buttons: Sequence[Choice], given: Mapping[str, Any], missing: str, style: str = ""
 ) -> Group:
     value = given.get(name)
     if isinstance(value, bool):
         value = "yes" if value else "no"
     shown = "" if value is None else f"{value:g}" if isinstance(value, int | float) else str(value)
-    return Group(name, question, buttons, shown, missing, style)
+    return Group(name, question, tuple(buttons), shown, missing, style)

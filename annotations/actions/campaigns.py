@@ -38,10 +38,12 @@ def enter(*, person: User, **campaign: object) -> tuple[Campaign, Annotator]:
     Raises NotInvited.
     """
     lookup = {f"campaign__{name}": value for name, value in campaign.items()}
-    members = Membership.objects.filter(annotator__person=person, **lookup).exclude(campaign__state="draft")
+    members = Membership.objects.filter(annotator__person=person, **lookup)
     for member in members.select_related("campaign", "annotator"):
         if member.withdrawn_at:
             raise NotInvited(f"{person} was taken out of {member.campaign}.")
+        if member.campaign.state == Campaign.State.DRAFT:
+            raise NotInvited(f"{member.campaign} is not open yet.")
         return member.campaign, member.annotator
     found = Campaign.objects.filter(open_to_all=True, state=Campaign.State.OPEN, **campaign).first()
     if found is None:

@@ -190,7 +190,7 @@ def _show(
         "notice": notice,
         "code": code,
         "confidences": CONFIDENCES,
-        "flags": [(name, words, name in page.given.get("flags", ())) for name, words in ballots.FLAGS.items()],
+        "flags": tuple((name, words, name in page.given.get("flags", ())) for name, words in ballots.FLAGS.items()),
     }
     return _render(request, page.campaign, assignment.annotator, context, status=status)
 

@@ -25,27 +25,36 @@ def icon(name: str, size: str = "") -> SafeString:
 
 
 class Fixed(template.Node):
-    """What is the same on every page in one language: drawn once, and without the page's variables."""
+    """What is the same on every page in one language, or wherever the variables that it names have these values: drawn
+    once, and with no other variable of the page. Their values are plain data that can be hashed."""
 
-    def __init__(self, nodelist: template.NodeList) -> None:
+    MOST = 256  # drawings kept
+
+    def __init__(self, nodelist: template.NodeList, names: list[str]) -> None:
         self.nodelist = nodelist
-        self.drawn: dict[str, SafeString] = {}
+        self.names = names
+        self.drawn: dict[tuple[object, ...], SafeString] = {}
 
     def render(self, context: template.Context) -> SafeString:
-        language = get_language() or ""
-        if language not in self.drawn:
-            bare = template.Context()
+        values = {name: context[name] for name in self.names}
+        key = (get_language(), *values.values())
+        drawn = self.drawn.get(key)
+        if drawn is None:
+            bare = template.Context(values)
             with bare.bind_template(cast(template.Template, context.template)):
-                self.drawn[language] = self.nodelist.render(bare)
-        return self.drawn[language]
+                drawn = self.nodelist.render(bare)
+            if len(self.drawn) >= self.MOST:
+                self.drawn.clear()
+            self.drawn[key] = drawn
+        return drawn
 
 
 @register.tag
 def fixed(parser: template.base.Parser, token: template.base.Token) -> Fixed:
-    """``{% fixed %}...{% endfixed %}``: see ``Fixed``. For pages that are drawn at every step of somebody's work."""
+    """``{% fixed [variable ...] %}...{% endfixed %}``: see ``Fixed``. For pages drawn at every step of a work."""
     nodelist = parser.parse(("endfixed",))
     parser.delete_first_token()
-    return Fixed(nodelist)
+    return Fixed(nodelist, token.split_contents()[1:])
 
 
 @register.filter

@@ -131,6 +131,15 @@ class TestLabelling:
         assert submit_url(text_of(response)) != submit_url(html)
         assert Assignment.objects.filter(state="skipped").count() == 1
 
+    def test_what_one_person_has_chosen_is_chosen_on_no_other_page(self, room):
+        campaign, _, (one, other) = room
+        html = text_of(one.get(page_of(campaign)))
+        sent = {"choice": "undecided", "situation": "1", "flags": "harmful"}
+        one.post(submit_url(html).replace("submit", "draft"), sent)
+        assert text_of(one.get(page_of(campaign))).count(" checked") == 3
+        assert " checked" not in text_of(other.get(page_of(campaign)))
+        assert text_of(one.get(page_of(campaign))).count(" checked") == 3
+
     def test_a_draft_is_there_again_on_another_device(self, room, people):
         campaign, members, (client, _) = room
         html = text_of(client.get(page_of(campaign)))
