@@ -75,7 +75,11 @@ def preferences(request: HttpRequest) -> HttpResponse:
     """The person's own settings. The labelling page sends its own part of them alone."""
     user = cast(User, request.user)
     back = request.POST.get("next") or request.GET.get("next", "")
-    back = back if url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure()) else ""
+    back = (
+        back
+        if back.startswith("/") and url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure())
+        else ""
+    )
     if request.method == "POST" and request.headers.get("X-Fragment"):
         try:
             keys = {"keyboard": bound_keys(request.POST["keys"])} if "keys" in request.POST else {}

@@ -24,6 +24,7 @@ from judging.work import kinds
 
 log = logging.getLogger(__name__)
 
+MOST_ITEMS = 1_000_000_000
 # Names of variables that hold this site's own secrets: no judge is sent those.
 OWN_SECRETS = re.compile(r"SECRET_KEY|CRITERIA_KEYS|DATABASE_URL|.*PASSWORD.*|PG.*|AWS_.*")
 
@@ -209,8 +210,7 @@ def start_run(
         chosen |= {"attacks": _attacks(attacks, judge, asked, chosen)}
         if not item_set and items is None and limit is None:
             item_set = {"sample": catalogue.SAMPLE, "seed": 0}
-    if limit is not None and limit < 1:
-        raise BadInput("limit: a whole number from 1 up.", "limit")
+    check_limit(limit)
     query = plan.covered(benchmark=benchmark, kind=asked.kind)
     if isinstance(items, QuerySet):
         query = query.filter(pk__in=items.values("pk"))
@@ -259,6 +259,12 @@ def start_run(
     run.planned, run.verdicts, run.failures, run.undecided = len(item_ids) * plan.per_item(run), 0, 0, 0
     run.save(update_fields=["criteria_fingerprint", "planned", "verdicts", "failures", "undecided"])
     return run
+
+
+def check_limit(limit: int | None) -> None:
+    """Raises BadInput for a number of first items that cannot be."""
+    if limit is not None and not 1 <= limit <= MOST_ITEMS:
+        raise BadInput(f"limit: a whole number from 1 to {MOST_ITEMS:,}.", "limit")
 
 
 def _check_judge(judge: Judge, protocol: protocols.Protocol, settings: Mapping[str, Any], budget: float | None) -> None:

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from bank import bulk
 from bank.models import Benchmark, Sample, SampleImage, User
 from judging import item_sets, prompts, protocols
-from judging.actions import BadInput, check_abilities, check_budget, go_on
+from judging.actions import BadInput, check_abilities, check_budget, check_limit, go_on
 from judging.collecting import COLLECTORS
 from judging.models import Judge, Run, RunTask
 
@@ -55,8 +55,7 @@ def start_collecting(
     name = model.strip() or judge.model
     if len(name) > 200:
         raise BadInput("model: at most 200 characters.", "model")
-    if limit is not None and limit < 1:
-        raise BadInput("limit: a whole number from 1 up.", "limit")
+    check_limit(limit)
     samples = list(query if limit is None else query[:limit])
     images: dict[int, list[SampleImage]] = {}
     for image in SampleImage.objects.filter(sample__benchmark=benchmark).order_by("position"):

@@ -65,4 +65,5 @@ def test_keys_that_make_no_sense_are_refused(annotator, people, keys):
 
 def test_after_saving_one_comes_back_to_where_one_was_and_to_no_other_site(annotator):
     assert annotator.post(SETTINGS, WANTED | {"next": "/annotate/"}).url == "/annotate/"
-    assert annotator.post(SETTINGS, WANTED | {"next": "https://evil.example/"}).url == SETTINGS
+    for nowhere in ("https://evil.example/", "2020-01-01", "accounts:sign-out", "[]", "//evil.example"):
+        assert annotator.post(SETTINGS, WANTED | {"next": nowhere}).url == SETTINGS

@@ -306,6 +306,15 @@ def test_the_estimate_counts_calls_and_money_for_what_is_chosen(client_of, bench
     assert "Calls 6".replace(" ", "") in text_of(client.get(reverse("judging:run-new"))).replace(" ", "")
 
 
+@pytest.mark.parametrize("made", ["run", "attack", "collect"])
+def test_more_items_than_there_can_be_are_refused_in_words(client_of, benchmark, judge_at, made):
+    judge = judge_at("http://127.0.0.1:9/v1")
+    chosen = choices(judge, benchmark, limit=10**20, endpoint=judge.pk, kind="responses")
+    answered = client_of("curator").post(reverse(f"judging:{made}-new"), chosen)
+    assert answered.status_code == 422
+    assert "a whole number from 1 to" in text_of(answered)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
