@@ -17,6 +17,7 @@ from annotations.models import (
     Membership,
     new_pseudonym,
 )
+from bank import rows
 from bank.access import RULES
 from bank.actions import BadInput
 from bank.models import User
@@ -33,21 +34,21 @@ def make_annotator(person: User) -> Annotator:
 
 
 def enter(*, person: User, **campaign: object) -> tuple[Campaign, Annotator]:
-    """A campaign (by ``pk`` or ``name``) and this person as an annotator in it: a member, or somebody who may join.
+    """A campaign (by ``id`` or ``name``) and this person as an annotator in it: a member, or somebody who may join.
 
     Raises NotInvited.
     """
-    lookup = {f"campaign__{name}": value for name, value in campaign.items()}
-    members = Membership.objects.filter(annotator__person=person, **lookup)
-    for member in members.select_related("campaign", "annotator"):
-        if member.withdrawn_at:
-            raise NotInvited(f"{person} was taken out of {member.campaign}.")
-        if member.campaign.state == Campaign.State.DRAFT:
-            raise NotInvited(f"{member.campaign} is not open yet.")
-        return member.campaign, member.annotator
-    found = Campaign.objects.filter(open_to_all=True, state=Campaign.State.OPEN, **campaign).first()
-    if found is None:
+    found = rows.find(Campaign, **campaign)
+    if found is None or found.state == Campaign.State.DRAFT:
         raise NotInvited(f"{person} labels in no such campaign.")
+    annotator = rows.find(Annotator, person_id=person.pk)
+    member = annotator and rows.find(Membership, campaign_id=found.pk, annotator_id=annotator.pk)
+    if annotator and member:
+        if member.withdrawn_at:
+            raise NotInvited(f"{person} was taken out of {found}.")
+        return found, annotator
+    if not found.open_to_all or found.state != Campaign.State.OPEN:
+        raise NotInvited(f"{person} is no member of {found}.")
     return found, make_annotator(person)
 
 

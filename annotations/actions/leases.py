@@ -23,7 +23,8 @@ from annotations.actions.errors import (
     Stopped,
 )
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
-from bank.models import Item, ItemResponse
+from bank import rows
+from bank.models import Item, ItemResponse, Sample
 from judging.models import Judgment
 
 LEASED, SUBMITTED = Assignment.State.LEASED, Assignment.State.SUBMITTED
@@ -175,7 +176,8 @@ def _lease_fresh(
     if place is None:
         return None
     place.campaign = campaign
-    place.item = Item.objects.select_related("sample").get(pk=place.item_id)
+    place.item = rows.get(Item, id=place.item_id)
+    place.item.sample = rows.get(Sample, id=place.item.sample_id)
     return Assignment.objects.create(
         campaign_item=place,
         annotator=annotator,

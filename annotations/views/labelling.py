@@ -161,7 +161,7 @@ def assignment_image(request: HttpRequest, pk: int, position: int) -> HttpRespon
 
 def _campaign(request: HttpRequest, pk: int) -> tuple[Campaign, Annotator]:
     try:
-        campaign, annotator = actions.enter(person=cast(User, request.user), pk=pk)
+        campaign, annotator = actions.enter(person=cast(User, request.user), id=pk)
     except actions.NotInvited:
         raise Http404("no such campaign") from None
     if campaign.protocol not in ballots.BALLOTS:

@@ -225,7 +225,16 @@ class TestMine:
                 absent = who.post(f"/annotate/assignments/999999/{path}", {"choice": "left"})
                 assert answer.status_code == absent.status_code == 404
         assert stranger.get(page_of(campaign)).status_code == 404
+        for number in (999_999, 10**30):
+            assert client.get(f"/annotate/{number}/").status_code == 404
         assert not Label.objects.exists()
+
+    def test_a_draft_is_absent_for_its_own_members(self, room):
+        campaign, _, (client, _) = room
+        Campaign.objects.update(state="draft")
+        assert client.get(page_of(campaign)).status_code == 404
+        assert client.post(f"{page_of(campaign)}ahead/").status_code == 404
+        assert not Assignment.objects.exists()
 
     def test_researchers_label_nothing(self, room, client_of):
         campaign, _, _ = room
