@@ -33,6 +33,8 @@ setup: $(VENV)/base
 run: setup
 	@exec $(BIN)/python manage.py serve
 
+# The tests start many processes: what Python has compiled is kept, whatever the environment says.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/dev
 	$(BIN)/python -m pytest $(if $(AGAIN),|| $(BIN)/python -m pytest $(FAILED))
 	$(BIN)/python -m tests.on_postgres $(if $(AGAIN),|| $(BIN)/python -m tests.on_postgres $(FAILED))

@@ -1,6 +1,7 @@
 """What all tests share: people of every role and a small benchmark, made through the public actions."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from bank.models import User
 from bank.models.people import Role
 from leaderboard import columns
+from tests.once import once
 
 # A machine that does other work beside is slow to draw examples, too: that is no fault.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,6 +34,20 @@ def pytest_collection_modifyitems(config, items):
     items[:] = kept
 
 
+def pytest_xdist_make_scheduler(config, log):
+    """Each test goes to whichever process is free, but those of the crawl as one role stay together.
+
+    xdist's own groups (``--dist loadgroup``) have no effect with pytest 9.2.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return re.sub(r"(test_crawl\.py)::\w+\[(?:\w+-)?(\w+)\]", r"\1[\2]", nodeid)
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture
 def shared_data():
     """The folder of public research data, or a skip that says where it is expected."""
@@ -43,7 +59,11 @@ def shared_data():
 @pytest.fixture
 def people(db):
     """One person of every role, by role."""
-    return {role: User.objects.create_user(role, password="a-long-password", role=role) for role in Role.values}
+
+    def make():
+        return {role: User.objects.create_user(role, password="a-long-password", role=role) for role in Role.values}
+
+    return once("people", make)
 
 
 @pytest.fixture
@@ -93,4 +113,4 @@ def world(people, media):
     """A small installation with canaries in every hidden field; see tests.access.world."""
     from tests.access.world import build
 
-    return build(people)
+    return once("world", lambda: build(people))

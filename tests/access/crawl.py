@@ -1,15 +1,15 @@
 """Every address as one role, in every method and form: what came back, by what was asked."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.core.cache import cache
 from django.db import transaction
 
 METHODS = ("get", "head", "options", "post")
+FORMS = "forms"
 # What else is asked of an address that opens, by the beginnings of the routes' names ("" is all).
-FORMS = [
+_FORMS = [
     ("", "?format=json", {}),
     ("", "", {"HTTP_HX_REQUEST": "true", "HTTP_X_FRAGMENT": "1"}),
     ("api-", "?format=csv", {}),
@@ -31,8 +31,8 @@ KEY = re.compile(rb"(" + BEFORE + rb")[A-Za-z0-9-]{8,64}")
 class Answer:
     """A response: its status, its headers and its body, made comparable."""
 
-    status: int
-    headers: tuple[tuple[str, str], ...]
+    status_code: int
+    headers: dict[str, str]
     body: bytes
 
     @property
@@ -40,28 +40,27 @@ class Answer:
         return repr(self.headers).encode() + self.body
 
 
-def crawl(make_client, doors) -> Iterator[tuple[tuple[str, ...], Answer]]:
-    """((route, path, method, form), Answer) for each address; what requests change is undone at the end.
+def crawl(make_client, doors, how) -> dict[tuple[str, ...], Answer]:
+    """The answer to each address by (route, path, form); what the requests change is undone.
 
-    ``doors`` gives (route, path). An address that does not open is asked once by each method and in no other form:
-    the rule answers before the view does.
+    ``doors`` gives (route, path). ``how`` is a method, or FORMS: GET in every other form of the address.
     """
+    found = {}
     cache.clear()
     client = make_client()
     point = transaction.savepoint()
     for name, path in dict.fromkeys(doors):
-        opens = False
-        for method in METHODS:
-            answer = getattr(client, method)(path)
-            opens |= method == "get" and answer.status_code == 200
-            yield (name, path, method, ""), _answer(answer)
-            if name == "accounts:sign-out":
-                client = make_client()
-        for beginning, query, headers in FORMS if opens else []:
-            if name.startswith(beginning):
-                yield (name, path, "get", query or str(headers)), _answer(client.get(path + query, **headers))
+        if how == FORMS:
+            for beginning, query, headers in _FORMS:
+                if name.startswith(beginning):
+                    found[name, path, query or str(headers)] = _answer(client.get(path + query, **headers))
+        else:
+            found[name, path, ""] = _answer(getattr(client, how)(path))
+        if name == "accounts:sign-out":
+            client = make_client()
     transaction.savepoint_rollback(point)
     cache.clear()
+    return found
 
 
 def _answer(response) -> Answer:
@@ -74,5 +73,4 @@ def _answer(response) -> Answer:
         name: cookie.value.rsplit(":", 2 if name == "messages" else 0)[0] for name, cookie in response.cookies.items()
     }
     found += [(name, value) for name, value in said.items() if name not in RANDOM_COOKIES]
-    headers = tuple(sorted(found))
-    return Answer(response.status_code, headers, body)
+    return Answer(response.status_code, dict(sorted(found)), body)

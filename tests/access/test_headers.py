@@ -1,49 +1,8 @@
-"""What every response carries."""
+"""What responses carry beside their content; what all of them do is in test_crawl.py."""
 
 import pytest
 
-from tests.access.conftest import ROLES
-from tests.access.test_routes import doors
-
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
-STRICT = {
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-    "form-action 'self'",
-}
-
-
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.check("D2")
-def test_every_response_carries_the_headers(role, world, client_of):
-    for name, path in [*doors(world), ("nowhere", "/nowhere/"), ("traversal", "/bank/images/../x.png")]:
-        client = client_of(role)
-        client.raise_request_exception = False
-        headers = client.get(path).headers
-        policy = {part.strip() for part in headers["Content-Security-Policy"].split(";")}
-        assert policy >= STRICT, name
-        assert not any("unsafe" in part for part in policy), name
-        assert headers["X-Content-Type-Options"] == "nosniff", name
-        assert headers["Cross-Origin-Opener-Policy"] == "same-origin", name
-        assert headers["Cross-Origin-Resource-Policy"] == "same-origin", name
-        assert headers["X-Frame-Options"] == "DENY", name
-        assert headers["Referrer-Policy"] == "same-origin", name
-
-
-@pytest.mark.check("D10")
-def test_signed_in_pages_are_kept_nowhere_and_answers_of_the_api_are_asked_for_again(world, client_of):
-    client = client_of("curator")
-    for name, path in doors(world):
-        answer = client.get(path)
-        control = answer.headers.get("Cache-Control", "")
-        if name.endswith("image") or answer.status_code == 302:
-            continue
-        assert "no-store" in control or (name.startswith("api-") and "private" in control), (name, control)
-        if name == "accounts:sign-out":
-            client = client_of("curator")
 
 
 def test_the_api_answers_304_to_a_known_etag_and_not_to_a_changed_world(world, client_of):

@@ -23,7 +23,6 @@ from bank.actions.reviews import open_round
 from bank.imports.items import Spec, ensure
 from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
 from bank.submissions import actions as submissions
-from bank.uploads import staging
 from bank.uploads.actions import receive, start
 from bank.uploads.work import work
 from judging import prompts
@@ -287,33 +286,18 @@ def submitted(people, benchmark):
 
 
 def checked_upload(people, secret):
-    """Files that wait to be confirmed, with good and with bad rows. They are checked once, then copied."""
-    if secret not in _checked:
-        good = {"key": "u1", "instruction": "How many?", "images": ["u.png"], "criteria": [{"text": secret}]}
-        bad = good | {"key": "u2", "criteria": [{"text": secret, "weight": -1}], "answer": secret}
-        worse = {"key": "u3", "instruction": "Which?", "options": {"A": "one"}, "answer": secret}
-        text = "".join(json.dumps(row) + "\n" for row in (good, bad, worse)).encode()
-        files = {"samples.jsonl": text, "u.png": picture()}
-        upload = start(by=people["curator"], files=[(name, len(data)) for name, data in files.items()])
-        receive(upload=upload, offset=0, length=upload.size, pieces=[b"".join(files.values())])
-        work(upload)
-        upload.refresh_from_db()
-        assert upload.state == "checked", upload.fault
-        kept = {path: path.read_bytes() for path in staging.folder(upload).rglob("*") if path.is_file()}
-        content = {path.relative_to(staging.folder(upload)): data for path, data in kept.items()}
-        _checked[secret] = {f.name: getattr(upload, f.name) for f in Upload._meta.fields if f.name != "id"}, content
-        return upload
-    fields, content = _checked[secret]
-    upload = Upload(**fields | {"by": people["curator"]})
-    upload.save(force_insert=True)
-    for path, data in content.items():
-        place = staging.folder(upload) / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data)
+    """Files that wait to be confirmed, with good and with bad rows."""
+    good = {"key": "u1", "instruction": "How many?", "images": ["u.png"], "criteria": [{"text": secret}]}
+    bad = good | {"key": "u2", "criteria": [{"text": secret, "weight": -1}], "answer": secret}
+    worse = {"key": "u3", "instruction": "Which?", "options": {"A": "one"}, "answer": secret}
+    text = "".join(json.dumps(row) + "\n" for row in (good, bad, worse)).encode()
+    files = {"samples.jsonl": text, "u.png": picture()}
+    upload = start(by=people["curator"], files=[(name, len(data)) for name, data in files.items()])
+    receive(upload=upload, offset=0, length=upload.size, pieces=[b"".join(files.values())])
+    work(upload)
+    upload.refresh_from_db()
+    assert upload.state == "checked", upload.fault
     return upload
-
-
-_checked = {}
 
 
 def hidden_rows(secret):

@@ -7,6 +7,9 @@ import pytest
 from django.core.management import call_command
 from PIL import Image
 
+from bank.models import Benchmark
+from tests.once import once
+
 
 def picture(*, kind="PNG", size=(32, 24), colour="teal"):
     """Bytes of a small picture."""
@@ -72,8 +75,11 @@ RESPONSES = [
 def small(folder, manage):
     """A small benchmark ``small`` with responses, imported by the commands."""
     (folder.root / "boats.png").write_bytes(picture())
-    assert manage("import_benchmark", "generic", folder("samples", SAMPLES), "--benchmark", "small")[0] == 0
-    assert manage("import_responses", "generic", folder("responses", RESPONSES), "--benchmark", "small")[0] == 0
-    from bank.models import Benchmark
+    rows, answers = folder("samples", SAMPLES), folder("responses", RESPONSES)
 
-    return Benchmark.objects.get(slug="small")
+    def make():
+        assert manage("import_benchmark", "generic", rows, "--benchmark", "small")[0] == 0
+        assert manage("import_responses", "generic", answers, "--benchmark", "small")[0] == 0
+        return Benchmark.objects.get(slug="small")
+
+    return once("small", make)

@@ -7,7 +7,9 @@ import random
 import pytest
 from django.core.management import call_command
 
+from bank.models import Benchmark
 from tests.bank.conftest import folder, manage, picture
+from tests.once import once
 
 __all__ = ["folder", "manage"]
 
@@ -88,23 +90,17 @@ def judgments(judge, *, noise, seed, settings=None, share=1.0, repeats=1):
                     }
 
 
-@pytest.fixture(autouse=True)
-def _fresh_cache():
-    """Boards are kept by their data; ids start again in every test."""
-    from django.core.cache import cache
-
-    cache.clear()
-
-
 @pytest.fixture
 def grove(folder, manage):
     """The benchmark ``grove`` with responses, without a verdict."""
-    (folder.root / "sign.png").write_bytes(picture())
-    assert manage("import_benchmark", "generic", folder("samples", samples()), "--benchmark", "grove")[0] == 0
-    assert manage("import_responses", "generic", folder("responses", responses()), "--benchmark", "grove")[0] == 0
-    from bank.models import Benchmark
 
-    return Benchmark.objects.get(slug="grove")
+    def make():
+        (folder.root / "sign.png").write_bytes(picture())
+        assert manage("import_benchmark", "generic", folder("samples", samples()), "--benchmark", "grove")[0] == 0
+        assert manage("import_responses", "generic", folder("responses", responses()), "--benchmark", "grove")[0] == 0
+        return Benchmark.objects.get(slug="grove")
+
+    return once("grove", make)
 
 
 @pytest.fixture
@@ -122,11 +118,13 @@ def brought(folder, manage, grove):
 @pytest.fixture
 def voted(brought):
     """The grove with labels of three people and two judges, a good and a poor one."""
-    brought("labels", labels())
-    brought("judgments", [*judgments("keen", noise=0.6, seed=2), *judgments("dull", noise=9.0, seed=3)])
-    from bank.models import Benchmark
 
-    return Benchmark.objects.get(slug="grove")
+    def make():
+        brought("labels", labels())
+        brought("judgments", [*judgments("keen", noise=0.6, seed=2), *judgments("dull", noise=9.0, seed=3)])
+        return Benchmark.objects.get(slug="grove")
+
+    return once("voted", make)
 
 
 @pytest.fixture

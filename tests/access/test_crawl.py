@@ -1,0 +1,195 @@
+"""Every route as every role in every method: who gets through, and that nothing hidden shows below staff.
+
+One crawl looks for canaries; a second one, of a world with other criteria and the same judgments, must bring the same
+bytes, headers and lengths.
+"""
+
+import pytest
+from django.utils import timezone
+
+from tests.access.conftest import ROLES
+from tests.access.crawl import FORMS, METHODS, crawl
+from tests.access.test_routes import LABELLERS, READERS, STAFF, TABLE, doors, refused
+from tests.access.world import CANARY, OPEN_RULE, PRIVATE, PUBLIC, UNSEEN, rewrite, spellings
+
+pytestmark = pytest.mark.django_db
+OTHER = "jk5Other<&\"'>wp8"
+# API routes whose POST is for others than their GET.
+POSTS = {
+    "api-label-list": LABELLERS,
+    "api-judge-list": STAFF,
+    "api-run-list": STAFF,
+    "api-prompt-list": STAFF,
+    "api-jury-list": STAFF,
+    "api-item-list": STAFF,
+}
+# Who may ask what a route does, though not all of them get an answer from it.
+ASKED = {"api-judgment-analysis": READERS}
+# Doors behind which it matters whose the object is: staff may come, but these are the annotator's own.
+OWN = {"api-campaign-next"}
+# Where staff, and they alone, read hidden text on purpose.
+HIDDEN_TEXT = {
+    "bank:criteria",
+    "bank:criteria-history",
+    "bank:sample-edit",
+    "bank:sample-check",
+    "bank:review",
+    "api-sample-criteria",
+    "judging:judgment-detail",
+    "judging:judgment-prompt",
+    "judging:trial-detail",
+    "judging:trial-prompt",
+    "api-judgment-analysis",
+}
+STRICT = {
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+}
+
+
+# tests/conftest.py sends the tests of one role to one process, where they share what it was answered.
+def as_each(*roles):
+    return pytest.mark.parametrize("role", roles)
+
+
+@pytest.fixture(scope="module")
+def known():
+    """What was answered, by (role, how it was asked, benchmark), and the moment at which the clock stands."""
+    return {"now": timezone.now()}
+
+
+@pytest.fixture
+def asked(known, world, client_of, monkeypatch, caplog):
+    """``asked(role, how, slug)``: what each address answers to a role, with the objects of one benchmark.
+
+    ``how`` is a method, or FORMS for the other forms of what opens to GET: where nothing opens, the rule answers before
+    the view does.
+    """
+    monkeypatch.setattr(timezone, "now", lambda: known["now"])
+
+    def ask(role, how, slug):
+        def client():
+            made = client_of(role)
+            made.raise_request_exception = False
+            return made
+
+        addresses = doors(world, slug)
+        if how == FORMS:
+            answered = known[role, "get", slug]
+            addresses = [(name, path) for (name, path, _), answer in answered.items() if answer.status_code == 200]
+        found = crawl(client, addresses, how)
+        assert CANARY not in caplog.text
+        return found
+
+    return ask
+
+
+@pytest.fixture
+def answers(known, asked):
+    """As ``asked``, of the world as it was built: once for all tests of the module."""
+
+    def of(role, how, slug=PUBLIC):
+        if (role, how, slug) not in known:
+            known[role, how, slug] = asked(role, how, slug)
+        return known[role, how, slug]
+
+    return of
+
+
+@as_each(*ROLES)
+@pytest.mark.parametrize(
+    "method",
+    ["get", "post", *(pytest.param(method, marks=pytest.mark.one_database) for method in ("head", "options"))],
+)
+@pytest.mark.check("B1", "B4")
+def test_each_role_gets_through_its_own_doors_only(role, method, answers):
+    wrong = []
+    for (name, path, _), answer in answers(role, method).items():
+        allowed = role in TABLE[name]
+        if method == "post":
+            allowed = role in POSTS.get(name, TABLE[name])
+        elif method == "options":
+            allowed = role in TABLE[name] | POSTS.get(name, set()) | ASKED.get(name, set())
+        if allowed and name in OWN and role != "annotator":
+            continue
+        if answer.status_code >= 500 or (refused(answer) and allowed) or not (refused(answer) or allowed):
+            # A read-only API route refuses a method before it asks who comes.
+            if answer.status_code == 405 and not allowed:
+                continue
+            wrong.append((name, path, answer.status_code, "allowed" if allowed else "refused"))
+    assert wrong == []
+
+
+@pytest.mark.one_database
+@as_each(*sorted(STAFF))
+@pytest.mark.check("A1")
+def test_staff_read_hidden_text_only_where_they_mean_to(role, answers):
+    secrets = spellings()
+    seen = {
+        name for (name, *_), answer in answers(role, "get").items() if any(secret in answer.body for secret in secrets)
+    }
+    assert seen <= HIDDEN_TEXT
+    assert {"bank:criteria", "api-sample-criteria"} <= seen
+
+
+@pytest.mark.one_database
+@as_each("anonymous", "annotator", "researcher")
+@pytest.mark.check("A1", "A2", "A4", "A9")
+def test_below_staff_nothing_hidden_shows_and_nothing_that_shows_depends_on_it(role, answers, asked, world):
+    def in_all(ask):
+        return {
+            (*where, how, slug): answer
+            for slug in (PUBLIC, PRIVATE)
+            for how in (*METHODS, FORMS)
+            for where, answer in ask(role, how, slug).items()
+        }
+
+    first = in_all(answers)
+    assert {name for name, *_ in first} == set(TABLE)
+    assert [where for where, answer in first.items() if answer.status_code >= 500] == []
+    secrets = spellings()
+    assert [where for where, answer in first.items() if any(one in answer.everything for one in secrets)] == []
+    own = ("annotations:assignment", "annotations:work", "annotations:ahead", "api-campaign-next")
+    for where, answer in first.items():  # drafts, and what is private
+        if role == "annotator" and where[0].startswith(own):
+            assert f"{UNSEEN}-draft".encode() not in answer.everything, where
+        else:
+            assert UNSEEN.encode() not in answer.everything, where
+    assert any(OPEN_RULE.encode() in answer.body for answer in first.values())
+    rewrite(world, OTHER)
+    second = in_all(asked)
+    assert first.keys() == second.keys()
+    assert [where for where, answer in first.items() if answer != second[where]] == []
+
+
+@pytest.mark.one_database
+@as_each(*ROLES)
+@pytest.mark.check("D2")
+def test_every_response_carries_the_headers(role, answers, client_of):
+    found = {where: answer for method in METHODS for where, answer in answers(role, method).items()}
+    found |= {path: client_of(role).get(path) for path in ("/nowhere/", "/bank/images/../x.png")}
+    for where, answer in found.items():
+        headers = answer.headers
+        policy = {part.strip() for part in headers["Content-Security-Policy"].split(";")}
+        assert policy >= STRICT, where
+        assert not any("unsafe" in part for part in policy), where
+        assert headers["X-Content-Type-Options"] == "nosniff", where
+        assert headers["Cross-Origin-Opener-Policy"] == "same-origin", where
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin", where
+        assert headers["X-Frame-Options"] == "DENY", where
+        assert headers["Referrer-Policy"] == "same-origin", where
+
+
+@pytest.mark.one_database
+@as_each("curator")
+@pytest.mark.check("D10")
+def test_signed_in_pages_are_kept_nowhere_and_answers_of_the_api_are_asked_for_again(role, answers):
+    for (name, *_), answer in answers(role, "get").items():
+        control = answer.headers.get("Cache-Control", "")
+        if name.endswith("image") or answer.status_code == 302:
+            continue
+        assert "no-store" in control or (name.startswith("api-") and "private" in control), (name, control)

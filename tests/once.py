@@ -1,0 +1,70 @@
+"""What many tests begin with is built once in a process; its rows and files are then put back as they were.
+
+Every test still has an empty database and folders of its own: what it changes, no other test sees.
+"""
+
+import copy
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection, transaction
+
+_built = {}
+
+
+def once(name, build):
+    """What ``build()`` returned when it was called for the first time, with all that it wrote.
+
+    The database and the folders of pictures and uploads must be the same before as they were then, and what is returned
+    must bear to be copied.
+    """
+    if name in _built:
+        made, rows, files = _built[name]
+        _write(rows)
+        for path, content in files.items():
+            path = _folders()[path[0]] / path[1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return copy.deepcopy(made)
+    before, files_before = _rows(), _files()
+    made = build()
+    rows = {
+        table: (columns, new)
+        for table, (columns, found) in _rows().items()
+        if (new := [row for row in found if row not in before[table][1]])
+    }
+    files = {path: content for path, content in _files().items() if path not in files_before}
+    _built[name] = copy.deepcopy(made), rows, files
+    return made
+
+
+def _rows():
+    """All that is stored: (columns, rows) by table."""
+    found = {}
+    with connection.cursor() as cursor:
+        for table in connection.introspection.django_table_names(only_existing=True):
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+            found[table] = [column[0] for column in cursor.description], cursor.fetchall()
+    return found
+
+
+def _write(rows):
+    quote = connection.ops.quote_name
+    with transaction.atomic(), connection.cursor() as cursor:  # in one: the order of tables does not matter
+        for table, (columns, found) in rows.items():
+            names, places = ", ".join(map(quote, columns)), ", ".join(["%s"] * len(columns))
+            cursor.executemany(f"INSERT INTO {quote(table)} ({names}) VALUES ({places})", found)
+
+
+def _folders() -> tuple[Path, Path]:
+    return Path(settings.MEDIA_ROOT), Path(settings.STAGED)
+
+
+def _files():
+    """The bytes of every file, by (which folder, path in it)."""
+    return {
+        (place, path.relative_to(folder)): path.read_bytes()
+        for place, folder in enumerate(_folders())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
