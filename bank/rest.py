@@ -1,5 +1,6 @@
 """What all API classes share: pages by cursor, filters by allow-list, errors that tell nothing hidden."""
 
+import json
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -7,6 +8,7 @@ from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.pagination import CursorPagination
+from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
@@ -28,11 +30,37 @@ class Pages(CursorPagination):
             raise exceptions.ValidationError({"page_size": f"A whole number from 1 to {self.max_page_size}."})
         return int(wanted)
 
+    def decode_cursor(self, request: Request) -> Any:
+        """The place to go on from: every list is in the order of its ids. Raises NotFound for a forged one."""
+        cursor = super().decode_cursor(request)
+        if cursor is not None and cursor.position is not None and not _is_id(str(cursor.position)):
+            raise exceptions.NotFound(self.invalid_cursor_message)
+        return cursor
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
+class PlainJSON(JSONParser):
+    """JSON whose texts can be stored and said again. Half of a surrogate pair, or no bottom in sight, is 400."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        try:
+            data = super().parse(stream, media_type, parser_context)
+            json.dumps(data, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise exceptions.ParseError("A text holds half of a surrogate pair, which is no character.") from None
+        except RecursionError:
+            raise exceptions.ParseError("This is nested too deeply.") from None
+        return data
+
 
 class AllowedFilters(BaseFilterBackend):
     """Filters by allow-list: a view names them in ``filters = {parameter: lookup}``; an unknown parameter is 400."""
 
     COMMON = frozenset({"cursor", "page_size", "format"})
+    IDS = frozenset({"run", "item"})
 
     def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:
         filters: dict[str, str] = getattr(view, "filters", {})
@@ -42,8 +70,11 @@ class AllowedFilters(BaseFilterBackend):
             raise exceptions.ValidationError(dict.fromkeys(sorted(unknown), f"Not a filter here. Filters: {known}."))
         for name, lookup in filters.items():
             if name in request.query_params:
+                value = request.query_params[name]
                 try:
-                    queryset = queryset.filter(**{lookup: request.query_params[name]})
+                    if "\x00" in value or (name in self.IDS and not _is_id(value)):
+                        raise ValueError
+                    queryset = queryset.filter(**{lookup: value})
                 except (ValueError, TypeError):
                     raise exceptions.ValidationError({name: "Not a value of this filter."}) from None
         return queryset

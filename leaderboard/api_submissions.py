@@ -7,11 +7,12 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import exceptions, mixins, serializers, status, viewsets
 from rest_framework.decorators import action
-from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
+from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from bank.models import Benchmark, Submission, User
+from bank.rest import PlainJSON
 from bank.submissions import actions
 from bank.submissions.check import Checked
 from bank.submissions.errors import Closed, Exceeded, Refused
@@ -92,7 +93,7 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     access_rule = "submit"
     access_rules = {"restore": "manage-submissions", "release": "manage-submissions"}
     serializer_class = SubmissionSerializer
-    parser_classes = [MultiPartParser, FormParser, JSONParser]
+    parser_classes = [MultiPartParser, FormParser, PlainJSON]
     queryset = Submission.objects.select_related("benchmark", "by", "model")
     filters = {
         "benchmark": "benchmark__slug",

@@ -7,11 +7,12 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
-from rest_framework.parsers import BaseParser, JSONParser, MultiPartParser
+from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from bank.models import Upload, User
+from bank.rest import PlainJSON
 from bank.uploads import actions, queries, staging
 from bank.uploads.forms import ChoicesForm
 
@@ -94,7 +95,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
     serializer_class = UploadSerializer
     queryset = Upload.objects.select_related("by")
     filters = {"state": "state"}
-    parser_classes = [JSONParser, MultiPartParser, PieceParser]
+    parser_classes = [PlainJSON, MultiPartParser, PieceParser]
 
     @extend_schema(
         request={"application/json": NewUploadSerializer, "multipart/form-data": OpenApiTypes.OBJECT},
