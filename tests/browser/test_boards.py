@@ -6,10 +6,10 @@ from PIL import Image
 from bank.models import Item
 from judging.models import Run
 from tests.browser.conftest import looked_at
-from tests.leaderboard.conftest import _fresh_cache, brought, folder, grove, judgments, manage, voted
+from tests.leaderboard.conftest import brought, folder, grove, judgments, manage, voted
 from tests.leaderboard.test_languages import ASKED, asked
 
-__all__ = ["_fresh_cache", "asked", "brought", "folder", "grove", "manage", "voted"]
+__all__ = ["asked", "brought", "folder", "grove", "manage", "voted"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
