@@ -47,6 +47,12 @@ def faults():
     return listen
 
 
+def go_offline(page):
+    """Cut the network once the page has all that it asked for: the next item and its pictures are at hand."""
+    page.wait_for_load_state("networkidle")
+    page.context.set_offline(True)
+
+
 def serious(page, *rules):
     """What axe finds of serious or critical impact, as readable lines; with ``rules`` by these alone."""
     page.evaluate(AXE)

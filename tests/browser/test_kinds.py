@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from annotations.models import Assignment, Label
 from bank.models import User
 from tests.annotations.kinds import WEIGHTS, benchmark_of, campaign_of, judged
-from tests.browser.conftest import looked_at
+from tests.browser.conftest import go_offline, looked_at
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 LONG = [f"Answer number {n}. " + "Two boats lie at the quay. " * 60 for n in range(4)]
@@ -192,7 +192,7 @@ def test_drafts_of_any_kind_survive_a_reload_and_labels_a_lost_network(page, ope
     expect(page.locator("[data-order]")).to_have_text("BCAD")
     with page.expect_response(lambda response: response.url.endswith("/ahead/")):
         page.reload()
-    page.context.set_offline(True)
+    go_offline(page)
     submit(page)
     expect(page.locator("#unsent")).to_contain_text("1 saved here")
     assert not Label.objects.exists()

@@ -13,7 +13,7 @@ from bank import images
 from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage, User
 from tests.bank.conftest import picture
-from tests.browser.conftest import serious
+from tests.browser.conftest import go_offline, serious
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -165,7 +165,7 @@ def test_unable_to_decide_asks_for_the_situation(work):
 
 class TestNetwork:
     def test_labels_wait_for_the_network_and_are_sent_once(self, work, context):
-        context.set_offline(True)
+        go_offline(work)
         decide(work, "1")
         expect(work.locator("#unsent")).to_contain_text("Offline, 1 saved here")
         work.keyboard.press("0")
@@ -185,7 +185,7 @@ class TestNetwork:
         work.clock.install()
         with work.expect_response(lambda response: response.url.endswith("/ahead/")):
             work.reload()
-        context.set_offline(True)
+        go_offline(work)
         decide(work, "2")
         work.clock.fast_forward("05:00")
         expect(work.locator("#unsent")).to_contain_text("1 saved here")
