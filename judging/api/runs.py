@@ -1,5 +1,6 @@
 """Runs and juries for scripts."""
 
+from functools import partial
 from typing import Any, cast
 
 from drf_spectacular.types import OpenApiTypes
@@ -14,7 +15,7 @@ from judging import actions, juries, queries
 from judging.api.errors import Conflict, bad
 from judging.attacks.report import report
 from judging.collecting.start import start_collecting
-from judging.models import Judge, Run
+from judging.models import Judge, Judgment, Run
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):
@@ -124,6 +125,22 @@ class RunIn(serializers.Serializer[Any]):
         return attrs
 
 
+class RetryIn(serializers.Serializer[Any]):
+    """Which failures to judge again; without either, all of them."""
+
+    statuses = serializers.ListField(
+        child=serializers.ChoiceField(Judgment.FAILURES), required=False, default=list, help_text="none: of any status"
+    )
+    reason = serializers.CharField(
+        required=False, default=None, allow_null=True, allow_blank=True, help_text="exactly as the judgments have it"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if unknown := set(getattr(self, "initial_data", {})) - set(self.fields):
+            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "There is no such field."))
+        return attrs
+
+
 class MovedSerializer(serializers.Serializer[Any]):
     """What one attack did to the worth of the answers under it: the share of wins, of others below, or the score.
 
@@ -156,10 +173,10 @@ class MovedSerializer(serializers.Serializer[Any]):
 
 
 class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):
-    """Runs of judges; staff start, pause, resume and cancel them."""
+    """Runs of judges; staff start, pause, resume and cancel them, and retry what failed."""
 
     access_rule = "read-judging"
-    access_rules = dict.fromkeys(("create", "cancel", "pause", "resume"), "write-judging")
+    access_rules = dict.fromkeys(("create", "cancel", "pause", "resume", "retry"), "write-judging")
     serializer_class = RunSerializer
     queryset = Run.objects.select_related("judge", "benchmark")
     lookup_value_regex = "[0-9]+"
@@ -230,6 +247,14 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
     def resume(self, request: Request, pk: str) -> Response:
         """Let a paused run go on."""
         return self._act(actions.resume_run)
+
+    @extend_schema(request=RetryIn, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, pk: str) -> Response:
+        """Judge again what ended without a verdict. Verdicts stay; so does a run that has nothing to retry."""
+        given = RetryIn(data=request.data)
+        given.is_valid(raise_exception=True)
+        return self._act(partial(actions.retry_failed, **given.validated_data))
 
     @extend_schema(responses={200: MovedSerializer(many=True)})
     @action(detail=True, pagination_class=None, filter_backends=[])

@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from bank.models import Benchmark
-from judging.actions import BadInput
-from judging.models import Judge, Run
+from judging.actions import BadInput, retry_failed
+from judging.models import Judge, Judgment, Run
 from judging.tasks import worker_name
 from judging.work import Progress, Shared, Stopped, holds, loop, work
 from judging.work.loop import db
@@ -53,6 +53,13 @@ class RunCommand(BaseCommand):
         parser.add_argument("--budget", type=float, metavar="USD", help="pause when this much is spent")
         parser.add_argument("--wait", action="store_true", help="work the run in this process")
         parser.add_argument("--new", action="store_true", help="another run, even if the same was made before")
+        parser.add_argument(
+            "--retry",
+            nargs="?",
+            const=",".join(Judgment.FAILURES),
+            metavar="STATUS,...",
+            help=f"go on, and make again what failed: all, or of these of {', '.join(Judgment.FAILURES)}",
+        )
         parser.add_argument("--cache", action="store_true", help="answer identical calls from stored ones, at no cost")
         parser.add_argument("--batch", action="store_true", help="hand calls in by the endpoint's batch interface")
 
@@ -71,8 +78,11 @@ class RunCommand(BaseCommand):
             settings = json.loads(chosen)
         except ValueError as error:
             raise CommandError(f"--settings is not JSON: {error}", returncode=2) from None
+        again = _statuses(options["retry"])
+        if again and options["new"]:
+            raise CommandError("--retry goes on with the run there is, --new makes another.", returncode=2)
         try:
-            return begin(
+            run = begin(
                 judge=Judge.objects.get(name=judge),
                 benchmark=Benchmark.objects.named(benchmark),
                 settings=settings,
@@ -83,6 +93,10 @@ class RunCommand(BaseCommand):
                 batched=options["batch"],
                 **given,
             )
+            if again:
+                self.stdout.write(f"{retry_failed(run=run, statuses=again):,} that failed are made again.")
+                run.refresh_from_db()
+            return run
         except Judge.DoesNotExist:
             names = ", ".join(self.judges().values_list("name", flat=True)) or "none yet"
             message = f"There is no {self.called} {judge!r}. There are: {names}. Add one with add_judge."
@@ -100,6 +114,15 @@ class RunCommand(BaseCommand):
             follow(self, run, made=made, doing=doing)
         else:
             self.stdout.write("A worker takes it from here (manage.py worker); --wait works it in this process.")
+
+
+def _statuses(typed: str | None) -> list[str]:
+    """Those of ``--retry``; none where it was not given. Raises CommandError."""
+    statuses = [] if typed is None else [name.strip() for name in typed.split(",")]
+    if unknown := set(statuses) - set(Judgment.FAILURES):
+        known = ", ".join(Judgment.FAILURES)
+        raise CommandError(f"--retry: {sorted(unknown)[0]!r} is no status of these: {known}.", returncode=2)
+    return statuses
 
 
 def follow(command: BaseCommand, run: Run, *, made: str = "verdicts", doing: str = "Judging") -> None:

@@ -81,6 +81,7 @@ class Judged(Verdict):
         ERROR = "error"
         SKIPPED_BUDGET = "skipped_budget"
 
+    FAILURES: ClassVar[list[str]] = [status for status in Status.values if status != "ok"]
     KEY: ClassVar[tuple[str, ...]]  # what makes it one of its run
 
     order = models.CharField(max_length=10, default="01")  # canonical positions in presented order: "10" = turned

@@ -201,6 +201,7 @@ TABLE = {
     "api-run-cancel": STAFF,
     "api-run-pause": STAFF,
     "api-run-resume": STAFF,
+    "api-run-retry": STAFF,
     "api-prompt-list": READERS,
     "api-prompt-detail": READERS,
     "api-judgment-list": READERS,

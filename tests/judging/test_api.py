@@ -17,6 +17,14 @@ def run(start, judge_at, work_on):
         return work_on(start(judge_at(server.url)))
 
 
+@pytest.fixture
+def half_failed(start, judge_at, work_on):
+    """Three judgments: a vote, a reply without one, an empty reply."""
+    replies = [answer("Answer1"), answer("Hm."), answer("")]
+    with Server(lambda call: replies[call.number]) as server:
+        return work_on(start(judge_at(server.url, concurrency=1), settings={"order": "fixed"}))
+
+
 def wanted(**others) -> dict:
     return {"judge": "baseline-first", "benchmark": "everyday", "protocol": "pairwise-criteria"} | others
 
@@ -67,11 +75,44 @@ def test_a_run_is_paused_resumed_and_cancelled_and_a_second_cancel_says_that_it_
     assert (again.status_code, again.json()["detail"]) == (409, "This run has ended already.")
 
 
+def test_what_failed_in_a_run_is_made_again_by_status_and_reason_or_all_at_once(client_of, half_failed):
+    client = client_of("curator")
+    assert half_failed.failures == 2
+    one = post(
+        client, f"/runs/{half_failed.pk}/retry/", {"statuses": ["parse_failed"], "reason": "no vote on the last line"}
+    )
+    assert (one.status_code, one.json()["failed"], one.json()["state"]) == (200, 1, "queued")
+    assert post(client, f"/runs/{half_failed.pk}/retry/").json()["failed"] == 0
+    again = post(client, f"/runs/{half_failed.pk}/retry/")
+    assert (again.status_code, again.json()["failed"], half_failed.judgments.count()) == (200, 0, 1)
+
+
+def test_a_retry_that_cannot_be_is_refused_in_words_and_removes_nothing(client_of, half_failed, start, baseline):
+    client = client_of("curator")
+    for body, words in (
+        ({"statuses": ["ok"]}, "statuses"),
+        ({"status": "refused"}, "status"),
+        ([1], "Expected a dictionary"),
+    ):
+        refused = post(client, f"/runs/{half_failed.pk}/retry/", body)
+        assert (refused.status_code, words in refused.content.decode()) == (400, True)
+    assert post(client, "/runs/999/retry/").status_code == 404
+    ended = start(baseline("first"))
+    post(client, f"/runs/{ended.pk}/cancel/")
+    cancelled = post(client, f"/runs/{ended.pk}/retry/")
+    assert (cancelled.status_code, cancelled.json()["detail"]) == (
+        409,
+        "Imported and cancelled runs are not made again.",
+    )
+    assert half_failed.judgments.count() == 3
+
+
 @pytest.mark.parametrize(("role", "status"), [("anonymous", 401), ("annotator", 403), ("researcher", 403)])
 def test_only_staff_start_and_cancel(client_of, start, baseline, role, status):
     run, client = start(baseline("first")), client_of(role)
     assert post(client, "/runs/", wanted()).status_code == status
     assert post(client, f"/runs/{run.pk}/cancel/").status_code == status
+    assert post(client, f"/runs/{run.pk}/retry/").status_code == status
     assert (
         post(client, "/judges/", {"name": "k", "base_url": "http://127.0.0.1/v1", "model": "k"}).status_code == status
     )

@@ -41,6 +41,23 @@ def test_without_wait_the_run_is_left_to_the_worker(benchmark, judge_at):
 
 
 @pytest.mark.django_db
+def test_what_failed_is_made_again_with_retry_all_of_it_or_by_its_status(benchmark, judge_at):
+    replies = [answer("Hm."), answer("Answer1"), answer("")]
+    with Server(lambda call: replies[call.number] if call.number < 3 else answer("Answer2")) as server:
+        judge_at(server.url, concurrency=1)
+        fixed = {"wait": True, "chosen": '{"order": "fixed"}'}
+        judge(**fixed)
+        assert "0 that failed are made again" in judge(**fixed, retry="refused")
+        said = judge(**fixed, retry="refused, parse_failed")
+        assert "1 that failed are made again." in said
+        assert "is finished: 2 verdicts, 1 without a verdict" in said
+        said = StringIO()
+        call_command("judge", "--retry", "--wait", stdout=said, **RUN, chosen='{"order": "fixed"}')
+        assert "is finished: 3 verdicts, 0 without a verdict" in said.getvalue()
+    assert Run.objects.count() == 1
+
+
+@pytest.mark.django_db
 def test_a_run_that_pauses_ends_the_command_with_the_reason(benchmark, judge_at):
     with Server(lambda call: error(401)) as server:
         judge_at(server.url)
@@ -60,6 +77,8 @@ def test_a_run_that_pauses_ends_the_command_with_the_reason(benchmark, judge_at)
         ({"chosen": "order=both"}, "--settings is not JSON", 2),
         ({"budget": 5.0}, "has no prices", 1),
         ({"limit": 0}, "limit", 1),
+        ({"retry": "ok"}, "'ok' is no status of these: parse_failed, refused", 2),
+        ({"retry": "refused", "new": True}, "--new makes another", 2),
     ],
 )
 def test_what_cannot_be_is_said_with_what_can(benchmark, judge_at, options, words, code):

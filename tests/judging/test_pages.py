@@ -386,6 +386,12 @@ def test_staff_read_what_the_judge_said_and_every_call_others_the_verdict_only(c
         assert words in researcher
 
 
+def test_the_notice_of_a_judgment_without_a_verdict_is_in_sentence_case(client_of, run):
+    judgment = run.judgments.get(status="parse_failed")
+    page = text_of(client_of("curator").get(reverse("judging:judgment-detail", args=[judgment.pk])))
+    assert "Parse failed: no vote on the last line" in page
+
+
 def test_a_failed_judgment_says_why_to_all_and_shows_staff_what_the_endpoint_said(client_of, run):
     judgment = run.judgments.get(status="error")
     path = reverse("judging:judgment-detail", args=[judgment.pk])
