@@ -4,7 +4,7 @@ import random
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -168,8 +168,8 @@ def _check_shape(overlap: int, lease_minutes: int) -> None:
         raise BadInput(f"The lease is a number of minutes, 1 to {LONGEST_LEASE:,}, not {lease_minutes}.")
 
 
-def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a campaign, each within its bounds. Raises BadInput."""
+def checked(options: Mapping[str, Any], *, stored_due: date | None = None) -> dict[str, Any]:
+    """The options of a campaign, each within its bounds; a due date that it has already may pass. Raises BadInput."""
     unknown = sorted(set(options) - set(OPTIONS))
     if unknown:
         raise BadInput(f"A campaign has no option {unknown[0]!r}.")
@@ -180,7 +180,9 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     if cap is not None and not 1 <= cap <= MOST_A_DAY:
         raise BadInput(f"The cap of a day is a number of labels, 1 to {MOST_A_DAY:,}, not {cap}.")
     if due is not None and not isinstance(due, date):
-        raise BadInput("The due date is a date.")
+        raise BadInput("The due date is a date.", "due")
+    if due is not None and due != stored_due and _is_past(due):
+        raise BadInput(f"The due date {due} has passed: choose today or a later day, or none.", "due")
     for name, lowest, highest, words in (
         ("practice_pass", 0.0, 1.0, "pass mark of the practice round is a share, 0 to 1"),
         ("gold_rate", 0.0, HIGHEST_GOLD_RATE, f"share of hidden gold items is 0 to {HIGHEST_GOLD_RATE}"),
@@ -191,6 +193,11 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
         if value is not None and not lowest <= value <= highest:
             raise BadInput(f"The {words}, not {value:g}.")
     return found
+
+
+def _is_past(day: date) -> bool:
+    """Whether it is over everywhere on Earth: today may be yesterday by the server's clock (UTC)."""
+    return day < (timezone.now() - timedelta(hours=12)).date()
 
 
 @transaction.atomic
@@ -211,7 +218,7 @@ def change_campaign(
             raise BadInput(
                 f"{most} annotators hold one item just now. The overlap can shrink when they are done with it."
             )
-    changed = checked(options)
+    changed = checked(options, stored_due=campaign.due)
     if overlap:
         changed["overlap"] = overlap
     if lease_minutes:
@@ -250,13 +257,15 @@ def _while_unlabelled(campaign: Campaign) -> None:
 def copy_campaign(*, campaign: Campaign, name: str, with_annotators: bool = True) -> Campaign:
     """The same items, settings, guidelines and people under another name and seed, as a draft without labels.
 
-    Gold and practice items are what they were. Raises BadInput, Refused for labels that came from a file.
+    Gold and practice items are what they were; a due date that has passed is left out. Raises BadInput, Refused for
+    labels that came from a file.
     """
     if campaign.imported:
         raise Refused("These labels came from a file; there is nothing to label again.")
     copied = Campaign.objects.get(pk=campaign.pk)
     copied.pk, copied._state.adding = None, True
     copied.name, copied.seed, copied.state = _free_name(name), new_seed(), Campaign.State.DRAFT
+    copied.due = None if copied.due and _is_past(copied.due) else copied.due
     copied.save(force_insert=True)
     Campaign.objects.filter(pk=copied.pk).update(created_at=timezone.now())
     names = ("item_id", "reviewed_id", "gold", "practice", "note", "why", "position")

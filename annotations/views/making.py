@@ -43,7 +43,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
                 **form.options(),
             )
         except BadInput as error:
-            form.add_error(None, str(error))
+            form.add_error(error.field if error.field in form.fields else None, str(error))
         else:
             messages.success(request, f"{campaign.name} is {'open' if opened else 'a draft'}.")
             return redirect("annotations:campaign-detail", campaign.pk)
@@ -148,7 +148,7 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
         try:
             actions.change_campaign(campaign=campaign, **shape, **form.options())
         except BadInput as error:
-            form.add_error(None, str(error))
+            form.add_error(error.field if error.field in form.fields else None, str(error))
         else:
             messages.success(request, "The settings are changed.")
             return redirect("annotations:campaign-settings", pk)

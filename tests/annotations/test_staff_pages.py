@@ -23,6 +23,7 @@ from annotations.actions import (
     submit_label,
 )
 from annotations.agreement import agreement_of
+from annotations.forms import people_who_label
 from annotations.given import labels_of
 from annotations.models import (
     Adjudication,
@@ -354,6 +355,35 @@ class TestMaking:
         client.post(f"/campaigns/{made.pk}/settings/", {"overlap": 3, "lease_minutes": 9, "order": "disputed"})
         made.refresh_from_db()
         assert (made.overlap, made.lease_minutes, made.order, made.daily_cap) == (3, 9, "disputed", None)
+
+    def test_a_due_date_that_has_passed_is_refused_and_one_that_is_stored_stays_and_is_not_copied(
+        self, client_of, pairs
+    ):
+        client = client_of("curator")
+        sent = {"name": "Late", "benchmark": pairs(6).pk, "protocol": "pair", "overlap": 2, "lease_minutes": 5}
+        sent |= {"who": "everybody", "asked": 1, "due": "2020-01-31"}
+        assert "2020-01-31 has passed" in text_of(client.post("/campaigns/new/", sent))
+        assert not Campaign.objects.exists()
+        client.post("/campaigns/new/", sent | {"due": NOW().date().isoformat()})
+        made = Campaign.objects.get()
+        settings, changed = f"/campaigns/{made.pk}/settings/", {"overlap": 2, "lease_minutes": 9}
+        assert "2020-01-31 has passed" in text_of(client.post(settings, changed | {"due": "2020-01-31"}))
+        Campaign.objects.update(due="2020-01-31")  # as time does
+        assert "2020-02-01 has passed" in text_of(client.post(settings, changed | {"due": "2020-02-01"}))
+        assert client.post(settings, changed | {"due": "2020-01-31"}).status_code == 302
+        made.refresh_from_db()
+        assert (str(made.due), made.lease_minutes) == ("2020-01-31", 9)
+        client.post(f"/campaigns/{made.pk}/copy/", {"name": "Once more"})
+        assert Campaign.objects.get(name="Once more").due is None
+
+    def test_who_is_not_there_to_be_added_is_made_on_the_page_people_by_those_who_may(self, campaign_of, client_of):
+        campaign, _ = campaign_of(2, 2)
+        add_annotators(campaign=campaign, people=people_who_label())
+        path = f"/campaigns/{campaign.pk}/"
+        assert 'made on the page <a href="/people/">People</a>' in text_of(client_of("administrator").get(path))
+        page = text_of(client_of("curator").get(path))
+        assert "An administrator makes more accounts" in page
+        assert "make_user" not in page
 
     def test_a_scale_of_its_own_is_put_together_row_by_row_until_there_are_labels(self, client_of, now):
         benchmark, client = kinds.benchmark_of(), client_of("curator")
