@@ -7,7 +7,7 @@ import copy
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 _built = {}
 
@@ -15,12 +15,15 @@ _built = {}
 def once(name, build):
     """What ``build()`` returned when it was called for the first time, with all that it wrote.
 
-    The database and the folders of pictures and uploads must be the same before as they were then, and what is returned
-    must bear to be copied.
+    The folders of pictures and uploads must be the same before as they were then, and what is returned must bear to be
+    copied. Where another row has taken an id meanwhile, it is built anew.
     """
     if name in _built:
         made, rows, files = _built[name]
-        _write(rows)
+        try:
+            _write(rows)
+        except IntegrityError:
+            return build()
         for path, content in files.items():
             path = _folders()[path[0]] / path[1]
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -17,7 +18,7 @@ from annotations.models import (
     Membership,
     new_pseudonym,
 )
-from bank import rows
+from bank import direct
 from bank.access import RULES
 from bank.actions import BadInput
 from bank.models import User
@@ -33,16 +34,16 @@ def make_annotator(person: User) -> Annotator:
     return annotator
 
 
-def enter(*, person: User, **campaign: object) -> tuple[Campaign, Annotator]:
+def enter(*, person: User, **campaign: Any) -> tuple[Campaign, Annotator]:
     """A campaign (by ``id`` or ``name``) and this person as an annotator in it: a member, or somebody who may join.
 
     Raises NotInvited.
     """
-    found = rows.find(Campaign, **campaign)
+    found = direct.find(Campaign, **campaign)
     if found is None or found.state == Campaign.State.DRAFT:
         raise NotInvited(f"{person} labels in no such campaign.")
-    annotator = rows.find(Annotator, person_id=person.pk)
-    member = annotator and rows.find(Membership, campaign_id=found.pk, annotator_id=annotator.pk)
+    annotator = direct.find(Annotator, person_id=person.pk)
+    member = annotator and direct.find(Membership, campaign_id=found.pk, annotator_id=annotator.pk)
     if annotator and member:
         if member.withdrawn_at:
             raise NotInvited(f"{person} was taken out of {found}.")

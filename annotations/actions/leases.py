@@ -23,7 +23,7 @@ from annotations.actions.errors import (
     Stopped,
 )
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
-from bank import rows
+from bank import direct
 from bank.models import Item, ItemResponse, Sample
 from judging.models import Judgment
 
@@ -176,8 +176,8 @@ def _lease_fresh(
     if place is None:
         return None
     place.campaign = campaign
-    place.item = rows.get(Item, id=place.item_id)
-    place.item.sample = rows.get(Sample, id=place.item.sample_id)
+    place.item = direct.get(Item, id=place.item_id)
+    place.item.sample = direct.get(Sample, id=place.item.sample_id)
     return Assignment.objects.create(
         campaign_item=place,
         annotator=annotator,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from annotations.models import Annotator, Campaign, CampaignItem, Membership
+from bank import direct
 
 # How items are handed out. Least labelled first spreads the labels; the others finish one item after the other.
 ORDERS = {
@@ -20,8 +21,6 @@ ORDERS = {
     Campaign.Order.FIXED: "position",
     Campaign.Order.DISPUTED: "priority DESC, taken, position",
 }
-
-MEMBER = "SELECT * FROM annotations_membership WHERE campaign_id = %s AND annotator_id = %s"
 
 RUN_OUT = """
 SELECT id, campaign_item_id FROM annotations_assignment WHERE state = 'leased' AND lease_until < %s LIMIT 500
@@ -77,8 +76,7 @@ class Begun(NamedTuple):
 
 def locked_member(campaign: Campaign, annotator: Annotator) -> Membership | None:
     """The membership as it is now, locked: this annotator's requests wait for one another."""
-    lock = " FOR UPDATE" if connection.features.has_select_for_update else ""
-    return next(iter(Membership.objects.raw(MEMBER + lock, [campaign.pk, annotator.pk])), None)
+    return direct.find(Membership, lock=True, campaign_id=campaign.pk, annotator_id=annotator.pk)
 
 
 def run_out(now: datetime) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from bank import plain
+from bank import direct
 from judging.models import LEASE, SHARE_LEASE, Judge, JudgeShare, Run, RunClaim, RunHold
 from judging.work import curve, kinds
 from judging.work.money import typical_call
@@ -78,7 +78,7 @@ def lock(run: Run) -> Run:
 
     Raises LeaseLost when it is gone.
     """
-    locked = plain.read_object(Run, CHANGED, lock=True, id=run.pk)
+    locked = direct.find(Run, only=CHANGED, lock=True, id=run.pk)
     if locked is None:
         raise LeaseLost(f"run {run.pk} is no more")
     return locked
@@ -92,7 +92,7 @@ def held(run: Run) -> QuerySet[RunHold]:
 def renew(run: Run, **changes: Any) -> None:
     """Keep the hold for another lease; ``changes`` to its columns. The caller has locked the run. Raises LeaseLost."""
     until = {"until": timezone.now() + LEASE}
-    if not run.hold or not plain.update(RunHold, until | changes, id=run.hold.pk):
+    if not run.hold or not direct.change(RunHold, until | changes, id=run.hold.pk):
         raise LeaseLost(f"run {run.pk} is held by others")
 
 

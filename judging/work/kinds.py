@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from bank import bulk, plain
+from bank import bulk, direct
 from bank.models import SampleImage
 from bank.models.verdict import turned
 from judging import collecting, plan, prompts, protocols, verdicts
@@ -160,7 +160,7 @@ class Judgments(Kind):
 
     def store(self, rows: Sequence[Judgment | Trial]) -> tuple[int, int, int]:
         key, items = self.made.KEY, list({row.item_id for row in rows})
-        stored = set(plain.read(self.made, key, run_id=self.run.pk, item_id=items))
+        stored = set(direct.read(self.made, key, run_id=self.run.pk, item_id=items))
         fresh = [row for row in rows if tuple(getattr(row, name) for name in key) not in stored]
         bulk.insert_objects(self.made, fresh)
         verdicts_ = sum(row.status == Judgment.Status.OK for row in fresh)

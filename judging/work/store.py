@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from bank import plain
+from bank import direct
 from judging.models import Attempt, Judge, Run, RunClaim
 from judging.work import holds, identity, kinds
 from judging.work.identity import Opened, Replies
@@ -87,7 +87,7 @@ def commit(*, run: Run, batch: Batch) -> Seen:
         if batch.claims:
             RunClaim.objects.filter(pk__in=batch.claims).delete()
         if changes:
-            plain.update(Run, changes, id=run.pk)
+            direct.change(Run, changes, id=run.pk)
     elsewhere = sum(hold.in_flight for hold in others)
     failed = locked.failures or 0
     stored = (locked.verdicts or 0) + failed
