@@ -20,7 +20,7 @@ from annotations.actions.errors import (
     SlotTaken,
     StaleEdit,
 )
-from annotations.actions.leases import GIVEN, LEASED, SUBMITTED, lock, slots_of, start_time_of_next, take_slot
+from annotations.actions.leases import GIVEN, LEASED, SUBMITTED, lock, start_time_of_next, take_slot
 from annotations.ballots import BadVerdict
 from annotations.models import Assignment, Campaign, Label, LabelRevision
 
@@ -167,7 +167,8 @@ def _hold(assignment: Assignment, campaign: Campaign) -> None:
         return
     if mine.filter(state__in=GIVEN).exists():
         raise AlreadyLabelled
-    slot = take_slot(item_id=assignment.campaign_item_id, overlap=slots_of(assignment.campaign_item, campaign))
+    place = assignment.campaign_item
+    slot = take_slot(item_id=place.pk, endless=place.practice or place.gold is not None)
     if slot is None:
         raise SlotTaken
     mine.update(state=SUBMITTED, slot=slot, draft={})

@@ -114,6 +114,7 @@ def lock(*, campaign: Campaign, annotator: Annotator) -> Membership:
     if member is None:
         if not campaign.open_to_all or campaign.state != Campaign.State.OPEN:
             raise NotInvited(f"{annotator} is no member of {campaign}.")
+        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)  # see wait_for_annotators
         Membership.objects.get_or_create(campaign=campaign, annotator=annotator)
         return lock(campaign=campaign, annotator=annotator)
     if member.withdrawn_at:
@@ -121,17 +122,23 @@ def lock(*, campaign: Campaign, annotator: Annotator) -> Membership:
     return member
 
 
-def take_slot(*, item_id: int, overlap: int | None) -> int | None:
-    """The number of a slot that is now ours, or None when all are held. ``overlap`` None: there is always one more."""
+def wait_for_annotators(campaign: Campaign) -> Campaign:
+    """Lock the campaign, and what its annotators lock to take or fill a slot; the campaign as it is now.
+
+    What was begun is stored by then, and counted by whoever looks; what begins waits for the end of the transaction.
+    """
+    now = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+    members = Membership.objects.select_for_update().filter(campaign=campaign, withdrawn_at=None)
+    list(members.order_by("pk").values_list("pk"))
+    return now
+
+
+def take_slot(*, item_id: int, endless: bool) -> int | None:
+    """The number of a slot that is now ours, or None when all are held; ``endless``: there is always one more."""
     free = CampaignItem.objects.filter(pk=item_id)
-    if overlap is not None:
-        free = free.filter(taken__lt=overlap)
+    if not endless:  # the overlap as it is now, which may be less than when the campaign was read
+        free = free.filter(taken__lt=Campaign.objects.filter(pk=OuterRef("campaign")).values("overlap"))
     return slots.free_slot(item_id) if free.update(taken=F("taken") + 1) else None
-
-
-def slots_of(place: CampaignItem, campaign: Campaign) -> int | None:
-    """How many may label an item; None where everybody does."""
-    return None if place.practice or place.gold is not None else campaign.overlap
 
 
 def start_time_of_next(*, campaign: Campaign, annotator: Annotator, now: datetime) -> datetime | None:
@@ -235,10 +242,9 @@ def _order(campaign: Campaign, place: CampaignItem, annotator: Annotator) -> str
 def _lease_again(had: list[slots.Begun], campaign: Campaign, annotator: Annotator, now: datetime) -> Assignment | None:
     """Lease one of these again: the oldest that has a slot left."""
     for begun in had:
-        overlap = None if begun.endless else campaign.overlap
-        if overlap is not None and begun.taken >= overlap:
+        if not begun.endless and begun.taken >= campaign.overlap:
             continue
-        slot = take_slot(item_id=begun.item_id, overlap=overlap)
+        slot = take_slot(item_id=begun.item_id, endless=begun.endless)
         if slot is not None:
             until = lease_end(campaign=campaign, now=now)
             again = Assignment.objects.filter(pk=begun.pk)

@@ -14,6 +14,7 @@ from django.utils import timezone
 from annotations import ballots, eligible, sampling
 from annotations.actions.campaigns import add_annotators
 from annotations.actions.errors import Refused
+from annotations.actions.leases import wait_for_annotators
 from annotations.models import Campaign, CampaignItem, GuidelinePicture, Membership
 from annotations.sampling import Candidate, Chosen, Plan
 from bank.actions import BadInput
@@ -209,9 +210,10 @@ def change_campaign(
     Before there are labels it may shrink, as far as nobody holds an item beyond it.
     """
     _check_shape(overlap or campaign.overlap, lease_minutes or campaign.lease_minutes)
-    if overlap is not None and overlap < campaign.overlap and campaign.labels.exists():
-        raise BadInput(f"Items have up to {campaign.overlap} labels already: the overlap can grow, not shrink.")
-    if overlap is not None and overlap < campaign.overlap:
+    before = wait_for_annotators(campaign).overlap
+    if overlap is not None and overlap < before:
+        if campaign.labels.exists():
+            raise BadInput(f"Items have up to {before} labels already: the overlap can grow, not shrink.")
         shared = campaign.campaign_items.filter(gold__isnull=True, practice=False)
         most = shared.aggregate(most=Max("taken"))["most"] or 0
         if most > overlap:
@@ -242,8 +244,7 @@ def change_ballot(*, campaign: Campaign, ballot: Mapping[str, Any]) -> None:
         if lost:
             campaign.ballot = before
             raise BadInput(f"{lost:,} items of the campaign could not be labelled then.")
-    # Whoever submits holds the own membership: those who began on the old terms are waited for, and counted.
-    list(Membership.objects.select_for_update().filter(campaign=campaign).order_by("pk").values_list("pk"))
+    wait_for_annotators(campaign)  # those who began on the old terms are counted
     _while_unlabelled(campaign)
     campaign.save(update_fields=["ballot"])
 

@@ -41,11 +41,13 @@ WHERE mine.annotator_id = %s AND mine.state IN ('leased', 'expired', 'skipped') 
 ORDER BY CASE mine.state WHEN 'leased' THEN mine.leased_at ELSE mine.lease_until END, mine.id
 """
 
+# The overlap is read as it is now: it may have shrunk since the campaign was read.
 TAKE_FIRST = """
 UPDATE annotations_campaignitem SET taken = taken + 1
-WHERE taken < %(overlap)s AND id = (
+WHERE taken < (SELECT overlap FROM annotations_campaign WHERE id = %(campaign)s) AND id = (
     SELECT id FROM annotations_campaignitem AS place
-    WHERE campaign_id = %(campaign)s AND NOT practice AND gold IS NULL AND taken < %(overlap)s AND NOT EXISTS (
+    WHERE campaign_id = %(campaign)s AND NOT practice AND gold IS NULL
+    AND taken < (SELECT overlap FROM annotations_campaign WHERE id = %(campaign)s) AND NOT EXISTS (
         SELECT 1 FROM annotations_assignment WHERE campaign_item_id = place.id AND annotator_id = %(annotator)s
     ) AND {given_out}
     ORDER BY {order} LIMIT 1 {lock}
@@ -95,7 +97,7 @@ def take_first(campaign: Campaign, annotator: Annotator) -> CampaignItem | None:
     if connection.features.has_select_for_update:
         # Step over those that others are taking; the second look waits for them instead.
         locks = ["FOR UPDATE SKIP LOCKED", "FOR UPDATE"]
-    given = {"campaign": campaign.pk, "annotator": annotator.pk, "overlap": campaign.overlap}
+    given = {"campaign": campaign.pk, "annotator": annotator.pk}
     order = ORDERS[Campaign.Order(campaign.order)]
     for lock in locks:
         for place in CampaignItem.objects.raw(TAKE_FIRST.format(given_out=GIVEN_OUT, order=order, lock=lock), given):

@@ -98,6 +98,29 @@ class TestTheOverlap:
         with pytest.raises(SlotTaken):
             submit_label(assignment=held[1], verdict=FIRST, now=now)
 
+    def test_requests_that_began_before_it_shrank_hand_out_and_take_no_slot_too_many(self, campaign_of, now):
+        campaign, (one, two, three) = campaign_of(1, 3, overlap=3)
+        late = next_assignment(campaign=campaign, annotator=three, now=now)
+        skip(assignment=late, now=now)
+        read_before = Campaign.objects.get()  # as another request has it
+        next_assignment(campaign=campaign, annotator=one, now=now)
+        change_campaign(campaign=campaign, overlap=1)
+        assert next_assignment(campaign=read_before, annotator=two, now=now) is None
+        assert next_assignment(campaign=read_before, annotator=three, now=now) is None
+        late.campaign_item.campaign = read_before
+        with pytest.raises(SlotTaken):
+            submit_label(assignment=late, verdict=FIRST, now=now)
+        assert CampaignItem.objects.get().taken == 1
+
+    def test_a_stale_page_does_not_shrink_it_past_what_is_held(self, campaign_of, now):
+        read_before, members = campaign_of(1, 3, overlap=1)
+        change_campaign(campaign=Campaign.objects.get(), overlap=3)
+        for member in members:
+            next_assignment(campaign=Campaign.objects.get(), annotator=member, now=now)
+        with pytest.raises(BadInput, match="3 annotators"):
+            change_campaign(campaign=read_before, overlap=1)
+        assert Campaign.objects.get().overlap == 3
+
     def test_hidden_gold_that_everybody_holds_does_not_count(self, campaign_of, now):
         campaign, _ = campaign_of(2, 3, overlap=3, gold_rate=0.5)
         CampaignItem.objects.filter(position=0).update(gold={"choice": "first"}, taken=3)
