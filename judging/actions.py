@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from bank import bulk
 from bank.imports import BadInput
-from bank.models import Benchmark, Item, User
+from bank.models import Benchmark, Item, Sample, User
 from judging import attacks as catalogue
 from judging import baselines, client, item_sets, plan, prompts, protocols, use
 from judging.models import BASELINES, OVERLAP, Judge, PromptTemplate, Run, RunItem, made_by
@@ -189,12 +189,13 @@ def start_run(
 ) -> Run:
     """Start judging a benchmark's items, or go on with the run that does the same. Raises BadInput.
 
-    The same judge, protocol, settings and items, with the criteria as they were, continue the existing run: a paused
-    one resumes, a finished one makes what is missing. A cancelled run stays so. ``items`` may be chosen by the caller;
-    others than the protocol's kind are left out. ``settings`` may hold ``items``, a set of them (see ``item_sets``). A
-    new ``budget`` replaces the old one. ``reuse`` answers identical calls from stored ones; ``batched`` hands calls in
-    by the endpoint's batch interface. ``attacks`` makes it a run that tries the judge with these attacks, all where the
-    list is empty, and makes no judgments (see ``judging.attacks``).
+    The same judge, protocol, settings and items, with the criteria as they were, continue the existing run: a
+    paused one resumes, a finished one makes what is missing. A cancelled run stays so. ``items`` may be chosen by
+    the caller; others than the protocol's kind, and those of rejected samples, are left out. ``settings`` may hold
+    ``items``, a set of them (see ``item_sets``). A new ``budget`` replaces the old one. ``reuse`` answers identical
+    calls from stored ones; ``batched`` hands calls in by the endpoint's batch interface. ``attacks`` makes it a run
+    that tries the judge with these attacks, all where the list is empty, and makes no judgments (see
+    ``judging.attacks``).
     """
     given = {} if settings is None else dict(settings) if isinstance(settings, Mapping) else settings
     try:
@@ -211,16 +212,20 @@ def start_run(
         if not item_set and items is None and limit is None:
             item_set = {"sample": catalogue.SAMPLE, "seed": 0}
     check_limit(limit)
-    query = plan.covered(benchmark=benchmark, kind=asked.kind)
-    if isinstance(items, QuerySet):
-        query = query.filter(pk__in=items.values("pk"))
-    elif items is not None:
-        query = query.filter(pk__in=[item.pk for item in items])
-    try:
+
+    def chosen_items(*, rejected: bool) -> list[int]:
+        query = plan.covered(benchmark=benchmark, kind=asked.kind, rejected=rejected)
+        if isinstance(items, QuerySet):
+            query = query.filter(pk__in=items.values("pk"))
+        elif items is not None:
+            query = query.filter(pk__in=[item.pk for item in items])
         query = item_sets.items(item_set, benchmark=benchmark, query=query)
+        return list((query if limit is None else query[:limit]).values_list("pk", flat=True))
+
+    try:
+        item_ids = chosen_items(rejected=False)
     except item_sets.BadItemSet as error:
         raise BadInput(str(error), "settings") from None
-    item_ids = list((query if limit is None else query[:limit]).values_list("pk", flat=True))
     if not item_ids:
         if item_set:
             raise BadInput(f"No items of kind {asked.kind} in {benchmark} are in that set.", "settings")
@@ -235,10 +240,15 @@ def start_run(
         "benchmark": benchmark,
         "protocol": protocol,
         "settings_hash": protocols.settings_hash(chosen),
-        "items_hash": hashlib.sha256(",".join(map(str, sorted(item_ids))).encode()).hexdigest(),
+        "items_hash": _items_hash(item_ids),
     }
     if not new and (run := go_on(identity, budget)):
         return run
+    if not new and benchmark.samples.filter(status=Sample.Status.REJECTED).exists():
+        # A run that is there goes on, though samples of it were rejected since: its verdicts are paid for.
+        before = {"items_hash": _items_hash(chosen_items(rejected=True))}
+        if run := go_on(identity | before, budget):
+            return run
     template = None if judge.is_baseline else prompts.get(protocol, *prompts.split(str(chosen["prompt"])))
     run = Run.objects.create(
         **identity,
@@ -259,6 +269,10 @@ def start_run(
     run.planned, run.verdicts, run.failures, run.undecided = len(item_ids) * plan.per_item(run), 0, 0, 0
     run.save(update_fields=["criteria_fingerprint", "planned", "verdicts", "failures", "undecided"])
     return run
+
+
+def _items_hash(ids: Sequence[int]) -> str:
+    return hashlib.sha256(",".join(map(str, sorted(ids))).encode()).hexdigest()
 
 
 def check_limit(limit: int | None) -> None:

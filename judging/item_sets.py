@@ -71,7 +71,9 @@ def items(chosen: ItemSet, *, benchmark: Benchmark, query: "QuerySet[Item]") -> 
     if "ids" in chosen:
         query = query.filter(pk__in=chosen["ids"])
         if query.count() != len(chosen["ids"]):
-            raise BadItemSet("items: some of these ids are no items of this kind in this benchmark.")
+            raise BadItemSet(
+                "items: some of these ids are no items of this kind in this benchmark, or of rejected samples."
+            )
     if "campaign" in chosen:
         if "campaign" not in _sources:
             raise BadItemSet("items: there are no campaigns here.")

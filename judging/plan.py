@@ -84,9 +84,15 @@ class AskedJudge(Asked):
     material: Material
 
 
-def covered(*, benchmark: Benchmark, kind: str) -> "QuerySet[Item]":
-    """The items of a benchmark that a protocol for this kind can judge, in the benchmark's order."""
-    return Item.objects.filter(sample__benchmark=benchmark, kind=kind).order_by("sample__position", "sample_id", "pk")
+def covered(*, benchmark: Benchmark, kind: str, rejected: bool = False) -> "QuerySet[Item]":
+    """The items of a benchmark that a protocol for this kind can judge, in the benchmark's order.
+
+    Those of samples that staff rejected are left out, unless they are asked for.
+    """
+    items = Item.objects.filter(sample__benchmark=benchmark, kind=kind)
+    if not rejected:
+        items = items.exclude(sample__status=Sample.Status.REJECTED)
+    return items.order_by("sample__position", "sample_id", "pk")
 
 
 def criteria_fingerprint(run: Run) -> str:

@@ -46,7 +46,8 @@ def start_collecting(
     try:
         wanted = item_sets.canonical(given.pop("items", None) if isinstance(given, dict) else None, of_items=False)
         chosen = collector.settings(given)
-        query: QuerySet[Sample] = Sample.objects.filter(benchmark=benchmark, retired_in="").order_by("position", "pk")
+        query: QuerySet[Sample] = Sample.objects.filter(benchmark=benchmark, retired_in="")
+        query = query.exclude(status=Sample.Status.REJECTED).order_by("position", "pk")
         query = item_sets.samples(wanted, benchmark=benchmark, query=query)
     except (protocols.BadSettings, item_sets.BadItemSet) as error:
         raise BadInput(str(error), "settings") from None

@@ -111,7 +111,9 @@ def _preview(
         return {"faults": faults}
     if benchmark is None:
         return {"problem": "Choose a benchmark to see it with a real sample."}
-    items = plan.covered(benchmark=benchmark, kind=asked.kind).select_related("sample__benchmark")
+    items = plan.covered(benchmark=benchmark, kind=asked.kind, rejected=bool(sample)).select_related(
+        "sample__benchmark"
+    )
     item: Item | None = (items.filter(sample__key=sample) if sample else items).first()
     if item is None:
         what = f"Sample {sample}" if sample else str(benchmark.title)

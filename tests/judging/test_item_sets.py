@@ -96,3 +96,25 @@ def test_the_same_set_goes_on_with_the_same_run_and_the_set_is_kept(start, basel
     assert "items" not in run.settings
     assert start(baseline("first"), on=many, settings=part).pk == run.pk
     assert start(baseline("first"), on=many).pk != run.pk
+
+
+def test_samples_that_were_rejected_are_judged_by_no_new_run_drafts_are(keys, many, start, baseline, client_of):
+    before = start(baseline("longest"), on=many)
+    many.samples.filter(key__in=["0", "5"]).update(status="rejected")
+    many.samples.filter(key="1").update(status="draft")
+    assert keys() == [1, 2, 3, 4, 6, 7, 8, 9, 10, 11]
+    assert keys(split="dev") == [1, 2, 3, 4]
+    assert keys(run=before.pk) == [1, 2, 3, 4, 6, 7, 8, 9, 10, 11]
+    assert len(keys(sample=11)) == 10
+    with pytest.raises(BadInput, match="rejected samples"):
+        keys(ids=[many.samples.get(key="0").items.get().pk])
+    asked = {"judge": baseline("first").pk, "benchmark": many.pk, "protocol": "pairwise-criteria", "prompt": "default"}
+    estimate = client_of("curator").get("/judging/runs/estimate/", asked).content.decode()
+    assert "<dt>Items</dt><dd>10</dd>" in estimate
+
+
+def test_a_run_whose_samples_were_rejected_since_goes_on_instead_of_another(many, start, baseline):
+    run = start(baseline("first"), on=many)
+    many.samples.filter(key="3").update(status="rejected")
+    assert start(baseline("first"), on=many) == run
+    assert start(baseline("first"), on=many, new=True).items.count() == 11
