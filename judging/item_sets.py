@@ -13,6 +13,7 @@ from bank.models import Benchmark, Capability, Item, ItemResponse, Sample
 from judging.models import Run, RunItem
 
 NAMES = ("split", "level", "models", "ids", "campaign", "run", "sample", "seed")
+OFFERED = 300
 ItemSet = dict[str, Any]
 
 
@@ -96,6 +97,13 @@ def samples(chosen: ItemSet, *, benchmark: Benchmark, query: "QuerySet[Sample]")
     if "sample" in chosen:
         query = query.filter(pk__in=_drawn(query.values_list("pk", "key"), chosen))
     return query
+
+
+def parts(benchmark: Benchmark) -> dict[str, list[str]]:
+    """What a form offers of a benchmark: its ``splits`` and ``levels``, some hundreds at most."""
+    splits = benchmark.samples.exclude(split="").order_by("split").values_list("split", flat=True).distinct()
+    levels = Capability.objects.filter(benchmark=benchmark).order_by("name").values_list("name", flat=True).distinct()
+    return {"splits": list(splits[:OFFERED]), "levels": list(levels[:OFFERED])}
 
 
 def words(chosen: ItemSet) -> str:

@@ -6,7 +6,7 @@ from django import forms
 
 from bank.forms import BenchmarkChoice, Styled
 from bank.models import Benchmark
-from judging import prompts, queries
+from judging import item_sets, prompts, queries
 from judging.collecting import COLLECTORS
 from judging.protocols.settings import DETAILS, EFFORTS
 
@@ -27,8 +27,20 @@ class RequestForm(Styled):
     top_p = forms.FloatField(
         min_value=0, max_value=1, required=False, label="Top p", help_text="Empty: as the endpoint has it."
     )
-    split = forms.CharField(max_length=100, required=False, label="Split only", help_text="Empty: all.")
-    level = forms.CharField(max_length=200, required=False, label="Level only", help_text="With all below it.")
+    split = forms.CharField(
+        max_length=100,
+        required=False,
+        label="Split only",
+        help_text="Empty: all.",
+        widget=forms.TextInput(attrs={"list": "splits"}),
+    )
+    level = forms.CharField(
+        max_length=200,
+        required=False,
+        label="Level only",
+        help_text="With all below it.",
+        widget=forms.TextInput(attrs={"list": "levels"}),
+    )
     sample = forms.IntegerField(min_value=1, required=False, label="A sample of", help_text="Drawn by the seed.")
     sample_seed = forms.IntegerField(min_value=0, required=False, label="Seed of the sample", help_text="Empty: 0.")
     seed = forms.IntegerField(
@@ -68,6 +80,18 @@ class RequestForm(Styled):
     @property
     def others(self) -> list[Any]:
         return [field for field in self if field.name not in self.TICKS]
+
+    @property
+    def parts(self) -> dict[str, list[str]]:
+        """What the benchmark that is chosen, or would be, has to choose from: ``splits`` and ``levels``."""
+        field = self.fields["benchmark"]
+        assert isinstance(field, forms.ModelChoiceField)
+        chosen = self["benchmark"].value()
+        try:
+            benchmark = field.clean(chosen) if chosen else next(iter(field.queryset or ()), None)
+        except forms.ValidationError:
+            benchmark = None
+        return item_sets.parts(benchmark) if benchmark else {"splits": [], "levels": []}
 
     def request(self) -> dict[str, Any]:
         """The settings of the request and of the part of the benchmark; what was left empty is left out."""

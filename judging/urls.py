@@ -15,6 +15,7 @@ urlpatterns = [
     path("trials/<int:pk>/", attacks.trial_detail, name="trial-detail"),
     path("trials/<int:pk>/prompt/", attacks.trial_prompt, name="trial-prompt"),
     path("collect/new/", collecting.collect_new, name="collect-new"),
+    path("runs/parts/", runs.run_parts, name="run-parts"),
     path("runs/<int:pk>/", runs.run_detail, name="run-detail"),
     path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:pk>/pause/", runs.run_pause, name="run-pause"),

@@ -135,6 +135,13 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
     return render(request, "judging/_run_estimate.html", estimated(form))
 
 
+@requires("write-judging")
+@require_safe
+def run_parts(request: HttpRequest) -> HttpResponse:
+    """The splits and levels of the benchmark that is being chosen."""
+    return render(request, "judging/_parts.html", {"parts": RunForm(request.GET).parts})
+
+
 def estimated(form: RunForm) -> dict[str, Any]:
     """What the run of a form would take, or what is wrong with it."""
     if not form.is_bound:

@@ -1,5 +1,7 @@
 """Which part of a benchmark a run is about."""
 
+import re
+
 import pytest
 from django.core.management import call_command
 
@@ -96,6 +98,27 @@ def test_the_same_set_goes_on_with_the_same_run_and_the_set_is_kept(start, basel
     assert "items" not in run.settings
     assert start(baseline("first"), on=many, settings=part).pk == run.pk
     assert start(baseline("first"), on=many).pk != run.pk
+
+
+@pytest.mark.parametrize("page", ["runs", "attacks", "collect"])
+def test_the_forms_offer_the_splits_and_levels_of_the_chosen_benchmark(many, judge_at, client_of, page):
+    judge_at("http://127.0.0.1:9/v1")
+    other = make_benchmark(samples=1, slug="other", pictures=False)
+    other.samples.update(split="held-out")
+    client = client_of("curator")
+
+    def offered(path: str, benchmark) -> list[str]:
+        body = client.get(path, {"benchmark": benchmark.pk}).content.decode()
+        lists = body.split('id="parts"')[1].split("</div>")[0]
+        return re.findall(r'<option value="([^"]+)">', lists)
+
+    for path in (f"/judging/{page}/new/", "/judging/runs/parts/"):
+        assert offered(path, many) == ["dev", "test", "counting", "perception"]
+        assert offered(path, other) == ["held-out"]
+    body = client.get(f"/judging/{page}/new/", {"benchmark": many.pk}).content.decode()
+    assert 'list="splits"' in body
+    assert 'list="levels"' in body
+    assert client.get("/judging/runs/parts/", {"benchmark": "x"}).status_code == 200
 
 
 def test_samples_that_were_rejected_are_judged_by_no_new_run_drafts_are(keys, many, start, baseline, client_of):
