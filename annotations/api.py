@@ -20,7 +20,7 @@ from annotations.ballots import BadVerdict
 from annotations.inflow import flow_in
 from annotations.models import Assignment, Campaign, Label
 from annotations.monitor import visible_campaigns
-from annotations.queries import annotator_of, assignments_of, campaigns_of, responses_of
+from annotations.queries import annotator_of, assignment_of, campaigns_of, responses_of
 from annotations.serializers import (
     AssignmentOut,
     CampaignSerializer,
@@ -136,10 +136,9 @@ class ReturnedLabels(views.APIView):
             campaign, annotator = actions.enter(person=cast(User, request.user), name=name)
         except actions.NotInvited:
             raise Http404("no such campaign") from None
-        mine = assignments_of(cast(User, request.user))
         answer = []
         for back in interludes.returns_to(campaign=campaign, annotator=annotator).select_related("label"):
-            assignment = mine.get(pk=back.label.assignment_id)
+            assignment = _assignment(request, back.label.assignment_id)
             answer.append(_described(assignment) | {"note": back.note, "given": _own(back.label, assignment)})
         return Response(answer)
 
@@ -157,7 +156,7 @@ class AssignmentImage(views.APIView):
         ],
     )
     def get(self, request: Request, pk: int, position: int) -> HttpResponseBase:
-        assignment = get_object_or_404(assignments_of(cast(User, request.user)), pk=pk)
+        assignment = _assignment(request, pk)
         sample = assignment.campaign_item.item.sample_id
         # The underlying request: the answer is a file, not something to render.
         return image_response(get_object_or_404(SampleImage, sample=sample, position=position), request._request)
@@ -190,7 +189,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
         asked = LabelIn(data=request.data)
         asked.is_valid(raise_exception=True)
         given = asked.validated_data
-        assignment = get_object_or_404(assignments_of(cast(User, request.user)), pk=given["assignment"])
+        assignment = _assignment(request, given["assignment"])
         with _in_words():
             key = given["idempotency_key"]
             submitted = actions.submit_label(
@@ -210,13 +209,20 @@ class OneLabel(views.APIView):
     @extend_schema(request=VerdictIn, responses={200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     def put(self, request: Request, pk: int) -> Response:
         """Change it, whole; the same verdict again confirms one that came back."""
-        mine = assignments_of(cast(User, request.user))
-        assignment = get_object_or_404(mine, label=pk, state=Assignment.State.SUBMITTED)
+        label = get_object_or_404(Label, pk=pk, assignment__state=Assignment.State.SUBMITTED)
+        assignment = _assignment(request, label.assignment_id)
         asked = VerdictIn(data=request.data)
         asked.is_valid(raise_exception=True)
         with _in_words():
             actions.change_label(assignment=assignment, now=timezone.now(), **_verdict(asked.validated_data))
         return Response(_own(Label.objects.get(pk=pk), assignment))
+
+
+def _assignment(request: Request, pk: int) -> Assignment:
+    try:
+        return assignment_of(cast(User, request.user), pk)
+    except Assignment.DoesNotExist:
+        raise Http404("no such assignment") from None
 
 
 @contextmanager

@@ -18,8 +18,10 @@ import bank.text
 from annotations import ballots, interludes, material
 from annotations.actions import quality
 from annotations.ballots.answers import ChoiceExtraction
+from annotations.ballots.pairs import Pair
 from annotations.groups import Group, groups_of
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
+from bank import direct
 from bank.models import Item, ItemResponse, Response, Sample, SampleImage, User
 
 PACE_OF = 20  # labels
@@ -120,6 +122,12 @@ class Work:
         ]
 
     @property
+    def situations(self) -> tuple[tuple[int, ballots.Words, bool], ...]:
+        """In which somebody may be unable to decide: number, words, whether it was chosen."""
+        known = self.ballot.situations if isinstance(self.ballot, Pair) else {}
+        return tuple((number, words, self.given.get("situation") == number) for number, words in known.items())
+
+    @property
     def total_weight(self) -> str:
         return f"{sum(part.weight for part in self.shown.material.components):g}"
 
@@ -171,11 +179,19 @@ def campaigns_of(annotator: Annotator | None) -> QuerySet[Campaign]:
     return Campaign.objects.exclude(state=Campaign.State.DRAFT).filter(mine | joinable)
 
 
-def assignments_of(user: User) -> QuerySet[Assignment]:
-    """This person's assignments in campaigns they belong to, with all that the labelling actions ask of one."""
-    out = Membership.objects.filter(annotator__person=user, withdrawn_at__isnull=False)
-    mine = Assignment.objects.filter(annotator__person=user).exclude(campaign_item__campaign__in=out.values("campaign"))
-    return mine.select_related("annotator", "campaign_item__campaign")
+def assignment_of(user: User, pk: int) -> Assignment:
+    """An assignment of this person in a campaign they belong to, with all that the labelling actions ask of one.
+
+    Raises Assignment.DoesNotExist.
+    """
+    found = direct.get(Assignment, id=pk)
+    found.annotator = direct.get(Annotator, id=found.annotator_id)
+    found.campaign_item = place = direct.get(CampaignItem, id=found.campaign_item_id)
+    place.campaign = direct.get(Campaign, id=place.campaign_id)
+    member = direct.find(Membership, campaign_id=place.campaign_id, annotator_id=found.annotator_id)
+    if found.annotator.person_id != user.pk or (member and member.withdrawn_at):
+        raise Assignment.DoesNotExist
+    return found
 
 
 def annotator_of(user: User) -> Annotator | None:

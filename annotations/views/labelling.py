@@ -18,7 +18,7 @@ from annotations.ballots import BadVerdict
 from annotations.guidelines import rendered
 from annotations.inflow import flow_in
 from annotations.models import Annotator, Assignment, Campaign
-from annotations.queries import annotator_of, assignments_of, my_campaigns, progress_of, work_of
+from annotations.queries import annotator_of, assignment_of, my_campaigns, progress_of, work_of
 from bank.access import requires
 from bank.media import image_response
 from bank.models import SampleImage, User
@@ -170,7 +170,10 @@ def _campaign(request: HttpRequest, pk: int) -> tuple[Campaign, Annotator]:
 
 
 def _assignment(request: HttpRequest, pk: int) -> Assignment:
-    return get_object_or_404(assignments_of(cast(User, request.user)), pk=pk)
+    try:
+        return assignment_of(cast(User, request.user), pk)
+    except Assignment.DoesNotExist:
+        raise Http404("no such assignment") from None
 
 
 def _show(
@@ -216,7 +219,7 @@ def _refuse(
     """Say why, and keep what was typed."""
     if request.headers.get(FRAGMENT):
         return JsonResponse({"error": words, "code": code}, status=status)
-    assignment = assignments_of(cast(User, request.user)).get(pk=assignment.pk)
+    assignment = _assignment(request, assignment.pk)
     return _show(request, assignment, given=posted, notice=words, code=code, status=status)
 
 
