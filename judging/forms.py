@@ -144,6 +144,14 @@ class AttackForm(RunForm):
         self._choices("protocol", [(name, known[name].title) for name in attacks.PROTOCOLS])
         self.fields["sample"].initial = attacks.SAMPLE
 
+    def clean(self) -> dict[str, Any]:
+        data = super().clean()
+        judge, chosen = data.get("judge"), data.get("attacks") or ()
+        pictures = not (judge and judge.baseline) and data.get("context") in ("", "image")
+        if set(chosen) == set(attacks.ALL) and not pictures:  # all there are: of those that can be tried
+            data["attacks"] = attacks.canonical((), pictures=False)
+        return data
+
     @property
     def others(self) -> list[Any]:
         return [field for field in super().others if field.name != "attacks"]

@@ -185,6 +185,20 @@ def test_a_test_that_cannot_be_is_refused_with_the_reason(benchmark, baseline, j
         actions.start_run(benchmark=benchmark, **given | {"judge": judge})
 
 
+def test_the_form_as_it_comes_starts_for_a_judge_that_sees_no_pictures_and_a_wrong_choice_is_told_beside_it(
+    benchmark, client_of, baseline
+):
+    client, judge = client_of("curator"), baseline("longest")
+    path = reverse("judging:attack-new")
+    keys = re.findall(r'name="attacks" value="([^"]+)"', client.get(path).content.decode())
+    sent = {"judge": judge.pk, "benchmark": benchmark.pk, "protocol": "pair", "prompt": "default", "attacks": keys}
+    only = client.post(path, sent | {"attacks": ["praise@1", *(key for key in keys if "overlay" in key)]})
+    assert only.status_code == 422
+    assert 'role="alert">overlay writes on pictures' in only.content.decode()
+    assert client.post(path, sent).status_code == 302
+    assert len(Run.objects.get().attacks) == len(keys) - 1
+
+
 def test_by_page_by_command_and_by_api(benchmark, client_of, judge_at, work_on, baseline):
     client, judge = client_of("curator"), baseline("longest")
     page = client.get(reverse("judging:judge-detail", args=[judge.pk]))

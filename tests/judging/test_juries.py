@@ -195,6 +195,9 @@ def test_a_jury_is_made_in_the_browser_and_by_command(client_of, benchmark, run_
     page = text_of(client.post(path, {"name": "jury", "runs": [run.pk for run in runs]}, follow=True))
     for words in ("A jury of 2 judges", "Members", "Compute again"):
         assert words in page
+    assert "Computed" in page
+    for words in ("Imported", "Release to researchers", "[1, 2]"):
+        assert words not in page
     jury = Run.objects.get(judge__name="jury")
     page = text_of(client.post(reverse("judging:jury-compute", args=[jury.pk]), follow=True))
     assert "computed from its members" in page
