@@ -50,13 +50,15 @@ OURS = {
     *("username", "password", "email", "protocol", "template", "order", "base_url", "baseline", "key_env", "origin"),
     *("settings_hash", "items_hash", "idempotency_key", "variant", "format", "source_format"),
 }
-CHECK = """() => [...document.querySelectorAll('*')].filter((e) =>
+# In the query of an address of ours a payload is a search like any other.
+CHECK = """() => { const hostOf = (value) => { try { return new URL(value, location).host } catch { return value } };
+  return [...document.querySelectorAll('*')].filter((e) =>
   [...e.attributes].some((a) => /^on/.test(a.name) || /^\\s*(javascript|data:text)/i.test(a.value)
-    || (/^(src|href|action|formaction|hx-get|data)$/.test(a.name) && /evil\\.example/.test(a.value)))
+    || (/^(src|href|action|formaction|hx-get|data)$/.test(a.name) && /evil\\.example/.test(hostOf(a.value))))
   || ['IFRAME', 'OBJECT', 'EMBED', 'BASE', 'ANIMATE'].includes(e.tagName)
   || (e.tagName === 'SCRIPT' && e.type !== 'application/json'
     && !new URL(e.src || '/x', location).pathname.startsWith('/static/'))
-).map((e) => e.outerHTML.slice(0, 200))"""
+).map((e) => e.outerHTML.slice(0, 200)) }"""
 
 
 def fill():
