@@ -5,6 +5,7 @@ import base64
 import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import orjson
 from bank.images import smaller, with_words
 
 PICTURE_CACHE = 24_000_000  # bytes of encoded pictures kept: jobs come in the order of their pictures
+Key = tuple[str, int | None, str | None, str]  # hash, longest edge, detail, words on it
 KINDS = {"jpg": "jpeg"}  # names of media types that are not the file's
 
 
@@ -36,7 +38,8 @@ class Pictures:
     def __init__(self, limit: int = PICTURE_CACHE) -> None:
         self._limit = limit
         self._held = 0
-        self._parts: OrderedDict[tuple[str, int | None, str | None, str], bytes] = OrderedDict()
+        self._parts: OrderedDict[Key, bytes] = OrderedDict()
+        self._reading: dict[Key, asyncio.Task[bytes]] = {}
 
     async def part(
         self,
@@ -57,13 +60,21 @@ class Pictures:
         if (part := self._parts.get(key)) is not None:
             self._parts.move_to_end(key)
             return part
-        part = await asyncio.to_thread(_encoded, path, kind, longest, detail, overlay)
-        if key not in self._parts:  # nobody else has read it meanwhile
-            self._parts[key] = part
-            self._held += len(part)
+        reading = self._reading.get(key)
+        if reading is None:  # calls with the same picture start together: one of them reads it for all
+            work = asyncio.to_thread(_encoded, path, kind, longest, detail, overlay)
+            reading = self._reading[key] = asyncio.create_task(work)
+            reading.add_done_callback(partial(self._read, key))
+        return await asyncio.shield(reading)  # whoever is cancelled leaves it to the others
+
+    def _read(self, key: Key, reading: "asyncio.Task[bytes]") -> None:
+        del self._reading[key]
+        if reading.cancelled() or reading.exception():
+            return
+        self._parts[key] = reading.result()
+        self._held += len(self._parts[key])
         while self._held > self._limit and len(self._parts) > 1:
             self._held -= len(self._parts.popitem(last=False)[1])
-        return part
 
 
 def _encoded(path: Path, kind: str, longest: int | None, detail: str | None, overlay: str) -> bytes:

@@ -46,7 +46,7 @@ class Patience:
     errors: int = 32  # failed calls in a row
     drain: float = 5.0  # for calls in flight when the run stops
     tick: float = 1.0  # between commits where there is nothing to store: they keep the lease
-    gather: float = 0.005  # from a result to its commit, for others to come along
+    gather: float = 0.008  # from a result to its commit, for others to come along
     poll: float = 20.0  # between looks at batches that are out
     batch: int = 100  # jobs that are read ahead, beside those of the calls
 

@@ -1,0 +1,75 @@
+"""Pictures on their way to an endpoint: read once, however many calls show them."""
+
+import asyncio
+import base64
+import os
+import threading
+
+import pytest
+
+from judging import client
+
+
+def part(pictures, path, sha256="a"):
+    return pictures.part(sha256=sha256, kind="png", path=path)
+
+
+def test_calls_that_start_together_read_their_picture_once(tmp_path):
+    pipe = tmp_path / "picture.png"
+    os.mkfifo(pipe)  # gives its bytes to one reader
+    threading.Thread(target=lambda: pipe.write_bytes(b"pixels"), daemon=True).start()
+
+    async def together():
+        pictures = client.Pictures()
+        return await asyncio.gather(*(part(pictures, pipe) for _ in range(8))), await part(pictures, pipe)
+
+    first, later = asyncio.run(asyncio.wait_for(together(), 20))
+    assert set(first) == {later}
+    assert base64.b64encode(b"pixels") in later
+
+
+def test_a_call_that_is_given_up_leaves_the_picture_to_the_others(tmp_path):
+    pipe = tmp_path / "picture.png"
+    os.mkfifo(pipe)
+
+    async def given_up():
+        pictures = client.Pictures()
+        calls = [asyncio.create_task(part(pictures, pipe)) for _ in range(2)]
+        await asyncio.sleep(0)
+        calls[0].cancel()
+        await asyncio.sleep(0)
+        threading.Thread(target=lambda: pipe.write_bytes(b"pixels"), daemon=True).start()
+        return await calls[1]
+
+    assert base64.b64encode(b"pixels") in asyncio.run(asyncio.wait_for(given_up(), 20))
+
+
+def test_a_picture_that_was_missing_is_looked_for_again(tmp_path):
+    path = tmp_path / "picture.png"
+
+    async def twice():
+        pictures = client.Pictures()
+        missing = await asyncio.gather(*(part(pictures, path) for _ in range(2)), return_exceptions=True)
+        path.write_bytes(b"pixels")
+        return missing, await part(pictures, path)
+
+    missing, found = asyncio.run(twice())
+    assert [type(error) for error in missing] == [FileNotFoundError] * 2
+    assert base64.b64encode(b"pixels") in found
+
+
+@pytest.mark.parametrize("size", [10, 1_000_000])
+def test_what_is_kept_stays_within_its_bytes(tmp_path, size):
+    async def many():
+        pictures = client.Pictures(limit=3_000_000)
+        for name in "abcdef":
+            (tmp_path / name).write_bytes(name.encode() * size)
+            await part(pictures, tmp_path / name, name)
+            (tmp_path / name).unlink()
+        kept = await asyncio.gather(
+            *(part(pictures, tmp_path / name, name) for name in "abcdef"), return_exceptions=True
+        )
+        return [isinstance(one, bytes) for one in kept]
+
+    kept = asyncio.run(many())
+    assert kept == ([True] * 6 if size == 10 else [False] * 4 + [True] * 2)
