@@ -1,4 +1,7 @@
-"""Pictures on their way to an endpoint: read once, however many calls show them."""
+"""Pictures on their way to an endpoint: read once, however many calls show them.
+
+``loop.run`` takes a thread of its own: where a browser was at work, this one has a loop already.
+"""
 
 import asyncio
 import base64
@@ -8,6 +11,7 @@ import threading
 import pytest
 
 from judging import client
+from judging.work import loop
 
 
 def part(pictures, path, sha256="a"):
@@ -23,7 +27,7 @@ def test_calls_that_start_together_read_their_picture_once(tmp_path):
         pictures = client.Pictures()
         return await asyncio.gather(*(part(pictures, pipe) for _ in range(8))), await part(pictures, pipe)
 
-    first, later = asyncio.run(asyncio.wait_for(together(), 20))
+    first, later = loop.run(lambda: asyncio.wait_for(together(), 20))
     assert set(first) == {later}
     assert base64.b64encode(b"pixels") in later
 
@@ -41,7 +45,7 @@ def test_a_call_that_is_given_up_leaves_the_picture_to_the_others(tmp_path):
         threading.Thread(target=lambda: pipe.write_bytes(b"pixels"), daemon=True).start()
         return await calls[1]
 
-    assert base64.b64encode(b"pixels") in asyncio.run(asyncio.wait_for(given_up(), 20))
+    assert base64.b64encode(b"pixels") in loop.run(lambda: asyncio.wait_for(given_up(), 20))
 
 
 def test_a_picture_that_was_missing_is_looked_for_again(tmp_path):
@@ -53,7 +57,7 @@ def test_a_picture_that_was_missing_is_looked_for_again(tmp_path):
         path.write_bytes(b"pixels")
         return missing, await part(pictures, path)
 
-    missing, found = asyncio.run(twice())
+    missing, found = loop.run(twice)
     assert [type(error) for error in missing] == [FileNotFoundError] * 2
     assert base64.b64encode(b"pixels") in found
 
@@ -71,5 +75,5 @@ def test_what_is_kept_stays_within_its_bytes(tmp_path, size):
         )
         return [isinstance(one, bytes) for one in kept]
 
-    kept = asyncio.run(many())
+    kept = loop.run(many)
     assert kept == ([True] * 6 if size == 10 else [False] * 4 + [True] * 2)
