@@ -219,10 +219,7 @@ class OneLabel(views.APIView):
 
 
 def _assignment(request: Request, pk: int) -> Assignment:
-    try:
-        return assignment_of(cast(User, request.user), pk)
-    except Assignment.DoesNotExist:
-        raise Http404("no such assignment") from None
+    return assignment_of(cast(User, request.user), pk)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
+from django.http import Http404
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -182,15 +183,17 @@ def campaigns_of(annotator: Annotator | None) -> QuerySet[Campaign]:
 def assignment_of(user: User, pk: int) -> Assignment:
     """An assignment of this person in a campaign they belong to, with all that the labelling actions ask of one.
 
-    Raises Assignment.DoesNotExist.
+    Raises Http404 for any other.
     """
-    found = direct.get(Assignment, id=pk)
+    found = direct.find(Assignment, id=pk)
+    if found is None:
+        raise Http404("no such assignment")
     found.annotator = direct.get(Annotator, id=found.annotator_id)
     found.campaign_item = place = direct.get(CampaignItem, id=found.campaign_item_id)
     place.campaign = direct.get(Campaign, id=place.campaign_id)
     member = direct.find(Membership, campaign_id=place.campaign_id, annotator_id=found.annotator_id)
     if found.annotator.person_id != user.pk or (member and member.withdrawn_at):
-        raise Assignment.DoesNotExist
+        raise Http404("no such assignment")
     return found
 
 

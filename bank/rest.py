@@ -38,6 +38,11 @@ class Pages(CursorPagination):
         return cursor
 
 
+def _names_a_row(model: Any, lookup: str) -> bool:
+    """Whether a filter's value is the id of another table's row."""
+    return "__" not in lookup and bool(model._meta.get_field(lookup).is_relation)
+
+
 def _is_id(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 18
 
@@ -60,7 +65,6 @@ class AllowedFilters(BaseFilterBackend):
     """Filters by allow-list: a view names them in ``filters = {parameter: lookup}``; an unknown parameter is 400."""
 
     COMMON = frozenset({"cursor", "page_size", "format"})
-    IDS = frozenset({"run", "item"})
 
     def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:
         filters: dict[str, str] = getattr(view, "filters", {})
@@ -72,7 +76,7 @@ class AllowedFilters(BaseFilterBackend):
             if name in request.query_params:
                 value = request.query_params[name]
                 try:
-                    if "\x00" in value or (name in self.IDS and not _is_id(value)):
+                    if "\x00" in value or (_names_a_row(queryset.model, lookup) and not _is_id(value)):
                         raise ValueError
                     queryset = queryset.filter(**{lookup: value})
                 except (ValueError, TypeError):

@@ -21,7 +21,7 @@ from judging.requests import Asked, call_key, identity, parameters
 SCALE = ((1.0, "Poor"), (2.0, "Fair"), (3.0, "Average"), (4.0, "Good"), (5.0, "Excellent"))
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # place i showed option i + k (CircularEval, MMBench 4.1)
 COMPONENTS = "components"
-_SHOWN = [f"sample__{name}" for name in ("instruction", "question_type", "hint", "options", "absent_images")]
+_OF_SAMPLE = [f"sample__{name}" for name in ("instruction", "question_type", "hint", "options", "absent_images")]
 DESCRIBED = ("caption", "objects", "caption+objects")
 
 
@@ -175,7 +175,7 @@ def subjects(item_ids: Sequence[int]) -> list[Subject]:
 
 def _subjects(item_ids: Sequence[int]) -> dict[int, Subject]:
     """Items by id, without criteria."""
-    items = list(Item.objects.filter(pk__in=item_ids).select_related("sample").only("content_hash", *_SHOWN))
+    items = list(Item.objects.filter(pk__in=item_ids).select_related("sample").only("content_hash", *_OF_SAMPLE))
     answers: dict[int, list[Shown]] = {}
     places = ItemResponse.objects.filter(item__in=item_ids).order_by("item_id", "position")
     for item, *shown in places.values_list("item_id", *(f"response__{name}" for name in Shown._fields)):

@@ -16,6 +16,11 @@ PART = ("split", "level", "campaign", "run", "sample")
 ORDINARY = ("", "As the endpoint has it")
 
 
+def _offered(values: str, **shown: Any) -> forms.CharField:
+    """A text with the values that the page offers under this name, see ``RequestForm.parts``."""
+    return forms.CharField(required=False, widget=forms.TextInput(attrs={"list": values}), **shown)
+
+
 class RequestForm(Styled):
     """``item_set`` and ``request`` give the settings as they were chosen."""
 
@@ -27,20 +32,8 @@ class RequestForm(Styled):
     top_p = forms.FloatField(
         min_value=0, max_value=1, required=False, label="Top p", help_text="Empty: as the endpoint has it."
     )
-    split = forms.CharField(
-        max_length=100,
-        required=False,
-        label="Split only",
-        help_text="Empty: all.",
-        widget=forms.TextInput(attrs={"list": "splits"}),
-    )
-    level = forms.CharField(
-        max_length=200,
-        required=False,
-        label="Level only",
-        help_text="With all below it.",
-        widget=forms.TextInput(attrs={"list": "levels"}),
-    )
+    split = _offered("splits", max_length=100, label="Split only", help_text="Empty: all.")
+    level = _offered("levels", max_length=200, label="Level only", help_text="With all below it.")
     sample = forms.IntegerField(min_value=1, required=False, label="A sample of", help_text="Drawn by the seed.")
     sample_seed = forms.IntegerField(min_value=0, required=False, label="Seed of the sample", help_text="Empty: 0.")
     seed = forms.IntegerField(

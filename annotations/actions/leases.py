@@ -110,7 +110,7 @@ def release_all(*, campaign: Campaign, now: datetime, annotator: Annotator | Non
 
 def lock(*, campaign: Campaign, annotator: Annotator) -> Membership:
     """Make this annotator's requests wait for one another; their membership as it is now. Raises NotInvited."""
-    member = slots.locked_member(campaign, annotator)
+    member = direct.find(Membership, lock=True, campaign_id=campaign.pk, annotator_id=annotator.pk)
     if member is None:
         if not campaign.open_to_all or campaign.state != Campaign.State.OPEN:
             raise NotInvited(f"{annotator} is no member of {campaign}.")

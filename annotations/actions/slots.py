@@ -2,7 +2,7 @@
 
 They are part of every step of every annotator's work, and the ORM takes ten times as long to put one of them together
 as the database takes to run it. All but ``run_out`` belong inside a transaction: on SQLite that is the lock as well
-(IMMEDIATE), on PostgreSQL the rows named by ``FOR UPDATE`` stay locked to its end.
+(IMMEDIATE), on PostgreSQL the row that ``FOR UPDATE`` names stays locked to its end.
 """
 
 from datetime import datetime
@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from annotations.models import Annotator, Campaign, CampaignItem, Membership
-from bank import direct
+from annotations.models import Annotator, Campaign, CampaignItem
 
 # How items are handed out. Least labelled first spreads the labels; the others finish one item after the other.
 ORDERS = {
@@ -74,11 +73,6 @@ class Begun(NamedTuple):
     taken: int
     practice: bool
     endless: bool  # its slots are without limit
-
-
-def locked_member(campaign: Campaign, annotator: Annotator) -> Membership | None:
-    """The membership as it is now, locked: this annotator's requests wait for one another."""
-    return direct.find(Membership, lock=True, campaign_id=campaign.pk, annotator_id=annotator.pk)
 
 
 def run_out(now: datetime) -> list[tuple[int, int]]:

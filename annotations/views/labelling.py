@@ -170,10 +170,7 @@ def _campaign(request: HttpRequest, pk: int) -> tuple[Campaign, Annotator]:
 
 
 def _assignment(request: HttpRequest, pk: int) -> Assignment:
-    try:
-        return assignment_of(cast(User, request.user), pk)
-    except Assignment.DoesNotExist:
-        raise Http404("no such assignment") from None
+    return assignment_of(cast(User, request.user), pk)
 
 
 def _show(

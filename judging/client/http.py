@@ -25,8 +25,11 @@ COMPLETIONS = "/chat/completions"
 SENT_HEADERS = ("authorization", "content-type")
 # Not sent either: given, for the SDK takes its time to make up each that is left out.
 UNSENT: Any = {
-    **{"idempotency_key": "-", "max_retries": 0, "timeout": None},
-    **{"params": {}, "security": {"bearer_auth": True}},
+    "idempotency_key": "-",
+    "max_retries": 0,
+    "timeout": None,
+    "params": {},
+    "security": {"bearer_auth": True},
 }
 NOTHING = httpx2.ByteStream(b"")
 _limit: ContextVar[int] = ContextVar("limit", default=REPLY_LIMIT)

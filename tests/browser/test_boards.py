@@ -49,6 +49,18 @@ def test_every_board_is_whole_and_clean(paths, live_server, page, faults):
     assert not any(wrong.values()), "\n".join(f"{path}: {found}" for path, found in wrong.items() if found)
 
 
+def test_boards_without_a_verdict_are_whole_for_staff_who_are_told_what_to_do(
+    grove, people, live_server, page, sign_in, faults
+):
+    sign_in(page.context, people["curator"])
+    said = faults(page)
+    boards = ("models", "judges", "agreement", "bias", "correlation", "votes")
+    wrong = {name: looked_at(page, f"{live_server.url}/leaderboards/grove/{name}/", said) for name in boards}
+    assert not any(wrong.values()), wrong
+    page.goto(f"{live_server.url}/leaderboards/grove/models/")
+    assert page.get_by_role("link", name="Bring in a file").is_visible()
+
+
 def test_a_plot_leaves_as_png_at_twice_its_size(voted, live_server, page, faults):
     said = faults(page)
     page.goto(f"{live_server.url}/leaderboards/grove/models/matrix/?source=keen")
