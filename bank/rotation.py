@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models.functions import Cast
 
-from bank.fields import Cipher, EncryptedTextField, cipher
+from accounts.crypto import Cipher, EncryptedTextField, cipher
 
 BATCH = 500
 

@@ -26,6 +26,7 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 JUDGE_HOSTS = env.list("JUDGE_HOSTS", default=["api.openai.com"])
 
 INSTALLED_APPS = [
+    "accounts",
     "bank",
     "judging",
     "annotations",

@@ -10,6 +10,7 @@ from django.core.cache import cache
 from django.test import Client
 from hypothesis import HealthCheck, settings
 
+from accounts import secrets
 from bank.models import User
 from bank.models.people import Role
 from leaderboard import columns
@@ -98,6 +99,7 @@ def nothing_kept():
     """What a process keeps of the database goes with the database of each test."""
     cache.clear()
     columns.forget()
+    secrets.forget()
 
 
 @pytest.fixture

@@ -9,6 +9,9 @@ from pathlib import Path
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
+from accounts import secrets
+from accounts.models import InstallationKey
+
 _built = {}
 
 
@@ -18,6 +21,7 @@ def once(name, build):
     The folders of pictures and uploads must be the same before as they were then, and what is returned must bear to be
     copied. Where another row has taken an id meanwhile, it is built anew.
     """
+    key()
     if name in _built:
         made, rows, files = _built[name]
         try:
@@ -39,6 +43,12 @@ def once(name, build):
     files = {path: content for path, content in _files().items() if path not in files_before}
     _built[name] = copy.deepcopy(made), rows, files
     return made
+
+
+def key():
+    """The same key of the installation for all tests: what was hashed under it is put back, too."""
+    InstallationKey.objects.update_or_create(pk=secrets.ONLY, defaults={"secret": "11" * 32})
+    secrets.forget()
 
 
 def _rows():

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from accounts.crypto import cipher
 from bank import bulk
 from bank.criteria.tables import Criterion
-from bank.fields import cipher
 
 
 def differing(wanted: dict[int, list[dict[str, Any]]]) -> set[int]:

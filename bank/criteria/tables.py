@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from bank.fields import EncryptedTextField
+from accounts.crypto import EncryptedTextField
 
 
 class Criterion(models.Model):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 from django.db import models
 from django.db.models import Q
 
-from bank.fields import EncryptedTextField
+from accounts.crypto import EncryptedTextField
 from bank.models import Benchmark, Item, Response, Sample, Verdict
 from bank.models.catalogue import in_hidden_splits, is_staff
 from judging.models.judges import OVERLAP

@@ -6,9 +6,9 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from accounts.crypto import Cipher, EncryptedTextField
 from bank import rotation
 from bank.criteria import Criterion
-from bank.fields import Cipher, EncryptedTextField
 from judging.models import Attempt, Judgment
 
 pytestmark = pytest.mark.django_db

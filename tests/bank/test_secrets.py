@@ -10,8 +10,8 @@ from django.core.exceptions import FieldError, PermissionDenied
 from django.db import connection
 
 import bank.criteria
+from accounts.crypto import Unreadable
 from bank.criteria import CriteriaAccess, Criterion
-from bank.fields import Unreadable
 from bank.models import Sample
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -5,8 +5,8 @@ from django.apps import apps
 from django.db import models
 from django.urls import reverse
 
+from accounts.crypto import EncryptedTextField
 from annotations.actions import submit_label
-from bank.fields import EncryptedTextField
 from bank.models import Capability, Sample
 from tests.access.test_routes import TABLE
 from tests.access.world import PUBLIC, routes

@@ -1,0 +1,106 @@
+"""The log of what people did with their rights: who signed in, what was published, released, taken away.
+
+Each entry is chained to the one before by a keyed hash: whoever changes one, or takes one out, cannot make the hashes
+fit without the installation's key. What was cut off at the end shows against a number and digest noted elsewhere.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.models import AuditEntry, AuditHead
+from accounts.secrets import keyed
+
+ONLY = 1
+# What is kept, with its words for the page. An action that is not here is an error.
+ACTIONS = {
+    "sign-in": "signed in",
+    "sign-in-failed": "failed to sign in",
+    "sign-out": "signed out",
+    "account-made": "made an account",
+    "role-changed": "changed a role",
+    "password-changed": "changed a password",
+    "account-switched": "switched an account on or off",
+    "token-made": "made a token for the API",
+    "token-ended": "ended a token for the API",
+    "benchmark-published": "published a benchmark",
+    "benchmark-withdrawn": "made a benchmark private",
+    "edition-published": "published an edition of a board",
+    "release-proposed": "proposed analyses for release",
+    "release-confirmed": "released analyses",
+    "release-ended": "took a release back",
+    "submission-released": "released a submission's result",
+    "criteria-exported": "exported criteria or analyses",
+    "keys-rotated": "encrypted everything with a new key",
+}
+EMPTY = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An entry that does not fit the one before it."""
+
+    number: int
+    why: str
+
+
+def record(
+    action: str,
+    *,
+    by: AbstractBaseUser | None = None,
+    name: str = "",
+    command: str = "",
+    about: str = "",
+    address: str = "",
+    **details: Any,
+) -> AuditEntry:
+    """Add an entry. It goes with the transaction it is called in. ``details`` are plain values without hidden text."""
+    if action not in ACTIONS:
+        raise KeyError(f"{action!r} is not among accounts.audit.ACTIONS")
+    with transaction.atomic():
+        AuditHead.objects.get_or_create(pk=ONLY, defaults={"digest": EMPTY})
+        head = AuditHead.objects.select_for_update().get(pk=ONLY)
+        entry = AuditEntry(
+            number=head.number + 1,
+            at=timezone.now(),
+            action=action,
+            who_id=by.pk if by else None,
+            name=(name or (by.get_username() if by else ""))[:150],
+            command=command[:100],
+            about=about[:200],
+            address=address[:45],
+            details=details,
+        )
+        entry.digest = digest_of(entry, head.digest)
+        entry.save()
+        head.number, head.digest = entry.number, entry.digest
+        head.save()
+    return entry
+
+
+def digest_of(entry: AuditEntry, before: str) -> str:
+    """The keyed hash over an entry and the digest of the one before it."""
+    names = ("number", "action", "who_id", "name", "command", "about", "address", "details")
+    values = {name: getattr(entry, name) for name in names} | {"at": entry.at.isoformat(), "before": before}
+    return keyed("audit", json.dumps(values, sort_keys=True, ensure_ascii=False))
+
+
+def broken() -> Iterator[Broken]:
+    """Every place where the chain does not hold, oldest first; none if the log is whole."""
+    before, expected = EMPTY, 1
+    for entry in AuditEntry.objects.order_by("number").iterator():
+        if entry.number != expected:
+            yield Broken(expected, f"entries {expected} to {entry.number - 1} are missing")
+        elif entry.digest != digest_of(entry, before):
+            yield Broken(entry.number, "was changed, or one before it was exchanged")
+        before, expected = entry.digest, entry.number + 1
+    head = AuditHead.objects.filter(pk=ONLY).first()
+    if head is None and expected == 1:
+        return
+    if head is None or (head.number, head.digest) != (expected - 1, before):
+        yield Broken(expected, "the log was cut off here, or its end was exchanged")

@@ -1,0 +1,71 @@
+"""The key of an installation, and the log of what people did with their rights."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+from accounts.crypto import EncryptedTextField
+
+
+class InstallationKey(models.Model):
+    """32 random bytes, in hex, by which everything is hashed that touches hidden text. One row; see accounts.secrets.
+
+    It is encrypted by CRITERIA_KEYS as everything hidden is, so whether it opens tells whether those keys belong to
+    this database.
+    """
+
+    secret = EncryptedTextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+
+class AppendOnly(models.QuerySet[Any]):
+    """Rows that are written once: neither changed nor deleted."""
+
+    def update(self, **values: Any) -> int:
+        raise TypeError("An audit log is only added to.")
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        raise TypeError("An audit log is only added to.")
+
+
+class AuditEntry(models.Model):
+    """One thing that somebody did. Written by ``accounts.audit.record`` alone, each chained to the one before."""
+
+    number = models.PositiveBigIntegerField(unique=True)  # from 1, without gaps
+    at = models.DateTimeField(db_index=True)
+    action = models.CharField(max_length=40)  # one of accounts.audit.ACTIONS
+    who = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    name = models.CharField(max_length=150, blank=True)  # as it was then, or as it was typed
+    command = models.CharField(max_length=100, blank=True)  # where no person is known
+    about = models.CharField(max_length=200, blank=True)
+    address = models.CharField(max_length=45, blank=True)
+    details = models.JSONField(default=dict)
+    digest = models.CharField(max_length=64)  # over this entry and the digest before it, keyed
+
+    objects = AppendOnly.as_manager()
+
+    class Meta:
+        ordering = ["-number"]
+        indexes = [
+            models.Index(fields=["action", "number"], name="audit_of_action"),
+            models.Index(fields=["who", "number"], name="audit_of_person"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number}: {self.action}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.pk is not None:
+            raise TypeError("An audit log is only added to.")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        raise TypeError("An audit log is only added to.")
+
+
+class AuditHead(models.Model):
+    """Where the log ends. One row; who adds to the log holds it locked, so entries come one after the other."""
+
+    number = models.PositiveBigIntegerField(default=0)
+    digest = models.CharField(max_length=64, blank=True)

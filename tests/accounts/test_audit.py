@@ -1,0 +1,82 @@
+"""The audit log is only added to, and what somebody does to it by hand shows."""
+
+import threading
+
+import pytest
+from django.db import connection
+
+from accounts import audit
+from accounts.models import AuditEntry
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def three(people):
+    audit.record("sign-in", by=people["curator"], address="203.0.113.7")
+    audit.record("sign-in-failed", name="nobody", address="203.0.113.8")
+    return audit.record("role-changed", by=people["administrator"], about="curator", old="researcher", new="curator")
+
+
+def by_hand(statement):
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def said():
+    return [(one.number, one.why) for one in audit.broken()]
+
+
+def test_entries_are_numbered_without_gaps_and_the_chain_holds(three):
+    assert list(AuditEntry.objects.values_list("number", "action", "name")) == [
+        (3, "role-changed", "administrator"),
+        (2, "sign-in-failed", "nobody"),
+        (1, "sign-in", "curator"),
+    ]
+    assert said() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "number"),
+    [
+        ("UPDATE accounts_auditentry SET address = '203.0.113.9' WHERE number = 2", 2),
+        ("UPDATE accounts_auditentry SET action = 'sign-in' WHERE number = 2", 2),
+        ("UPDATE accounts_auditentry SET details = '{}' WHERE number = 3", 3),
+        ("DELETE FROM accounts_auditentry WHERE number = 1", 1),
+        ("DELETE FROM accounts_auditentry WHERE number = 3", 3),
+        ("DELETE FROM accounts_auditentry", 1),
+    ],
+)
+def test_what_is_changed_or_taken_out_by_hand_shows(three, change, number):
+    by_hand(change)
+    assert [where for where, _ in said()][:1] == [number]
+
+
+def test_entries_are_neither_changed_nor_deleted_by_the_programme(three):
+    for attempt in (three.save, three.delete, AuditEntry.objects.all().delete):
+        with pytest.raises(TypeError, match="only added to"):
+            attempt()
+    with pytest.raises(TypeError, match="only added to"):
+        AuditEntry.objects.update(action="sign-in")
+
+
+def test_what_is_not_in_the_list_of_actions_is_an_error():
+    with pytest.raises(KeyError, match="danced"):
+        audit.record("danced")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_entries_of_many_at_once_stand_one_after_the_other():
+    audit.record("sign-in", name="first")
+
+    def add(number):
+        audit.record("sign-in-failed", name=f"guess {number}")
+        connection.close()
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(AuditEntry.objects.values_list("number", flat=True)) == list(range(1, 10))
+    assert said() == []
