@@ -18,7 +18,7 @@ from bank.imports import BadInput
 from bank.models import Benchmark, Item, Sample, User
 from judging import attacks as catalogue
 from judging import baselines, client, item_sets, plan, prompts, protocols, use
-from judging.models import BASELINES, OVERLAP, Judge, PromptTemplate, Run, RunItem, made_by
+from judging.models import BASELINES, OVERLAP, Judge, PromptTemplate, Run, RunItem, made_by, reason_key
 from judging.prompts import checking
 from judging.work import kinds
 
@@ -408,7 +408,7 @@ def retry_failed(*, run: Run, statuses: Sequence[str] = (), reason: str | None =
     if statuses:
         failed = failed.filter(status__in=statuses)
     if reason is not None:
-        failed = failed.filter(reason=reason)
+        failed = failed.filter(reason_hash=reason_key(reason))
     _, removed = failed.delete()
     number = removed.get(failed.model._meta.label, 0)
     if number:

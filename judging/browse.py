@@ -60,7 +60,7 @@ def rows(keys: Sequence[int], viewer: Viewer) -> list[Judgment]:
     """Judgments by key, in this order, with all that a row of a list tells."""
     found = Judgment.objects.filter(pk__in=keys).select_related("run__judge", "run__benchmark", "item__sample")
     found = found.prefetch_related("item__sample__images", "item__places__response__model").defer("analysis", "raw")
-    known = {row.pk: row for row in analyses.without_hidden_parts(found, viewer)}
+    known = {row.pk: row for row in analyses.as_seen(found, viewer)}
     return [known[key] for key in keys if key in known]
 
 

@@ -8,7 +8,6 @@ from bank.access import Viewer
 from bank.exports import Asked, Records, note_analyses, ref, refs, trimmed
 from bank.imports import batched
 from bank.models import Benchmark
-from bank.models.catalogue import is_staff
 from judging import analyses
 from judging.models import Judgment
 
@@ -26,12 +25,10 @@ def selected(*, pieces: Iterable[Sequence[int]], viewer: Viewer, read: "analyses
     """Judgments by key, as this viewer may see them; with ``read``, which logs it, also what the judges wrote."""
     for keys in pieces:
         query = _whole(Judgment.objects.visible_to(viewer).filter(pk__in=keys), with_analyses=read is not None)
-        found = {judgment.pk: judgment for judgment in analyses.without_hidden_parts(query, viewer)}
+        found = {judgment.pk: judgment for judgment in analyses.as_seen(query, viewer)}
         if read:
             read(list(found.values()))
         for judgment in (found[key] for key in keys if key in found):
-            if judgment.run.imported and not is_staff(viewer):
-                judgment.reason = ""  # a file's reasons are a judge's own words, which can quote criteria
             yield _record(judgment, with_analyses=read is not None)
 
 
@@ -66,6 +63,5 @@ def _record(judgment: Judgment, *, with_analyses: bool) -> dict[str, object]:
         "cost": judgment.cost,
         "reported_model": run.reported_model,
     }
-    if with_analyses:
-        record |= {"analysis": judgment.analysis, "raw": judgment.raw}
-    return trimmed(record | judgment.as_row(responses))
+    words = {"analysis": judgment.analysis, "raw": judgment.raw} if with_analyses else {"reason": None}
+    return trimmed(record | judgment.as_row(responses) | words)

@@ -45,6 +45,13 @@ ORDERS = {
     "slowest": Order("slowest first", "latency"),
     "dearest": Order("dearest first", "cost"),
 }
+
+
+def orders_for(viewer: Viewer) -> dict[str, Order]:
+    """The orders that this viewer may choose."""
+    return {name: order for name, order in ORDERS.items() if not order.column or is_staff(viewer)}
+
+
 FACTS = ("run", "judge", "protocol", "benchmark", "level", "sample", "item", "show", "differs", "seconds", "cost")
 
 
@@ -66,7 +73,9 @@ class Chosen:
     sort: str = "newest"
 
     @classmethod
-    def of(cls, query: QueryDict) -> "Chosen":
+    def of(cls, query: QueryDict, viewer: Viewer) -> "Chosen":
+        """What an address asks for. By duration and price only staff choose and sort: they tell lengths of criteria."""
+
         def text(name: str) -> str:
             return query.get(name, "").strip()[:200].replace("\x00", "")
 
@@ -83,9 +92,9 @@ class Chosen:
             item=whole(text("item")),
             show=one_of("show", SHOWS),
             differs=one_of("differs", DIFFERS),
-            seconds=amount(text("seconds")),
-            cost=amount(text("cost")),
-            sort=one_of("sort", ORDERS, "newest"),
+            seconds=amount(text("seconds")) if is_staff(viewer) else None,
+            cost=amount(text("cost")) if is_staff(viewer) else None,
+            sort=one_of("sort", orders_for(viewer), "newest"),
         )
 
     @property

@@ -14,7 +14,7 @@ from bank.imports.items import Found, Resolver, Spec, describe, ensure, foreseen
 from bank.imports.scene import Scene
 from bank.imports.seen import Seen
 from bank.models.verdict import COLUMNS, turned
-from judging.models import Judge, Judgment, Run, RunItem
+from judging.models import Judge, Judgment, Run, RunItem, reason_key
 
 RunKey = tuple[str, str, str]  # judge, protocol, hash of the settings
 DEFAULT_PROTOCOLS = {"pair": "pair", "score": "score", "batch": "batch"}
@@ -132,6 +132,7 @@ class Judgments:
                     prompt_tokens=record.prompt_tokens,
                     completion_tokens=record.completion_tokens,
                     cost=record.cost,
+                    reason_hash="" if record.status == "ok" else reason_key(record.reason),
                     **self._columns(record, spec, item),
                 )
                 for key, spec, item, record in fresh

@@ -20,7 +20,7 @@ from bank.imports import chunks
 from bank.models import User
 from judging import compare, protocols
 from judging.actions import BadInput
-from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
+from judging.models import OVERLAP, Judge, Judgment, Run, RunItem, reason_key
 from leaderboard.stats.majority import majority
 from leaderboard.stats.orders import combine_orders
 
@@ -77,7 +77,7 @@ def make_jury(*, name: str, runs: Sequence[Run], by: User | None = None) -> Run:
     made = []
     for item in items:
         row = verdicts.get(item, {"reason": _lacking(0, len(members))})
-        columns = row | missing if "reason" in row else row
+        columns = row | missing | {"reason_hash": reason_key(row["reason"])} if "reason" in row else row
         made.append(Judgment(run=run, item_id=item, order=straight.get(item, "01"), **columns))
     _replace(run, made)
     run.verdicts = sum(one.status == Judgment.Status.OK for one in made)

@@ -11,6 +11,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 import bank.criteria
+from accounts.secrets import keyed
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage, User
 from judging import attacks, prompts, protocols
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem, Trial, judged_by
@@ -253,7 +254,7 @@ def material(run: Run, job: Job) -> Material:
         descriptions=descriptions,
         objects=objects,
         withheld=bool(subject.images or subject.absent) and not shown,
-        nonce=_digest(run, subject.content_hash, job.order, str(job.repeat)).hex()[:16],
+        nonce=keyed("nonce", _digest(run, subject.content_hash, job.order, str(job.repeat)).hex())[:16],
     )
     if not job.attack:
         return about
@@ -348,5 +349,5 @@ def template_of(run: Run) -> prompts.Prompt:
 
 
 def _digest(run: Run, *parts: str) -> bytes:
-    """Bytes that nobody can know who does not know the run's seed: a keyed hash."""
+    """Bytes that follow from the run's seed and these words: the same on any machine and after any crash."""
     return hashlib.blake2b("\x1f".join(parts).encode(), key=str(run.seed).encode(), digest_size=32).digest()

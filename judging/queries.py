@@ -51,13 +51,14 @@ class Failure:
     status: str
     reason: str
     count: int
-    last: datetime
+    last: datetime | None  # None for whom times are hidden
     newest: int
     can_retry: bool = True  # answers of a model are never changed, whatever they are
 
     @property
     def title(self) -> str:
-        return _sentence(self.reason) if self.status in ("error", "parse_failed") else STATUSES[self.status]
+        own = self.reason and self.status in ("error", "parse_failed")
+        return _sentence(self.reason) if own else STATUSES[self.status]
 
     @property
     def note(self) -> str:
@@ -114,6 +115,7 @@ class Progress:
     until: datetime | None
     bar: Bar
     spark: Spark | None
+    usage: bool = True  # False for whom rate, prices and times are hidden: they are empty then
     failures: list[Failure] = field(default_factory=list)
     retrying: list[Retrying] = field(default_factory=list)
     limited: bool = False  # the endpoint asks for fewer calls
@@ -139,16 +141,7 @@ def runs_for(viewer: Viewer) -> QuerySet[Run]:
 
 def progress(run: Run, *, viewer: Viewer) -> Progress:
     """Count a run's judgments, and read what its worker says while it holds the run."""
-    without = (
-        made_by(run).objects.filter(run=run, status__in=STATUSES).values("status", "reason")
-    )  # named, so that an index finds them
-    groups = list(without.annotate(n=Count("pk"), last=Max("created_at"), newest=Max("pk")))
-    failures = [
-        Failure(
-            row["status"], row["reason"], row["n"], row["last"], row["newest"], run.judges or row["status"] == "error"
-        )
-        for row in groups
-    ]
+    failures = _failures(run, viewer)
     counted = listed([run])[0]
     done, failed, total = counted.done, counted.failed, counted.total
     holds = list(run.holds.live()) if run.state == Run.State.RUNNING else []
@@ -158,10 +151,11 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
     for one in said:
         retrying.update(one.get("retrying", {}))
     pause = max((int(one.get("pause") or 0) for one in said), default=0)
-    rate = sum(float(one.get("rate") or 0) for one in said) or None
+    usage = analyses.sees_usage(run, viewer)
+    rate = sum(float(one.get("rate") or 0) for one in said) if usage else None
     open_calls = max(0, total - done - failed)
     left = timedelta(seconds=open_calls / rate) if rate and open_calls else None
-    each = typical_call(run)
+    each = typical_call(run) if usage else None
     return Progress(
         total=total,
         done=done,
@@ -169,19 +163,41 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
         undecided=_undecided(run) if sees_verdicts(run, viewer) else None,
         in_flight=in_flight,
         limit=sum(int(one.get("limit") or 0) for one in said) or run.judge.concurrency,
-        rate=rate,
-        spent=run.spent,
+        rate=rate or None,
+        spent=run.spent if usage else 0.0,
         expected=run.spent + open_calls * each if each else None,
         left=left,
         until=timezone.now() + left if left else None,
         bar=_bar(total, done, failed, in_flight),
-        spark=_spark(run, said),
+        spark=_spark(run, said) if usage else None,
+        usage=usage,
         failures=sorted(failures, key=lambda failure: -failure.count),
         retrying=[Retrying(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
         limited=pause > 0 or any(one.get("limited") for one in said),
         pause=pause,
         workers=[hold.worker for hold in holds],
     )
+
+
+def _failures(run: Run, viewer: Viewer) -> list[Failure]:
+    """What ended without a verdict; below staff by status alone, for a reason can tell something hidden."""
+    whole, made = is_staff(viewer), made_by(run).objects
+    without = made.filter(run=run, status__in=STATUSES)  # named, so that an index finds them
+    groups = without.values("status", *(["reason_hash"] if whole else []))
+    rows = list(groups.annotate(n=Count("pk"), last=Max("created_at"), newest=Max("pk")))
+    newest = [row["newest"] for row in rows]
+    reasons = dict(made.filter(pk__in=newest).values_list("pk", "reason")) if whole else {}
+    return [
+        Failure(
+            status=row["status"],
+            reason=reasons.get(row["newest"], ""),
+            count=row["n"],
+            last=row["last"] if analyses.sees_usage(run, viewer) else None,
+            newest=row["newest"],
+            can_retry=run.judges or row["status"] == "error",
+        )
+        for row in rows
+    ]
 
 
 def things(run: Run) -> int:
@@ -209,9 +225,9 @@ def recent(run: Run, *, viewer: Viewer, show: str) -> list[Judgment]:
         rows = rows.exclude(status="ok")
     elif show == "undecided":
         rows = rows.filter(choice="undecided")
-    rows = rows.select_related("item__sample").defer("analysis", "raw")
+    rows = rows.select_related("item__sample", "run").defer("analysis", "raw")
     rows = rows.prefetch_related("item__sample__images", "item__places__response__model").order_by("-pk")[:ROWS]
-    return analyses.without_hidden_parts(rows, viewer)
+    return analyses.as_seen(rows, viewer)
 
 
 def worker_seen() -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from accounts.secrets import keyed
 from bank.models import SampleImage
 from judging import prompts
 from judging.models import Run
@@ -41,7 +42,10 @@ def identity(
     repeat: int,
     overlay: str = "",
 ) -> str:
-    """The hash of everything that matters to what an endpoint answers."""
+    """The hash of everything that matters to what an endpoint answers.
+
+    Keyed: the text holds criteria, and whoever has the source and a guess at them could tell whether it is right.
+    """
     policy = {name: run.settings[name] for name in ("image_size", "detail") if name in run.settings}
     parts = {
         "template": template.sha256,
@@ -54,7 +58,7 @@ def identity(
     } | policy
     if overlay:
         parts["overlay"] = overlay
-    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return keyed("prompt", hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest())
 
 
 def call_key(
@@ -64,7 +68,7 @@ def call_key(
     parts = [run.judge.base_url, run.judge.model, text.encode(errors="replace").decode(), dict(sent), repeat]
     parts += [[image.sha256 for image in images], run.settings.get("image_size"), run.settings.get("detail")]
     parts += [overlay] if overlay else []
-    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return keyed("call", hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest())
 
 
 def parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> dict[str, Any]:

@@ -57,13 +57,7 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
         return [int(place) for place in judgment.order]
 
     def to_representation(self, judgment: Judgment) -> dict[str, Any]:
-        data = super().to_representation(judgment)
-        if not is_staff(self.context["request"].user):
-            # What hidden components are called, how many there are and what each is worth is hidden.
-            data["parts"] = analyses.without_hidden_parts([judgment], self.context["request"].user)[0].parts
-            if judgment.run.imported:
-                data["reason"] = ""  # a file's reasons are a judge's own words, which can quote criteria
-        return data
+        return super().to_representation(*analyses.as_seen([judgment], self.context["request"].user))
 
 
 class AnalysisSerializer(serializers.Serializer[Any]):

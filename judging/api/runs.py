@@ -11,7 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from bank.models import Benchmark, User
-from judging import actions, juries, queries
+from bank.models.catalogue import is_staff
+from judging import actions, analyses, juries, queries
 from judging.api.errors import Conflict, bad
 from judging.attacks.report import report
 from judging.collecting.start import start_collecting
@@ -60,6 +61,15 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "started_at",
             "finished_at",
         )
+
+    def to_representation(self, run: Run) -> dict[str, Any]:
+        viewer = self.context["request"].user
+        data = super().to_representation(analyses.run_as_seen(run, viewer))
+        if not is_staff(viewer):
+            data["seed"] = None
+            if run.used_criteria:
+                data |= dict.fromkeys(("spent", "cached"))
+        return data
 
     def _counts(self, run: Run) -> queries.Listed:
         """Of all runs on this page in a few queries."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
 from judging.collecting.base import Collector, Task
-from judging.models import Collected, Run
+from judging.models import Collected, Run, reason_key
 from judging.protocols.settings import Settings
 
 STORED_MEANWHILE = "another response of this model to this sample was stored meanwhile"
@@ -58,6 +58,7 @@ class Responses(Collector):
         for key, row in made.items():
             if key in before:
                 row.status, row.reason = Collected.Status.ERROR, STORED_MEANWHILE
+                row.reason_hash = reason_key(STORED_MEANWHILE)
             else:
                 row.response_id, row.text = after[key], ""  # the text stands in the response
 

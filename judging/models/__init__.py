@@ -2,7 +2,7 @@
 
 from judging.models.holds import LEASE, SHARE_LEASE, JudgeShare, RunClaim, RunHold
 from judging.models.judges import BASELINES, OVERLAP, Judge, PromptTemplate
-from judging.models.made import Attempt, Collected, Judgment, JudgmentQuerySet, Trial, judged_by, made_by
+from judging.models.made import Attempt, Collected, Judgment, JudgmentQuerySet, Trial, judged_by, made_by, reason_key
 from judging.models.runs import Run, RunItem, RunQuerySet, RunTask, WorkerBeat
 
 __all__ = [
@@ -27,4 +27,5 @@ __all__ = [
     "WorkerBeat",
     "judged_by",
     "made_by",
+    "reason_key",
 ]

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.crypto import EncryptedTextField
+from accounts.secrets import keyed
 from bank.models import Benchmark, Item, Response, Sample, Verdict
 from bank.models.catalogue import in_hidden_splits, is_staff
 from judging.models.judges import OVERLAP
@@ -13,6 +14,11 @@ from judging.models.runs import Run
 
 if TYPE_CHECKING:
     from bank.access import Viewer
+
+
+def reason_key(reason: str) -> str:
+    """By what judgments without a verdict are counted and found by their reason, which is encrypted."""
+    return keyed("reason", reason) if reason else ""
 
 
 class Collected(models.Model):
@@ -33,7 +39,8 @@ class Collected(models.Model):
     text = models.TextField(blank=True)  # a description, or what was no answer; an answer stands in its response
     thinking = models.TextField(blank=True)  # what the endpoint returned beside the text
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.OK)
-    reason = models.TextField(blank=True)
+    reason = EncryptedTextField(blank=True, default="")
+    reason_hash = models.CharField(max_length=64, blank=True, db_default="")
     prompt_sha256 = models.CharField(max_length=64, blank=True)
     reported_model = models.CharField(max_length=200, blank=True)
     prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
@@ -87,9 +94,12 @@ class Judged(Verdict):
     order = models.CharField(max_length=10, default="01")  # canonical positions in presented order: "10" = turned
     repeat = models.PositiveSmallIntegerField(default=0)
     status = models.CharField(max_length=14, choices=Status.choices, default=Status.OK)
+    # A judge's own words, and ours about them, can quote criteria or tell a weight: encrypted, and for staff alone.
     analysis = EncryptedTextField(null=True, blank=True)
     raw = EncryptedTextField(null=True, blank=True)
-    prompt_sha256 = models.CharField(max_length=64, blank=True)
+    reason = EncryptedTextField(blank=True, default="")
+    reason_hash = models.CharField(max_length=64, blank=True, db_default="")  # keyed; of those without a verdict
+    prompt_sha256 = models.CharField(max_length=64, blank=True)  # keyed, see judging.requests
     reported_model = models.CharField(max_length=200, blank=True)  # what the endpoint says answered
     prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(null=True, blank=True)

@@ -1,5 +1,6 @@
 """Runs, what they are made over, and the workers that work them."""
 
+import hashlib
 from typing import TYPE_CHECKING
 
 from django.db import models
@@ -12,6 +13,9 @@ from judging.models.judges import Judge
 if TYPE_CHECKING:
     from bank.access import Viewer
     from judging.models.holds import RunHold
+
+
+NO_CRITERIA = hashlib.sha256().hexdigest()  # the fingerprint of samples that have none
 
 
 class RunQuerySet(models.QuerySet["Run"]):
@@ -99,6 +103,16 @@ class Run(models.Model):
     @property
     def reads_criteria(self) -> bool:
         return bool(self.settings.get("criteria", True))
+
+    @property
+    def used_criteria(self) -> bool:
+        """Whether its calls held criteria: their lengths, prices and durations then tell how long those are.
+
+        Of a file's judgments nobody knows, so they count as such.
+        """
+        if not self.judges or not self.reads_criteria:
+            return False
+        return self.imported or self.criteria_fingerprint not in ("", NO_CRITERIA)
 
     @property
     def orders(self) -> str:

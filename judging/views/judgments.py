@@ -26,7 +26,7 @@ OTHERS = 12  # verdicts of other runs beside a judgment
 @require_safe
 def judgment_list(request: HttpRequest) -> HttpResponse:
     """Judgments of all runs under filters, in an order; both stand in the address."""
-    chosen = filters.Chosen.of(request.GET)
+    chosen = filters.Chosen.of(request.GET, request.user)
     after, trail = request.GET.get("after", "")[:60], _trail(request.GET.get("trail"))
     context = {
         "tab": "judgments",
@@ -37,7 +37,7 @@ def judgment_list(request: HttpRequest) -> HttpResponse:
         "choices": filters.choices(chosen, request.user),
         "shows": filters.SHOWS,
         "differs": filters.DIFFERS,
-        "orders": filters.ORDERS,
+        "orders": filters.orders_for(request.user),
         "query": chosen.address(),
         "without_run": chosen.address(run=None),
         "without_item": chosen.address(item=None),
@@ -56,7 +56,7 @@ def _trail(given: str | None) -> list[str]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def judgment_export(request: HttpRequest) -> HttpResponseBase:
     """A selection as a file. What the judges wrote leaves only for staff, with a reason, and is logged."""
-    chosen = filters.Chosen.of(request.GET)
+    chosen = filters.Chosen.of(request.GET, request.user)
     whole = allowed(request.user, "read-analyses")
     form = SelectionForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
@@ -83,7 +83,7 @@ def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
     if not whole:
         rows = rows.defer("analysis", "raw")  # what is released of it is asked for by itself
     judgment = get_object_or_404(rows.prefetch_related("item__sample__images", "item__places__response__model"), pk=pk)
-    analyses.without_hidden_parts([judgment], request.user)
+    analyses.as_seen([judgment], request.user)
     responses = judgment.item.ordered_responses()
     places = [int(place) for place in judgment.order]
     same_job = {"run": judgment.run, "item": judgment.item, "order": judgment.order, "repeat": judgment.repeat}
@@ -93,13 +93,13 @@ def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "run": judgment.run,
         "sample": judgment.item.sample,
         "answers": [("ABCDEFGHIJ"[place], responses[place]) for place in places if place < len(responses)],
-        "others": analyses.without_hidden_parts(_others(judgment, request.user), request.user),
+        "others": analyses.as_seen(_others(judgment, request.user), request.user),
         "whole": whole,
         "released": None if whole else analyses.released(judgment, reader=cast(User, request.user)),
         "attempts": attempts,
         # The call that brought a verdict is told by the judgment, the others by the log.
         "calls": len(attempts) + (judgment.status == Judgment.Status.OK and bool(judgment.prompt_sha256)),
-        "elsewhere": analyses.without_hidden_parts(_elsewhere(judgment, request.user), request.user),
+        "elsewhere": analyses.as_seen(_elsewhere(judgment, request.user), request.user),
     }
     return render(request, "judging/judgment.html", HERE | context)
 
@@ -107,7 +107,7 @@ def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
 def _others(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:
     """The judgments of the same item in other orders and repeats."""
     rows = Judgment.objects.visible_to(viewer).filter(run=judgment.run, item=judgment.item).exclude(pk=judgment.pk)
-    return rows.select_related("item").order_by("repeat", "order").defer("analysis", "raw")
+    return rows.select_related("item", "run").order_by("repeat", "order").defer("analysis", "raw")
 
 
 def _elsewhere(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from bank.access import requires
 from bank.models import User
-from judging import actions, collecting, filters, item_sets, juries, plan, protocols, queries
+from judging import actions, analyses, collecting, filters, item_sets, juries, plan, protocols, queries
 from judging.attacks.report import report
 from judging.collecting.queries import newest
 from judging.compare import CannotCompare, compare
@@ -28,7 +28,7 @@ def index(request: HttpRequest) -> HttpResponse:
     page = Paginator(queries.runs_for(request.user), PAGE).get_page(request.GET.get("page"))
     context = {
         "page": page,
-        "runs": queries.listed(list(page.object_list)),
+        "runs": queries.listed([analyses.run_as_seen(run, request.user) for run in page.object_list]),
         "judges": queries.judges_with_counts(),
         "worker": queries.worker_seen(),
     }
@@ -39,8 +39,13 @@ def _run(request: HttpRequest, pk: int) -> Run:
     return get_object_or_404(queries.runs_for(request.user), pk=pk)
 
 
+def _seen(request: HttpRequest, pk: int) -> Run:
+    """The run for a page: what is hidden from this viewer is empty, so it is not to be saved."""
+    return analyses.run_as_seen(_run(request, pk), request.user)
+
+
 def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
-    run = _run(request, pk)
+    run = _seen(request, pk)
     show = request.GET.get("show", "all")
     if show not in SHOWN:
         raise Http404("no such filter")

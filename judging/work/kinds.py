@@ -16,7 +16,7 @@ from bank.models import SampleImage
 from bank.models.verdict import turned
 from judging import collecting, plan, prompts, protocols, verdicts
 from judging.collecting import Task
-from judging.models import Collected, Judgment, Run, RunTask, Trial
+from judging.models import Collected, Judgment, Run, RunTask, Trial, reason_key
 from judging.plan import Job
 from judging.requests import Asked
 from judging.verdicts import Reading, weighted_score
@@ -152,6 +152,7 @@ class Judgments(Kind):
             **self.key(job),
             status=reading.status,
             analysis=reading.analysis or None,
+            reason_hash=reason_key(reading.reason),
             **{"reason": reading.reason} | turned(reading.verdict, order=job.places),
         )
 
@@ -230,7 +231,8 @@ class Collecting(Kind):
 
     def without(self, job: Task, reading: Reading) -> Collected:
         reason = reading.reason.replace("the judge", "the model")
-        return Collected(run=self.run, sample=job.sample, place=job.place, status=reading.status, reason=reason)
+        told = {"status": reading.status, "reason": reason, "reason_hash": reason_key(reason)}
+        return Collected(run=self.run, sample=job.sample, place=job.place, **told)
 
     def key(self, job: Task) -> dict[str, Any]:
         return {"sample_id": job.sample.pk, "order": str(job.place), "repeat": 0}

@@ -15,6 +15,7 @@ from django.db import Error as DatabaseError
 from django.db import IntegrityError
 from django.utils import timezone
 
+from accounts.secrets import WrongKeys, check_keys
 from judging import client, plan, prompts
 from judging.models import Run
 from judging.work import curve, holds, kinds, store
@@ -251,6 +252,10 @@ class Writer(ABC):
 
 def _check(run: Run) -> None:
     """Raise Ended when the run cannot go on as it was started."""
+    try:
+        check_keys()  # what calls are hashed with is read here: the loop may not ask the database
+    except WrongKeys as error:
+        raise Ended(Run.State.PAUSED, str(error), alone=True) from None
     if not run.judge.can_run:
         raise Ended(Run.State.PAUSED, f"{run.judge.name} has no endpoint: its judgments were imported.")
     if not run.judge.is_baseline:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from judging.analyses import sees_usage
 from judging.models import Run
 from leaderboard.boards import Board
 from leaderboard.boards.base import Row
@@ -120,6 +121,13 @@ def selects(address: Address, board: Board, kind: str) -> list[Select]:
     ]
 
 
+def _as_seen(running: Row, run: Run | None, address: Address) -> Row:
+    """What a judge costs and how long it takes, where this viewer may see it."""
+    if run is not None and sees_usage(run, address.viewer):
+        return running
+    return {name: value for name, value in running.items() if name not in ("cost", "seconds")}
+
+
 def page_of(
     address: Address, board: Board, *, kind: str, biases: Mapping[int, list[Chip]] = MappingProxyType({})
 ) -> JudgesPage:
@@ -132,7 +140,8 @@ def page_of(
     ceiling = board.extra["ceiling"][reference]
     beside = [name for name in BESIDE if name != metric and name in there]
     levels = _level_names(board, reference, DEFAULTS[kind])
-    known = [name for name in RUNNING if any(one.get(name) is not None for one in board.extra["running"].values())]
+    running = {pk: _as_seen(one, runs.get(pk), address) for pk, one in board.extra["running"].items()}
+    known = [name for name in RUNNING if any(one.get(name) is not None for one in running.values())]
     values = [numbers[metric] for numbers in judges.values() if metric in numbers]
     ends = [row[end] for row in values for end in ("value", "value_low", "value_high")]
     ends += [ceiling.get(metric, {}).get(end) for end in ("value", "value_low", "value_high")]
@@ -162,7 +171,7 @@ def page_of(
                 tinted=tints.get(run, False),
                 last=bool(tints) and following is not None and tints.get(following) is not tints.get(run),
                 biases=biases.get(run, []),
-                running=[running_cell(board.extra["running"].get(run, {}), name) for name in known],
+                running=[running_cell(running.get(run, {}), name) for name in known],
             )
         )
     low, high = HEAT.get(metric, HEAT_DEFAULT)

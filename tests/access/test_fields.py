@@ -20,7 +20,7 @@ KEPT = {
     "Judge": "paced_until any_host created_at",
     "Run": """items_hash criteria_fingerprint reported live by analyses_released_at analyses_released_by
         abilities batches planned verdicts failures undecided""",
-    "Judgment": "analysis raw call_key",
+    "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",
     "Campaign": """shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed imported
         open_to_all created_at""",
@@ -30,6 +30,7 @@ KEPT = {
 # Models that have no serializer of their own and must never get one by accident.
 NEVER = {
     *("Criterion", "CriterionRevision", "CriteriaAccess", "AccessedSample", "User", "FailedSignIn"),
+    *("InstallationKey", "AuditEntry", "AuditHead"),
     *(
         "Attempt",
         "Collected",

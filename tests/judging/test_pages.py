@@ -72,7 +72,7 @@ def test_a_private_benchmark_and_its_runs_are_for_staff_only(client_of, run, ben
 
 
 def test_a_run_tells_what_it_did_what_failed_and_what_it_cost(client_of, run):
-    page = text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
+    page = text_of(client_of("curator").get(reverse("judging:run-detail", args=[run.pk])))
     for words in (
         "kestrel on Everyday pairs with criteria, both orders, 3 items",
         "4 of 6, 100.0%",
@@ -89,6 +89,38 @@ def test_a_run_tells_what_it_did_what_failed_and_what_it_cost(client_of, run):
     assert "walnut" not in page.replace("walnut bowl stands", "")
 
 
+def test_below_staff_a_run_with_criteria_tells_counts_and_statuses_and_nothing_that_has_a_length(client_of, run):
+    assert run.used_criteria
+    page = text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
+    for words in (
+        "4 of 6, 100.0%",
+        "Failed 2",
+        "No verdict in the reply",
+        "Calls made6",
+        "pairwise-criteria.default 1",
+    ):
+        assert words in page
+    for words in ("Tokens", "Seconds", "Cost", "$", "Rate, last minute", "seed", "No vote on the last line", "last at"):
+        assert words not in page
+    assert "seed" in text_of(client_of("curator").get(reverse("judging:run-detail", args=[run.pk])))
+    judgment = run.judgments.filter(status="ok").first()
+    page = text_of(client_of("researcher").get(reverse("judging:judgment-detail", args=[judgment.pk])))
+    for words in ("Tokens sent", "Cost", "Seconds", "Request hash", "UTC"):
+        assert words not in page
+    assert "Request hash" in text_of(client_of("curator").get(reverse("judging:judgment-detail", args=[judgment.pk])))
+
+
+def test_by_duration_and_price_only_staff_choose_and_sort(client_of, run):
+    Judgment.objects.filter(pk=run.judgments.first().pk).update(latency=99, cost=5)
+    path = reverse("judging:judgment-list")
+    for query in ("?sort=slowest", "?sort=dearest", "?seconds=50", "?cost=4"):
+        listed = {role: client_of(role).get(path + query).context["listing"].rows for role in ("researcher", "curator")}
+        newest = client_of("researcher").get(path).context["listing"].rows
+        assert [row.pk for row in listed["researcher"]] == [row.pk for row in newest]
+        assert [row.pk for row in listed["curator"]] != [row.pk for row in newest]
+    assert "Cost, from" not in text_of(client_of("researcher").get(path))
+
+
 def test_each_kind_of_failure_opens_what_failed_and_a_rate_limit_shows(client_of, run):
     client, path = client_of("curator"), reverse("judging:run-detail", args=[run.pk])
     unread = run.judgments.get(status="parse_failed")
@@ -100,7 +132,7 @@ def test_each_kind_of_failure_opens_what_failed_and_a_rate_limit_shows(client_of
     run.holds.create(until=timezone.now() + timedelta(seconds=50), live=live)
     Judge.objects.filter(pk=run.judge_id).update(concurrency=8)
     Judgment.objects.filter(pk=run.judgments.filter(choice="undecided").first().pk).update(
-        status="parse_failed", reason=unread.reason, choice=None, situation=None
+        status="parse_failed", reason_hash=unread.reason_hash, choice=None, situation=None
     )
     page = client.get(path)
     assert "limit 1 of 8" in text_of(page)
@@ -158,7 +190,7 @@ def test_while_it_runs_a_run_shows_what_is_in_flight_its_rate_and_the_time_left(
     }
     Run.objects.update(state="running")
     run.holds.create(until=timezone.now() + timedelta(seconds=20), in_flight=4, live=live)
-    page = text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
+    page = text_of(client_of("curator").get(reverse("judging:run-detail", args=[run.pk])))
     for words in (
         "4 limit 8",
         "0.05 judgments a second",
@@ -182,7 +214,8 @@ def test_while_it_runs_a_run_shows_what_is_in_flight_its_rate_and_the_time_left(
 def test_a_paused_run_says_why_in_words(client_of, start, judge_at, work_on, monkeypatch):
     monkeypatch.delenv("KESTREL_API_KEY", raising=False)
     run = work_on(start(judge_at("http://127.0.0.1:9/v1", key_env="KESTREL_API_KEY")))
-    page = text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
+    assert "Paused. Staff see why" in text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
+    page = text_of(client_of("curator").get(reverse("judging:run-detail", args=[run.pk])))
     assert "Paused. The key of kestrel is missing: the environment variable KESTREL_API_KEY is empty" in page
 
 
@@ -392,11 +425,13 @@ def test_the_notice_of_a_judgment_without_a_verdict_is_in_sentence_case(client_o
     assert "Parse failed: no vote on the last line" in page
 
 
-def test_a_failed_judgment_says_why_to_all_and_shows_staff_what_the_endpoint_said(client_of, run):
+def test_a_failed_judgment_shows_staff_why_and_what_the_endpoint_said_and_others_its_status(client_of, run):
     judgment = run.judgments.get(status="error")
     path = reverse("judging:judgment-detail", args=[judgment.pk])
     curator, researcher = (text_of(client_of(role).get(path)) for role in ("curator", "researcher"))
-    assert "the endpoint refused the request (400)" in researcher
+    assert "the endpoint refused the request (400)" in curator
+    assert "refused the request" not in researcher
+    assert "Statuserror" in researcher
     assert '"message"' not in researcher
     assert "&quot;walnut&quot;" in curator
     assert "Calls without a verdict" in curator

@@ -186,7 +186,7 @@ def test_a_run_over_sixty_items_gives_every_outcome_its_status_and_finishes(star
         "empty": 12,
     }
     assert not run.judgments.exclude(status="ok").filter(choice__isnull=False).exists()
-    assert not run.judgments.exclude(status="ok").filter(reason="").exists()
+    assert not run.judgments.exclude(status="ok").filter(reason_hash="").exists()
     assert run.judgments.filter(choice="undecided", situation=1).count() == 12
     assert run.judgments.filter(choice="first").count() == 3 * 12
     assert server.most_in_flight <= 16
