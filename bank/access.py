@@ -38,6 +38,7 @@ RULES: dict[str, frozenset[str]] = {
     "review-samples": STAFF,  # others' samples only
     "read-criteria": STAFF,  # and each read is logged
     "read-analyses": STAFF,
+    "publish": STAFF,  # benchmarks, editions of boards
     "administer": frozenset({Role.ADMINISTRATOR}),
 }
 

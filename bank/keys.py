@@ -49,6 +49,16 @@ def parts_for_boards(
     return dict(found)
 
 
+def are_open(*, samples: models.QuerySet[Any], kind: str, hidden_splits: Sequence[str]) -> bool:
+    """Whether there are criteria of this kind about these samples and everybody may see each of them.
+
+    Tells nothing of what they say, so it is not logged.
+    """
+    rows = Criterion.objects.filter(sample__in=samples.order_by(), kind=kind)
+    hidden = rows.exclude(shown_to=Criterion.ShownTo.PUBLIC) | rows.filter(sample__split__in=hidden_splits)
+    return rows.exists() and not hidden.exists()
+
+
 def edition_of(benchmark: Any) -> tuple[int, int, int]:
     """Count, last id and sum of versions of a benchmark's criteria: the same as long as they are. Holds no text."""
     rows = Criterion.objects.filter(sample__benchmark=benchmark)

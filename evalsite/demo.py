@@ -21,6 +21,7 @@ from evalsite.demo_drafts import load_drafts
 from judging import baselines
 from judging.actions import start_run
 from judging.models import Judge
+from leaderboard import editions
 
 FOLDER = Path(site.BASE_DIR) / "bank" / "demo"
 SLUG = "everyday-scenes"
@@ -69,7 +70,9 @@ def _benchmark() -> Benchmark:
     models = json.loads((FOLDER / "models.json").read_text(encoding="utf-8"))
     for model in models:
         EvaluatedModel.objects.get_or_create(name=model.pop("name"), defaults=model)
-    for report in bring(path=FOLDER, format=generic, parts=["samples", "responses"], slug=SLUG, title=TITLE).values():
+    parts = ["samples", "responses"]
+    brought = bring(path=FOLDER, format=generic, parts=parts, slug=SLUG, title=TITLE, visibility="public")
+    for report in brought.values():
         _clean(report)
     benchmark = Benchmark.objects.get(slug=SLUG)
     benchmark.description = (
@@ -90,7 +93,8 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
     The annotator is asked which option the other answers mean.
     """
     folder = FOLDER / "shapes"
-    _clean(bring(path=folder / "samples.jsonl", format=generic, slug=SHAPES, title="Shapes at a glance")["samples"])
+    samples, title = folder / "samples.jsonl", "Shapes at a glance"
+    _clean(bring(path=samples, format=generic, slug=SHAPES, title=title, visibility="public")["samples"])
     benchmark = Benchmark.objects.get(slug=SHAPES)
     benchmark.description = "Coloured shapes to count and to name, with a hidden test split. Written for the demo."
     benchmark.licence = "CC0 1.0"
@@ -125,6 +129,8 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
     submissions.withdraw(
         submission=sent, by=researcher, reason="The prompt lacked the options of some questions.", now=timezone.now()
     )
+    for split in ("", "test"):
+        editions.publish(benchmark=benchmark, kind="choice", split=split, by=curator)
     actions.make_items(actions.plan_items(kind=Item.Kind.SCORE, benchmark=benchmark))
     make_campaign(
         name=OPTIONS_CAMPAIGN, benchmark=benchmark, protocol="choice-extraction", annotators=[annotator], seed=0

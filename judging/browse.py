@@ -16,8 +16,8 @@ from bank.access import Viewer
 from bank.models import Item, Sample
 from bank.models.catalogue import is_staff
 from judging import analyses
-from judging.filters import ORDERS, Chosen, Order, amount, benchmarks_named, runs_seen, whole
-from judging.models import Judgment
+from judging.filters import ORDERS, Chosen, Order, amount, benchmarks_named, whole
+from judging.models import Judgment, Run
 from judging.queries import STATUSES
 
 PAGE = 50
@@ -96,7 +96,7 @@ class _View:
 
     @classmethod
     def of(cls, chosen: Chosen, viewer: Viewer, *, all_runs: bool = False) -> "_View":
-        runs = runs_seen(viewer)
+        runs = Run.objects.visible_to(viewer)
         if chosen.run is not None:
             runs = runs.filter(pk=chosen.run)
         if chosen.judge:

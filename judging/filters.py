@@ -10,7 +10,7 @@ from django.http import QueryDict
 from bank.access import Viewer
 from bank.models import Benchmark
 from bank.models.catalogue import is_staff
-from judging.models import OVERLAP, Judge, Run
+from judging.models import Judge, Run
 from judging.queries import STATUSES
 
 SHOWS = {
@@ -125,12 +125,6 @@ def amount(text: str) -> float | None:
     return number if 0 < number < 1e9 else None
 
 
-def runs_seen(viewer: Viewer) -> QuerySet[Run]:
-    """Runs whose judgments the viewer may see one by one."""
-    runs = Run.objects.visible_to(viewer)
-    return runs if is_staff(viewer) else runs.exclude(judge__baseline=OVERLAP)
-
-
 def benchmarks_named(name: str) -> QuerySet[Benchmark]:
     slug, _, version = name.partition("@")
     found = Benchmark.objects.filter(slug=slug)
@@ -148,7 +142,7 @@ class Choices:
 
 
 def choices(chosen: Chosen, viewer: Viewer) -> Choices:
-    runs = runs_seen(viewer).order_by()
+    runs = Run.objects.visible_to(viewer).order_by()
     benchmarks = list(Benchmark.objects.filter(pk__in=runs.values("benchmark")).order_by("title", "version"))
     one = [benchmark for benchmark in benchmarks if chosen.benchmark in (benchmark.slug, str(benchmark))]
     if chosen.run is not None:

@@ -13,7 +13,7 @@ from bank.access import Viewer
 from bank.models import Benchmark, Item
 from bank.models.catalogue import is_staff
 from judging import analyses, plan
-from judging.models import OVERLAP, Judge, Judgment, Run, WorkerBeat, made_by
+from judging.models import Judge, Judgment, Run, WorkerBeat, made_by
 from judging.verdicts import NONE_OF_THEM
 from judging.work import curve
 from judging.work.money import typical_call
@@ -105,7 +105,7 @@ class Progress:
     total: int
     done: int  # verdicts
     failed: int  # judgments without one
-    undecided: int | None  # None for whom verdicts are hidden
+    undecided: int
     in_flight: int
     limit: int
     rate: float | None
@@ -160,7 +160,7 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
         total=total,
         done=done,
         failed=failed,
-        undecided=_undecided(run) if sees_verdicts(run, viewer) else None,
+        undecided=_undecided(run),
         in_flight=in_flight,
         limit=sum(int(one.get("limit") or 0) for one in said) or run.judge.concurrency,
         rate=rate or None,
@@ -211,11 +211,6 @@ def _undecided(run: Run) -> int:
     if run.undecided is not None:
         return run.undecided
     return Judgment.objects.filter(run=run, choice="undecided").count()
-
-
-def sees_verdicts(run: Run, viewer: Viewer) -> bool:
-    """Whether this viewer may see the run's verdicts one by one."""
-    return is_staff(viewer) or run.judge.baseline != OVERLAP
 
 
 def recent(run: Run, *, viewer: Viewer, show: str) -> list[Judgment]:

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from bank.models import User
 from judging.models import Run
+from leaderboard import hidden
 from leaderboard.boards import Board
 from leaderboard.boards.base import METHODS_VERSION
 from leaderboard.models import Snapshot
@@ -44,8 +45,10 @@ def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: U
 
 
 def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
+    edition = board.extra.get("edition")
+    told = {"edition": edition["number"]} if edition else {} if hidden.rests_on_hidden(scope) else {"open": True}
     runs = Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk")
-    return {
+    return told | {
         "kind": scope.kind,
         "source": scope.source if scope.run is None else f"run {scope.run}",
         "majority": scope.rule,

@@ -9,6 +9,7 @@ from bank.submissions import keyed
 from leaderboard import grades, points, queries
 from leaderboard.boards.graded import outcomes
 from leaderboard.boards.keyed import KIND, read_by_judges
+from leaderboard.hidden import refuse_live
 from leaderboard.scope import KEYED, Scope
 from leaderboard.votes import samples_in
 
@@ -19,14 +20,13 @@ def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, in
     """The counted answers of a model, in the order of the samples, and how many hidden splits hold back.
 
     Columns ``sample`` (id), ``item`` (id, or None), ``value`` (score, percent of points, or None), ``said`` and
-    ``right`` (None below staff: with the answer, a mark tells the key).
+    ``right``. Raises BadScope where hidden keys or weights are not for this viewer: with the answer, a mark tells them.
     """
+    refuse_live(scope)
     found = _keyed(scope, model) if scope.kind in KEYED else _graded(scope, model)
     if is_staff(viewer):
         return found, 0
     sealed = found["sample"].isin(queries.sealed_samples(scope.benchmark, viewer))
-    if scope.kind in KEYED:
-        found = found.assign(said=None, right=None)
     return found[~sealed], int(sealed.sum())
 
 

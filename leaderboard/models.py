@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 
+from accounts.crypto import EncryptedTextField
 from bank.models import Benchmark
 from bank.models.catalogue import is_staff
 from leaderboard.rows import in_order
@@ -13,9 +15,43 @@ if TYPE_CHECKING:
     from bank.access import Viewer
 
 
+# Kinds of boards that can rest on hidden keys or weights, see leaderboard.hidden.
+CAN_REST_ON_HIDDEN = ("choice", "yes-no", "components")
+
+
+class Edition(models.Model):
+    """A board that rests on hidden inputs, as it was published for everybody. It is never changed.
+
+    ``board`` holds rows, notes and what stands beside them, as JSON in the order of the board. ``cells`` holds what
+    each number is made of, by sample, as keyed hashes: against these the next edition is checked.
+    """
+
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="editions")
+    kind = models.CharField(max_length=10)
+    split = models.CharField(max_length=40, blank=True)  # a hidden one, else ""
+    number = models.PositiveIntegerField()
+    run = models.ForeignKey("judging.Run", on_delete=models.PROTECT, null=True, related_name="+")  # that was read
+    board = models.TextField()
+    cells = EncryptedTextField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    published_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["benchmark_id", "kind", "split", "number"]
+        constraints = [models.UniqueConstraint(fields=["benchmark", "kind", "split", "number"], name="edition_number")]
+
+    def __str__(self) -> str:
+        return f"edition {self.number} of {self.kind} on {self.benchmark_id}"
+
+
 class SnapshotQuerySet(models.QuerySet["Snapshot"]):
     def visible_to(self, viewer: "Viewer") -> "SnapshotQuerySet":
-        return self if is_staff(viewer) else self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
+        """Below staff none of a live board that rests on hidden inputs: as were made before there were editions."""
+        if is_staff(viewer):
+            return self
+        can = Q(what="models") & Q(made_from__kind__in=CAN_REST_ON_HIDDEN)
+        told = Q(made_from__has_key="edition") | Q(made_from__has_key="open")
+        return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(can & ~told)
 
 
 class Snapshot(models.Model):

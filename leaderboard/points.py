@@ -13,6 +13,7 @@ import bank.keys
 from annotations import ballots
 from annotations.ballots.scores import Components
 from annotations.models import Campaign
+from leaderboard.hidden import refuse_live
 from leaderboard.scope import Scope
 
 NO_WEIGHTS = "The samples have no weighted components, so points cannot be held against their weights."
@@ -28,8 +29,9 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
 
     First one row a verdict: ``value`` = points / sum of the sample's weights. Then one row a component, with its
     ``category``. And what has to be said. A verdict that lacks a component of its sample does not count; one that has
-    a weight from a campaign alone, judges may lack.
+    a weight from a campaign alone, judges may lack. Raises BadScope where hidden weights are not for this viewer.
     """
+    refuse_live(scope)
     ids = sorted(set(frame["sample"].tolist()))
     own = _own_weights(scope)
     lacking = own[0] if len(own) == 1 else None
@@ -55,6 +57,20 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
     notes += [SEVERAL] if len(own) > 1 else []
     columns = ["item", "model", "group", "category", "value"]
     return pd.DataFrame(whole, columns=list(frame.columns)), pd.DataFrame(single, columns=columns), notes
+
+
+def made_of(scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
+    """For each verdict the weights of its sample and the points given, as text: what its share is made of."""
+    own = _own_weights(scope)
+    ids = sorted(set(frame["sample"].tolist()))
+    lacking = own[0] if len(own) == 1 else None
+    parts = bank.keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids, lacking=lacking)
+    weights = {sample: [(part.key, part.weight) for part in found] for sample, found in parts.items()}
+    told = [
+        json.dumps([weights.get(sample, []), value], sort_keys=True)
+        for sample, value in zip(frame["sample"], frame["value"], strict=True)
+    ]
+    return pd.Series(told, index=frame.index, dtype=object)
 
 
 def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:

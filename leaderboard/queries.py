@@ -12,7 +12,7 @@ from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.access import Viewer, allowed
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
 from bank.models.catalogue import is_staff
-from judging.models import OVERLAP, Judgment, Run
+from judging.models import Judgment, Run
 from leaderboard import totals, votes
 from leaderboard.boards.base import Board, Row
 from leaderboard.boards.correlation import correlations, usual_scope
@@ -293,8 +293,6 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
     items = votes.pairs(scope)
     if key.startswith("run-") and key.removeprefix("run-").isdigit():
         runs = votes.judged_runs(scope).filter(pk=int(key.removeprefix("run-")[:9]))
-        if not is_staff(viewer):
-            runs = runs.exclude(judge__baseline=OVERLAP)
         if not runs:
             raise NoSuchVoter(key)
         group = votes.judged_runs(scope).filter(

@@ -25,7 +25,8 @@ class BadScope(ValueError):
 class Scope:
     """One view of a benchmark. Empty means: the default, or no filter.
 
-    ``staff``: the viewer may see what verdicts that quote criteria tell about single samples.
+    ``staff``: the viewer may see what verdicts that quote criteria tell about single samples. ``edition``: what is
+    computed is to be published, see ``leaderboard.editions``.
     """
 
     benchmark: Benchmark
@@ -40,6 +41,7 @@ class Scope:
     question_type: str = ""
     split: str = ""
     staff: bool = False
+    edition: bool = False
 
     @property
     def rule(self) -> str:

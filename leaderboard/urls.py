@@ -3,7 +3,7 @@
 from django.urls import path
 
 from leaderboard import views
-from leaderboard.views import boards, plots, rows, snapshots, submissions, versus
+from leaderboard.views import boards, editions, plots, rows, snapshots, submissions, versus
 
 app_name = "leaderboard"
 urlpatterns = [
@@ -11,6 +11,7 @@ urlpatterns = [
     path("leaderboards/", views.index, name="index"),
     path("leaderboards/<str:name>/", views.benchmark, name="benchmark"),
     path("leaderboards/<str:name>/models/", boards.models, name="models"),
+    path("leaderboards/<str:name>/models/editions/new/", editions.edition_new, name="edition-new"),
     path("leaderboards/<str:name>/models/matrix/", plots.matrix, name="matrix"),
     path("leaderboards/<str:name>/models/profile/", plots.profile, name="profile"),
     path("leaderboards/<str:name>/models/together/", plots.together, name="together"),

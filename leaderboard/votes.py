@@ -35,15 +35,11 @@ DATA_SETS = ("mllm-as-a-judge", "alt-test", "generic")
 OUTCOMES = ("win", "tie", "loss")
 MANY = 200_000  # pairs of a benchmark above which a page does not bootstrap Elo unasked
 WIN, TIE, LOSS = range(3)
-STAFF_ONLY = (
-    "The criteria-overlap baseline tells which answer names the hidden criteria: its verdicts are for staff. "
-    "The board of judges shows how far it agrees with people."
-)
 
 
 def samples_in(scope: Scope) -> QuerySet[Sample]:
     """The samples that a view counts: approved ones under the filters."""
-    found = scope.benchmark.samples.filter(status=Sample.Status.APPROVED, retired_in="")
+    found = scope.benchmark.samples.in_use()
     if scope.level:
         found = found.filter(Q(capability__path=scope.level) | Q(capability__path__startswith=f"{scope.level} / "))
     if scope.question_type:
@@ -133,10 +129,8 @@ def outcomes(scope: Scope) -> Outcomes:
     """The outcomes of the view's source. Raises BadScope."""
     if scope.run is not None:
         run = Run.objects.filter(pk=scope.run, benchmark=scope.benchmark).select_related("judge").first()
-        if run is None:
+        if run is None or (run.judge.baseline == OVERLAP and not scope.staff):
             raise BadScope(f"There is no run {scope.run} on {scope.benchmark}.")
-        if run.judge.baseline == OVERLAP and not scope.staff:
-            raise BadScope(STAFF_ONLY)
         return of_runs([run])
     if scope.source in PEOPLE:
         return of_people(scope)
@@ -151,8 +145,6 @@ def runs_of(scope: Scope, judge: str) -> list[Run]:
         if not Judge.objects.filter(name=judge).exists():
             raise BadScope(f"There is no judge {judge!r}. With judgments here: {', '.join(known) or 'none yet'}.")
         raise BadScope(f"{judge!r} has no judgments on {scope.benchmark}. With some: {', '.join(known) or 'none yet'}.")
-    if runs[0].judge.baseline == OVERLAP and not scope.staff:
-        raise BadScope(STAFF_ONLY)
     if len({(run.protocol, run.settings_hash) for run in runs}) > 1:
         listed = "; ".join(f"run {run.pk}: {run.protocol}, {run.settings}" for run in runs)
         raise BadScope(f"{judge!r} has runs with different settings. Choose one with --run: {listed}.")
@@ -160,11 +152,15 @@ def runs_of(scope: Scope, judge: str) -> list[Run]:
 
 
 def judged_runs(scope: Scope) -> QuerySet[Run]:
-    """Runs on the benchmark that hold a verdict of the view's kind, oldest first."""
+    """Runs on the benchmark that hold a verdict of the view's kind, oldest first.
+
+    The overlap baseline goes by the hidden criteria: it, and every number made of it, is staff's.
+    """
     with_verdict = Judgment.objects.filter(run=OuterRef("pk"), status=Judgment.Status.OK, item__kind=scope.item_kind)
     runs = Run.objects.filter(
         Exists(with_verdict), benchmark=scope.benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=PROTOCOLS[scope.kind]
     )
+    runs = runs if scope.staff else runs.exclude(judge__baseline=OVERLAP)
     return runs.select_related("judge").order_by("pk")
 
 

@@ -7,9 +7,10 @@ from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
+from accounts import audit
 from bank.actions.errors import BadInput, Stale
 from bank.capability_trees import TREES
-from bank.models import Benchmark
+from bank.models import Benchmark, User
 
 RESERVED = ("new",)  # an address of its own
 FIELDS = ("title", "description", "licence", "anchor", "majority", "score_scale")
@@ -51,6 +52,8 @@ def change_benchmark(*, benchmark: Benchmark, edition: int, **fields: Any) -> No
 
 
 @transaction.atomic
-def set_visibility(*, benchmark: Benchmark, visibility: str) -> None:
-    """Publish, or take back: who may see the approved samples and the boards."""
+def set_visibility(*, benchmark: Benchmark, visibility: str, by: User | None = None, command: str = "") -> None:
+    """Publish, or take back: who may see the approved samples and the boards. It stands in the audit log."""
     Benchmark.objects.filter(pk=benchmark.pk).update(visibility=visibility, edition=F("edition") + 1)
+    action = "benchmark-published" if visibility == Benchmark.Visibility.PUBLIC else "benchmark-withdrawn"
+    audit.record(action, by=by, command=command, about=str(benchmark))

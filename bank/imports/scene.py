@@ -92,7 +92,7 @@ class Scene:
                 slug=self.slug,
                 version=self.version or "1",
                 title=self.title or self.slug,
-                visibility=self.visibility or Benchmark.Visibility.PUBLIC,
+                visibility=self.visibility or Benchmark.Visibility.PRIVATE,
                 majority=getattr(self.module, "MAJORITY", Benchmark.Majority.PLURALITY),
                 score_scale=getattr(self.module, "SCORE_SCALE", []),
                 source_format=self.module.NAME,

@@ -58,7 +58,7 @@ class Benchmark(models.Model):
     description = models.TextField(blank=True)
     licence = models.CharField(max_length=200, blank=True)
     anchor = models.ForeignKey("bank.EvaluatedModel", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.PUBLIC)
+    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.PRIVATE)
     majority = models.CharField(max_length=12, choices=Majority.choices, default=Majority.PLURALITY)
     score_scale = models.JSONField(default=list, blank=True)  # [{"value": 1, "label": "Poor"}, ...]
     # Splits whose answers, and single verdicts about them, nobody below staff sees. Their samples are public.
@@ -121,6 +121,10 @@ class SampleQuerySet(models.QuerySet["Sample"]):
         if is_staff(viewer):
             return self
         return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC, status=Sample.Status.APPROVED)
+
+    def in_use(self) -> "SampleQuerySet":
+        """Approved, and not left out of this version."""
+        return self.filter(status=Sample.Status.APPROVED, retired_in="")
 
     def verdicts_visible_to(self, viewer: "Viewer") -> "SampleQuerySet":
         """Visible samples about which the viewer may read single verdicts: not those of hidden splits."""

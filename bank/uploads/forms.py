@@ -126,7 +126,7 @@ class ChoicesForm(forms.Form):
     @staticmethod
     def first(upload: Upload) -> dict[str, Any]:
         """What the form begins with: the choices made before, else what the check proposed."""
-        values = {"visibility": "public", "version": "1"} | upload.found.get("proposed", {}) | upload.choices
+        values = {"visibility": "private", "version": "1"} | upload.found.get("proposed", {}) | upload.choices
         stored = set(ChoicesForm._versions(values.get("benchmark", "")))
         values["into"] = values["version"] if values["version"] in stored else NEW
         if values["version"] in stored:

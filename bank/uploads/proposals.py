@@ -32,7 +32,7 @@ def propose(upload: Upload, seen: Look) -> dict[str, Any]:
         "benchmark": slug,
         "version": stored.version if stored else "1",
         "title": stored.title if stored else title,
-        "visibility": stored.visibility if stored else "public",
+        "visibility": stored.visibility if stored else "private",
         "anchor": "" if stored else anchor,
         "parts": list(seen.parts),
     }

@@ -101,7 +101,7 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST":
         wanted = request.POST.get("visibility")
         if wanted in ("public", "private"):
-            actions.set_visibility(benchmark=benchmark, visibility=wanted)
+            actions.set_visibility(benchmark=benchmark, visibility=wanted, by=person(request))
             said = "is published" if wanted == "public" else "is for staff only again"
             messages.success(request, f"{benchmark.title} {said}.")
         return redirect("bank:benchmark-detail", benchmark)

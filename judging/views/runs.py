@@ -59,7 +59,6 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "progress": queries.progress(run, viewer=request.user),
         "rows": queries.recent(run, viewer=request.user, show=show),
         "show": show,
-        "sees_verdicts": queries.sees_verdicts(run, request.user),
         "live": run.state in (Run.State.QUEUED, Run.State.RUNNING),
         "worker": queries.worker_seen(),
         "moved": report(run) if run.kind == Run.Kind.ATTACKS else None,
@@ -83,7 +82,7 @@ def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def run_compare(request: HttpRequest) -> HttpResponse:
     """Two runs side by side; without both in the address, what to choose."""
-    runs = filters.runs_seen(request.user).filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
+    runs = Run.objects.visible_to(request.user).filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
     keys = [filters.whole(request.GET.get(name, "")) for name in ("a", "b")]
     chosen = [runs.filter(pk=key).first() if key is not None else None for key in keys]
     context: dict[str, Any] = {"tab": "runs", "first": chosen[0], "second": chosen[1]}

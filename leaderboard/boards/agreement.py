@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from annotations.models import Annotator
-from judging.models import OVERLAP, Run
+from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import PROVISIONAL, Board, Row, number
+from leaderboard.boards.base import Board, Row, number
 from leaderboard.boards.judges import kappa
-from leaderboard.boards.sources import hides_oracle, judge_groups
+from leaderboard.boards.sources import judge_groups
 from leaderboard.scope import BadScope, Scope
 from leaderboard.stats.agreement import ASYMPTOTIC, agreement, agreement_decided, pairwise_agreement, pairwise_kappa
 from leaderboard.stats.majority import majority
@@ -41,11 +41,11 @@ def agreements(scope: Scope, *, names: bool = False) -> Board:
         aggregate = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
         frames.append(aggregate.assign(who=len(voters)))
         voters.append({"name": MAJORITY, "kind": "majority", "n": len(aggregate), "key": MAJORITY})
-    oracles = _judges(scope, groups, items, voters, frames)
+    _judges(groups, items, voters, frames)
     if not frames:
         return Board([], ["Nobody has given a verdict yet."], extra={"voters": []})
     given = pd.concat(frames, ignore_index=True)
-    rows = _rows(given, voters, items, hidden=oracles)
+    rows = _rows(given, voters, items)
     return Board(rows, [f"Majority rule: {scope.rule}."], extra={"voters": voters})
 
 
@@ -66,29 +66,22 @@ def _annotators(labels: pd.DataFrame, *, names: bool, taken: set[str]) -> tuple[
     return voters, [frame] if len(frame) else []
 
 
-def _judges(
-    scope: Scope, groups: list[list[Run]], items: pd.DataFrame, voters: list[Row], frames: list[pd.DataFrame]
-) -> set[int]:
-    """Adds each judge's first repeat; returns the places of those whose pairs must not be told one by one."""
+def _judges(groups: list[list[Run]], items: pd.DataFrame, voters: list[Row], frames: list[pd.DataFrame]) -> None:
+    """Adds each judge's first repeat."""
     times = Counter(runs[0].judge.name for runs in groups)
-    secret = set()
     for runs in groups:
         found = votes.of_runs(runs)
         frame = found.frame[(found.frame["repeat"] == 0) & found.frame["item"].isin(items.index)]
-        if frame.empty or hides_oracle(scope, runs, found.frame, items):
+        if frame.empty:
             continue
-        if runs[0].judge.baseline == OVERLAP and not scope.staff:
-            secret.add(len(voters))
         name = runs[0].judge.name
         name = f"{name} (run {runs[-1].pk})" if times[name] > 1 else name
         frames.append(frame[["item", "choice"]].assign(who=len(voters)))
         kind = "baseline" if runs[0].judge.is_baseline else "judge"
-        key = "" if len(voters) in secret else f"run-{runs[-1].pk}"
-        voters.append({"name": name, "kind": kind, "n": len(frame), "key": key})
-    return secret
+        voters.append({"name": name, "kind": kind, "n": len(frame), "key": f"run-{runs[-1].pk}"})
 
 
-def _rows(given: pd.DataFrame, voters: list[Row], items: pd.DataFrame, *, hidden: set[int]) -> list[Row]:
+def _rows(given: pd.DataFrame, voters: list[Row], items: pd.DataFrame) -> list[Row]:
     """All pairs: counts by sparse products; by bootstrap and cluster where the two share groups of items."""
     tables = {}
     for metric, read in (("agreement", three_way), ("agreement_decided", decided)):
@@ -103,8 +96,6 @@ def _rows(given: pd.DataFrame, voters: list[Row], items: pd.DataFrame, *, hidden
     by_voter = {who: mine.set_index("item")["choice"] for who, mine in given.groupby("who")} if clustered else {}
     rows: list[Row] = []
     for a, b in sorted(tables["agreement"], key=lambda pair: _order(voters, *pair)):
-        if hidden & {a, b} and not _may_tell(voters, a, b, tables["agreement"][a, b][1]):
-            continue
         head = {"a": voters[a]["name"], "b": voters[b]["name"], "kind": "pair"}
         found = _clustered(by_voter[a], by_voter[b], groups) if clustered else None
         if found is None:
@@ -116,11 +107,6 @@ def _rows(given: pd.DataFrame, voters: list[Row], items: pd.DataFrame, *, hidden
 def _order(voters: list[Row], a: int, b: int) -> tuple[int, int, int]:
     """Annotators among themselves first, then the majority, then each judge with everybody before it."""
     return (0, a, b) if voters[b]["kind"] == "annotator" else (1, b, a)
-
-
-def _may_tell(voters: list[Row], a: int, b: int, n: int) -> bool:
-    """The overlap baseline against one annotator is no aggregate: whoever knows the labels would know its verdicts."""
-    return n >= PROVISIONAL and "annotator" not in (voters[a]["kind"], voters[b]["kind"])
 
 
 def _plain(tables: dict[str, Any], kappas: dict[Any, Any], pair: tuple[int, int]) -> dict[str, Row]:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from bank.models import Capability
 from leaderboard import votes
+from leaderboard.hidden import is_kept_back, newest_edition
 from leaderboard.scope import Scope
 from leaderboard.stats.results import Estimate
 
@@ -75,7 +76,8 @@ def kept(scope: Scope, what: str, compute: Callable[[Scope], Board]) -> Board:
     key = key_of(scope, what)
     board: Board | None = cache.get(f"board:{key}")
     if board is None:
-        board = replace(compute(scope), key=key, computed_at=timezone.now())
+        made = compute(scope)
+        board = replace(made, key=key, computed_at=made.computed_at or timezone.now())
         cache.set(f"board:{key}", board, CACHE_SECONDS)
     return board
 
@@ -84,7 +86,12 @@ def key_of(scope: Scope, what: str) -> str:
     """The name of a view together with the data it is computed from."""
     view = {name: getattr(scope, name) for name in scope.__dataclass_fields__ if name != "benchmark"}
     view |= {"benchmark": scope.benchmark.pk, "rule": scope.rule, "what": what, "methods": METHODS_VERSION}
-    text = json.dumps([view, votes.fingerprint(scope)], sort_keys=True, default=str)
+    if is_kept_back(scope):  # live data are no part of what is seen
+        edition = newest_edition(scope)
+        data: Any = edition and edition.pk
+    else:
+        data = votes.fingerprint(scope)
+    text = json.dumps([view, data], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

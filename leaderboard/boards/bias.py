@@ -16,11 +16,12 @@ import pandas as pd
 
 from annotations.models import Label
 from bank.models import EvaluatedModel
-from judging.models import OVERLAP, Run
+from judging.models import Run
 from leaderboard import columns, grades, votes
 from leaderboard.boards.base import SEED, Board, Row, number, share
 from leaderboard.boards.graded_judges import numbers_of
-from leaderboard.boards.sources import hides_oracle, judge_groups
+from leaderboard.boards.sources import judge_groups
+from leaderboard.hidden import STAFFS, is_kept_back
 from leaderboard.scope import BadScope, Scope
 from leaderboard.stats.bias import high_scores, length, own_family, position
 from leaderboard.stats.majority import majority
@@ -41,6 +42,8 @@ def biases(scope: Scope) -> Board:
     Rows ``{judge, run, settings, bias, value, value_low, value_high, n, detail}``; people are the judge ``humans``.
     ``detail`` says what the value is made of. Null where it cannot be computed, with the reason in ``detail``.
     """
+    if is_kept_back(scope):
+        return Board([], [STAFFS])
     if scope.kind == "pair":
         return _of_pairs(scope)
     if scope.kind in ("score", "components"):
@@ -74,8 +77,6 @@ def _of_pairs(scope: Scope) -> Board:
     used: list[Run] = []
     for runs in judge_groups(scope):
         found = votes.of_runs(runs)
-        if hides_oracle(scope, runs, found.frame, items):
-            continue
         run, name = runs[-1], runs[-1].judge.name
         used += runs
         told = votes.told(items, found.frame)
@@ -222,14 +223,11 @@ def _of_scores(scope: Scope) -> Board:
     used: list[Run] = []
     for runs in judge_groups(scope):
         found = numbers_of(scope, grades.of_runs(scope, runs), items)
-        if hides_oracle(scope, runs, found, items):
-            continue
         run = runs[-1]
         used += runs
         told = found.groupby("item")["value"].mean().rename("judge").reset_index()
         both = told.join(truth.rename("people"), on="item", how="inner").join(items, on="item", how="inner")
-        secret = run.judge.baseline == OVERLAP and not scope.staff
-        rows.append(_high(run.judge.name, run, both, distribution=not secret))
+        rows.append(_high(run.judge.name, run, both))
         rows.append(_self_of_scores(run, both, families))
     if len(labels):
         shares = _distribution(labels["value"])
@@ -240,13 +238,13 @@ def _of_scores(scope: Scope) -> Board:
     return Board(rows, _corrected(rows), tuple(run.pk for run in used), {"biases": OF_SCORES, "labels": len(labels)})
 
 
-def _high(name: str, run: Run, both: pd.DataFrame, *, distribution: bool) -> Row:
+def _high(name: str, run: Run, both: pd.DataFrame) -> Row:
     if both.empty:
         return _absent(name, run, "high_score", "no answer was scored by people, too")
     judge, people = both["judge"].to_numpy(np.float64), both["people"].to_numpy(np.float64)
     found = high_scores(judge=judge, people=people)
     detail: Row = {"judge_mean": float(judge.mean()), "people_mean": float(people.mean())}
-    if distribution and len(found.scale) <= 101:
+    if len(found.scale) <= 101:
         detail |= {"scale": list(found.scale), "judge": list(found.judge), "people": list(found.people)}
     return _row(name, run, "high_score", mean(values=judge - people, cluster=both["group"].to_numpy()), detail)
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judging.models import OVERLAP
 from leaderboard import kinds, votes
 from leaderboard.boards.base import PROVISIONAL, SEED, Board, Row, kept, number
 from leaderboard.boards.models import models
 from leaderboard.boards.sources import judge_groups
+from leaderboard.hidden import is_kept_back
 from leaderboard.scope import HUMANS, KEYED, BadScope, Scope, scope_of
 from leaderboard.stats.multiple import benjamini_yekutieli
 from leaderboard.stats.rank_correlation import rank_correlation
@@ -73,7 +73,7 @@ def _numbers(board: Board) -> "pd.Series[float]":
 
 def _of_sources(scope: Scope) -> list[Ranking]:
     found = []
-    if scope.kind in KEYED:
+    if scope.kind in KEYED or is_kept_back(scope):
         values = _numbers(kept(scope, "models", models))
         return [Ranking(f"{scope.benchmark}", "benchmark", values)] if len(values) else []
     if kinds.has_verdicts(scope.benchmark, scope.kind):
@@ -84,8 +84,6 @@ def _of_sources(scope: Scope) -> list[Ranking]:
     names = [runs[-1].judge.name for runs in groups]
     for runs in groups:
         run = runs[-1]
-        if run.judge.baseline == OVERLAP and not scope.staff:
-            continue
         key = run.judge.name if names.count(run.judge.name) == 1 else f"{run.judge.name} (run {run.pk})"
         values = _numbers(kept(_by_run(scope, run.pk), "models", models))
         if len(values):
@@ -113,7 +111,7 @@ def usual_scope(benchmark: Any, *, staff: bool) -> Scope:
     """The view of another benchmark that it is compared by: its first kind; people, or the newest judge's run."""
     kind = kinds.default_of(benchmark, "models")
     scope = scope_of(benchmark=benchmark, kind=kind, staff=staff)
-    if kind in KEYED or not votes.judged_runs(scope).exists():
+    if kind in KEYED or is_kept_back(scope) or not votes.judged_runs(scope).exists():
         return scope
     people = _numbers(kept(scope, "models", models))
     judged = [run for run in votes.judged_runs(scope) if not run.judge.is_baseline]
@@ -144,8 +142,6 @@ def _repeats(scope: Scope) -> list[Row]:
     items = votes.pairs(scope)
     rows: list[Row] = []
     for runs in judge_groups(scope):
-        if runs[0].judge.baseline == OVERLAP and not scope.staff:
-            continue
         found = votes.of_runs(runs)
         if found.repeats < 2:
             continue

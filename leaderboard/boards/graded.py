@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from judging.models import OVERLAP
 from leaderboard import grades, points, votes
 from leaderboard.boards.base import SEED, Board, Row, level_names, number
+from leaderboard.hidden import LEAST
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.stats.correlation import PEARSON, SPEARMAN, pearson, spearman
 from leaderboard.stats.means import places_of_means
@@ -28,15 +28,12 @@ def models(scope: Scope) -> Board:
     """
     if scope.kind == "batch":
         raise BadScope("Rankings rank answers to one instruction at a time; models are ranked by pairs or scores.")
-    items = grades.items_of(scope)
-    found, runs = outcomes(scope)
-    frame = found[found["item"].isin(items.index)].join(items, on="item")
+    frame, runs = verdicts_on_models(scope)
     if frame.empty:
         return Board([], [NO_VERDICTS], runs)
-    frame = frame[frame["models"].map(len) == 1]
+    frame = frame[frame["model"] != ""]
     if frame.empty:
         return Board([], [NO_MODELS], runs)
-    frame = frame.assign(model=frame["models"].str[0])
     groups, parts = "levels", frame
     notes: list[str] = []
     if scope.kind == "components":
@@ -73,6 +70,19 @@ def models(scope: Scope) -> Board:
     return Board(rows, notes, runs, extra)
 
 
+def verdicts_on_models(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
+    """The outcomes of the view with what is known of their items (see ``grades.items_of``) and the ``model``, "" where
+    it is not one that was scored; and the runs they are from. An edition has those of models with LEAST samples.
+    """
+    items = grades.items_of(scope)
+    found, runs = outcomes(scope)
+    frame = found[found["item"].isin(items.index)].join(items, on="item")
+    frame = frame.assign(model=[models[0] if len(models) == 1 else "" for models in frame["models"]])
+    if scope.edition:
+        frame = frame[frame.groupby("model")["sample"].transform("nunique") >= LEAST]
+    return frame, runs
+
+
 def _mean(frame: pd.DataFrame) -> Estimate:
     return mean(values=frame["value"].to_numpy(np.float64), cluster=frame["group"].to_numpy())
 
@@ -88,8 +98,6 @@ def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
         runs = list(votes.judged_runs(scope).filter(pk=scope.run))
         if not runs:
             raise BadScope(f"There is no run {scope.run} with scores on {scope.benchmark}.")
-        if runs[0].judge.baseline == OVERLAP and not scope.staff:
-            raise BadScope(votes.STAFF_ONLY)
     else:
         runs = votes.runs_of(scope, scope.source)
     found = grades.of_runs(scope, runs).groupby("item")["value"].agg(grades.mean_of).reset_index()

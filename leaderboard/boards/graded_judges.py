@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judging.models import OVERLAP, Run
+from judging.models import Run
 from leaderboard import grades, points
 from leaderboard.boards.base import SEED, Board, Row, averaged, level_names, number, share
 from leaderboard.boards.running import running
-from leaderboard.boards.sources import hides_oracle, judge_groups
+from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.sums import Sums
 from leaderboard.scope import KEYED, Scope
 from leaderboard.stats.agreement import cohen_kappa
@@ -52,19 +52,16 @@ def judges(scope: Scope) -> Board:
     used: list[Run] = []
     for runs in judge_groups(scope):
         found = numbers_of(scope, grades.of_runs(scope, runs), items)
-        if hides_oracle(scope, runs, found, items):
-            continue
         used += runs
-        secret = runs[0].judge.baseline == OVERLAP and not scope.staff
         for reference, truth in references.items():
             both = truth.merge(found.rename(columns={"value": "told"}), on="item").join(items, on="item", how="inner")
             rows += _judge_rows(scope, runs[-1], reference, truth, both)
-            sums[reference].add(runs[-1].pk, both, ranked=not runs[0].judge.baseline, by_column=not secret)
+            sums[reference].add(runs[-1].pk, both, ranked=not runs[0].judge.baseline)
     ceilings = {}
     for name in REFERENCES:
         against = _against_others(labels) if name == "majority" else _against_each(labels)
         both = against.assign(repeat=0).join(items, on="item", how="inner")
-        sums[name].add(PEOPLE, both, ranked=False, by_column=True)
+        sums[name].add(PEOPLE, both, ranked=False)
         ceilings[name] = _ceiling(scope, both, twice=name == "individuals")
     extra = {
         "labels": len(labels),

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judging.models import OVERLAP, Run
+from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import graded_judges
 from leaderboard.boards.base import SEED, Board, Row, averaged, number, share
 from leaderboard.boards.running import running
-from leaderboard.boards.sources import hides_oracle, judge_groups
+from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.standing import Tables, standing_of
+from leaderboard.hidden import STAFFS, is_kept_back
 from leaderboard.scope import Scope
 from leaderboard.stats.agreement import agreement, agreement_decided, cohen_kappa
 from leaderboard.stats.classification import pair_scores
@@ -34,6 +35,8 @@ def judges(scope: Scope) -> Board:
     ``levels[reference][metric][run][level]`` the metric by level, as ``value`` and ``n``, people's own under run 0; and
     ``level_order``. Other kinds than pairs have boards of their own: see ``graded_judges``.
     """
+    if is_kept_back(scope):
+        return Board([], [STAFFS])
     if scope.kind != "pair":
         return graded_judges.judges(scope)
     items = votes.pairs(scope)
@@ -46,7 +49,6 @@ def judges(scope: Scope) -> Board:
         "individuals": labels[["item", "choice"]],
     }
     groups = [(runs, votes.of_runs(runs)) for runs in judge_groups(scope)]
-    groups = [(runs, found) for runs, found in groups if not hides_oracle(scope, runs, found.frame, items)]
     labelled = items.loc[items.index.isin(labels["item"])]
     columns = graded_judges.columns_of(scope, labelled)
     if labelled["dataset"].nunique() > 1:
@@ -57,13 +59,12 @@ def judges(scope: Scope) -> Board:
         for reference, truth in references.items():
             both = _compared(truth, found.frame, items)
             rows += _judge_rows(scope, items, runs, found, reference, truth, both)
-            secret = runs[0].judge.baseline == OVERLAP and not scope.staff
-            tables[reference].add(runs[-1].pk, both, ranked=not runs[0].judge.baseline, by_level=not secret)
+            tables[reference].add(runs[-1].pk, both, ranked=not runs[0].judge.baseline)
     ceilings = {}
     for name in REFERENCES:
         against = against_others(labels, scope.rule) if name == "majority" else against_each(labels)
         both = against.assign(repeat=0).join(items[["group", "level", "dataset"]], on="item", how="inner")
-        tables[name].add(PEOPLE, both, ranked=False, by_level=True)
+        tables[name].add(PEOPLE, both, ranked=False)
         ceilings[name] = ceiling(both, twice=name == "individuals")
     extra = {
         "labels": len(labels),

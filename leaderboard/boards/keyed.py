@@ -1,26 +1,25 @@
 """The boards of answers held against keys: multiple choice and yes or no.
 
-Answer keys are hidden, and whoever knows what a model answered would learn a key from a number about few samples. So
-below staff no number is about fewer than LEAST samples, nor can one be had by subtracting two views: at most one filter
-narrows a view, and only to a group that stands alone among its neighbours (``bank.submissions.scoring.grouped``). A
-hidden split is shown as a whole alone, by its kept half (ADR 11).
+Answer keys are hidden, and whoever knows what a model answered would learn a key from a number about few samples.
+Live, these boards are staff's, but for keys open to all; everybody else sees editions (``leaderboard.hidden``).
+In an edition no number is about fewer than LEAST samples, and none can be had by subtracting a level from the whole:
+levels stand alone among their neighbours (``bank.submissions.scoring.grouped``). A hidden split is shown as a whole
+alone, by its kept half (ADR 11).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from django.db.models import QuerySet
 
-from bank.models import EvaluatedModel, Sample, Submission, SubmissionRules
+from bank.models import EvaluatedModel, Submission, SubmissionRules
 from bank.models.items import ItemResponse
 from bank.submissions import keyed
 from bank.submissions.halves import is_kept
-from bank.submissions.scoring import LEAST
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import SEED, Board, Row, number, share
+from leaderboard.hidden import LEAST, hidden_split, refuse_live
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.stats.means import places_of_means
 from leaderboard.stats.proportions import mean, rate
@@ -42,108 +41,44 @@ def models(scope: Scope) -> Board:
     the share of yes. ``extra``: ``items`` (samples), ``depths`` (paths of levels by their depth), ``letters`` (shares
     of the chosen options, by model, and of the key), ``levels`` of yes or no, ``withheld`` in words.
     """
-    split = _hidden_split(scope)
+    refuse_live(scope)
+    split = hidden_split(scope)
     if split is not None:
         return _of_hidden(scope, split)
-    view = _view(scope, _open_samples(scope))
-    frame, runs = _counted(scope, view)
+    frame, runs = _counted(scope)
     if frame.empty:
         return Board([], [NO_ANSWERS], runs)
-    rows, extra = _rows(scope, frame, view)
-    return Board(rows, view.notes, runs, extra | {"items": int(frame["sample"].nunique()), "withheld": view.withheld})
+    rows, extra = _rows(scope, frame, levels=True)
+    withheld = "Levels of fewer than 10 samples are left out." if scope.edition else ""
+    return Board(rows, [], runs, extra | {"items": int(frame["sample"].nunique()), "withheld": withheld})
 
 
 def counted_answers(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...], bool]:
     """The answers that the board counts, one row each (see ``keyed.answered``), its runs, and whether numbers by level
     may stand beside the whole. Raises BadScope.
     """
-    split = _hidden_split(scope)
+    refuse_live(scope)
+    split = hidden_split(scope)
     if split is not None:
         frame, runs, _ = _hidden_answers(scope, split)
         return frame, runs, False
-    view = _view(scope, _open_samples(scope))
-    return *_counted(scope, view), view.levels
+    return *_counted(scope), True
 
 
-def _counted(scope: Scope, view: "_View") -> tuple[pd.DataFrame, tuple[int, ...]]:
+def _counted(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
     read, runs = read_by_judges(scope)
-    frame = _named(keyed.answered(scope.benchmark, view.samples, kind=KIND[scope.kind], read=read), scope)
-    if frame.empty or scope.staff:
-        return frame, runs
+    samples = votes.samples_in(scope).exclude(split__in=scope.benchmark.hidden_splits)
+    frame = _named(keyed.answered(scope.benchmark, samples, kind=KIND[scope.kind], read=read), scope)
+    return _of_many(frame) if scope.edition else frame, runs
+
+
+def _of_many(frame: pd.DataFrame) -> pd.DataFrame:
+    """The answers of the models that answered LEAST samples or more."""
     sizes = frame.groupby("model")["sample"].nunique()
-    frame = frame[frame["model"].isin(sizes[sizes >= LEAST].index)]
-    if frame.empty:
-        raise BadScope(f"A number about answers is about {LEAST} samples or more; this view has fewer.")
-    return frame, runs
+    return frame[frame["model"].isin(sizes[sizes >= LEAST].index)]
 
 
-# ---- which samples ----
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    samples: QuerySet[Sample]
-    notes: list[str]
-    levels: bool  # whether numbers by level may stand beside the whole
-    withheld: str = ""
-
-
-def _hidden_split(scope: Scope) -> str | None:
-    """The hidden split that the view is about; also where the benchmark has no other."""
-    hidden = scope.benchmark.hidden_splits
-    if scope.split in hidden:
-        return scope.split
-    if scope.split or not hidden or _open_samples(scope).exists():
-        return None
-    return str(hidden[0])
-
-
-def _open_samples(scope: Scope) -> QuerySet[Sample]:
-    found = scope.benchmark.samples.filter(status=Sample.Status.APPROVED, retired_in="")
-    return found.exclude(split__in=scope.benchmark.hidden_splits)
-
-
-def _view(scope: Scope, universe: QuerySet[Sample]) -> _View:
-    """The samples of a view, and what may be told about them below staff. Raises BadScope."""
-    asked = votes.samples_in(scope).exclude(split__in=scope.benchmark.hidden_splits)
-    if scope.staff:
-        return _View(asked, [], True)
-    rows = pd.DataFrame(
-        universe.values_list("pk", "split", "question_type", "capability__path"),
-        columns=["sample", "split", "question_type", "path"],
-    ).fillna("")
-    narrowing = [name for name in ("split", "question_type", "level") if _narrows(rows, name, getattr(scope, name))]
-    if len(narrowing) > 1:
-        raise BadScope(
-            "Answer keys are hidden: what can be shown of them is narrowed by one of split, question type and "
-            "capability at a time, so that nothing follows by subtracting two views."
-        )
-    if narrowing:
-        _refuse_small(rows, narrowing[0], getattr(scope, narrowing[0]))
-    return _View(asked, [], narrowing in ([], ["level"]), "Levels of fewer than 10 samples are left out.")
-
-
-def _inside(rows: pd.DataFrame, name: str, value: str) -> "pd.Series[bool]":
-    if name == "level":
-        return (rows["path"] == value) | rows["path"].str.startswith(f"{value} / ")
-    return rows[name] == value
-
-
-def _narrows(rows: pd.DataFrame, name: str, value: str) -> bool:
-    return bool(value) and not bool(_inside(rows, name, value).all())
-
-
-def _refuse_small(rows: pd.DataFrame, name: str, value: str) -> None:
-    if name == "level":
-        steps, alone = value.split(" / "), True
-        for depth in range(len(steps)):
-            above = " / ".join(steps[:depth])
-            mine = rows[_inside(rows, "level", above)] if above else rows
-            alone = alone and steps[depth] in standing_alone(mine["path"], depth)
-    else:
-        alone = value in _alone(rows[name])
-    if not alone:
-        raise BadScope(f"A number about answers is about {LEAST} samples or more, and so is what is left beside it.")
+# ---- which levels ----
 
 
 def standing_alone(paths: "pd.Series[str]", depth: int) -> set[str]:
@@ -166,9 +101,11 @@ def _alone(values: "pd.Series[str]") -> set[str]:
 def read_by_judges(scope: Scope) -> tuple[dict[int, tuple[str, str]], tuple[int, ...]]:
     """What a judge read in answers that name no option themselves, by response; and its runs.
 
-    The source's judge; without one, the newest run that read any.
+    The source's judge; without one, the newest run that read any. An edition has one finished run, or none.
     """
     runs = votes.judged_runs(scope)
+    if scope.edition and scope.run is None:
+        return {}, ()
     if scope.run is not None:
         runs = runs.filter(pk=scope.run)
         if not runs:
@@ -206,9 +143,9 @@ def _named(frame: pd.DataFrame, scope: Scope) -> pd.DataFrame:
 # ---- rows ----
 
 
-def _rows(scope: Scope, frame: pd.DataFrame, view: _View) -> tuple[list[Row], Row]:
+def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row], Row]:
     asked = frame["sample"].nunique()
-    depths = _depths(scope, frame, staff=scope.staff) if view.levels else []
+    depths = _depths(scope, frame) if levels else []
     rows: list[Row] = []
     ranked: list[pd.DataFrame] = []
     extra: Row = {"depths": depths, "letters": {}, "key": {}, "levels": {}, "ranked_by": "accuracy"}
@@ -216,10 +153,12 @@ def _rows(scope: Scope, frame: pd.DataFrame, view: _View) -> tuple[list[Row], Ro
     for name, mine in sorted(frame.groupby("model"), key=lambda pair: str(pair[0]).casefold()):
         one = mine[mine["variant"] == ""]
         row: Row = {"model": name, "rank": None}
+        own = _depths(scope, mine) if scope.edition else depths
+        paths = [path for shown, told in zip(depths, own, strict=False) for path in shown if path in told]
         if scope.kind == "choice":
             every = every_rotation(mine)
             row |= _accuracies(one, every)
-            row["levels"] = {path: _level(one, every, path) for paths in depths for path in paths}
+            row["levels"] = {path: _level(one, every, path) for path in paths}
             row["extraction"] = {step: int(((mine["how"] == step) & (mine["said"] != "")).sum()) for step in STEPS}
             row["extraction"] |= {
                 "none": int(((mine["said"] == "") & (mine["how"] != keyed.NO_TEXT)).sum()),
@@ -230,9 +169,7 @@ def _rows(scope: Scope, frame: pd.DataFrame, view: _View) -> tuple[list[Row], Ro
         else:
             row |= _yes_no(one)
             extra["levels"][name] = {
-                path: number("accuracy", _right(_below(one, path))) | {"n": len(_below(one, path))}
-                for paths in depths
-                for path in paths
+                path: number("accuracy", _right(_below(one, path))) | {"n": len(_below(one, path))} for path in paths
             }
             counted = one
         row |= {"n": int(one["sample"].nunique()), "coverage": share(int(one["sample"].nunique()), asked)}
@@ -247,8 +184,8 @@ def _rows(scope: Scope, frame: pd.DataFrame, view: _View) -> tuple[list[Row], Ro
     return rows, extra
 
 
-def _depths(scope: Scope, frame: pd.DataFrame, *, staff: bool) -> list[list[str]]:
-    """The paths of each depth of the tree below the view's level, in the tree's order; small ones left out."""
+def _depths(scope: Scope, frame: pd.DataFrame) -> list[list[str]]:
+    """The paths of each depth of the tree below the view's level, in the tree's order; of editions not small ones."""
     paths = frame.drop_duplicates("sample")["path"]
     below = len(scope.level.split(" / ")) if scope.level else 0
     order = list(scope.benchmark.capabilities.order_by("position", "pk").values_list("path", flat=True))
@@ -261,7 +198,7 @@ def _depths(scope: Scope, frame: pd.DataFrame, *, staff: bool) -> list[list[str]
         for path in here:
             above = path.rpartition(" / ")[0]
             inside = paths[paths.str.startswith(f"{above} / ")] if above else paths
-            alone = set(here_of(inside, depth)) if staff else standing_alone(inside, depth)
+            alone = standing_alone(inside, depth) if scope.edition else set(here_of(inside, depth))
             if path.rpartition(" / ")[2] in alone:
                 shown.add(path)
         if not shown:
@@ -346,7 +283,7 @@ def _of_hidden(scope: Scope, split: str) -> Board:
     frame, runs, half = _hidden_answers(scope, split)
     if frame["sample"].nunique() < LEAST:
         return Board([], [f"The hidden split {split!r} has fewer than {LEAST} answered samples to rank by."], runs)
-    rows, extra = _rows(scope, frame, _View(Sample.objects.none(), [], False))
+    rows, extra = _rows(scope, frame, levels=False)
     said = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
     extra |= {"items": int(frame["sample"].nunique()), "withheld": f"Counted is {said}. No letters and no levels."}
     return Board(rows, [], runs, extra | {"letters": {}, "key": {}, "part": "kept" if half else "whole"})
@@ -358,7 +295,7 @@ def _hidden_answers(scope: Scope, split: str) -> tuple[pd.DataFrame, tuple[int, 
         raise BadScope(f"Of the hidden split {split!r} only whole numbers are shown: leave the other filters out.")
     rules = SubmissionRules.objects.filter(benchmark=scope.benchmark).first()
     read, runs = read_by_judges(scope)
-    samples = scope.benchmark.samples.filter(status=Sample.Status.APPROVED, retired_in="", split=split)
+    samples = scope.benchmark.samples.in_use().filter(split=split)
     frame = _named(keyed.answered(scope.benchmark, samples, kind=KIND[scope.kind], read=read), scope)
     if rules is None or not rules.private_half:
         return frame, runs, False

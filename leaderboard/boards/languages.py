@@ -3,8 +3,7 @@
 The two are languages of one benchmark's samples, or two benchmarks or versions in different languages. Samples
 correspond where their keys are equal once the language is left out of them: ``mmbench-en-241``, ``mmbench-zh-241``.
 
-Answer keys are hidden (see ``leaderboard.boards.keyed``): below staff no number is about fewer than LEAST samples, nor
-do fewer stay outside it, and only whole benchmarks are compared, so that nothing follows by subtraction.
+Where answer keys are hidden this is staff's (see ``leaderboard.hidden``). Only whole benchmarks are compared.
 """
 
 import re
@@ -16,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from bank.models import Benchmark
-from bank.submissions.scoring import LEAST
 from leaderboard import kinds
 from leaderboard.boards import keyed
 from leaderboard.boards.base import SEED, Row, number
+from leaderboard.hidden import LEAST
 from leaderboard.scope import KEYED, BadScope, Scope
 from leaderboard.stats.multiple import benjamini_hochberg
 from leaderboard.stats.paired import difference
@@ -75,7 +74,7 @@ def languages(scope: Scope, others: Sequence[Benchmark]) -> list[TwoLanguages]:
 
 
 def sides(scope: Scope) -> list[Side]:
-    """One side for every language, by its code. Below staff a language and what is beside it stand alone."""
+    """One side for every language, by its code; none where the keys are not for this viewer."""
     try:
         frame, _, whole = keyed.counted_answers(scope)
     except BadScope:
@@ -86,16 +85,9 @@ def sides(scope: Scope) -> list[Side]:
     known = pd.DataFrame(about, columns=["sample", "name", "language"])
     frame = frame.merge(known, on="sample")
     spoken = frame.drop_duplicates("sample")["language"]
-    alone = set(spoken) if scope.staff else keyed.standing_alone(spoken, 0)
     found = []
-    for language in sorted(alone - {""}):
-        part = frame["language"] == language
-        mine = frame[part]
-        if not scope.staff:
-            sizes = frame.groupby("model")["sample"].nunique()
-            here = mine.groupby("model")["sample"].nunique()
-            told = [name for name, n in here.items() if n >= LEAST and _none_or_many(sizes[name] - n)]
-            mine = mine[mine["model"].isin(told)]
+    for language in sorted(set(spoken) - {""}):
+        mine = frame[frame["language"] == language]
         if len(mine):
             pair = {name: _without_language(name, language) for name in mine["name"].unique()}
             found.append(Side(scope.benchmark, language, mine.assign(pair=mine["name"].map(pair))))
@@ -107,10 +99,6 @@ def _without_language(key: str, language: str) -> str:
     names = ALSO.get(code, {code}) | {language.casefold()}
     parts = re.split(r"[-_./ ]+", key)
     return "-".join(part for part in parts if part.casefold() not in names) or key
-
-
-def _none_or_many(n: int) -> bool:
-    return n == 0 or n >= LEAST
 
 
 def _told(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
@@ -139,7 +127,7 @@ def _rights(side: Side, model: str, circular: bool) -> pd.DataFrame:
 
 
 def _row(scope: Scope, model: str, a: pd.DataFrame, b: pd.DataFrame) -> Row | None:
-    if a.empty or b.empty or not (scope.staff or min(len(a), len(b)) >= LEAST):
+    if a.empty or b.empty:
         return None
     row: Row = {"model": model}
     for name, side in (("a", a), ("b", b)):
@@ -150,7 +138,7 @@ def _row(scope: Scope, model: str, a: pd.DataFrame, b: pd.DataFrame) -> Row | No
         b.drop_duplicates("pair", keep=False), on="pair", suffixes=("_a", "_b")
     )
     n = len(both)
-    if not n or not (scope.staff or (n >= LEAST and _none_or_many(len(a) - n) and _none_or_many(len(b) - n))):
+    if not n:
         return row | number("difference", None) | {"p": None, "n": 0, "significant": None}
     first, second = both["right_a"].to_numpy(np.float64), both["right_b"].to_numpy(np.float64)
     cluster = both["group_a"].to_numpy()

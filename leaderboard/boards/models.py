@@ -9,6 +9,7 @@ import pandas as pd
 from leaderboard import votes
 from leaderboard.boards import graded, keyed
 from leaderboard.boards.base import SEED, Board, Row, level_names, number, share
+from leaderboard.hidden import edition_of, is_kept_back
 from leaderboard.scope import KEYED, NO_ELO, Scope
 from leaderboard.stats import bradley_terry, elo
 from leaderboard.stats.arrays import BoolArray, IntArray, counted
@@ -22,8 +23,11 @@ def models(scope: Scope) -> Board:
     """Wins, ties, losses, win rate, Bradley-Terry and Elo of every model (MLLM-Bench, Table 5).
 
     ``extra``: ``items`` and ``outcomes`` counted, ``coverage`` of the whole, ``repeats``. Other kinds than pairs have
-    boards of their own: see ``graded`` and ``keyed``.
+    boards of their own: see ``graded`` and ``keyed``; one that rests on hidden inputs is an edition below staff.
     """
+    if is_kept_back(scope):
+        edition, seen = edition_of(scope)
+        return Board(**seen, computed_at=edition.published_at if edition else None)
     if scope.kind in KEYED:
         return keyed.models(scope)
     if scope.kind != "pair":

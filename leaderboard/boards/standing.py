@@ -63,11 +63,11 @@ class Tables:
         self.dataset[codes] = sets
         self.judges: dict[int, _Judged] = {}
 
-    def add(self, run: int, both: pd.DataFrame, *, ranked: bool, by_level: bool) -> None:
-        """``both`` as ``item, choice, verdict, repeat, level``; ``by_level`` False keeps levels to ourselves."""
+    def add(self, run: int, both: pd.DataFrame, *, ranked: bool) -> None:
+        """``both`` as ``item, choice, verdict, repeat, level``."""
         repeats = sorted(both["repeat"].unique().tolist())
         tables = [self._confusion(both[both["repeat"] == repeat]) for repeat in repeats]
-        of_level = {str(name): part for name, part in both.groupby("level")} if by_level else {}
+        of_level = {str(name): part for name, part in both.groupby("level")}
         self.judges[run] = _Judged(
             np.stack(tables) if tables else np.zeros((0, self.clusters, SIZE * SIZE), dtype=np.int64),
             {

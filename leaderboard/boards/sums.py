@@ -89,7 +89,6 @@ class _Judged:
     cells: dict[str, FloatArray]
     items: int
     ranked: bool
-    by_column: bool
 
 
 class Sums:
@@ -104,8 +103,8 @@ class Sums:
         self.sets = sorted(items["dataset"].unique())
         self.judges: dict[int, _Judged] = {}
 
-    def add(self, run: int, both: pd.DataFrame, *, ranked: bool, by_column: bool) -> None:
-        """``both`` as ``item, value, told, repeat, dataset, level``; ``by_column`` False keeps cells to ourselves."""
+    def add(self, run: int, both: pd.DataFrame, *, ranked: bool) -> None:
+        """``both`` as ``item, value, told, repeat, dataset, level``."""
         both = both[both["item"].isin(self.cluster.index)]
         repeats = [one for _, one in both.groupby("repeat")]
         sums: dict[str, FloatArray] = {}
@@ -115,7 +114,7 @@ class Sums:
             column = "dataset" if len(self.sets) > 1 else "level"
             by = [self._summed(one, measure, one[column], self.columns).sum(axis=0) for one in repeats]
             cells[name] = np.stack(by)
-        self.judges[run] = _Judged(sums, cells, int(both["item"].nunique()), ranked, by_column)
+        self.judges[run] = _Judged(sums, cells, int(both["item"].nunique()), ranked)
 
     def _summed(self, frame: pd.DataFrame, measure: Measure, part: "pd.Series[str]", parts: list[str]) -> FloatArray:
         """The sums (clusters, parts, K) of the rows that lie in one of ``parts``."""
@@ -137,7 +136,7 @@ class Sums:
         """By metric, run and column: ``value`` (the mean over repeats) and ``n``."""
         found: dict[str, dict[int, dict[str, Row]]] = {name: {} for name in self.measures}
         for run, judged in self.judges.items():
-            for name, cells in judged.cells.items() if judged.by_column else ():
+            for name, cells in judged.cells.items():
                 values = self.measures[name].of(cells)
                 found[name][run] = {
                     column: {"value": _known(values[:, at]), "n": int(cells[:, at, 0].max(initial=0))}

@@ -19,6 +19,7 @@ from bank.models import Benchmark, Capability, Sample
 from bank.models.catalogue import is_staff
 from judging.models import OVERLAP
 from leaderboard import kinds, votes
+from leaderboard.hidden import is_kept_back
 from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, KEYED, NO_ELO, PEOPLE, BadScope, Scope, scope_of
 
 VIEW = ("kind", "source", "run", "campaign", "anchor", "majority", "level", "question_type", "split")
@@ -164,6 +165,8 @@ def source_of(address: Address) -> Source:
 
 
 def _default_source(address: Address) -> tuple[str, str]:
+    if is_kept_back(address.scope()):
+        return HUMANS, ""  # the edition's own
     column = kinds.COLUMNS[address.kind]
     labels = Label.objects.filter(campaign__benchmark=address.benchmark, excluded=False, **{f"{column}__isnull": False})
     if address.kind == "score":
@@ -242,8 +245,7 @@ def source_select(address: Address, scope: Scope) -> Select:
     judges: dict[str, list[Choice]] = {"Judges": [], "Baselines": []}
     found = votes.judged_runs(scope).order_by("judge__name").values_list("judge__name", "judge__baseline").distinct()
     for name, baseline in found:
-        if baseline != OVERLAP or address.staff:
-            judges["Baselines" if baseline else "Judges"].append(Choice(name, name))
+        judges["Baselines" if baseline else "Judges"].append(Choice(name, name))
     groups = [("People", people), *((title, choices) for title, choices in judges.items() if choices)]
     return Select("source", "Judged by", groups, scope.source, on="source" in address.given)
 

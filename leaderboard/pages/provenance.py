@@ -7,8 +7,7 @@ from datetime import datetime
 from django.urls import NoReverseMatch, reverse
 
 from bank.access import Viewer, allowed
-from bank.models.catalogue import is_staff
-from judging.models import OVERLAP, Run
+from judging.models import Run
 from leaderboard.boards import Board
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.pages.figures import NONE, percent
@@ -37,9 +36,7 @@ def run_link(viewer: Viewer, run: Run) -> str:
 
 
 def verdicts_link(address: Address, run: Run) -> str:
-    """Where a judge's verdicts stand beside the majority's, for those who may see them one by one; else empty."""
-    if run.judge.baseline == OVERLAP and not is_staff(address.viewer):
-        return ""
+    """Where a judge's verdicts stand beside the majority's."""
     return address.to("leaderboard:compare", **address.view(), a="majority", b=f"run-{run.pk}")
 
 

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 from bank.models import EvaluatedModel
 from leaderboard.boards import PROVISIONAL, Board
 from leaderboard.boards.base import Row
+from leaderboard.hidden import is_kept_back
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
 from leaderboard.pages.figures import NONE, percent, signed_points, span, two, whole
@@ -155,6 +156,7 @@ def page_of(address: Address, scope: Scope, board: Board) -> ScoredPage:
     tints = _tints(settled) if (key, descending) == ("rank", False) else {}
     organisations = dict(EvaluatedModel.objects.exclude(organisation="").values_list("name", "organisation"))
     low, high = heat_of(shape, scope)
+    kept_back = is_kept_back(scope)
     shown = []
     for place, row in enumerate(rows):
         following = rows[place + 1]["model"] if place + 1 < len(rows) else None
@@ -170,6 +172,7 @@ def page_of(address: Address, scope: Scope, board: Board) -> ScoredPage:
                 tinted=bool(own),
                 last=bool(tints) and following is not None and tints.get(following) is not own,
                 levels=[_level_cell(name, one, shape, low, high) for name, one in cells],
+                kept_back=kept_back,
             )
         )
     return ScoredPage(
@@ -285,13 +288,14 @@ def _row(
     tinted: bool,
     last: bool,
     levels: list[Cell],
+    kept_back: bool,
 ) -> ScoredRow:
     main, few = shape.main, row["n"] < PROVISIONAL
     value, low, high = (row[end] for end in _ends(main.name))
     return ScoredRow(
         name=row["model"],
         organisation=organisation,
-        link=address.to("leaderboard:answers", **address.view(), model=row["model"]),
+        link="" if kept_back else address.to("leaderboard:answers", **address.view(), model=row["model"]),
         rank=NONE if few or row["rank"] is None else str(row.get("tier") or row["rank"]),
         ranks="" if few else span(row.get("rank_low"), row.get("rank_high")),
         provisional=few,

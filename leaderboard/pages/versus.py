@@ -8,7 +8,6 @@ import pandas as pd
 from django.utils.safestring import SafeString
 
 from bank.models import SampleImage
-from judging.models import OVERLAP
 from leaderboard import grades, queries
 from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.versus import Versus
@@ -81,13 +80,9 @@ def choice_select(name: str, label: str, choices: list[Choice], chosen: str) -> 
 
 
 def judge_choices(scope: Scope) -> list[Choice]:
-    """Every judge and setting with verdicts of the view's kind; the overlap baseline for staff alone."""
-    found = []
-    for runs in judge_groups(scope):
-        run = runs[-1]
-        if run.judge.baseline != OVERLAP or scope.staff:
-            found.append(Choice(f"run-{run.pk}", f"{run.judge.name}, run {run.pk}: {_settings(run)}"[:90]))
-    return found
+    """Every judge and setting with verdicts of the view's kind."""
+    newest = (runs[-1] for runs in judge_groups(scope))
+    return [Choice(f"run-{run.pk}", f"{run.judge.name}, run {run.pk}: {_settings(run)}"[:90]) for run in newest]
 
 
 def _settings(run: Any) -> str:

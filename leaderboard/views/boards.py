@@ -5,9 +5,10 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from bank.access import requires
+from bank.access import allowed, requires
 from leaderboard import boards, queries
 from leaderboard.boards import Board, kept, standin
+from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
 from leaderboard.kinds import OF_BIAS
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
@@ -37,13 +38,8 @@ def _models(request: HttpRequest, address: Address) -> str:
     scope = source.scope
     chosen = whose.shown_of(address, kept(scope, "models", boards.models))
     board = chosen.board
-    labelled = scope.source in addresses.PEOPLE_IN_WORDS and scope.kind not in KEYED
     selects = [
-        *([addresses.source_select(address, scope)] if scope.kind not in KEYED else []),
-        *(addresses.reader_select(address, scope) if scope.kind in KEYED else []),
-        *addresses.run_select(source),
-        *addresses.sample_selects(address),
-        *(addresses.people_selects(address, scope) if labelled else []),
+        *([] if is_kept_back(scope) else _verdict_selects(address, source)),
         *chosen.selects,
         *([addresses.elo_select(address, scope)] if board.rows and scope.kind == "pair" else []),
     ]
@@ -51,6 +47,8 @@ def _models(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "models", selects, data=board.key) | {"board": board, "note": note}
     context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind in KEYED}
     context["views"] = addresses.view_segments(address) if board.rows else []
+    if rests_on_hidden(scope):
+        context["edition"] = _edition(address, scope, board)
     if board.rows:
         template, make = (
             ("_models.html", _models_context) if scope.kind == "pair" else ("_scored.html", _scored_context)
@@ -61,6 +59,15 @@ def _models(request: HttpRequest, address: Address) -> str:
         context["downloads"] = downloads("models", address, scope, board)
         context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.given)
     return render_to_string("leaderboard/models.html", context, request)
+
+
+def _edition(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
+    """What is said of the editions of this board, to those who see one and to those who see it live."""
+    newest = newest_edition(scope)
+    told = {"number": newest.number, "as_of": newest.published_at} if newest else {}
+    view = address.view(("kind", "split")) | {"kind": scope.kind}
+    publish = address.to("leaderboard:edition-new", **view) if allowed(address.viewer, "publish") else ""
+    return {"live": scope.staff, "publish": publish} | told
 
 
 def _models_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
@@ -94,6 +101,19 @@ def _scored_context(address: Address, scope: Scope, board: Board) -> dict[str, A
         "notes": notes,
         "board": board,
     }
+
+
+def _verdict_selects(address: Address, source: addresses.Source) -> list[addresses.Select]:
+    """Whose verdicts count, and about which samples."""
+    scope = source.scope
+    labelled = scope.source in addresses.PEOPLE_IN_WORDS and scope.kind not in KEYED
+    return [
+        *([addresses.source_select(address, scope)] if scope.kind not in KEYED else []),
+        *(addresses.reader_select(address, scope) if scope.kind in KEYED else []),
+        *addresses.run_select(source),
+        *addresses.sample_selects(address),
+        *(addresses.people_selects(address, scope) if labelled else []),
+    ]
 
 
 @requires("read-public")

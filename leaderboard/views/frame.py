@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from bank.access import allowed, role_of
 from leaderboard import queries
 from leaderboard.boards import Board
+from leaderboard.hidden import is_kept_back
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
@@ -78,7 +79,7 @@ def frame(
 
 
 def _compare_link(address: Address, board: str) -> str:
-    if board not in ("models", "judges"):
+    if board not in ("models", "judges") or is_kept_back(Scope(address.benchmark, address.kind, staff=address.staff)):
         return ""
     names = VIEW if board == "models" else ("kind", *SAMPLES, *PEOPLE)
     return address.to(f"leaderboard:{board}-compare", **address.view(names))

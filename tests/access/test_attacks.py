@@ -362,7 +362,7 @@ def test_a_pictures_answer_does_not_leave_with_it(folder, manage, client_of, med
     assert CANARY.encode() in out.getvalue()
     (folder.root / f"{CANARY}.png").write_bytes(out.getvalue())
     rows = [{"key": "s1", "instruction": "Which?", "images": [f"{CANARY}.png"], "options": {"A": "x", "B": "y"}}]
-    assert manage("import_benchmark", "generic", folder("samples", rows), "--benchmark", "named")[0] == 0
+    assert manage("import_benchmark", "generic", folder("samples", rows), "--benchmark", "named", "--public")[0] == 0
     sample = Sample.objects.get(benchmark__slug="named")
     served = sample.images.get()
     for role in ("anonymous", "annotator", "researcher"):

@@ -24,7 +24,7 @@ ANSWERS = ["crimson", "seven", "Lisbon", "42"]
 @pytest.fixture
 def judged(settings, tmp_path, judge_at, work_on):  # noqa: F811
     """A finished run of reference-score over hidden exact references, judged by an endpoint that counts its tokens."""
-    benchmark = Benchmark.objects.create(slug="answers", title="Answers")
+    benchmark = Benchmark.objects.create(slug="answers", title="Answers", visibility="public")
     for number, text in enumerate(ANSWERS):
         sample = Sample.objects.create(benchmark=benchmark, key=f"s{number}", instruction="What is it?")
         Criterion.objects.create(sample=sample, key="ref", kind="exact_reference", text=text)

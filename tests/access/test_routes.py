@@ -160,6 +160,7 @@ TABLE = {
     "leaderboard:item": EVERYBODY,
     "leaderboard:benchmark": EVERYBODY,
     "leaderboard:plot": EVERYBODY,
+    "leaderboard:edition-new": STAFF,
     "leaderboard:matrix": EVERYBODY,
     "leaderboard:profile": EVERYBODY,
     "leaderboard:together": EVERYBODY,

@@ -23,7 +23,7 @@ def pairs(db):
     """``pairs(4)`` makes a benchmark of 4 samples, each with one pair of answers (or of several models)."""
 
     def make(samples=4, *, slug="pairs", models=("model-one", "model-two"), texts=None):
-        benchmark = Benchmark.objects.create(slug=slug, title=slug.title())
+        benchmark = Benchmark.objects.create(slug=slug, title=slug.title(), visibility="public")
         known = [EvaluatedModel.objects.get_or_create(name=name)[0] for name in models]
         made = Sample.objects.bulk_create(
             Sample(benchmark=benchmark, key=f"s{number}", instruction=f"Question {number}?", position=number)

@@ -13,7 +13,7 @@ WEIGHTS = {"length": 4.0, "mention": 2.5, "genre": 3.5}
 
 def benchmark_of(slug="kinds", *, samples=2, shown_to="public", answers=None):
     """Samples with options and components, four models' answers, items of every kind."""
-    benchmark = Benchmark.objects.create(slug=slug, title=slug.title())
+    benchmark = Benchmark.objects.create(slug=slug, title=slug.title(), visibility="public")
     models = [EvaluatedModel.objects.get_or_create(name=f"model-{n}")[0] for n in range(4)]
     for number in range(samples):
         sample = Sample.objects.create(

@@ -29,7 +29,7 @@ from annotations.actions import make_annotator, make_campaign
 from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, User
 items, people, overlap = map(int, sys.argv[1:4])
-benchmark = Benchmark.objects.create(slug="soak", title="Soak")
+benchmark = Benchmark.objects.create(slug="soak", title="Soak", visibility="public")
 models = [EvaluatedModel.objects.create(name=name) for name in ("model-one", "model-two")]
 samples = Sample.objects.bulk_create(
     [Sample(benchmark=benchmark, key=str(n), instruction="Which?", position=n) for n in range(items)]

@@ -78,7 +78,7 @@ def small(folder, manage):
     rows, answers = folder("samples", SAMPLES), folder("responses", RESPONSES)
 
     def make():
-        assert manage("import_benchmark", "generic", rows, "--benchmark", "small")[0] == 0
+        assert manage("import_benchmark", "generic", rows, "--benchmark", "small", "--public")[0] == 0
         assert manage("import_responses", "generic", answers, "--benchmark", "small")[0] == 0
         return Benchmark.objects.get(slug="small")
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def benchmark():
-    return Benchmark.objects.create(slug="b", title="B")
+    return Benchmark.objects.create(slug="b", title="B", visibility="public")
 
 
 def columns(benchmark, keys, **given):

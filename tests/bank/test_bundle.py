@@ -141,7 +141,7 @@ def test_a_zip_may_hold_one_data_file_of_any_name_beside_its_pictures(tmp_path, 
         archive.writestr("my samples.csv", "key,instruction,images\na,How many?,pictures/one.png\n")
         archive.writestr("pictures/one.png", picture())
         archive.writestr("notes.md", "# Notes")
-    assert manage("import_benchmark", "auto", path, "--benchmark", "mine")[0] == 0
+    assert manage("import_benchmark", "auto", path, "--benchmark", "mine", "--public")[0] == 0
     assert Sample.objects.get().images.count() == 1
 
 

@@ -29,7 +29,7 @@ def test_samples_come_in_with_pictures_criteria_and_capability_tree(small):
 
 def test_importing_again_changes_nothing(small, folder, manage):
     before = counts()
-    status, out, _ = manage("import_benchmark", "generic", folder.root, "--benchmark", "small")
+    status, out, _ = manage("import_benchmark", "generic", folder.root, "--benchmark", "small", "--public")
     assert status == 0
     assert "2 were there already" in out
     assert manage("import_responses", "generic", folder.root, "--benchmark", "small")[0] == 0
@@ -39,7 +39,7 @@ def test_importing_again_changes_nothing(small, folder, manage):
 def test_a_dry_run_says_what_would_be_made_and_writes_nothing(folder, manage, media):
     (folder.root / "boats.png").write_bytes(picture())
     path = folder("samples", SAMPLES)
-    status, out, _ = manage("import_benchmark", "generic", path, "--benchmark", "new", "--dry-run")
+    status, out, _ = manage("import_benchmark", "generic", path, "--benchmark", "new", "--dry-run", "--public")
     assert status == 0
     assert "Would make 2 samples, 1 image, 2 criteria" in out
     assert not Benchmark.objects.exists()
@@ -49,7 +49,7 @@ def test_a_dry_run_says_what_would_be_made_and_writes_nothing(folder, manage, me
 def test_one_bad_row_keeps_everything_out_and_no_picture_stays_behind(folder, manage, media):
     (folder.root / "boats.png").write_bytes(picture())
     path = folder("samples", [*SAMPLES, {"key": "c", "instruction": "  "}])
-    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new")
+    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new", "--public")
     assert status == 1
     assert "samples.jsonl, line 3: instruction: is empty" in err
     assert not Benchmark.objects.exists()
@@ -59,7 +59,7 @@ def test_one_bad_row_keeps_everything_out_and_no_picture_stays_behind(folder, ma
 def test_skip_bad_imports_the_good_rows_and_names_the_bad(folder, manage):
     (folder.root / "boats.png").write_bytes(picture())
     path = folder("samples", [*SAMPLES, {"key": "c"}])
-    status, out, err = manage("import_benchmark", "generic", path, "--benchmark", "new", "--skip-bad")
+    status, out, err = manage("import_benchmark", "generic", path, "--benchmark", "new", "--skip-bad", "--public")
     assert status == 0
     assert "line 3: instruction" in err
     assert "1 bad row" in out
@@ -103,7 +103,7 @@ def test_a_bad_sample_row_is_reported_with_line_and_field(fault, folder, manage)
     (folder.root / "boats.png").write_bytes(picture())
     (folder.root / "text.png").write_text("not a picture")
     path = folder("samples", [*SAMPLES, row])
-    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new")
+    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new", "--public")
     assert status == 1
     assert "samples.jsonl, line 3: " in err
     assert field in err
@@ -137,7 +137,7 @@ BAD_FILES = {
 def test_a_bad_file_is_refused_with_its_place_and_nothing_is_written(fault, folder, manage):
     raw, reason = BAD_FILES[fault]
     path = folder("samples", [], raw=raw)
-    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new")
+    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new", "--public")
     assert status == 1
     assert reason in err
     assert not Benchmark.objects.exists()
@@ -147,27 +147,29 @@ def test_a_bad_file_is_refused_with_its_place_and_nothing_is_written(fault, fold
 def test_a_byte_order_mark_and_windows_line_ends_and_blank_lines_are_fine(folder, manage):
     raw = b'\xef\xbb\xbf{"key": "a", "instruction": "?"}\r\n\r\n{"key": "b", "instruction": "!"}\r\n'
     path = folder("samples", [], raw=raw)
-    assert manage("import_benchmark", "generic", path, "--benchmark", "new")[0] == 0
+    assert manage("import_benchmark", "generic", path, "--benchmark", "new", "--public")[0] == 0
     assert list(Sample.objects.values_list("key", "instruction")) == [("a", "?"), ("b", "!")]
 
 
 def test_a_missing_file_is_bad_input_and_a_missing_argument_wrong_use(manage, tmp_path):
-    status, _, err = manage("import_benchmark", "generic", tmp_path / "none.jsonl", "--benchmark", "new")
+    status, _, err = manage("import_benchmark", "generic", tmp_path / "none.jsonl", "--benchmark", "new", "--public")
     assert status == 1
     assert "there is no such file" in err
 
 
 def test_a_stored_sample_is_never_changed_by_an_import(small, folder, manage):
     path = folder("samples", [SAMPLES[0] | {"instruction": "How many ships?"}])
-    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "small")
+    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "small", "--public")
     assert status == 1
     assert "is stored with another instruction" in err
     changed = SAMPLES[0] | {"criteria": [{"text": "Four boats."}]}
-    status, _, err = manage("import_benchmark", "generic", folder("samples", [changed]), "--benchmark", "small")
+    status, _, err = manage(
+        "import_benchmark", "generic", folder("samples", [changed]), "--benchmark", "small", "--public"
+    )
     assert status == 1
     assert "another criteria" in err
     assert "Four boats" not in err
-    assert manage("import_benchmark", "generic", path, "--benchmark", "small", "--version", "2")[0] == 0
+    assert manage("import_benchmark", "generic", path, "--benchmark", "small", "--version", "2", "--public")[0] == 0
     assert Benchmark.objects.named("small").version == "2"
     assert Benchmark.objects.named("small@1").samples.get(key="a").instruction == "How many boats?"
 
@@ -301,7 +303,7 @@ def test_samples_packed_with_their_pictures_come_in_again_anywhere(shape, small,
     packed = ("export", "samples", "--benchmark", "small", "--format", shape, "--with-images")
     why = ("--with-criteria", "--reason", "a test")
     assert manage(*packed, "--output", out, *why)[0] == 0
-    status, said, err = manage("import_benchmark", "generic", out, "--benchmark", "small")
+    status, said, err = manage("import_benchmark", "generic", out, "--benchmark", "small", "--public")
     assert (status, err, "Made nothing new" in said) == (0, "", True)
     address, given = f"/bank/benchmarks/{small}/export/", {"what": "samples", "shape": shape, "pictures": "on"}
     answer = client_of("curator").post(address, given | {"criteria": "on", "reason": "a test"})
@@ -309,7 +311,7 @@ def test_samples_packed_with_their_pictures_come_in_again_anywhere(shape, small,
     assert answer.headers["Content-Disposition"].endswith('-samples-with-criteria.zip"')
     assert "belongs to samples" in client_of("curator").post(address, given | {"what": "items"}).content.decode()
     settings.MEDIA_ROOT = str(tmp_path / "elsewhere")  # as on another machine
-    assert manage("import_benchmark", "generic", out, "--benchmark", "other")[0] == 0
+    assert manage("import_benchmark", "generic", out, "--benchmark", "other", "--public")[0] == 0
     assert manage(*packed[:3], "other", *packed[4:], "--output", again, *why)[0] == 0
     assert again.read_bytes() == out.read_bytes()
 

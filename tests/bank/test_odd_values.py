@@ -48,7 +48,7 @@ def test_an_odd_value_comes_in_as_it_is_or_is_refused_by_field(name, folder, man
     change, blamed = VALUES[name]
     row = SAMPLE | change
     path = folder("samples", [], raw=json.dumps(row).encode() + b"\n")
-    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new")
+    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new", "--public")
     if blamed:
         assert (status, Benchmark.objects.count()) == (1, 0)
         assert "samples.jsonl, line 1: " in err
@@ -58,9 +58,9 @@ def test_an_odd_value_comes_in_as_it_is_or_is_refused_by_field(name, folder, man
     sample = Sample.objects.get()
     assert (sample.key, sample.instruction) == (row["key"], row["instruction"])
     assert [c.weight for c in Criterion.objects.all()] == [c["weight"] for c in row.get("criteria", [])]
-    assert "1 was there already" in (again := manage("import_benchmark", "generic", path, "--benchmark", "new")[1]) or (
-        "1 were there already" in again
-    )
+    assert "1 was there already" in (
+        again := manage("import_benchmark", "generic", path, "--benchmark", "new", "--public")[1]
+    ) or ("1 were there already" in again)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ TABLES = {
 @pytest.mark.check("C7")
 def test_a_table_is_read_however_it_is_written(name, folder, manage):
     path = folder("samples", [], name="samples.csv", raw=TABLES[name].encode())
-    assert manage("import_benchmark", "auto", path, "--benchmark", "new")[0] == 0
+    assert manage("import_benchmark", "auto", path, "--benchmark", "new", "--public")[0] == 0
     assert list(Sample.objects.values_list("key", "instruction")) == [("a", "How, many?")]
 
 
@@ -97,7 +97,7 @@ def test_a_table_is_read_however_it_is_written(name, folder, manage):
 def test_a_field_may_hold_a_megabyte_and_line_breaks_and_lines_are_still_counted(folder, manage):
     text = 'key,instruction\na,"' + "long\n" * 200_000 + '"\nb,\nc,?\n'
     path = folder("samples", [], name="samples.csv", raw=text.encode())
-    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new")
+    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new", "--public")
     assert (status, Sample.objects.count()) == (1, 0)
     assert "samples.csv, line 200003: instruction: " in err
 
@@ -120,7 +120,7 @@ BAD_TABLES = {
 def test_a_bad_table_is_refused_with_its_line_and_nothing_is_written(name, folder, manage):
     raw, reason = BAD_TABLES[name]
     path = folder("samples", [], name="samples.csv", raw=raw if isinstance(raw, bytes) else raw.encode())
-    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new")
+    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new", "--public")
     assert (status, Benchmark.objects.count()) == (1, 0)
     assert reason in err
 
@@ -148,7 +148,9 @@ BAD_LINES = {
 @pytest.mark.check("C5", "C6")
 def test_bad_lines_are_refused_with_their_number_and_nothing_is_written(name, folder, manage):
     raw, reason = BAD_LINES[name]
-    status, _, err = manage("import_benchmark", "generic", folder("samples", [], raw=raw), "--benchmark", "new")
+    status, _, err = manage(
+        "import_benchmark", "generic", folder("samples", [], raw=raw), "--benchmark", "new", visibility="public"
+    )
     assert (status, Benchmark.objects.count()) == (1, 0)
     assert reason in err
 
@@ -160,16 +162,21 @@ def parquet(path, table):
 
 def test_parquet_comes_in_and_its_faults_are_told_by_record(folder, manage):
     good = parquet(folder.root / "good.parquet", pa.table({"key": ["a", "b"], "instruction": ["?", "!"]}))
-    assert manage("import_benchmark", "auto", good, "--benchmark", "good")[0] == 0
+    assert manage("import_benchmark", "auto", good, "--benchmark", "good", "--public")[0] == 0
     assert Sample.objects.count() == 2
     bad = parquet(folder.root / "bad.parquet", pa.table({"key": ["c", "d"], "instruction": ["?", "a\x00"]}))
-    status, _, err = manage("import_benchmark", "generic", bad, "--benchmark", "bad")
+    status, _, err = manage("import_benchmark", "generic", bad, "--benchmark", "bad", "--public")
     assert (status, "bad.parquet, record 1: instruction: holds a NUL" in err) == (1, True)
     binary = pa.table({"key": ["c"], "instruction": pa.array([b"\xff\xfe"])})
-    assert "instruction: " in manage("import_benchmark", "generic", parquet(bad, binary), "--benchmark", "bad")[2]
+    assert (
+        "instruction: "
+        in manage("import_benchmark", "generic", parquet(bad, binary), "--benchmark", "bad", "--public")[2]
+    )
     forged = pa.array([b"\xff\xfe"]).cast(pa.binary()).view(pa.string())
     broken = parquet(bad, pa.table({"key": ["c"], "instruction": forged}))
-    assert "is not readable Parquet" in manage("import_benchmark", "generic", broken, "--benchmark", "bad")[2]
+    assert (
+        "is not readable Parquet" in manage("import_benchmark", "generic", broken, "--benchmark", "bad", "--public")[2]
+    )
     bad.write_bytes(good.read_bytes()[:-20])
-    assert "is not readable Parquet" in manage("import_benchmark", "generic", bad, "--benchmark", "bad")[2]
+    assert "is not readable Parquet" in manage("import_benchmark", "generic", bad, "--benchmark", "bad", "--public")[2]
     assert Sample.objects.count() == 2

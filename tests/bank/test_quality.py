@@ -89,7 +89,7 @@ def brought(folder, manage):
         {"key": "c", "instruction": "Is it a grey heron?", "images": ["c.png"], "answer": "a grey heron"},
         {"key": "d", "instruction": "Write a poem."},
     ]
-    assert manage("import_benchmark", "generic", folder("samples", rows), "--benchmark", "faulty")[0] == 0
+    assert manage("import_benchmark", "generic", folder("samples", rows), "--benchmark", "faulty", "--public")[0] == 0
     return Sample.objects.filter(benchmark__slug="faulty")
 
 

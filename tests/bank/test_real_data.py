@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 def test_mllm_bench_comes_in_whole(shared_data, manage, media):
     target = ("--benchmark", "mllm-bench")
-    status, out, err = manage("import_benchmark", "auto", shared_data / "mllm-bench", *target)
+    status, out, err = manage("import_benchmark", "auto", shared_data / "mllm-bench", *target, "--public")
     assert status == 0
     assert "420 samples, 407 images, 1,049 criteria" in out
     assert err.count("the picture is absent") == 13
@@ -53,7 +53,7 @@ def test_mllm_bench_comes_in_whole(shared_data, manage, media):
 def test_llmfao_comes_in_whole(shared_data, manage, media):
     target = ("--benchmark", "llmfao")
     folder = shared_data / "llmfao"
-    assert manage("import_benchmark", "auto", folder, *target)[0] == 0
+    assert manage("import_benchmark", "auto", folder, *target, "--public")[0] == 0
     assert manage("import_responses", "auto", folder, *target)[0] == 0
     assert Response.objects.filter(status="empty").count() == 69
     status, out, _ = manage("import_labels", "auto", folder / "crowd-comparisons.csv", *target)
@@ -70,7 +70,7 @@ def test_llmfao_comes_in_whole(shared_data, manage, media):
 
 def test_mmbench_comes_in_whole(shared_data, manage, media):
     folder, target = shared_data / "mmbench", ("--benchmark", "mmbench")
-    status, out, err = manage("import_benchmark", "auto", folder, *target)
+    status, out, err = manage("import_benchmark", "auto", folder, *target, "--public")
     assert (status, err) == (0, "")
     assert "54 samples, 54 images, 54 criteria" in out
     counts = Counter(Sample.objects.values_list("source", "language"))
@@ -86,12 +86,14 @@ def test_mmbench_comes_in_whole(shared_data, manage, media):
         "Perception",
         "Reasoning",
     }
-    assert "Made nothing new; 54 were there already" in manage("import_benchmark", "auto", folder, *target)[1]
+    assert (
+        "Made nothing new; 54 were there already" in manage("import_benchmark", "auto", folder, *target, "--public")[1]
+    )
 
 
 def test_mia_bench_comes_in_whole(shared_data, manage, media):
     folder, target = shared_data / "mia-bench", ("--benchmark", "mia-bench")
-    status, out, _ = manage("import_benchmark", "auto", folder, *target)
+    status, out, _ = manage("import_benchmark", "auto", folder, *target, "--public")
     assert (status, "400 samples, 1,038 criteria" in out) == (0, True)
     assert set(Criterion.objects.values_list("kind", "shown_to")) == {("component", "public")}
     assert Counter(Criterion.objects.values_list("category", flat=True)) == {
@@ -121,12 +123,14 @@ def test_mia_bench_comes_in_whole(shared_data, manage, media):
     assert (status, "name it with --model" in err) == (1, True)
     assert "1 model, 1 response" in manage(*answers, "--model", "some-model")[1]
     assert Response.objects.get().sample.key == "0"
-    assert "Made nothing new; 400 were there already" in manage("import_benchmark", "auto", folder, *target)[1]
+    assert (
+        "Made nothing new; 400 were there already" in manage("import_benchmark", "auto", folder, *target, "--public")[1]
+    )
 
 
 def test_pope_comes_in_whole(shared_data, manage, media):
     folder, target = shared_data / "pope", ("--benchmark", "pope")
-    status, out, err = manage("import_benchmark", "auto", folder, *target)
+    status, out, err = manage("import_benchmark", "auto", folder, *target, "--public")
     assert (status, "8,910 samples, 8,910 criteria" in out) == (0, True)
     assert "coco_pope_random.json, line 2910: [ before the first line" in err
     subsets = Counter(key.split("-")[0] for key in Sample.objects.values_list("key", flat=True))
@@ -138,13 +142,13 @@ def test_pope_comes_in_whole(shared_data, manage, media):
         ("popular", "no"): 1500,
         ("adversarial", "no"): 1500,
     }
-    again = manage("import_benchmark", "auto", folder / "coco_pope_random.json", *target)
+    again = manage("import_benchmark", "auto", folder / "coco_pope_random.json", *target, "--public")
     assert "Made nothing new; 2,910 were there already" in again[1]
 
 
 def test_the_alt_test_data_comes_in_whole(shared_data, manage, media):
     folder, target = shared_data / "alt-test-lesion", ("--benchmark", "alt-test")
-    assert "500 samples, 500 images" in manage("import_benchmark", "auto", folder, *target)[1]
+    assert "500 samples, 500 images" in manage("import_benchmark", "auto", folder, *target, "--public")[1]
     assert len(set(SampleImage.objects.values_list("sha256", flat=True))) == 100
     features = Counter(Sample.objects.values_list("source", flat=True))
     assert features == dict.fromkeys(("Asymmetry", "Blue", "Border", "Color", "Dermo"), 100)
@@ -168,7 +172,7 @@ def test_the_alt_test_data_comes_in_whole(shared_data, manage, media):
 
 def test_mllm_as_a_judge_comes_in_whole(shared_data, manage, media):
     folder, target = shared_data / "mllm-as-a-judge", ("--benchmark", "mllm-as-a-judge")
-    assert "4 samples" in manage("import_benchmark", "auto", folder, *target)[1]
+    assert "4 samples" in manage("import_benchmark", "auto", folder, *target, "--public")[1]
     assert Counter(Sample.objects.values_list("source", flat=True)) == {"mm-vet": 3, "coco": 1}
     assert "5 models, 10 responses" in manage("import_responses", "auto", folder, *target)[1]
     assert "7 items, 1 campaign, 1 annotator, 7 labels" in manage("import_labels", "auto", folder, *target)[1]

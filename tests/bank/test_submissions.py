@@ -55,7 +55,7 @@ def choices(folder, manage):
             for n in range(yes_no)
         ]
         path = folder("samples", rows, name=f"{slug}.jsonl")
-        assert manage("import_benchmark", "generic", path, "--benchmark", slug)[0] == 0
+        assert manage("import_benchmark", "generic", path, "--benchmark", slug, "--public")[0] == 0
         return Benchmark.objects.get(slug=slug)
 
     return make

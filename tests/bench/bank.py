@@ -35,7 +35,7 @@ NOW = timezone.now()
 
 def fill(*, samples: int = SAMPLES, models: int = MODELS) -> Benchmark:
     """A benchmark of so many samples with a picture and a response of each model, and a review round over some."""
-    benchmark = Benchmark.objects.create(slug="large", title="Large")
+    benchmark = Benchmark.objects.create(slug="large", title="Large", visibility="public")
     leaves = []
     for level in range(LEVELS):
         top = Capability.objects.create(benchmark=benchmark, name=f"Level {level}", path=f"Level {level}")

@@ -48,7 +48,7 @@ def fill(*, votes: int = VOTES, models: int = MODELS, samples: int = SAMPLES) ->
     from bank.models import Benchmark, Capability, EvaluatedModel, Item, ItemResponse, Response, Sample
     from judging.models import Judge, Judgment, Run, RunItem
 
-    benchmark = Benchmark.objects.create(slug="wide", title="Wide")
+    benchmark = Benchmark.objects.create(slug="wide", title="Wide", visibility="public")
     levels = [
         Capability.objects.create(benchmark=benchmark, name=f"Level {n}", path=f"Level {n}").pk for n in range(LEVELS)
     ]

@@ -215,7 +215,7 @@ def _large() -> Iterator[Result]:
     from judging.work.writer import counts
 
     with database():
-        benchmark = Benchmark.objects.create(slug="vast", title="Vast")
+        benchmark = Benchmark.objects.create(slug="vast", title="Vast", visibility="public")
         samples = Sample.objects.bulk_create(
             Sample(benchmark=benchmark, key=str(n), instruction="?", position=n) for n in range(1_000)
         )

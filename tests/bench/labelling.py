@@ -25,7 +25,7 @@ def labelling() -> Iterator[Result]:
     from bank.models import Benchmark, EvaluatedModel, Response, Sample, User
 
     with database():
-        benchmark = Benchmark.objects.create(slug="labels", title="Labels")
+        benchmark = Benchmark.objects.create(slug="labels", title="Labels", visibility="public")
         models = [EvaluatedModel.objects.create(name=name) for name in ("model-one", "model-two")]
         samples = Sample.objects.bulk_create(
             Sample(benchmark=benchmark, key=str(n), instruction="How much does each pay?", position=n)

@@ -115,7 +115,7 @@ def pages() -> Iterator[Result]:
     from judging.models import Judge, Judgment, Run, RunItem
 
     with database():
-        benchmark = Benchmark.objects.create(slug="wide", title="Wide")
+        benchmark = Benchmark.objects.create(slug="wide", title="Wide", visibility="public")
         judge = Judge.objects.create(name="judge")
         run = Run.objects.create(
             judge=judge, benchmark=benchmark, protocol="pair", settings={"order": "fixed"}, state="finished"

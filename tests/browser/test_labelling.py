@@ -25,7 +25,7 @@ RIGHT = "As GPT-4, I see <img src=x onerror=alert(1)> **two** boats.\n\n" + "A l
 def campaign(settings, tmp_path):
     """Five pairs with two pictures each, for one annotator."""
     settings.MEDIA_ROOT = tmp_path
-    benchmark = Benchmark.objects.create(slug="boats", title="Boats")
+    benchmark = Benchmark.objects.create(slug="boats", title="Boats", visibility="public")
     models = [EvaluatedModel.objects.create(name=name) for name in ("gpt-4-vision", "LLaVA-1.5")]
     stored = [images.ingest(picture(size=(640, 480), colour=colour)) for colour in ("teal", "navy")]
     for number in range(5):

@@ -26,7 +26,7 @@ def picture(number: int) -> tuple[str, int, int]:
 
 def make_benchmark(*, samples: int = 3, slug: str = "everyday", pictures: bool = True, **columns) -> Benchmark:
     """Samples with one picture, criteria and a pair of answers each; the first model's answer names the criterion."""
-    benchmark = Benchmark.objects.create(slug=slug, title=slug.title(), **columns)
+    benchmark = Benchmark.objects.create(slug=slug, title=slug.title(), **({"visibility": "public"} | columns))
     models = [EvaluatedModel.objects.get_or_create(name=name)[0] for name in ("heron-7b", "osprey-13b")]
     for number in range(samples):
         sample = Sample.objects.create(

@@ -153,7 +153,9 @@ def test_private_benchmarks_and_the_overlap_baseline_stay_hidden(client_of, star
     hidden = work_on(start(baseline("first"), on=make_benchmark(slug="secret", visibility="private")))
     oracle = work_on(start(baseline("criteria-overlap")))
     researcher = client_of("researcher")
-    assert [row["id"] for row in researcher.get(f"{API}/runs/").json()["results"]] == [oracle.pk]
+    assert researcher.get(f"{API}/runs/").json()["results"] == []
+    assert researcher.get(f"{API}/runs/{oracle.pk}/").status_code == 404
+    assert client_of("curator").get(f"{API}/runs/{oracle.pk}/").status_code == 200
     assert researcher.get(f"{API}/runs/{hidden.pk}/").status_code == 404
     assert researcher.get(f"{API}/judgments/").json()["results"] == []
     assert researcher.get(f"{API}/judgments/?run={oracle.pk}").json()["results"] == []

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 def test_sixty_real_items_come_to_their_exact_ends(shared_data, judge_at, start, work_on):
     folder = str(shared_data / "mllm-bench")
-    call_command("import_benchmark", "mllm-bench", folder, benchmark="mllm-bench", verbosity=0)
+    call_command("import_benchmark", "mllm-bench", folder, benchmark="mllm-bench", verbosity=0, visibility="public")
     call_command("import_responses", "mllm-bench", folder, benchmark="mllm-bench", verbosity=0)
     models = ["gpt-4o-mini-2024-07-18"]
     call_command(

@@ -89,7 +89,16 @@ CASES = [
 def prepare(name: str, kind: str, data, here) -> Benchmark:
     """A few samples of a set with responses, and its items of a kind."""
     SETS[name](data / name, here)
-    call_command("import_benchmark", name, str(here), benchmark=name, skip_bad=True, verbosity=0, stdout=io.StringIO())
+    call_command(
+        "import_benchmark",
+        name,
+        str(here),
+        benchmark=name,
+        skip_bad=True,
+        verbosity=0,
+        stdout=io.StringIO(),
+        visibility="public",
+    )
     if name in HAVE_RESPONSES:
         call_command("import_responses", name, str(here), benchmark=name, verbosity=0, stdout=io.StringIO())
     else:

@@ -96,7 +96,10 @@ def grove(folder, manage):
 
     def make():
         (folder.root / "sign.png").write_bytes(picture())
-        assert manage("import_benchmark", "generic", folder("samples", samples()), "--benchmark", "grove")[0] == 0
+        assert (
+            manage("import_benchmark", "generic", folder("samples", samples()), "--benchmark", "grove", "--public")[0]
+            == 0
+        )
         assert manage("import_responses", "generic", folder("responses", responses()), "--benchmark", "grove")[0] == 0
         return Benchmark.objects.get(slug="grove")
 

@@ -288,7 +288,7 @@ def test_an_item_shows_its_answers_and_each_verdict_of_the_judges(voted, client)
 
 
 def test_an_item_of_another_benchmark_is_not_found(voted, client):
-    other = Benchmark.objects.create(slug="other", title="Other")
+    other = Benchmark.objects.create(slug="other", title="Other", visibility="public")
     item = Item.objects.first()
     assert client.get(f"/leaderboards/{other.slug}/items/{item.pk}/").status_code == 404
 
@@ -342,7 +342,7 @@ def test_the_index_counts_what_there_is(voted, client):
 
 
 def test_an_older_version_stays_reachable_by_its_name(voted, client):
-    Benchmark.objects.create(slug="grove", version="2", title="grove")
+    Benchmark.objects.create(slug="grove", version="2", title="grove", visibility="public")
     assert "No verdicts yet" in page(client, MODELS_PAGE)
     assert models_of(page(client, "/leaderboards/grove@1/models/"))
     assert client.get("/leaderboards/grove/").headers["Location"] == MODELS_PAGE

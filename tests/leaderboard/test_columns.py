@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def run():
     """Three models on four samples, each pair once, and a run over all of it without a judgment."""
-    benchmark = Benchmark.objects.create(slug="few", title="Few")
+    benchmark = Benchmark.objects.create(slug="few", title="Few", visibility="public")
     models = [EvaluatedModel.objects.create(name=name) for name in "abc"]
     run = Run.objects.create(
         judge=Judge.objects.create(name="j"), benchmark=benchmark, protocol="pair", settings={"order": "both"}

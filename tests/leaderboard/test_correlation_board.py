@@ -70,7 +70,7 @@ def test_another_benchmark_counts_once_it_ranks_three_of_the_models_and_the_view
     voted, folder, manage, client, client_of
 ):
     path = folder("samples", [sample | {"images": []} for sample in samples()])
-    assert manage("import_benchmark", "generic", path, "--benchmark", "wood")[0] == 0
+    assert manage("import_benchmark", "generic", path, "--benchmark", "wood", "--public")[0] == 0
     assert manage("import_responses", "generic", folder("responses", responses()), "--benchmark", "wood")[0] == 0
     rated = folder("labels", list(scores(0.2, 1, annotator="Ada")))
     assert manage("import_labels", "generic", rated, "--benchmark", "wood")[0] == 0

@@ -1,6 +1,7 @@
 """Boards of answers held against keys, and of weighted components: who is right how often, and what stays hidden."""
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ from annotations.actions import make_annotator, make_campaign, next_assignment, 
 from bank.criteria import Criterion
 from bank.models import Benchmark, Submission, User
 from bank.submissions import actions
+from leaderboard import editions
 from leaderboard.boards import models
 from leaderboard.boards.keyed import standing_alone
 from leaderboard.scope import BadScope, scope_of
@@ -21,6 +23,11 @@ pytestmark = pytest.mark.django_db
 LABELS = ("A", "B", "C", "D")
 TREE = (["Seeing", "Coarse"], ["Seeing", "Fine"], ["Reasoning", "Logic"], ["Reasoning", "Maths"])
 SAMPLES = 48
+
+
+def quiz_scope(**filters):
+    """The board of the quiz as staff see it."""
+    return scope_of(benchmark="quiz", kind="choice", staff=True, **filters)
 
 
 def key(n):
@@ -67,13 +74,15 @@ def quiz(folder, manage):
         *rotations("Sure", right=lambda n, shift: True),
         *rotations("Shaky", right=lambda n, shift: n % 2 == 0 and (shift == 0 or n % 4 == 0)),
     ]
-    assert manage("import_benchmark", "generic", folder("samples", questions()), "--benchmark", "quiz")[0] == 0
+    assert (
+        manage("import_benchmark", "generic", folder("samples", questions()), "--benchmark", "quiz", "--public")[0] == 0
+    )
     assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "quiz")[0] == 0
     return Benchmark.objects.get(slug="quiz")
 
 
 def test_multiple_choice_counts_one_pass_and_every_rotation_by_level(quiz):
-    board = models(scope_of(benchmark="quiz", kind="choice"))
+    board = models(quiz_scope())
     assert [row["model"] for row in board.rows] == ["Sure", "Shaky"]
     sure, shaky = board.rows
     assert (sure["vanilla"], sure["circular"], sure["difference"], sure["rank"], sure["tier"]) == (1, 1, 0, 1, 1)
@@ -92,11 +101,11 @@ def test_a_rotation_that_is_missing_is_not_a_wrong_one(quiz, folder, manage):
     part = [row for row in rotations("Brief", right=lambda n, shift: True) if row["variant"] != "circular-3"]
     part += [row for row in rotations("Brief", right=lambda n, s: True)[:80] if row["variant"] == "circular-3"]
     assert manage("import_responses", "generic", folder("responses", part), "--benchmark", "quiz")[0] == 0
-    row = next(row for row in models(scope_of(benchmark="quiz", kind="choice")).rows if row["model"] == "Brief")
+    row = next(row for row in models(quiz_scope()).rows if row["model"] == "Brief")
     assert (row["vanilla"], row["circular"], row["n"]) == (1, 1, SAMPLES)
     only = [row for row in rotations("Once", right=lambda n, shift: n < 40) if not row["variant"]]
     assert manage("import_responses", "generic", folder("responses", only), "--benchmark", "quiz")[0] == 0
-    row = next(row for row in models(scope_of(benchmark="quiz", kind="choice")).rows if row["model"] == "Once")
+    row = next(row for row in models(quiz_scope()).rows if row["model"] == "Once")
     assert (row["vanilla"], row["circular"], row["rank"]) == (pytest.approx(40 / 48), None, None)
 
 
@@ -106,7 +115,7 @@ def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder,
     for row in vague:
         row["text"] = "The one on the left, I think."
     assert manage("import_responses", "generic", folder("responses", vague), "--benchmark", "quiz")[0] == 0
-    silent = next(row for row in models(scope_of(benchmark="quiz", kind="choice")).rows if row["model"] == "Vague")
+    silent = next(row for row in models(quiz_scope()).rows if row["model"] == "Vague")
     assert (silent["vanilla"], silent["extraction"]["none"], silent["extraction"]["label"]) == (0, SAMPLES, 0)
     told = [
         {
@@ -121,33 +130,20 @@ def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder,
         for n in range(SAMPLES)
     ]
     assert manage("import_judgments", "generic", folder("judgments", told), "--benchmark", "quiz")[0] == 0
-    board = models(scope_of(benchmark="quiz", kind="choice"))
+    board = models(quiz_scope())
     read = next(row for row in board.rows if row["model"] == "Vague")
     assert read["vanilla"] == 36 / 48
     assert read["extraction"] == {"label": 0, "judge": 24, "random": 12, "none": 12, "no_text": 0}
     assert len(board.runs) == 1
 
 
-def test_no_view_below_staff_tells_of_few_answers_nor_lets_them_be_subtracted(quiz):
-    def rows(staff=False, **filters):
-        return models(scope_of(benchmark="quiz", kind="choice", staff=staff, **filters)).rows
-
-    benchmark = quiz
-    benchmark.samples.filter(key__in=[f"q{n}" for n in range(4)]).update(question_type="closed-ended")
-    assert rows(staff=True, question_type="closed-ended")[0]["n"] == 4
-    with pytest.raises(BadScope, match="10 samples or more"):
-        rows(question_type="closed-ended")
-    benchmark.samples.exclude(question_type="closed-ended").update(question_type="open-ended")
-    with pytest.raises(BadScope, match="10 samples or more"):
-        rows(question_type="open-ended")  # what is left beside it would be the four
-    assert rows(level="Seeing / Fine")[0]["n"] == 12
-    benchmark.samples.filter(pk__in=benchmark.samples.order_by("-pk").values("pk")[:30]).update(
-        question_type="closed-ended"
-    )
-    assert rows(question_type="closed-ended")
-    with pytest.raises(BadScope, match="one of split, question type and capability"):
-        rows(question_type="closed-ended", level="Seeing")
-    assert set(rows(question_type="closed-ended")[0]["levels"]) == set()
+def test_an_edition_tells_of_no_level_with_few_answers_nor_of_one_that_could_be_subtracted(quiz):
+    board = replace(quiz_scope(), staff=False, edition=True)
+    assert len(models(board).rows[0]["levels"]) == 6
+    quiz.samples.filter(key__in=[f"q{n}" for n in (0, 1, 2, 3)]).update(status="draft")
+    # Eight are left of the first leaf: it is not told, and neither is the one beside it.
+    assert list(models(board).rows[0]["levels"]) == ["Seeing", "Reasoning", "Reasoning / Logic", "Reasoning / Maths"]
+    assert len(models(quiz_scope()).rows[0]["levels"]) == 6  # staff see all
 
 
 def test_small_neighbours_stand_together_until_they_are_ten():
@@ -167,13 +163,13 @@ def test_a_hidden_split_ranks_by_its_kept_half_and_shows_no_level(quiz, folder, 
         hidden_splits=["test"], required_splits=["test"], private_half=True,
     )  # fmt: skip
     quiz.refresh_from_db()
-    board = models(scope_of(benchmark="quiz", kind="choice", split="test"))
+    board = models(quiz_scope(split="test"))
     assert board.extra["part"] == "kept"
     assert 10 <= board.rows[0]["n"] < SAMPLES
     assert board.rows[0]["levels"] == {}
-    assert models(scope_of(benchmark="quiz", kind="choice")).rows == board.rows  # there is no other split
+    assert models(quiz_scope()).rows == board.rows  # there is no other split
     with pytest.raises(BadScope, match="whole numbers"):
-        models(scope_of(benchmark="quiz", kind="choice", split="test", level="Seeing"))
+        models(quiz_scope(split="test", level="Seeing"))
 
     path = tmp_path / "late.jsonl"
     sent = rotations("Late", right=lambda n, shift: True)
@@ -183,6 +179,8 @@ def test_a_hidden_split_ranks_by_its_kept_half_and_shows_no_level(quiz, folder, 
     )
     assert submission.state == Submission.State.SCORED
 
+    editions.publish(benchmark=quiz, kind="choice", by=people["curator"])
+
     def names(role):
         answer = client_of(role).get("/api/v1/leaderboards/models/?benchmark=quiz&kind=choice")
         return {row["model"] for row in answer.json()}
@@ -190,6 +188,8 @@ def test_a_hidden_split_ranks_by_its_kept_half_and_shows_no_level(quiz, folder, 
     assert names("anonymous") == names("researcher") == {"Sure", "Shaky"}
     assert names("curator") == {"Sure", "Shaky", "Late"}
     actions.release(submission=submission, now=timezone.now())
+    assert names("anonymous") == {"Sure", "Shaky"}
+    editions.publish(benchmark=quiz, kind="choice", by=people["curator"])
     assert names("anonymous") == {"Sure", "Shaky", "Late"}
     actions.withdraw(submission=submission, by=people["researcher"], now=timezone.now())
     assert names("curator") == {"Sure", "Shaky"}
@@ -200,9 +200,9 @@ def test_yes_or_no_has_the_measures_of_pope(folder, manage):
     asked = [{"key": f"y{n}", "instruction": "Is it?", "answer": "yes" if n < 30 else "no"} for n in range(58)]
     said = ["Yes, it is."] * 24 + ["No."] * 6 + ["yes"] * 4 + ["There is no such thing"] * 24
     rows = [{"sample": f"y{n}", "model": "Finch", "text": text} for n, text in enumerate(said)]
-    assert manage("import_benchmark", "generic", folder("samples", asked), "--benchmark", "there")[0] == 0
+    assert manage("import_benchmark", "generic", folder("samples", asked), "--benchmark", "there", "--public")[0] == 0
     assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "there")[0] == 0
-    (row,) = models(scope_of(benchmark="there", kind="yes-no")).rows
+    (row,) = models(scope_of(benchmark="there", kind="yes-no", staff=True)).rows
     assert row["accuracy"] == pytest.approx(48 / 58)
     assert row["precision"] == pytest.approx(24 / 28)
     assert row["recall"] == pytest.approx(24 / 30)
@@ -233,7 +233,7 @@ def test_components_are_a_share_of_their_weights_whole_and_by_category(folder, m
         for sample, points in judged
     ]  # fmt: skip
     answers = [{"sample": key, "model": "Finch", "text": "Done."} for key in "ab"]
-    assert manage("import_benchmark", "generic", folder("samples", samples), "--benchmark", "parts")[0] == 0
+    assert manage("import_benchmark", "generic", folder("samples", samples), "--benchmark", "parts", "--public")[0] == 0
     assert manage("import_responses", "generic", folder("responses", answers), "--benchmark", "parts")[0] == 0
     assert manage("import_judgments", "generic", folder("judgments", rows), "--benchmark", "parts")[0] == 0
     scope = scope_of(benchmark="parts", kind="components", source="marker")

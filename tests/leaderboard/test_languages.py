@@ -7,6 +7,7 @@ from html import unescape
 
 import pytest
 
+from bank.criteria import Criterion
 from bank.models import Benchmark
 from leaderboard.boards.languages import languages
 from leaderboard.scope import scope_of
@@ -38,16 +39,19 @@ def asked(folder, manage):
                 samples.append(question(key(n), n, language))
                 answers.append(said(key(n), n, "Sure", True))
                 answers.append(said(key(n), n, "Shaky", language == "en" or n % 2 == 0))
-        assert manage("import_benchmark", "generic", folder("samples", samples), "--benchmark", slug)[0] == 0
+        assert (
+            manage("import_benchmark", "generic", folder("samples", samples), "--benchmark", slug, "--public")[0] == 0
+        )
         assert manage("import_responses", "generic", folder("responses", answers), "--benchmark", slug)[0] == 0
         return Benchmark.objects.get(slug=slug)
 
     return bring
 
 
-def test_two_languages_of_one_benchmark_are_compared_on_the_questions_that_correspond(asked, client):
+def test_two_languages_of_one_benchmark_are_compared_on_the_questions_that_correspond(asked, client_of):
     atlas = asked("atlas", {"en": (ASKED, "map-en-{}".format), "zh": (ASKED, "map-zh-{}".format)})
-    (found,) = languages(scope_of(benchmark=atlas, kind="choice"), [])
+    client = client_of("curator")
+    (found,) = languages(scope_of(benchmark=atlas, kind="choice", staff=True), [])
     assert (found.a.language, found.b.language, found.measure, found.pairs) == ("en", "zh", "vanilla", ASKED)
     sure, shaky = sorted(found.rows, key=lambda row: row["model"], reverse=True)
     assert (sure["a"], sure["b"], sure["difference"], sure["n"], sure["significant"]) == (1, 1, 0, ASKED, False)
@@ -65,14 +69,17 @@ def test_two_languages_of_one_benchmark_are_compared_on_the_questions_that_corre
     assert {row["model"]: float(row["difference"]) for row in rows}[shaky["model"]] == 0.5
 
 
-def test_a_version_in_another_language_is_compared_unless_a_few_questions_would_stay_outside(asked, client, client_of):
+def test_a_version_in_another_language_is_compared_and_with_hidden_keys_by_staff_alone(asked, client_of):
     asked("atlas", {"en": (ASKED, "{}".format)})
-    asked("atlas-cn", {"zh": (ASKED + 3, "{}".format)})  # three more: subtracting would tell of three answers
+    asked("atlas-cn", {"zh": (ASKED + 3, "{}".format)})
     atlas, other = (Benchmark.objects.get(slug=slug) for slug in ("atlas", "atlas-cn"))
-    for staff, told in ((False, [None, None]), (True, [0.5, 0])):
-        (found,) = languages(scope_of(benchmark=atlas, kind="choice", staff=staff), [other])
-        assert (found.b.benchmark, found.pairs) == (other, ASKED)
-        assert [row["difference"] for row in sorted(found.rows, key=lambda row: row["model"])] == told
-        assert all(row["a_n"] == ASKED and row["b_n"] == ASKED + 3 for row in found.rows)
-    assert "answered too few of them" in client.get("/leaderboards/atlas/correlation/").content.decode()
-    assert "+50.0" in client_of("curator").get("/leaderboards/atlas/correlation/").content.decode()
+    (found,) = languages(scope_of(benchmark=atlas, kind="choice", staff=True), [other])
+    assert (found.b.benchmark, found.pairs) == (other, ASKED)
+    assert [row["difference"] for row in sorted(found.rows, key=lambda row: row["model"])] == [0.5, 0]
+    assert all(row["a_n"] == ASKED and row["b_n"] == ASKED + 3 for row in found.rows)
+    assert languages(scope_of(benchmark=atlas, kind="choice"), [other]) == []
+    path = "/leaderboards/atlas/correlation/?kind=choice"
+    assert "+50.0" in client_of("curator").get(path).content.decode()
+    assert "+50.0" not in client_of("researcher").get(path).content.decode()
+    Criterion.objects.update(shown_to="public")
+    assert "+50.0" in client_of("anonymous").get(path).content.decode()

@@ -46,7 +46,7 @@ def test_table_5_of_mllm_bench_is_reproduced_in_every_cell(shared_data, manage, 
 def test_the_llmfao_labels_rate_models_as_evalica_does(shared_data, manage, media, board):
     target = ("--benchmark", "llmfao")
     folder = shared_data / "llmfao"
-    assert manage("import_benchmark", "llmfao", folder, *target)[0] == 0
+    assert manage("import_benchmark", "llmfao", folder, *target, "--public")[0] == 0
     assert manage("import_responses", "llmfao", folder, *target)[0] == 0
     assert manage("import_labels", "llmfao", folder / "crowd-comparisons.csv", *target)[0] == 0
     with (folder / "crowd-comparisons.csv").open(encoding="utf-8", newline="") as file:

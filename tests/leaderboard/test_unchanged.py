@@ -16,7 +16,7 @@ def make_elsewhere(slug):
 
     def write():
         try:
-            Benchmark.objects.create(slug=slug, title=slug)
+            Benchmark.objects.create(slug=slug, title=slug, visibility="public")
         finally:
             connections.close_all()
 
@@ -29,7 +29,7 @@ def counted():
 
 
 def test_reading_changes_nothing_and_every_write_does():
-    Benchmark.objects.create(slug="a", title="a")
+    Benchmark.objects.create(slug="a", title="a", visibility="public")
     for _ in range(20):  # on PostgreSQL a write in any database of the server counts as one
         first = state()
         assert Benchmark.objects.count() == 1
@@ -43,7 +43,7 @@ def test_reading_changes_nothing_and_every_write_does():
 
 def test_what_was_kept_is_made_again_after_a_write_here_or_elsewhere():
     assert counted() == 0
-    Benchmark.objects.create(slug="a", title="a")
+    Benchmark.objects.create(slug="a", title="a", visibility="public")
     assert counted() == 1
     make_elsewhere("b")
     assert counted() == 2
@@ -63,7 +63,7 @@ def test_inside_a_transaction_nothing_is_kept():
     with transaction.atomic():
         assert state() is None
         assert counted() == 0
-        Benchmark.objects.create(slug="a", title="a")
+        Benchmark.objects.create(slug="a", title="a", visibility="public")
         assert counted() == 1
         transaction.set_rollback(True)
     assert counted() == 0
@@ -80,7 +80,7 @@ def test_what_was_read_while_something_was_written_is_not_kept():
 
 
 def test_a_page_follows_a_change_at_once(client):
-    benchmark = Benchmark.objects.create(slug="open", title="Old title")
+    benchmark = Benchmark.objects.create(slug="open", title="Old title", visibility="public")
     assert "Old title" in client.get("/leaderboards/open/models/").content.decode()
     Benchmark.objects.filter(pk=benchmark.pk).update(title="New title")
     assert "New title" in client.get("/leaderboards/open/models/").content.decode()

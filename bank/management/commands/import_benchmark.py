@@ -1,4 +1,4 @@
-"""manage.py import_benchmark FORMAT PATH --benchmark SLUG [--version V] [--images DIR] [--anchor MODEL]"""
+"""manage.py import_benchmark FORMAT PATH --benchmark SLUG [--version V] [--images DIR] [--anchor MODEL] [--public]"""
 
 from pathlib import Path
 
@@ -9,9 +9,17 @@ from bank.management.importing import ImportCommand
 
 class Command(ImportCommand):
     help = "Bring a benchmark's samples, pictures and hidden criteria in."
-    part, told = "samples", ("anchor",)
+    part, told = "samples", ("anchor", "visibility")
 
     def more_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--version", dest="benchmark_version", default="", metavar="V", help="default 1")
         parser.add_argument("--images", type=Path, metavar="DIR", help="where image paths start; default beside PATH")
+        parser.add_argument(
+            "--public",
+            dest="visibility",
+            action="store_const",
+            const="public",
+            default="",
+            help="a new benchmark is seen by everybody at once; else by staff, until it is published",
+        )
         parser.add_argument("--anchor", default="", metavar="MODEL", help="the model that others are compared with")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judging.models import OVERLAP, Run
+from judging.models import Run
 from leaderboard import grades, votes
 from leaderboard.boards.base import SEED, Row
 from leaderboard.boards.graded_judges import far_apart, numbers_of
@@ -48,7 +48,7 @@ def _group(scope: Scope, pk: int) -> list[Run]:
     """The runs that count together with this one."""
     runs = votes.judged_runs(scope)
     chosen = runs.filter(pk=pk).first()
-    if chosen is None or (chosen.judge.baseline == OVERLAP and not scope.staff):
+    if chosen is None:
         raise BadScope(f"There is no run {pk} of this kind on {scope.benchmark}.")
     same = runs.filter(judge=chosen.judge, protocol=chosen.protocol, settings_hash=chosen.settings_hash)
     return list(same)

@@ -125,7 +125,4 @@ def _models_by_keys(scope: Scope, a: str, b: str) -> Versus:
         first = pd.DataFrame(columns=["a", "b", "level", "group"])
     table = first[["a", "b"]].assign(people=None, apart=(first["a"] - first["b"]).abs())
     by_level = by_level_of(scope, first) if levels else []
-    if not scope.staff:
-        alone = keyed.standing_alone(frame.drop_duplicates("sample")["path"], depth)
-        by_level = [row for row in by_level if row["level"] in alone]
     return Versus(a, b, "points", measures, by_level, table, by="sample", single=False, notes=fixed(first), runs=runs)

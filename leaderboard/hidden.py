@@ -1,0 +1,83 @@
+"""Boards that rest on hidden inputs: answer keys of splits that are not open, weights of hidden components.
+
+Live, they are staff's: whoever knows what models answered reads a key off two states of the board. Everybody else sees
+the newest edition that a curator published; see ``leaderboard.editions`` for how one is made and what it may not tell.
+"""
+
+import json
+from typing import Any
+
+import bank.keys
+from bank.models import Criterion
+from leaderboard.models import Edition
+from leaderboard.scope import HUMANS, KEYED, BadScope, Scope
+
+LEAST = 10  # samples that any number, and any difference between two, is about
+NONE_YET = "No edition of this board is published yet: it rests on hidden answers, so it is staff's until then."
+AS_A_WHOLE = (
+    "This board rests on hidden answers or weights. It is seen as a published edition, as a whole: without filters, "
+    "and with the verdicts that the edition was made of."
+)
+STAFFS = (
+    "This rests on hidden answers or weights, so it is staff's. Of the board of models an edition may be published."
+)
+
+
+def rests_on_hidden(scope: Scope) -> bool:
+    """Whether the numbers of this view depend on hidden keys or weights."""
+    if scope.kind not in (*KEYED, "components"):
+        return False
+    if hidden_split(scope) is not None:
+        return True
+    keyed, splits = scope.kind in KEYED, scope.benchmark.hidden_splits
+    samples = scope.benchmark.samples.in_use()
+    return not bank.keys.are_open(
+        samples=samples.exclude(split__in=splits) if keyed else samples,
+        kind=Criterion.Kind.ANSWER_KEY if keyed else Criterion.Kind.COMPONENT,
+        hidden_splits=splits,
+    )
+
+
+def is_kept_back(scope: Scope) -> bool:
+    """Whether this viewer sees an edition in place of the live numbers."""
+    return not scope.staff and not scope.edition and rests_on_hidden(scope)
+
+
+def refuse_live(scope: Scope) -> None:
+    """Raises BadScope where the live numbers are not for this viewer."""
+    if is_kept_back(scope):
+        raise BadScope(STAFFS)
+
+
+def hidden_split(scope: Scope) -> str | None:
+    """The hidden split that the view is about; also where the benchmark has no other."""
+    hidden = scope.benchmark.hidden_splits
+    if scope.kind not in KEYED or not hidden:
+        return None
+    if scope.split in hidden:
+        return scope.split
+    if scope.split or scope.benchmark.samples.in_use().exclude(split__in=hidden).exists():
+        return None
+    return str(hidden[0])
+
+
+def newest_edition(scope: Scope) -> Edition | None:
+    """Of the board that the view is about."""
+    found = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind, split=hidden_split(scope) or "")
+    return found.order_by("-number").first()
+
+
+def edition_of(scope: Scope) -> tuple[Edition | None, dict[str, Any]]:
+    """What everybody sees of this view: its newest edition, and the rows, notes and ``extra`` of its board.
+
+    Raises BadScope where a part of it is asked for, or other verdicts than the edition's.
+    """
+    other = scope.split if scope.split != hidden_split(scope) else ""
+    if scope.level or scope.question_type or scope.campaign or other or scope.run or scope.source != HUMANS:
+        raise BadScope(AS_A_WHOLE)
+    edition = newest_edition(scope)
+    if edition is None:
+        return None, {"rows": [], "notes": [NONE_YET], "extra": {}}
+    board = json.loads(edition.board)
+    board["extra"]["edition"] = {"number": edition.number, "as_of": edition.published_at}
+    return edition, board

@@ -1,0 +1,41 @@
+"""manage.py publish SLUG [--private | --edition KIND [--split NAME] [--run ID]]"""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from bank.actions import find_benchmark
+from bank.actions.benchmarks import set_visibility
+from bank.management.importing import Failed, bad_input_fails
+from judging.models import Run
+from leaderboard import editions
+from leaderboard.models import CAN_REST_ON_HIDDEN
+from leaderboard.scope import scope_of
+
+
+class Command(BaseCommand):
+    help = (
+        "Publish a benchmark: everybody sees its approved samples and its boards. With --edition publish a board that "
+        "rests on hidden answers or weights, as it is now."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("benchmark", metavar="SLUG", help="SLUG or SLUG@VERSION")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--private", action="store_true", help="make it staff's alone again")
+        what.add_argument("--edition", choices=CAN_REST_ON_HIDDEN, metavar="KIND", help=", ".join(CAN_REST_ON_HIDDEN))
+        parser.add_argument("--split", default="", metavar="NAME", help="a hidden split, with --edition")
+        parser.add_argument("--run", type=int, metavar="ID", help="whose readings count; default as last time")
+
+    def handle(self, *, private: bool, edition: str | None, split: str, run: int | None, **options: Any) -> None:
+        with bad_input_fails():
+            benchmark = find_benchmark(options["benchmark"])
+            if not edition:
+                set_visibility(benchmark=benchmark, visibility="private" if private else "public", command="publish")
+                self.stdout.write(f"{benchmark} is {'for staff only' if private else 'published'}.")
+                return
+            chosen = editions.usual_run(scope_of(benchmark=benchmark, kind=edition, split=split))
+            if run is not None and (chosen := Run.objects.filter(pk=run).first()) is None:
+                raise Failed(f"There is no run {run}.")
+            made = editions.publish(benchmark=benchmark, kind=edition, split=split, run=chosen, command="publish")
+        self.stdout.write(f"Published edition {made.number} of the {edition} board of {benchmark}.")

@@ -1,0 +1,227 @@
+"""Boards that rest on hidden keys or weights are seen below staff as editions, and no two of them tell a sample's."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+
+from accounts.models import AuditEntry
+from bank.criteria import Criterion
+from bank.models import Benchmark, Response
+from judging.models import Run
+from leaderboard import editions
+from leaderboard.boards import models
+from leaderboard.models import Edition, Snapshot
+from leaderboard.scope import BadScope, scope_of
+from tests.bank.conftest import folder, manage
+from tests.leaderboard.test_keyed_boards import SAMPLES, key, quiz
+
+__all__ = ["folder", "manage", "quiz"]
+pytestmark = pytest.mark.django_db
+API = "/api/v1/leaderboards/models/?benchmark=quiz&kind=choice"
+PAGE = "/leaderboards/quiz/models/?kind=choice"
+
+
+@pytest.fixture
+def publish(people):
+    def act(**more):
+        benchmark = more.pop("benchmark", None) or Benchmark.objects.get(slug="quiz")
+        return editions.publish(benchmark=benchmark, **{"kind": "choice", "by": people["curator"]} | more)
+
+    return act
+
+
+# The questions of one leaf of the tree.
+LEAF = [n for n in range(SAMPLES) if (n // 4) % 4 == 0]
+
+
+def corrected(*numbers, by=1):
+    """Other keys for these questions."""
+    for n in numbers:
+        row = Criterion.objects.get(sample__key=f"q{n}", kind="answer_key")
+        row.text = key(n + by)
+        row.version += 1
+        row.save()
+
+
+def rows(client):
+    return client.get(API).json()
+
+
+def test_below_staff_a_board_of_hidden_keys_is_its_newest_edition_and_says_as_of_when(quiz, publish, client_of):
+    anonymous, curator = client_of("anonymous"), client_of("curator")
+    assert rows(anonymous) == []
+    assert "No edition of this board is published yet" in anonymous.get(PAGE).content.decode()
+    assert len(rows(curator)) == 2
+    edition = publish()
+    assert [row["model"] for row in rows(anonymous)] == ["Sure", "Shaky"]
+    assert f"{edition.published_at:%Y-%m-%d}" in anonymous.get(PAGE).content.decode()
+    assert "Edition 1" in anonymous.get(PAGE).content.decode()
+    corrected(*LEAF)
+    assert rows(curator)[0]["vanilla"] < 1
+    assert rows(anonymous)[0]["vanilla"] == 1  # until the next edition
+    publish()
+    assert rows(anonymous)[0]["vanilla"] < 1
+    assert AuditEntry.objects.first().about == "quiz@1, choice, edition 2"
+
+
+@pytest.mark.check("J3")
+def test_corrections_wait_until_ten_have_gathered_against_every_earlier_edition(quiz, publish):
+    publish()
+    corrected(LEAF[0])
+    with pytest.raises(editions.Refused, match="differs from edition 1 in 1 sample"):
+        publish()
+    corrected(*LEAF[1:])
+    publish()
+    # A third that differs from the second in ten, and from the first in four alone.
+    corrected(*LEAF[:8], by=0)
+    corrected(*LEAF[8:10], by=2)
+    with pytest.raises(editions.Refused, match="Sure differs from edition 1 in 4 samples"):
+        publish()
+
+
+@pytest.mark.check("J3")
+def test_ten_changes_that_are_few_within_a_level_are_refused(quiz, publish):
+    publish()
+    corrected(0, 1, 2, 3, 16, 17, 18, 19, 4, 5)  # eight of them in one level of the tree, two in another
+    with pytest.raises(editions.Refused, match="Coarse of Sure differs from edition 1 in 8 samples"):
+        publish()
+
+
+@pytest.mark.check("J3")
+def test_readings_of_free_answers_come_ten_at_a_time_and_from_a_finished_run_alone(quiz, publish, folder, manage):
+    """The finding: two sources whose readings differ in one sample gave its key to an anonymous visitor."""
+    vague = [
+        {"sample": f"q{n}", "model": "Vague", "text": "The left one." if n < 12 else key(n)} for n in range(SAMPLES)
+    ]
+    assert manage("import_responses", "generic", folder("responses", vague), "--benchmark", "quiz")[0] == 0
+
+    def read(judge, said):
+        told = [
+            {
+                "kind": "score", "protocol": "choice-extraction", "sample": f"q{n}", "responses": ["Vague"],
+                "judge": judge, "option": option, "extraction": "judge",
+            }
+            for n, option in said.items()
+        ]  # fmt: skip
+        assert manage("import_judgments", "generic", folder("judgments", told), "--benchmark", "quiz")[0] == 0
+        return Run.objects.get(judge__name=judge)
+
+    one = read("reader-one", {n: key(n) for n in range(12)})
+    other = read("reader-two", {n: key(n + (n == 7)) for n in range(12)})
+    publish(run=one)
+    with pytest.raises(editions.Refused, match="Vague differs from edition 1 in 1 sample"):
+        publish(run=other)
+    Run.objects.filter(pk=one.pk).update(state="running")
+    with pytest.raises(editions.Refused, match="not a finished run"):
+        publish(run=one)
+
+
+@pytest.mark.check("J3")
+def test_no_view_below_staff_differs_by_source_run_or_filter(quiz, publish, client_of):
+    publish()
+    for role in ("anonymous", "annotator", "researcher"):
+        for query in ("&source=reader", "&source=individuals", "&run=1", "&level=Seeing", "&split=x"):
+            assert client_of(role).get(API + query).status_code == 400, query
+        assert client_of(role).get("/leaderboards/quiz/models/compare/?kind=choice&a=Sure&b=Shaky").status_code == 400
+        assert client_of(role).get("/leaderboards/quiz/answers/?kind=choice&model=Sure").status_code == 400
+        page = client_of(role).get(PAGE).content.decode()
+        for words in ("Read by", "Capability", "models/compare/", "/answers/"):
+            assert words not in page, words
+    assert "/answers/" in client_of("curator").get(PAGE).content.decode()
+
+
+def test_a_model_with_few_answers_and_levels_with_few_are_in_no_edition(quiz, publish, folder, manage):
+    few = [{"sample": f"q{n}", "model": "Few", "text": key(n)} for n in range(9)]
+    part = [{"sample": f"q{n}", "model": "Part", "text": key(n)} for n in range(18)]
+    assert manage("import_responses", "generic", folder("responses", few + part), "--benchmark", "quiz")[0] == 0
+    board = json.loads(publish().board)
+    told = {row["model"]: row["levels"] for row in board["rows"]}
+    assert set(told) == {"Sure", "Shaky", "Part"}
+    assert told["Part"] == {}  # 10 and 8 of the levels it answered
+    assert len(told["Sure"]) == 6
+    Response.objects.create(
+        sample=quiz.samples.get(key="q20"), model=Response.objects.filter(model__name="Part").first().model, text="A"
+    )
+    with pytest.raises(editions.Refused, match="Part differs from edition 1 in 1 sample"):
+        publish()
+
+
+def test_an_edition_that_says_nothing_new_or_of_what_is_open_is_refused(quiz, publish):
+    publish()
+    with pytest.raises(editions.Refused, match="Nothing has changed since edition 1"):
+        publish()
+    Criterion.objects.update(shown_to="public")
+    with pytest.raises(editions.Refused, match="everybody sees it live"):
+        publish()
+    assert [row["model"] for row in models(scope_of(benchmark="quiz", kind="choice")).rows] == ["Sure", "Shaky"]
+
+
+def test_hidden_weights_make_editions_and_public_ones_stay_live(folder, manage, publish, client_of):
+    def part(name, weight, shown):
+        return {"key": name, "kind": "component", "text": name, "weight": weight, "category": name, "shown_to": shown}
+
+    samples = [
+        {"key": f"c{n}", "instruction": "Do.", "criteria": [part("1", 4, "public"), part("2", 3 + n % 3, "staff")]}
+        for n in range(12)
+    ]
+    answers = [{"sample": f"c{n}", "model": "Finch", "text": "Done."} for n in range(12)]
+    given = [
+        {
+            "kind": "score", "protocol": "components", "sample": f"c{n}", "responses": ["Finch"], "judge": "marker",
+            "parts": [{"component": "1", "points": 2}, {"component": "2", "points": 1}],
+        }
+        for n in range(12)
+    ]  # fmt: skip
+    assert manage("import_benchmark", "generic", folder("samples", samples), "--benchmark", "parts", "--public")[0] == 0
+    assert manage("import_responses", "generic", folder("responses", answers), "--benchmark", "parts")[0] == 0
+    assert manage("import_judgments", "generic", folder("judgments", given), "--benchmark", "parts")[0] == 0
+    path = "/api/v1/leaderboards/models/?benchmark=parts&kind=components"
+    assert client_of("researcher").get(path).json() == []
+    assert client_of("researcher").get(f"{path}&source=marker").status_code == 400
+    parts, run = Benchmark.objects.get(slug="parts"), Run.objects.get()
+    publish(benchmark=parts, kind="components", run=run)
+    (row,) = client_of("researcher").get(path).json()
+    assert (row["n"], list(row["categories"])) == (12, ["1"])
+    assert client_of("researcher").get("/leaderboards/parts/judges/?kind=components").status_code == 200
+    Criterion.objects.filter(sample__key="c0", key="2").update(weight=9)
+    with pytest.raises(editions.Refused, match="Finch differs from edition 1 in 1 sample"):
+        publish(benchmark=parts, kind="components", run=run)
+    assert client_of("researcher").get(path).json() == [row]
+
+
+def test_a_snapshot_below_staff_freezes_the_edition_and_old_ones_of_live_boards_are_gone(quiz, publish, client_of):
+    publish()
+    researcher = client_of("researcher")
+    frozen = researcher.post("/leaderboards/quiz/models/freeze/", {"kind": "choice"})
+    assert frozen.status_code in (200, 302, 403)
+    Snapshot.objects.create(
+        code="abcdefabcdef", benchmark=quiz, what="models", fingerprint="x", tables={"rows": []},
+        made_from={"kind": "choice"}, computed_at=quiz.created_at,
+    )  # fmt: skip
+    assert researcher.get("/snapshots/abcdefabcdef/").status_code == 404
+    assert client_of("curator").get("/snapshots/abcdefabcdef/").status_code == 200
+
+
+def test_editions_are_published_by_page_and_by_command(quiz, client_of, people, capsys):
+    page = "/leaderboards/quiz/models/editions/new/?kind=choice"
+    for role, status in (("anonymous", 302), ("annotator", 403), ("researcher", 403), ("curator", 200)):
+        assert client_of(role).get(page).status_code == status
+        if role != "curator":
+            assert client_of(role).post(page).status_code == status
+    assert not Edition.objects.exists()
+    assert client_of("curator").post(page, follow=True).status_code == 200
+    assert Edition.objects.get().by == people["curator"]
+    corrected(*LEAF)
+    call_command("publish", "quiz", "--edition", "choice")
+    assert "Published edition 2" in capsys.readouterr().out
+
+
+def test_live_numbers_cannot_be_had_by_any_function_of_the_boards(quiz):
+    scope = scope_of(benchmark="quiz", kind="choice")
+    assert models(scope).rows == []
+    from leaderboard.boards import keyed
+
+    for compute in (keyed.models, keyed.counted_answers):
+        with pytest.raises(BadScope, match="it is staff's"):
+            compute(scope)
