@@ -1,5 +1,6 @@
 """A text column that is encrypted at rest."""
 
+import json
 import os
 from base64 import b64encode, urlsafe_b64decode
 from binascii import Error, a2b_base64, b2a_base64
@@ -32,14 +33,17 @@ class Cipher:
         nonce = os.urandom(NONCE)
         return b64encode(nonce + self._ciphers[0].encrypt(nonce, text, None))
 
-    def encrypt_all(self, texts: Iterable[str]) -> list[str]:
-        """The same for many texts at once."""
-        plain = [text.encode() for text in texts]
+    def encrypt_all(self, texts: Iterable[str | None]) -> list[str | None]:
+        """The same for many texts at once; None and empty ones stay as they are."""
+        plain = list(texts)
         nonces, seal = os.urandom(NONCE * len(plain)), self._ciphers[0].encrypt
-        tokens = []
+        tokens: list[str | None] = []
         for number, text in enumerate(plain):
+            if not text:
+                tokens.append(text)
+                continue
             nonce = nonces[NONCE * number : NONCE * number + NONCE]
-            tokens.append(b2a_base64(nonce + seal(nonce, text, None), newline=False).decode("ascii"))
+            tokens.append(b2a_base64(nonce + seal(nonce, text.encode(), None), newline=False).decode("ascii"))
         return tokens
 
     def decrypt(self, token: str | bytes) -> bytes:
@@ -71,16 +75,19 @@ def cipher() -> Cipher:
 
 
 class EncryptedTextField(models.TextField):
-    """Text whose column holds a token of the cipher. It cannot be filtered on: every write makes another token."""
+    """Text whose column holds a token of the cipher; an empty text stays empty.
+
+    It cannot be filtered on: every write makes another token.
+    """
 
     description = "encrypted text"
 
-    def get_prep_value(self, value: str | None) -> str | None:
-        return None if value is None else cipher().encrypt(value.encode()).decode()
+    def get_prep_value(self, value: Any) -> Any:
+        return value if value in (None, "") else cipher().encrypt(value.encode()).decode()
 
-    def from_db_value(self, value: str | None, expression: object, connection: object) -> str | None:
-        if value is None:
-            return None
+    def from_db_value(self, value: Any, expression: object, connection: object) -> Any:
+        if value in (None, ""):
+            return value
         try:
             return cipher().decrypt(value).decode()
         except InvalidTag:
@@ -89,3 +96,35 @@ class EncryptedTextField(models.TextField):
 
     def get_lookup(self, lookup_name: str) -> Any:
         return super().get_lookup(lookup_name) if lookup_name == "isnull" else None
+
+
+class EncryptedFloatField(EncryptedTextField):
+    """A number, stored as the token of its text."""
+
+    description = "encrypted number"
+
+    def get_prep_value(self, value: Any) -> Any:
+        return None if value is None else super().get_prep_value(repr(float(value)))
+
+    def from_db_value(self, value: Any, expression: object, connection: object) -> Any:
+        found = super().from_db_value(value, expression, connection)
+        return found if found is None else float(found)
+
+    def to_python(self, value: Any) -> Any:
+        return None if value in (None, "") else float(value)
+
+
+class EncryptedJSONField(EncryptedTextField):
+    """An object, stored as the token of its JSON; an empty one stays empty."""
+
+    description = "encrypted JSON"
+
+    def get_prep_value(self, value: Any) -> Any:
+        return super().get_prep_value(json.dumps(value, ensure_ascii=False) if value else "")
+
+    def from_db_value(self, value: Any, expression: object, connection: object) -> Any:
+        found = super().from_db_value(value, expression, connection)
+        return json.loads(found) if found else {}
+
+    def to_python(self, value: Any) -> Any:
+        return json.loads(value) if isinstance(value, str) and value else value or {}

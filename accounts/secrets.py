@@ -79,8 +79,8 @@ def _opens_what_is_there(registry: Apps) -> bool:
     for model in registry.get_models():
         for field in model._meta.local_concrete_fields:
             if isinstance(field, EncryptedTextField):
-                rows = model._base_manager.exclude(**{f"{field.name}__isnull": True}).order_by("-pk")
-                token = rows.values_list(Cast(field.name, models.TextField()), flat=True).first()
+                rows = model._base_manager.annotate(token=Cast(field.name, models.TextField())).order_by("-pk")
+                token = rows.exclude(token=None).exclude(token="").values_list("token", flat=True).first()
                 try:
                     if token:
                         cipher().decrypt(token)

@@ -1,11 +1,13 @@
 """Campaigns, who labels what, and the labels."""
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from accounts.crypto import EncryptedJSONField
 from bank.models import Benchmark, Item, Sample, User, Verdict
 from judging.models import Judgment
 
@@ -162,7 +164,7 @@ class Assignment(models.Model):
     slot = models.PositiveSmallIntegerField(null=True, blank=True)
     leased_at = models.DateTimeField()
     lease_until = models.DateTimeField()
-    draft = models.JSONField(default=dict, blank=True)
+    draft: Any = EncryptedJSONField(default=dict, blank=True)  # its words can quote criteria that a campaign shows
     draft_at = models.DateTimeField(null=True, blank=True)
     feedback_seen = models.BooleanField(default=False)  # of a practice item
     # The judge's analysis as it was displayed last, for spans: its SHA-256, and how many characters it has.

@@ -11,6 +11,9 @@ from typing import Any
 from django.db import models
 
 from bank.criteria import Criterion, record
+from bank.criteria.tables import opened
+
+KEY, COMPONENT = str(Criterion.Kind.ANSWER_KEY), str(Criterion.Kind.COMPONENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +27,15 @@ class Part:
     lent: bool = False
 
 
+@opened()
 def keys_for_boards(*, benchmark: Any, sample_ids: Sequence[int]) -> dict[int, str]:
     """Answer keys by sample id, for sums over the responses of every model; samples without a key are left out."""
     record(how="boards", about=f"benchmark {benchmark}", sample_ids=sample_ids)
-    keys = Criterion.objects.filter(sample_id__in=sample_ids, kind=Criterion.Kind.ANSWER_KEY)
+    keys = Criterion.objects.filter(sample_id__in=sample_ids, kind=KEY)
     return {row.sample_id: row.text for row in keys.order_by("-position", "-pk")}
 
 
+@opened()
 def parts_for_boards(
     *, benchmark: Any, sample_ids: Sequence[int], lacking: Callable[[str], float | None] | None = None
 ) -> dict[int, list[Part]]:
@@ -39,7 +44,7 @@ def parts_for_boards(
     ``lacking`` tells by its key what a component is worth that has no weight.
     """
     record(how="boards", about=f"benchmark {benchmark}", sample_ids=sample_ids)
-    rows = Criterion.objects.filter(sample_id__in=sample_ids, kind=Criterion.Kind.COMPONENT)
+    rows = Criterion.objects.filter(sample_id__in=sample_ids, kind=COMPONENT)
     rows = rows.order_by("sample_id", "position", "pk")
     found: dict[int, list[Part]] = defaultdict(list)
     for sample, key, category, weight, shown in rows.values_list("sample_id", "key", "category", "weight", "shown_to"):
@@ -49,6 +54,7 @@ def parts_for_boards(
     return dict(found)
 
 
+@opened()
 def are_open(*, samples: models.QuerySet[Any], kind: str, hidden_splits: Sequence[str]) -> bool:
     """Whether there are criteria of this kind about these samples and everybody may see each of them.
 
@@ -59,6 +65,7 @@ def are_open(*, samples: models.QuerySet[Any], kind: str, hidden_splits: Sequenc
     return rows.exists() and not hidden.exists()
 
 
+@opened()
 def edition_of(benchmark: Any) -> tuple[int, int, int]:
     """Count, last id and sum of versions of a benchmark's criteria: the same as long as they are. Holds no text."""
     rows = Criterion.objects.filter(sample__benchmark=benchmark)

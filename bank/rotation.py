@@ -69,9 +69,10 @@ def columns() -> list[Column]:
 def _batches(column: Column) -> Iterator[list[tuple[Any, str]]]:
     """(primary key, token) of every text, by batches; the tokens are not opened."""
     rows = (
-        column.model._base_manager.exclude(**{f"{column.name}__isnull": True})
-        .order_by("pk")
+        column.model._base_manager.order_by("pk")
         .annotate(token=Cast(column.name, models.TextField()))
+        .exclude(token=None)
+        .exclude(token="")
         .values_list("pk", "token")
     )
     after: list[tuple[Any, str]] = list(rows[:BATCH])

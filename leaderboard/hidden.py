@@ -8,7 +8,6 @@ import json
 from typing import Any
 
 import bank.keys
-from bank.models import Criterion
 from leaderboard.models import Edition
 from leaderboard.scope import HUMANS, KEYED, BadScope, Scope
 
@@ -33,7 +32,7 @@ def rests_on_hidden(scope: Scope) -> bool:
     samples = scope.benchmark.samples.in_use()
     return not bank.keys.are_open(
         samples=samples.exclude(split__in=splits) if keyed else samples,
-        kind=Criterion.Kind.ANSWER_KEY if keyed else Criterion.Kind.COMPONENT,
+        kind=bank.keys.KEY if keyed else bank.keys.COMPONENT,
         hidden_splits=splits,
     )
 

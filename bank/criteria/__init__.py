@@ -17,7 +17,7 @@ from django.db import models, transaction
 from django.db.models import Q
 
 from bank import bulk
-from bank.criteria.tables import AccessedSample, CriteriaAccess, Criterion, CriterionRevision
+from bank.criteria.tables import AccessedSample, CriteriaAccess, Criterion, CriterionRevision, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,6 +126,7 @@ def open_parts(parts: dict[str, Any] | None, keys: set[str]) -> dict[str, Any] |
     return None if parts is None else {key: points for key, points in parts.items() if key in keys} or None
 
 
+@opened()
 def public_keys(sample_ids: Iterable[int]) -> dict[int, set[str]]:
     """The keys of public criteria by sample id. What others are called, and how many there are, is hidden."""
     found: dict[int, set[str]] = defaultdict(set)
@@ -135,6 +136,7 @@ def public_keys(sample_ids: Iterable[int]) -> dict[int, set[str]]:
     return found
 
 
+@opened()
 def shown_weights(
     *, sample_ids: Iterable[int], by_campaign: bool, lacking: "Callable[[str], float | None] | None" = None
 ) -> dict[int, list[tuple[str, float]]]:
@@ -158,6 +160,7 @@ def shown_weights(
     return {sample: parts for sample, parts in found.items() if None not in parts}
 
 
+@opened()
 def for_redaction(*, reader: "User", sample: "Sample", about: str) -> list[str]:
     """The texts that a redactor takes out of what ``reader`` is shown: every criterion that is not public."""
     record(who=reader, how="redaction", about=about, sample_ids=[sample.pk])
@@ -165,6 +168,7 @@ def for_redaction(*, reader: "User", sample: "Sample", about: str) -> list[str]:
     return [row.text for row in hidden.order_by("pk")]
 
 
+@opened()
 def for_scoring(*, submission: "KeyedSubmission", sample_ids: Sequence[int]) -> dict[int, str]:
     """Answer keys by sample id, for the scores of a submission; samples without a key are left out."""
     if submission.state in ("failed", "withdrawn"):
@@ -177,6 +181,7 @@ def for_scoring(*, submission: "KeyedSubmission", sample_ids: Sequence[int]) -> 
 EDITED = ("kind", "category", "weight", "shown_to", "text")
 
 
+@opened()
 def edit(*, user: "User", sample: "Sample", rows: Sequence[dict[str, Any]]) -> list[str]:
     """Make these rows ({key, kind, category, weight, shown_to, text}, in order) the sample's criteria.
 
@@ -196,6 +201,7 @@ def edit(*, user: "User", sample: "Sample", rows: Sequence[dict[str, Any]]) -> l
         kept.append(CriterionRevision(sample=sample, key=key, version=version, by=user, old=texts[0], new=texts[1]))
 
     wanted = {row["key"] for row in rows}
+    past = list(CriterionRevision.objects.filter(sample=sample).only("key", "version"))
     for key, row in stored.items():
         if key not in wanted:
             keep(key, row.version, {name: getattr(row, name) for name in EDITED}, None)
@@ -206,8 +212,7 @@ def edit(*, user: "User", sample: "Sample", rows: Sequence[dict[str, Any]]) -> l
         found = stored.get(given["key"])
         if found is None:
             # Past what was removed under the same key: a fingerprint never comes back.
-            last = CriterionRevision.objects.filter(sample=sample, key=given["key"]).aggregate(n=models.Max("version"))
-            version = (last["n"] or 0) + 1
+            version = 1 + max((one.version for one in past if one.key == given["key"]), default=0)
             Criterion.objects.create(sample=sample, key=given["key"], position=position, version=version, **new)
             keep(given["key"], version, None, new)
             said.append(f"{given['key']} added")
@@ -241,6 +246,7 @@ class Change:
     new: dict[str, Any] | None
 
 
+@opened()
 def changes_for_staff(*, user: "User", sample: "Sample") -> list[Change]:
     """Every kept change of a sample's criteria, newest first. Logged. Raises PermissionDenied."""
     from bank.models.catalogue import is_staff
@@ -256,12 +262,14 @@ def _side(text: str | None) -> dict[str, Any] | None:
     return None if text is None else json.loads(text)
 
 
+@opened()
 def count_of(sample_ids: Iterable[int]) -> dict[int, int]:
     """How many criteria each of these samples has. Tells nothing of what they say, so it is not logged."""
     rows = Criterion.objects.filter(sample_id__in=list(sample_ids)).order_by()
     return dict(rows.values_list("sample_id").annotate(n=models.Count("pk")))
 
 
+@opened()
 def fingerprint(samples: "models.QuerySet[Sample]") -> str:
     """Tells whether the criteria of these samples are the same versions as before. Holds nothing of their text."""
     digest = hashlib.sha256()
@@ -271,6 +279,7 @@ def fingerprint(samples: "models.QuerySet[Sample]") -> str:
     return digest.hexdigest()
 
 
+@opened()
 def _read(condition: Q) -> dict[int, list[Text]]:
     found: dict[int, list[Text]] = defaultdict(list)
     for row in Criterion.objects.filter(condition).order_by("sample_id", "position", "pk"):

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounts.crypto import cipher
+from accounts.secrets import keyed
 from bank import bulk
-from bank.criteria.tables import Criterion
+from bank.criteria.tables import Criterion, hash_of, opened
 
 
+@opened()
 def differing(wanted: dict[int, list[dict[str, Any]]]) -> set[int]:
     """Ids of samples whose stored criteria are not those given.
 
@@ -28,10 +30,11 @@ Plain = tuple[str, str, str, float | None, str, str]  # the values of PLAIN
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """Criteria of many samples, by columns, with their texts encrypted: they may lie in a file for a while."""
+    """Criteria of many samples, by columns, encrypted: they may lie in a file for a while."""
 
     owners: list[int]  # the number of its sample, for each
     positions: list[int]
+    hashes: list[str]  # of their keys
     columns: list[bulk.Column]  # those of PLAIN
 
 
@@ -51,13 +54,21 @@ def by_columns(hidden: Sequence[Sequence[Plain]]) -> ByColumns:
 
 def sealed(owners: list[int], positions: list[int], columns: list[list[Any]]) -> Sealed:
     """The same, fit to lie in a file."""
-    *others, texts = columns
-    return Sealed(owners, positions, [*map(bulk.packed, others), cipher().encrypt_all(texts)])
+    named = dict(zip(PLAIN, columns, strict=True))
+    hashed = {key: keyed("criterion", key) for key in set(named["key"])}
+    secret: dict[str, list[Any]] = named | {"weight": [None if w is None else repr(float(w)) for w in named["weight"]]}
+    packed = [
+        bulk.packed(values) if name in ("kind", "shown_to") else cipher().encrypt_all(values)
+        for name, values in secret.items()
+    ]
+    return Sealed(owners, positions, [hashed[key] for key in named["key"]], packed)
 
 
 def write_sealed(sealed: Sealed, sample_ids: Sequence[int]) -> None:
     """Store criteria of samples that have none yet; these are the ids of those that ``sealed`` was made of."""
     owners = [sample_ids[number] for number in sealed.owners]
     if owners:
-        given = (owners, sealed.positions, bulk.Shared(1, len(owners)), *sealed.columns)
-        bulk.insert_columns(Criterion, dict(zip(("sample_id", "position", "version", *PLAIN), given, strict=True)))
+        hashes = [hash_of(owner, hashed) for owner, hashed in zip(owners, sealed.hashes, strict=True)]
+        given = (owners, sealed.positions, bulk.Shared(1, len(owners)), hashes, *sealed.columns)
+        names = ("sample_id", "position", "version", "key_hash", *PLAIN)
+        bulk.insert_columns(Criterion, dict(zip(names, given, strict=True)))

@@ -1,14 +1,60 @@
 """The hidden tables. Read them by the functions of ``bank.criteria`` alone."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from hashlib import sha256
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from accounts.crypto import EncryptedTextField
+from accounts.crypto import EncryptedFloatField, EncryptedTextField
+from accounts.secrets import keyed
+
+_open: ContextVar[bool] = ContextVar("hidden tables are open", default=False)
+
+
+class Closed(PermissionError):
+    """Somebody asked a hidden table past its readers."""
+
+
+@contextmanager
+def opened() -> Iterator[None]:
+    """Inside, ``objects`` of the hidden tables answers. For the readers of bank.criteria and bank.keys alone."""
+    token = _open.set(True)
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+class Guarded(models.Manager[Any]):
+    """Refuses outside ``opened``: an import that slips past the contracts finds a closed table at run time."""
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        if not _open.get():
+            raise Closed(f"{self.model.__name__} is read by the functions of bank.criteria alone.")
+        return super().get_queryset()
+
+
+def hash_of(sample_id: int, hashed: str) -> str:
+    """By what two criteria of one sample are told to have the same key, which is encrypted; ``hashed``: keyed."""
+    return sha256(f"{sample_id}:{hashed}".encode()).hexdigest()
+
+
+class KeyHashField(models.CharField):
+    """Follows from the sample and the key of its row."""
+
+    def pre_save(self, model_instance: Any, add: bool) -> str:
+        value = hash_of(model_instance.sample_id, keyed("criterion", model_instance.key))
+        setattr(model_instance, self.attname, value)
+        return value
 
 
 class Criterion(models.Model):
-    """What a sample is judged by. The text exists only encrypted."""
+    """What a sample is judged by. Key, category, weight and text exist only encrypted."""
 
     class Kind(models.TextChoices):
         EXACT_REFERENCE = "exact_reference"
@@ -24,19 +70,24 @@ class Criterion(models.Model):
         PUBLIC = "public"
 
     sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+", db_index=False)  # see Meta
-    key = models.CharField(max_length=60)
+    key = EncryptedTextField()
+    key_hash = KeyHashField(max_length=64, editable=False)
     position = models.PositiveSmallIntegerField(default=0)
     kind = models.CharField(max_length=16, choices=Kind.choices, default=Kind.GUIDELINE)
-    category = models.CharField(max_length=60, blank=True)
-    weight = models.FloatField(null=True, blank=True)
+    category = EncryptedTextField(blank=True, default="")
+    weight = EncryptedFloatField(null=True, blank=True)
     shown_to = models.CharField(max_length=8, choices=ShownTo.choices, default=ShownTo.STAFF)
     version = models.PositiveIntegerField(default=1)
     text = EncryptedTextField()
 
+    unguarded = models.Manager()  # what Django itself asks: cascades, dumpdata, migrations
+    objects = Guarded()
+
     class Meta:
         ordering = ["sample_id", "position"]
+        default_manager_name = "unguarded"
         constraints = [
-            models.UniqueConstraint(fields=["sample", "key"], name="criterion_key"),
+            models.UniqueConstraint(fields=["sample", "key_hash"], name="criterion_key"),
             models.CheckConstraint(
                 condition=Q(shown_to__in=["staff", "campaign", "public"]), name="criterion_shown_to_known"
             ),
@@ -50,15 +101,19 @@ class CriterionRevision(models.Model):
     """One change of a criterion. ``old`` and ``new`` hold it as JSON, encrypted; null where there was or is none."""
 
     sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+")
-    key = models.CharField(max_length=60)
+    key = EncryptedTextField()
     version = models.PositiveIntegerField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     old = EncryptedTextField(null=True)
     new = EncryptedTextField(null=True)
 
+    unguarded = models.Manager()
+    objects = Guarded()
+
     class Meta:
         ordering = ["-pk"]
+        default_manager_name = "unguarded"
 
     def __str__(self) -> str:
         return f"change {self.pk} of a criterion"

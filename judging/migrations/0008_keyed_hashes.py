@@ -35,7 +35,7 @@ def _hide(table):
 def _hidden(pk, status, reason, prompt, call):
     told = "" if status == "ok" or not reason else secrets.keyed("reason", reason)
     keyed = [value and secrets.keyed(what, value) for value, what in zip((prompt, call), HASHES.values())]
-    return (cipher().encrypt(reason.encode()).decode(), told, *keyed, pk)
+    return (reason and cipher().encrypt(reason.encode()).decode(), told, *keyed, pk)
 
 
 def alter(model):

@@ -312,7 +312,7 @@ def hidden_rows(secret):
 
 def write_criteria(sample, rows):
     made = [bank.criteria.Criterion(sample=sample, position=n, **row) for n, row in enumerate(rows)]
-    bank.criteria.Criterion.objects.bulk_create(made)
+    bank.criteria.Criterion.unguarded.bulk_create(made)
 
 
 def rewrite(world, secret):

@@ -28,7 +28,7 @@ def benchmark_of(slug="kinds", *, samples=2, shown_to="public", answers=None):
             for key, weight in WEIGHTS.items()
         ]
         rows.append({"key": "hidden", "kind": "guideline", "text": SECRET, "weight": None, "shown_to": "staff"})
-        bank.criteria.Criterion.objects.bulk_create(
+        bank.criteria.Criterion.unguarded.bulk_create(
             bank.criteria.Criterion(sample=sample, position=place, category="", **row) for place, row in enumerate(rows)
         )
         for place, model in enumerate(models):

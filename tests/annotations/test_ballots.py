@@ -12,11 +12,12 @@ from annotations.actions import change_label, make_campaign, next_assignment, su
 from annotations.ballots import BadSettings, BadVerdict, Component, Material
 from annotations.models import Label, LabelRevision
 from bank.actions import BadInput
-from bank.criteria import CriteriaAccess, Criterion
+from bank.criteria import CriteriaAccess
 from bank.models import Benchmark, Response
 from judging.models import Judgment
 from judging.protocols import Option
 from tests.annotations.kinds import ANALYSIS, SECRET, WEIGHTS, benchmark_of, campaign_of, judged
+from tests.hidden import criteria
 
 SCALE = [{"value": 0, "label": "No"}, {"value": 0.5}, {"value": 10, "label": "Yes", "about": "All of it."}]
 PARTS = tuple(Component(key, "", weight) for key, weight in WEIGHTS.items())
@@ -183,13 +184,13 @@ class TestCampaigns:
 
     def test_one_hidden_component_keeps_the_whole_sample_back(self):
         benchmark = benchmark_of()
-        Criterion.objects.filter(sample__key="s1", key="mention").update(shown_to="staff")
+        criteria("mention", sample__key="s1").update(shown_to="staff")
         campaign, _ = campaign_of("components", benchmark=benchmark)
         assert [place.item.sample.key for place in campaign.campaign_items.all()] == ["s0"]
 
     def test_a_campaign_says_what_parts_are_worth_only_where_the_benchmark_does_not(self, now):
         benchmark = benchmark_of()
-        Criterion.objects.filter(key__in=("mention", "genre")).update(weight=None)
+        criteria("mention", "genre").update(weight=None)
         with pytest.raises(BadInput, match="weighted components"):
             campaign_of("components", benchmark=benchmark)
         own = {"weight": 2, "weights": {"genre": 5, "length": 9}}

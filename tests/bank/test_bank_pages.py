@@ -204,7 +204,7 @@ def test_an_edit_is_kept_with_author_and_time_and_raises_the_criterions_version(
     old = curator.get(f"/bank/samples/{sample.pk}/criteria/history/").content.decode()
     assert "An owl." in old
     assert "A barn owl." in old
-    raw = CriterionRevision.objects.filter(sample=sample).extra(select={"raw": "old"}).values_list("raw", flat=True)
+    raw = CriterionRevision.unguarded.filter(sample=sample).extra(select={"raw": "old"}).values_list("raw", flat=True)
     assert not any("owl" in (text or "") for text in raw)
 
 
@@ -234,7 +234,7 @@ def test_a_criterion_that_comes_back_under_its_old_name_is_no_earlier_version(pe
     save([row])
     seen.add(fingerprint(benchmark.samples.all()))
     assert len(seen) == 3
-    assert Criterion.objects.get(sample=sample).version == 2
+    assert Criterion.unguarded.get(sample=sample).version == 2
     edition = Sample.objects.get(pk=sample.pk).edition
     save([row])
     assert Sample.objects.get(pk=sample.pk).edition == edition  # the same again is no change

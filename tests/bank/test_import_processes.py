@@ -47,7 +47,7 @@ ALL = [1, 300, 300, 300, 5, 1500, 300, 300]
 
 
 def counts():
-    return [table.objects.count() for table in TABLES]
+    return [table._base_manager.count() for table in TABLES]
 
 
 def started(work):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 def counts():
     bank = (Benchmark, Sample, SampleImage, Criterion, EvaluatedModel, Response, Item)
     tables = (*bank, Run, Judgment, Label, Annotator)
-    return {table.__name__: table.objects.count() for table in tables}
+    return {table.__name__: table._base_manager.count() for table in tables}
 
 
 def test_samples_come_in_with_pictures_criteria_and_capability_tree(small):
@@ -24,7 +24,7 @@ def test_samples_come_in_with_pictures_criteria_and_capability_tree(small):
     assert sample.images.get().kind == "png"
     assert sample.capability.path == "Perception"
     assert small.samples.get(key="b").capability.path == "Creation / Poetry"
-    assert [c.text for c in Criterion.objects.filter(sample=sample)] == ["Three boats.", "Says where they lie."]
+    assert [c.text for c in Criterion.unguarded.filter(sample=sample)] == ["Three boats.", "Says where they lie."]
 
 
 def test_importing_again_changes_nothing(small, folder, manage):

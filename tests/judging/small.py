@@ -6,7 +6,8 @@ import io
 from django.conf import settings
 from PIL import Image
 
-from bank.models import Benchmark, Criterion, EvaluatedModel, Item, ItemResponse, Response, Sample, SampleImage
+from bank.criteria import Criterion
+from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample, SampleImage
 from bank.models.items import content_hash
 from judging.work import Patience
 
@@ -41,7 +42,7 @@ def make_benchmark(*, samples: int = 3, slug: str = "everyday", pictures: bool =
             SampleImage.objects.create(
                 sample=sample, sha256=sha256, original_sha256=sha256, kind="png", width=width, height=height
             )
-        Criterion.objects.create(sample=sample, key="1", text=f"Names the walnut bowl, number {number}.")
+        Criterion.unguarded.create(sample=sample, key="1", text=f"Names the walnut bowl, number {number}.")
         texts = (f"A walnut bowl stands on table {number}.", "There is something on it, and it looks quite nice to me.")
         answers = [
             Response.objects.create(sample=sample, model=model, text=text)

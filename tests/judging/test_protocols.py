@@ -2,7 +2,8 @@
 
 import pytest
 
-from bank.models import Criterion, Item, ItemResponse, Response, Sample, SampleImage
+from bank.criteria import Criterion
+from bank.models import Item, ItemResponse, Response, Sample, SampleImage
 from bank.models.items import content_hash
 from judging import actions
 from judging.actions import BadInput
@@ -90,9 +91,9 @@ def test_a_ranking_stands_in_canonical_order_whatever_order_was_shown(sample, ju
 
 
 def test_components_get_points_and_a_wrong_total_is_told(sample, judged):
-    Criterion.objects.filter(sample=sample).delete()
+    Criterion.unguarded.filter(sample=sample).delete()
     for key, weight in (("1", 4.0), ("2", 6.0)):
-        Criterion.objects.create(sample=sample, key=key, kind="component", text=f"Part {key}", weight=weight)
+        Criterion.unguarded.create(sample=sample, key=key, kind="component", text=f"Part {key}", weight=weight)
     item_of(sample, "A bowl.")
     reply = "Score of component 1: 3/4, score of component 2: 6/6, total score: 10/10.\nPart 1 is short."
     run, _ = judged("components", lambda call: answer(reply))
@@ -132,9 +133,9 @@ def test_components_get_points_and_a_wrong_total_is_told(sample, judged):
 @pytest.mark.check("F4", "F5")
 def test_what_is_no_verdict_of_the_protocol_is_stored_as_none_and_never_clamped(sample, judged, protocol, replies):
     """Checks F4 and F5, from the reply of an endpoint to the row."""
-    Criterion.objects.filter(sample=sample).delete()
+    Criterion.unguarded.filter(sample=sample).delete()
     for key, weight in (("1", 4.0), ("2", 6.0)):
-        Criterion.objects.create(sample=sample, key=key, kind="component", text=f"Part {key}", weight=weight)
+        Criterion.unguarded.create(sample=sample, key=key, kind="component", text=f"Part {key}", weight=weight)
     item_of(sample, *["A bowl.", "A cup.", "A jug."][: 3 if protocol == "batch" else 1], kind=KINDS[protocol])
     settings = {"repeats": len(replies), **({"order": "fixed"} if protocol == "batch" else {})}
     run, _ = judged(protocol, lambda call: answer(replies[call.number]), settings=settings)
@@ -183,7 +184,7 @@ def test_yes_and_no_are_read_off_plain_answers_and_asked_of_the_rest(sample, jud
 
 
 def test_marks_and_reasoning_are_judged_against_the_reference(sample, judged):
-    Criterion.objects.create(sample=sample, key="k", kind="exact_reference", text="A bowl of walnut wood")
+    Criterion.unguarded.create(sample=sample, key="k", kind="exact_reference", text="A bowl of walnut wood")
     item_of(sample, "A bowl, since it is round.")
     run, made = judged("reference-score", lambda call: answer("Mark: 4"), settings={"reasoning": "none"})
     assert [one.score for one in run.judgments.all()] == [4.0]
@@ -219,7 +220,7 @@ def test_a_description_or_objects_go_in_place_of_the_picture(benchmark, sample, 
 
 @pytest.mark.parametrize("protocol", ["score", "pair", "batch", "components"])
 def test_baselines_give_every_kind_of_table_its_floor(protocol, benchmark, sample, work_on):
-    Criterion.objects.create(sample=sample, key="p", kind="component", text="Name the bowl", weight=10.0)
+    Criterion.unguarded.create(sample=sample, key="p", kind="component", text="Name the bowl", weight=10.0)
     item_of(sample, "A walnut bowl.")
     item_of(sample, "bowl", "a bowl of walnut", "no", kind="batch", variant="b")
     settings = {} if protocol == "components" else {"criteria": True}

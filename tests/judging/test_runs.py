@@ -11,7 +11,8 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from bank.models import CriteriaAccess, Criterion
+from bank.criteria import Criterion
+from bank.models import CriteriaAccess
 from judging import actions, plan, tasks
 from judging.actions import BadInput
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
@@ -432,13 +433,13 @@ def test_a_run_does_not_go_on_with_other_criteria_than_it_began_with(start, judg
     with Server(fair) as server:
         judge = judge_at(server.url)
         run = start(judge)
-        Criterion.objects.update(version=2)
+        Criterion.unguarded.update(version=2)
         stopped = work_on(run)
         assert (stopped.state, len(server.calls)) == (Run.State.PAUSED, 0)
         assert "criteria of these samples have changed" in stopped.state_reason
         assert start(judge).pk != run.pk
         blind = start(judge, settings={"criteria": False})
-        Criterion.objects.update(version=3)
+        Criterion.unguarded.update(version=3)
         assert work_on(blind).state == Run.State.FINISHED
 
 

@@ -14,6 +14,7 @@ from leaderboard.boards import models
 from leaderboard.models import Edition, Snapshot
 from leaderboard.scope import BadScope, scope_of
 from tests.bank.conftest import folder, manage
+from tests.hidden import criteria
 from tests.leaderboard.test_keyed_boards import SAMPLES, key, quiz
 
 __all__ = ["folder", "manage", "quiz"]
@@ -38,7 +39,7 @@ LEAF = [n for n in range(SAMPLES) if (n // 4) % 4 == 0]
 def corrected(*numbers, by=1):
     """Other keys for these questions."""
     for n in numbers:
-        row = Criterion.objects.get(sample__key=f"q{n}", kind="answer_key")
+        row = Criterion.unguarded.get(sample__key=f"q{n}", kind="answer_key")
         row.text = key(n + by)
         row.version += 1
         row.save()
@@ -151,7 +152,7 @@ def test_an_edition_that_says_nothing_new_or_of_what_is_open_is_refused(quiz, pu
     publish()
     with pytest.raises(editions.Refused, match="Nothing has changed since edition 1"):
         publish()
-    Criterion.objects.update(shown_to="public")
+    Criterion.unguarded.update(shown_to="public")
     with pytest.raises(editions.Refused, match="everybody sees it live"):
         publish()
     assert [row["model"] for row in models(scope_of(benchmark="quiz", kind="choice")).rows] == ["Sure", "Shaky"]
@@ -184,7 +185,7 @@ def test_hidden_weights_make_editions_and_public_ones_stay_live(folder, manage, 
     (row,) = client_of("researcher").get(path).json()
     assert (row["n"], list(row["categories"])) == (12, ["1"])
     assert client_of("researcher").get("/leaderboards/parts/judges/?kind=components").status_code == 200
-    Criterion.objects.filter(sample__key="c0", key="2").update(weight=9)
+    criteria("2", sample__key="c0").update(weight=9)
     with pytest.raises(editions.Refused, match="Finch differs from edition 1 in 1 sample"):
         publish(benchmark=parts, kind="components", run=run)
     assert client_of("researcher").get(path).json() == [row]

@@ -8,7 +8,6 @@ import pytest
 from django.utils import timezone
 
 from annotations.actions import make_annotator, make_campaign, next_assignment, submit_label
-from bank.criteria import Criterion
 from bank.models import Benchmark, Submission, User
 from bank.submissions import actions
 from leaderboard import editions
@@ -17,6 +16,7 @@ from leaderboard.boards.keyed import standing_alone
 from leaderboard.scope import BadScope, scope_of
 from tests.annotations import kinds
 from tests.bank.conftest import folder, manage
+from tests.hidden import criteria
 
 __all__ = ["folder", "manage"]
 pytestmark = pytest.mark.django_db
@@ -247,7 +247,7 @@ def test_components_are_a_share_of_their_weights_whole_and_by_category(folder, m
 
 def test_what_a_campaign_says_that_parts_are_worth_counts_unless_campaigns_differ():
     benchmark = kinds.benchmark_of(samples=1)
-    Criterion.objects.filter(key="mention").update(weight=None)  # beside 4 for length and 3.5 for genre
+    criteria("mention").update(weight=None)  # beside 4 for length and 3.5 for genre
 
     def labelled(name, worth, points):
         person = User.objects.create_user(name, role="annotator")

@@ -81,5 +81,5 @@ def test_a_version_in_another_language_is_compared_and_with_hidden_keys_by_staff
     path = "/leaderboards/atlas/correlation/?kind=choice"
     assert "+50.0" in client_of("curator").get(path).content.decode()
     assert "+50.0" not in client_of("researcher").get(path).content.decode()
-    Criterion.objects.update(shown_to="public")
+    Criterion.unguarded.update(shown_to="public")
     assert "+50.0" in client_of("anonymous").get(path).content.decode()
