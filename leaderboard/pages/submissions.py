@@ -12,7 +12,7 @@ from bank.submissions.scoring import LEAST
 from leaderboard.pages.marks import WIDE, Axis, axis_head, interval_bar
 
 FIRST = 20  # faults of a kind that a page names; the others are in the file
-DIGITS = 3  # of a share about a hidden split: tenths of a percent
+DIGITS = 2  # of a share about a hidden split: whole per cents, so that one answer more or less seldom shows
 NOTHING_HIDDEN = (
     "No split is hidden: whoever submits gets a mark for every answer, and the marks tell the keys. "
     "Hide a split, and its scores come back as totals only."
@@ -95,7 +95,7 @@ def blocks(submission: Submission, viewer: Viewer) -> list[Block]:
 
 
 def _block(score: SubmissionScore, submission: Submission) -> Block:
-    numbers = score.numbers
+    numbers = told_of(score)
     kept = score.part == SubmissionScore.Part.KEPT
     kind = "multiple choice" if score.kind == SubmissionScore.Kind.CHOICE else "yes or no"
     block = Block(
@@ -105,11 +105,11 @@ def _block(score: SubmissionScore, submission: Submission) -> Block:
         kept=kept,
         n=score.n,
         words=_words(score, submission),
-        lines=[_line(name, numbers[name]) for name in NAMES if numbers.get(name)],
+        lines=[_line(name, numbers[name], whole=score.hidden) for name in NAMES if numbers.get(name)],
         levels=[
             (
                 ", ".join(name or "no level" for name in level["names"]),
-                [_line(n, level[n]) for n in NAMES if level.get(n)],
+                [_line(n, level[n], whole=score.hidden) for n in NAMES if level.get(n)],
             )
             for level in numbers.get("levels", [])
         ],
@@ -119,14 +119,15 @@ def _block(score: SubmissionScore, submission: Submission) -> Block:
     return block
 
 
-def _line(name: str, number: dict[str, Any]) -> Line:
+def _line(name: str, number: dict[str, Any], *, whole: bool) -> Line:
     low, high = number["low"], number["high"]
+    digits = 0 if whole else 1
     return Line(
         name=NAMES[name],
         meaning=MEANINGS.get(name, ""),
         short=SHORT.get(name, ""),
-        value=percent(number["value"]),
-        interval="–" if low is None else f"{100 * low:.1f} to {100 * high:.1f}",
+        value="–" if number["value"] is None else f"{100 * number['value']:.{digits}f}%",
+        interval="–" if low is None else f"{100 * low:.{digits}f} to {100 * high:.{digits}f}",
         n=number["n"],
         method=METHODS.get(number["method"], number["method"]),
         bar=interval_bar(UNIT, number["value"], low, high, write=percent),
@@ -204,7 +205,7 @@ def fault_rows(problems: dict[str, Any]) -> Iterable[list[str]]:
 
 
 def scores_as_json(submission: Submission, viewer: Viewer) -> list[dict[str, Any]]:
-    """The same scores for scripts; shares about a hidden split in tenths of a percent, as the page has them."""
+    """The same scores for scripts; shares about a hidden split in whole per cents, as the page has them."""
     return [
         {
             "split": score.split,
@@ -212,11 +213,17 @@ def scores_as_json(submission: Submission, viewer: Viewer) -> list[dict[str, Any
             "part": score.part,
             "kind": score.kind,
             "n": score.n,
-            "numbers": _rounded(score.numbers) if score.hidden else score.numbers,
+            "numbers": told_of(score),
             "words": _words(score, submission),
         }
         for score in SubmissionScore.objects.visible_to(viewer, submission)
     ]
+
+
+def told_of(score: SubmissionScore) -> dict[str, Any]:
+    """The numbers as they are told: about a hidden split rounded."""
+    found: dict[str, Any] = _rounded(score.numbers) if score.hidden else score.numbers
+    return found
 
 
 def _rounded(value: Any) -> Any:
@@ -240,9 +247,9 @@ def headline(scores: Iterable[SubmissionScore]) -> Headline | None:
     best = sorted((score for score in scores if score.numbers), key=lambda score: (not score.hidden, score.pk))
     for score in best:
         for name in ("circular", "vanilla", "accuracy"):
-            number = score.numbers.get(name)
+            number = told_of(score).get(name)
             if number:
-                line = _line(name, number)
+                line = _line(name, number, whole=score.hidden)
                 way = [] if name == "accuracy" else [SHORT[name]]
                 return Headline(
                     line.value, ", ".join([line.interval, *way, split_name(score.split), f"n = {line.n:,}"])
