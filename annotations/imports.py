@@ -3,8 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
+from django.db.models import Model
 from django.utils import timezone
 
 from annotations.models import (
@@ -19,14 +21,27 @@ from annotations.models import (
 )
 from bank.formats.reading import Row
 from bank.formats.records import LabelRecord
-from bank.imports import BadInput, Report, chunks
-from bank.imports.items import Found, Resolver, Spec, describe, ensure, foreseen
+from bank.imports import BadInput, Report, batched, chunks
+from bank.imports.items import Coming, Found, Place, Resolver, describe
 from bank.imports.scene import Scene
 from bank.imports.seen import Seen
 from bank.models.verdict import COLUMNS, turned
 
 DEFAULT_CAMPAIGN = "imported"
-Resolved = tuple[Spec, Found, LabelRecord, str]
+OWN = ("seconds", "comment", "flags")
+
+
+class Fresh(NamedTuple):
+    """A label to be made: its columns and those of its revisions."""
+
+    annotator_name: str
+    at: datetime
+    order: str  # as it was presented
+    columns: dict[str, Any]
+    revisions: list[dict[str, Any]]
+
+
+Batch = list[tuple[str, Place, str, Fresh]]  # the campaign, the item, the campaign's protocol if it is new
 
 
 class Labels:
@@ -37,23 +52,27 @@ class Labels:
 
     def __init__(self, scene: Scene) -> None:
         self.scene, self.now = scene, timezone.now()
-        self.resolver = Resolver(scene)
+        self.resolver, self.items = Resolver(scene), Coming(scene)
         self.seen = Seen()
         self.campaigns = {
             campaign.name: campaign for campaign in Campaign.objects.filter(imported=True).select_related("benchmark")
         }
         self.taken_names = set(Campaign.objects.filter(imported=False).values_list("name", flat=True))
         self.annotators = {a.name: a for a in Annotator.objects.filter(origin=scene.slug)}
-        self.coming: dict[str, set[str]] = defaultdict(set)
+        self.coming_names: dict[str, set[str]] = defaultdict(set)
+        self.labels_coming = self.revisions_coming = 0
+        self.positions: dict[int, int] = {}  # the next free one, by campaign
+        self.taken: dict[int, int] = {}  # slots of campaign items that were there before
+        self.most: dict[int, int] = {}  # labels of one item, by campaign
 
-    def check(self, rows: list[Row], report: Report) -> list[LabelRecord]:
+    def check(self, rows: list[Row], report: Report) -> Batch:
         resolved = self.resolver.specs(rows, report)
-        found, new_items = foreseen([spec for _, spec in resolved], self.scene)
+        found, new_items = self.items.foreseen([spec for _, spec in resolved])
         report.made["items"] += new_items
         stored = self._stored(found.values())
         names = [(self._campaign_name(row.data), spec.content_hash, row.data.annotator) for row, spec in resolved]
         taken = self.seen.claim(names, [row.where for row, _ in resolved])
-        fresh: list[LabelRecord] = []
+        fresh: Batch = []
         for number, (row, spec) in enumerate(resolved):
             record: LabelRecord = row.data
             name = names[number][0]
@@ -63,24 +82,60 @@ class Labels:
                 continue
             item = found[spec.content_hash]
             old = stored.get((name, item.pk, record.annotator))
+            order = item.order_of(spec.response_ids)
+            columns = turned(record.columns(), order=order)
             if old is None:
                 if fault := self._fault(name):
                     report.refuse(row.where, "campaign", fault)
-                else:
-                    fresh.append(record)
-            elif all(getattr(old, c) == v for c, v in self._columns(spec, item, record).items() if c in COLUMNS):
+                    continue
+                given = Fresh(
+                    annotator_name=record.annotator,
+                    at=record.at or self.now,
+                    order=describe(order) or "0",
+                    columns=columns | {name: getattr(record, name) for name in OWN},
+                    revisions=_revisions(record, order),
+                )
+                place = (spec.kind, spec.sample_id, item.response_ids)
+                fresh.append((name, place, record.protocol or record.kind, given))
+            elif all(getattr(old, column) == columns[column] for column in COLUMNS):
                 report.unchanged += 1
             else:
                 report.refuse(row.where, "choice", "another verdict is stored for this label")
-        self._count(report, "campaigns", {self._campaign_name(record) for record in fresh} - self.campaigns.keys())
-        self._count(report, "annotators", {record.annotator for record in fresh} - self.annotators.keys())
+        self._count(report, "campaigns", {name for name, *_ in fresh} - self.campaigns.keys())
+        self._count(report, "annotators", {given.annotator_name for *_, given in fresh} - self.annotators.keys())
         report.made["labels"] += len(fresh)
+        self.labels_coming += len(fresh)
+        self.revisions_coming += sum(len(given.revisions) for *_, given in fresh)
         return fresh
 
-    def write(self, batch: list[LabelRecord]) -> None:
-        rows = self.resolver.written(batch)
-        found, _ = ensure([spec for _, spec in rows])
-        self._write([(spec, found[spec.content_hash], record, self._campaign_name(record)) for record, spec in rows])
+    def coming(self) -> dict[type[Model], int]:
+        labels = self.labels_coming
+        return self.items.rows() | {
+            Annotator: len(self.coming_names["annotators"]),
+            Campaign: len(self.coming_names["campaigns"]),
+            Membership: labels,
+            CampaignItem: labels,
+            Assignment: labels,
+            Label: labels,
+            LabelRevision: self.revisions_coming,
+        }
+
+    def write(self, batch: Batch) -> None:
+        items = self.items.written([place for _, place, *_ in batch])
+        for name, _, protocol, *_ in batch:
+            if name not in self.campaigns:
+                self.campaigns[name] = self._make_campaign(name, protocol)
+        self._make_annotators({row[3].annotator_name for row in batch})
+        for name in dict.fromkeys(row[0] for row in batch):
+            rows = [(item, row[3]) for item, row in zip(items, batch, strict=True) if row[0] == name]
+            self._write_campaign(self.campaigns[name], rows)
+
+    def show(self) -> None:
+        """Slots of items that campaigns had before, and how many labels an item may have."""
+        places = [CampaignItem(pk=pk, taken=taken) for pk, taken in self.taken.items()]
+        CampaignItem.objects.bulk_update(places, ["taken"], batch_size=400)
+        for campaign, most in self.most.items():
+            Campaign.objects.filter(pk=campaign, overlap__lt=most).update(overlap=most)
 
     def _campaign_name(self, record: LabelRecord) -> str:
         if self.scene.campaign or record.campaign:
@@ -99,131 +154,119 @@ class Labels:
         return ""
 
     def _count(self, report: Report, noun: str, names: set[str]) -> None:
-        fresh = names - self.coming[noun]
-        self.coming[noun] |= fresh
+        fresh = names - self.coming_names[noun]
+        self.coming_names[noun] |= fresh
         report.made[noun] += len(fresh)
 
     def _stored(self, items: Iterable[Found]) -> dict[tuple[str, int, str], Label]:
         stored = {}
-        for ids in chunks(item.pk for item in items):
+        for ids in chunks(item.pk for item in items if item.pk):
             found = Label.objects.filter(item__in=ids)
             for label in found.select_related("campaign", "annotator"):
                 stored[(label.campaign.name, label.item_id, label.annotator.name)] = label
         return stored
 
-    def _columns(self, spec: Spec, item: Found, record: LabelRecord) -> dict[str, Any]:
-        return turned(record.columns(), order=item.order_of(spec.response_ids))
-
-    def _write(self, fresh: list[Resolved]) -> None:
-        for _, _, record, name in fresh:
-            if name not in self.campaigns:
-                self.campaigns[name] = self._make_campaign(name, record)
-        names = sorted({record.annotator for _, _, record, _ in fresh} - set(self.annotators))
-        made = Annotator.objects.bulk_create(
-            [Annotator(name=name, origin=self.scene.slug, pseudonym=new_pseudonym()) for name in names]
-        )
+    def _make_annotators(self, names: set[str]) -> None:
+        made = [
+            Annotator(name=name, origin=self.scene.slug, pseudonym=new_pseudonym())
+            for name in sorted(names - self.annotators.keys())
+        ]
+        self.scene.intake.put_objects(made)
         self.annotators |= {annotator.name: annotator for annotator in made}
-        for name in {name for *_, name in fresh}:
-            self._write_campaign(self.campaigns[name], [row for row in fresh if row[3] == name])
 
-    def _write_campaign(self, campaign: Campaign, rows: list[Resolved]) -> None:
-        ids = list(dict.fromkeys(item.pk for _, item, _, _ in rows))
-        start = campaign.campaign_items.count()
-        CampaignItem.objects.bulk_create(
-            [CampaignItem(campaign=campaign, item_id=pk, position=start + n) for n, pk in enumerate(ids)],
-            ignore_conflicts=True,
-            batch_size=1000,
-        )
-        Membership.objects.bulk_create(
-            [
-                Membership(campaign=campaign, annotator=self.annotators[name])
-                for name in dict.fromkeys(record.annotator for _, _, record, _ in rows)
-            ],
-            ignore_conflicts=True,
-        )
-        places = {
-            place.item_id: place
-            for chunk in chunks(ids)
-            for place in CampaignItem.objects.filter(campaign=campaign, item__in=chunk)
-        }
-        assignments = []
-        for spec, item, record, _ in rows:
-            place, at = places[item.pk], record.at or self.now
+    def _write_campaign(self, campaign: Campaign, rows: list[tuple[int, "Fresh"]]) -> None:
+        intake = self.scene.intake
+        places = self._places(campaign, list(dict.fromkeys(item for item, _ in rows)))
+        annotators = {self.annotators[given.annotator_name].pk for _, given in rows}
+        joined = set(Membership.objects.filter(campaign=campaign).values_list("annotator", flat=True))
+        intake.put_objects([Membership(campaign=campaign, annotator_id=pk) for pk in sorted(annotators - joined)])
+        before = {item: place.taken for item, place in places.items()}
+        assignments, labels = [], []
+        for item, given in rows:
+            place, annotator = places[item], self.annotators[given.annotator_name]
             assignments.append(
                 Assignment(
                     campaign_item=place,
-                    annotator=self.annotators[record.annotator],
-                    order=describe(item.order_of(spec.response_ids)) or "0",
+                    annotator=annotator,
+                    order=given.order,
                     state=Assignment.State.SUBMITTED,
                     slot=place.taken,
-                    leased_at=at,
-                    lease_until=at,
+                    leased_at=given.at,
+                    lease_until=given.at,
                 )
             )
             place.taken += 1
-        Assignment.objects.bulk_create(assignments, batch_size=1000)
-        Label.objects.bulk_create(
-            [self._label(campaign, assignment, row) for assignment, row in zip(assignments, rows, strict=True)],
-            batch_size=500,
-        )
-        LabelRevision.objects.bulk_create(
-            [
-                revision
-                for assignment, row in zip(assignments, rows, strict=True)
-                for revision in self._revisions(assignment, row)
-            ],
-            batch_size=500,
-        )
-        CampaignItem.objects.bulk_update(places.values(), ["taken"], batch_size=400)
-        most = max(place.taken for place in places.values())
-        if most > campaign.overlap:
-            campaign.overlap = most
-            campaign.save(update_fields=["overlap"])
-
-    def _label(self, campaign: Campaign, assignment: Assignment, row: Resolved) -> Label:
-        spec, item, record, _ = row
-        at: datetime = record.at or self.now
-        return Label(
-            assignment=assignment,
-            campaign=campaign,
-            item_id=item.pk,
-            annotator=assignment.annotator,
-            seconds=record.seconds,
-            comment=record.comment,
-            flags=record.flags,
-            created_at=at,
-            changed_at=at,
-            **self._columns(spec, item, record),
-        )
-
-    def _revisions(self, assignment: Assignment, row: Resolved) -> list[LabelRevision]:
-        spec, item, record, _ = row
-        order = item.order_of(spec.response_ids)
-        return [
-            LabelRevision(
-                label=assignment.label,
-                verdict={
-                    name: value
-                    for name, value in turned(revision.columns(), order=order).items()
-                    if value not in (None, "")
-                },
-                seconds=revision.seconds,
-                comment=revision.comment,
-                flags=revision.flags,
-                by=assignment.annotator,
-                given_at=revision.at,
-                replaced_at=revision.until,
+        intake.put_objects(assignments)
+        for assignment, (item, given) in zip(assignments, rows, strict=True):
+            labels.append(
+                Label(
+                    assignment=assignment,
+                    campaign=campaign,
+                    item_id=item,
+                    annotator_id=assignment.annotator_id,
+                    created_at=given.at,
+                    changed_at=given.at,
+                    **given.columns,
+                )
             )
-            for revision in record.earlier()
-        ]
+        intake.put_objects(labels)
+        intake.put_objects(
+            [
+                LabelRevision(label=label, by_id=label.annotator_id, **revision)
+                for label, (_, given) in zip(labels, rows, strict=True)
+                for revision in given.revisions
+            ]
+        )
+        changed = [place for item, place in places.items() if place.taken != before[item]]
+        self.most[campaign.pk] = max([self.most.get(campaign.pk, 0), *(place.taken for place in changed)])
+        own = [place for place in changed if intake.owns(place)]
+        self.taken |= {place.pk: place.taken for place in changed if not intake.owns(place)}
+        for some in batched(own, 400):
+            intake.do(partial(CampaignItem.objects.bulk_update, some, ["taken"]))
 
-    def _make_campaign(self, name: str, record: LabelRecord) -> Campaign:
+    def _places(self, campaign: Campaign, items: list[int]) -> dict[int, CampaignItem]:
+        """The campaign's places of these items, made where they are absent; with the slots that are taken by now."""
+        if campaign.pk not in self.positions:
+            self.positions[campaign.pk] = campaign.campaign_items.count()
+        places: dict[int, CampaignItem] = {}
+        for some in chunks(items):
+            for place in CampaignItem.objects.filter(campaign=campaign, item__in=some, reviewed=None):
+                place.taken = self.taken.get(place.pk, place.taken)
+                places[place.item_id] = place
+        start = self.positions[campaign.pk]
+        fresh = [item for item in items if item not in places]
+        made = [CampaignItem(campaign=campaign, item_id=pk, position=start + n) for n, pk in enumerate(fresh)]
+        self.positions[campaign.pk] += len(made)
+        self.scene.intake.put_objects(made)
+        return places | {place.item_id: place for place in made}
+
+    def _make_campaign(self, name: str, protocol: str) -> Campaign:
         if not name.strip():
             raise BadInput("A campaign needs a name.")
-        return Campaign.objects.create(
-            name=name,
-            benchmark=self.scene.open(),
-            protocol=record.protocol or record.kind,
-            state=Campaign.State.CLOSED,
-            imported=True,
+        return self.scene.intake.make(
+            Campaign(
+                name=name,
+                benchmark=self.scene.open(),
+                protocol=protocol,
+                state=Campaign.State.CLOSED,
+                imported=True,
+            )
         )
+
+
+def _revisions(record: LabelRecord, order: list[int]) -> list[dict[str, Any]]:
+    return [
+        {
+            "verdict": {
+                name: value
+                for name, value in turned(revision.columns(), order=order).items()
+                if value not in (None, "")
+            },
+            "seconds": revision.seconds,
+            "comment": revision.comment,
+            "flags": revision.flags,
+            "given_at": revision.at,
+            "replaced_at": revision.until,
+        }
+        for revision in record.earlier()
+    ]

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.crypto import EncryptedJSONField
+from bank.arriving import Arrived
 from bank.models import Benchmark, Item, Sample, User, Verdict
 from judging.models import Judgment
 
@@ -21,6 +22,8 @@ class Annotator(models.Model):
     name = models.CharField(max_length=200)  # as written in the file; an account's user name
     origin = models.CharField(max_length=100)  # "account", or the benchmark's slug whose file named them
     pseudonym = models.CharField(max_length=40, unique=True)
+
+    objects = Arrived["Annotator"]()
 
     class Meta:
         ordering = ["pk"]
@@ -71,6 +74,8 @@ class Campaign(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     members = models.ManyToManyField(Annotator, through="Membership", related_name="campaigns")
 
+    objects = Arrived["Campaign"]()
+
     class Meta:
         ordering = ["-pk"]
         constraints = [models.CheckConstraint(condition=Q(overlap__gte=1), name="campaign_overlap_positive")]
@@ -94,6 +99,8 @@ class Membership(models.Model):
     stopped_at = models.DateTimeField(null=True, blank=True)  # nothing more is handed out
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     joined_at = models.DateTimeField(auto_now_add=True)
+
+    objects = Arrived["Membership"]()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["campaign", "annotator"], name="membership_once")]
@@ -124,7 +131,7 @@ class CampaignItem(models.Model):
     position = models.PositiveIntegerField(default=0)
     taken = models.PositiveSmallIntegerField(default=0)
 
-    objects = CampaignItemQuerySet.as_manager()
+    objects = Arrived.from_queryset(CampaignItemQuerySet)()
 
     class Meta:
         ordering = ["position", "pk"]
@@ -170,6 +177,8 @@ class Assignment(models.Model):
     # The judge's analysis as it was displayed last, for spans: its SHA-256, and how many characters it has.
     displayed_sha256 = models.CharField(max_length=64, blank=True)
     displayed_length = models.PositiveIntegerField(null=True, blank=True)
+
+    objects = Arrived["Assignment"]()
 
     class Meta:
         constraints = [
@@ -220,6 +229,8 @@ class Label(Verdict):
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 
+    objects = Arrived["Label"]()
+
     class Meta(Verdict.Meta):
         constraints = [
             *Verdict.Meta.constraints,
@@ -239,6 +250,8 @@ class LabelRevision(models.Model):
     by = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
     given_at = models.DateTimeField()
     replaced_at = models.DateTimeField()
+
+    objects = Arrived["LabelRevision"]()
 
     class Meta:
         ordering = ["pk"]

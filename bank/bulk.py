@@ -4,7 +4,6 @@ Rows are tuples of what the column takes as it is: text, numbers, None; JSON as 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count, repeat
@@ -15,7 +14,6 @@ from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
 
 VARIABLES = 2000  # of one statement
-MANY = 20_000
 # Fields whose values the databases take as they are: the ORM's way of asking each costs more than the insert.
 PLAIN = {
     models.BooleanField,
@@ -33,17 +31,43 @@ def ids(model: type[Model], count: int) -> Sequence[int]:
     table = model._meta.db_table
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":  # the transaction holds the only write lock
-            cursor.execute(
-                f'SELECT max(coalesce((SELECT max(id) FROM "{table}"), 0),'  # noqa: S608 (a table of ours)
-                " coalesce((SELECT seq FROM sqlite_sequence WHERE name = %s), 0))",
-                [table],
-            )
-            start = cursor.fetchone()[0] + 1
+            start = _last(table) + 1
             return range(start, start + count)
+        cursor.execute(f'LOCK TABLE "{table}" IN ROW EXCLUSIVE MODE')  # as an insert would: see reserve
         cursor.execute(
             "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", [f'"{table}"', count]
         )
         return list(chain.from_iterable(cursor.fetchall()))
+
+
+def reserve(model: type[Model], count: int) -> range:
+    """So many ids in one piece, which nobody else will get after this transaction, either."""
+    table = model._meta.db_table
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            last = _last(table)
+            cursor.execute("UPDATE sqlite_sequence SET seq = %s WHERE name = %s", [last + count, table])
+            if not cursor.rowcount:
+                cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", [table, last + count])
+        else:
+            # Whoever takes an id holds a lower lock on the table, to the end of its transaction: nobody takes one
+            # between the two calls.
+            cursor.execute(f'LOCK TABLE "{table}" IN SHARE ROW EXCLUSIVE MODE')
+            cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [f'"{table}"'])
+            last = cursor.fetchone()[0]
+            cursor.execute("SELECT setval(pg_get_serial_sequence(%s, 'id'), %s)", [f'"{table}"', last + count])
+        return range(last + 1, last + count + 1)
+
+
+def _last(table: str) -> int:
+    """The highest id that SQLite has given."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'SELECT max(coalesce((SELECT max(id) FROM "{table}"), 0),'  # noqa: S608 (a table of ours)
+            " coalesce((SELECT seq FROM sqlite_sequence WHERE name = %s), 0))",
+            [table],
+        )
+        return int(cursor.fetchone()[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +82,9 @@ class Shared:
 
     def __iter__(self) -> Iterator[Any]:
         return repeat(self.value, self.rows)
+
+    def __getitem__(self, some: slice) -> "Shared":
+        return Shared(self.value, len(range(*some.indices(self.rows))))
 
 
 Column = Sequence[Any] | Shared
@@ -106,11 +133,15 @@ def insert_columns(model: type[Model], values: Mapping[str, Column]) -> None:
 
 def insert_objects(model: type[Model], rows: Sequence[Model]) -> None:
     """The same of new objects of a model, every column but the id, which the database gives."""
-    if not rows:
-        return
-    columns: dict[str, list[Any]] = {}
+    if rows:
+        insert_columns(model, columns_of(model, rows))
+
+
+def columns_of(model: type[Model], rows: Sequence[Model]) -> dict[str, Column]:
+    """New objects of a model by columns, as the database takes them; the id among them where they have one."""
+    columns: dict[str, Column] = {}
     for field in model._meta.concrete_fields:
-        if field.primary_key:
+        if field.primary_key and rows[0].pk is None:
             continue
         name = field.attname
         if type(field) in PLAIN:
@@ -120,7 +151,7 @@ def insert_objects(model: type[Model], rows: Sequence[Model]) -> None:
         else:
             values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for row in rows]
         columns[str(field.column)] = values
-    insert_columns(model, columns)
+    return columns
 
 
 @lru_cache(maxsize=64)
@@ -132,33 +163,3 @@ def _statement(table: str, names: tuple[str, ...], shared: tuple[bool, ...], row
     values = ", ".join(f"({', '.join(place or f'?{next(numbers)}' for place in once)})" for _ in range(rows))
     quoted = ", ".join(f'"{name}"' for name in names)
     return f'INSERT OR FAIL INTO "{table}" ({quoted}) VALUES {values}'  # noqa: S608 (tables and columns of ours)
-
-
-@contextmanager
-def loading(coming: Mapping[type[Model], int]) -> Iterator[None]:
-    """For so many new rows of each table: what is many to its table goes in without the plain indexes.
-
-    SQLite builds an index in one go at a third of the cost of keeping it row by row. Call it inside a transaction: no
-    other connection sees the tables without their indexes, and an error brings them back. PostgreSQL would lock the
-    tables for it.
-    """
-    again: list[str] = []
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            for model, count in coming.items():
-                table = model._meta.db_table
-                cursor.execute(f'SELECT count(*) FROM (SELECT 1 FROM "{table}" LIMIT %s)', [count])  # noqa: S608
-                if count < MANY or cursor.fetchone()[0] == count:
-                    continue
-                cursor.execute(
-                    "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = %s"
-                    " AND sql LIKE 'CREATE INDEX%%'",
-                    [table],
-                )
-                for name, sql in cursor.fetchall():
-                    cursor.execute(f'DROP INDEX "{name}"')
-                    again.append(sql)
-    yield
-    with connection.cursor() as cursor:
-        for sql in again:
-            cursor.execute(sql)

@@ -45,7 +45,7 @@ def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None)
     the names that ``home`` takes. Takes one frame of PNG, JPEG or WebP of at most 40 megapixels, turned
     as its orientation tag says. The name and its ending play no part. Raises NotAnImage.
     """
-    data = source if isinstance(source, bytes) else _read(source)
+    data = source if isinstance(source, bytes) else read(source)
     original = hashlib.sha256(data).hexdigest()
     try:
         with warnings.catch_warnings():
@@ -96,7 +96,8 @@ def dhash(image: Image.Image) -> str:
     return f"{bits:016x}"
 
 
-def _read(path: Path) -> bytes:
+def read(path: Path) -> bytes:
+    """A picture's file. Raises NotAnImage where it is too large, OSError."""
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise NotAnImage(f"{size / 2**20:.0f} MB is more than {MAX_BYTES // 2**20} MB")

@@ -156,22 +156,36 @@ def alike(sample: Sample, *, among: list[int] | None = None) -> list[int]:
     return sorted({rows[index][0] for index in np.flatnonzero(close) if values[index]})
 
 
-def flag_near(benchmark: Benchmark) -> int:
-    """Set or clear the near-duplicate hint of every sample; returns how many have it."""
+def flag_near(benchmark: Benchmark) -> None:
+    """Set or clear the near-duplicate hint of every sample."""
+    fresh, former = near_news(benchmark)
+    mark_near(fresh, former)
+    looked_at(benchmark)
+
+
+def near_news(benchmark: Benchmark) -> tuple[set[int], set[int]]:
+    """Samples that lack the near-duplicate hint, and those that bear it for nothing."""
     pictures = SampleImage.objects.filter(sample__benchmark=benchmark).order_by()
     found = near(list(pictures.values_list("sample_id", "phash", "sample__group").iterator(chunk_size=5000)))
-    bit = DUPLICATE
     flagged = set(
         benchmark.samples.filter(quality_hints__in=masks_with(BY_NAME["duplicate"])).values_list("pk", flat=True)
     )
+    return found.keys() - flagged, flagged - found.keys()
+
+
+def mark_near(fresh: Iterable[int], former: Iterable[int]) -> None:
+    """Give these samples the hint, and take it from those."""
     for ids, change in (
-        (found.keys() - flagged, F("quality_hints").bitor(bit)),
-        (flagged - found.keys(), F("quality_hints") - bit),
+        (fresh, F("quality_hints").bitor(DUPLICATE)),
+        (former, F("quality_hints") - DUPLICATE),
     ):
         for some in chunks(sorted(ids), 500):
             Sample.objects.filter(pk__in=some).update(quality_hints=change)
+
+
+def looked_at(benchmark: Benchmark) -> None:
+    """All its samples have been looked at for hints."""
     Benchmark.objects.filter(pk=benchmark.pk).update(checked_at=timezone.now())
-    return len(found)
 
 
 def check(*, benchmark: Benchmark, user: User) -> dict[str, int]:

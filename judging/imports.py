@@ -5,12 +5,13 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import Model
 from django.utils import timezone
 
 from bank.formats.reading import Row
 from bank.formats.records import JudgmentRecord
 from bank.imports import Report, chunks
-from bank.imports.items import Found, Resolver, Spec, describe, ensure, foreseen
+from bank.imports.items import Coming, Found, Place, Resolver, Spec, describe
 from bank.imports.scene import Scene
 from bank.imports.seen import Seen
 from bank.models.verdict import COLUMNS, turned
@@ -18,6 +19,10 @@ from judging.models import Judge, Judgment, Run, RunItem, reason_key
 
 RunKey = tuple[str, str, str]  # judge, protocol, hash of the settings
 DEFAULT_PROTOCOLS = {"pair": "pair", "score": "score", "batch": "batch"}
+OWN = ("status", "analysis", "raw", "prompt_tokens", "completion_tokens", "cost")
+
+# Judgments to be made: their runs, with settings and reported model; of each its item and the values of its columns.
+Batch = tuple[dict[RunKey, tuple[dict[str, Any], str]], list[tuple[RunKey, Place, dict[str, Any]]]]
 
 
 def settings_hash(settings: dict[str, Any]) -> str:
@@ -33,14 +38,16 @@ class Judgments:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.resolver = Resolver(scene)
+        self.resolver, self.items = Resolver(scene), Coming(scene)
         self.seen = Seen()
         self.runs: dict[RunKey, Run] = {}
         for run in Run.objects.filter(benchmark=scene.benchmark, imported=True).select_related("judge"):
             self.runs[(run.judge.name, run.protocol, run.settings_hash)] = run
+        self.judges: dict[str, Judge] = {}  # of runs that the import makes
         self.coming_runs: set[RunKey] = set()
+        self.judgments_coming = 0
 
-    def check(self, rows: list[Row], report: Report) -> list[JudgmentRecord]:
+    def check(self, rows: list[Row], report: Report) -> Batch | None:
         named = []
         for row in rows:
             if self.scene.judge or row.data.judge:
@@ -48,11 +55,12 @@ class Judgments:
             else:
                 report.refuse(row.where, "judge", "is missing; name it with --judge")
         resolved = self.resolver.specs(named, report)
-        found, new_items = foreseen([spec for _, spec in resolved], self.scene)
+        found, new_items = self.items.foreseen([spec for _, spec in resolved])
         stored = self._stored(found.values())
         places = [self._place(row.data, spec, found) for row, spec in resolved]
         taken = self.seen.claim(places, [row.where for row, _ in resolved])
-        fresh: list[JudgmentRecord] = []
+        runs: dict[RunKey, tuple[dict[str, Any], str]] = {}
+        fresh: list[tuple[RunKey, Place, dict[str, Any]]] = []
         for number, (row, spec) in enumerate(resolved):
             record: JudgmentRecord = row.data
             key, content_hash, order, repeat = places[number]
@@ -62,23 +70,50 @@ class Judgments:
                 continue
             run, item = self.runs.get(key), found[content_hash]
             old = stored.get((run.pk, item.pk, order, repeat)) if run else None
+            columns = turned(record.columns(), order=item.order_of(spec.response_ids))
             if old is None:
-                fresh.append(record)
-                self.coming_runs.add(key)
-            elif self._same(old, record, spec, item):
+                runs.setdefault(key, (record.settings, record.reported_model))
+                own = {name: getattr(record, name) for name in OWN} | {"order": order, "repeat": repeat}
+                own["reason_hash"] = "" if record.status == "ok" else reason_key(record.reason)
+                fresh.append((key, (spec.kind, spec.sample_id, item.response_ids), columns | own))
+            elif old.status == record.status and all(getattr(old, name) == columns[name] for name in COLUMNS):
                 report.unchanged += 1
             else:
                 report.refuse(row.where, "choice", "another verdict is stored for this judgment")
+        self.coming_runs |= runs.keys()
+        self.judgments_coming += len(fresh)
         report.made["items"] += new_items
         report.made["runs"] = len(self.coming_runs - self.runs.keys())
         report.made["judgments"] += len(fresh)
-        return fresh
+        return (runs, fresh) if fresh else None
 
-    def write(self, batch: list[JudgmentRecord]) -> None:
-        rows = self.resolver.written(batch)
-        found, _ = ensure([spec for _, spec in rows])
-        fresh = [(self._key(record), spec, found[spec.content_hash], record) for record, spec in rows]
-        self._write(fresh)
+    def coming(self) -> dict[type[Model], int]:
+        runs = len(self.coming_runs - self.runs.keys())
+        made = {Judge: runs, Run: runs, RunItem: self.judgments_coming, Judgment: self.judgments_coming}
+        return self.items.rows() | made
+
+    def write(self, batch: Batch) -> None:
+        runs, fresh = batch
+        for key, (settings, reported) in runs.items():
+            if key not in self.runs:
+                self.runs[key] = self._run(key, settings, reported)
+        items = self.items.written([place for _, place, _ in fresh])
+        made = [(self.runs[key].pk, item, columns) for (key, _, columns), item in zip(fresh, items, strict=True)]
+        self._ask({(run, item): None for run, item, _ in made})
+        self.scene.intake.put_objects([Judgment(run_id=run, item_id=item, **columns) for run, item, columns in made])
+
+    def show(self) -> None:
+        """Judgments are never changed."""
+
+    def _ask(self, wanted: dict[tuple[int, int], None]) -> None:
+        """Put these items (run, item) on the lists of their runs, where they are not."""
+        runs = {run for run, _ in wanted}
+        held: set[tuple[int, int]] = set()
+        for items in chunks(item for _, item in wanted):
+            held.update(RunItem.objects.filter(run__in=runs, item__in=items).order_by().values_list("run", "item"))
+        fresh = [pair for pair in wanted if pair not in held]
+        if fresh:
+            self.scene.intake.put(RunItem, dict(zip(("run_id", "item_id"), zip(*fresh, strict=True), strict=True)))
 
     def _key(self, record: JudgmentRecord) -> RunKey:
         protocol = record.protocol or DEFAULT_PROTOCOLS[record.kind]
@@ -95,62 +130,29 @@ class Judgments:
         presented = [by_ref[ref] for ref in (record.order or record.responses)]
         return describe(item.order_of(presented)) or "0"
 
-    def _columns(self, record: JudgmentRecord, spec: Spec, item: Found) -> dict[str, Any]:
-        return turned(record.columns(), order=item.order_of(spec.response_ids))
-
-    def _same(self, old: Judgment, record: JudgmentRecord, spec: Spec, item: Found) -> bool:
-        wanted = self._columns(record, spec, item)
-        return old.status == record.status and all(getattr(old, name) == wanted[name] for name in COLUMNS)
-
     def _stored(self, items: Iterable[Found]) -> dict[tuple[int, int, str, int], Judgment]:
         stored: dict[tuple[int, int, str, int], Judgment] = {}
         runs = [run.pk for run in self.runs.values()]
-        for ids in chunks(item.pk for item in items):
+        for ids in chunks(item.pk for item in items if item.pk):
             found = Judgment.objects.filter(run__in=runs, item__in=ids).defer("analysis", "raw")
             stored |= {(old.run_id, old.item_id, old.order, old.repeat): old for old in found}
         return stored
 
-    def _write(self, fresh: list[tuple[RunKey, Spec, Found, JudgmentRecord]]) -> None:
-        for key, _, _, record in fresh:
-            if key not in self.runs:
-                self.runs[key] = self._run(key, record)
-        RunItem.objects.bulk_create(
-            [RunItem(run=self.runs[key], item_id=item.pk) for key, _, item, _ in fresh],
-            batch_size=1000,
-            ignore_conflicts=True,
-        )
-        Judgment.objects.bulk_create(
-            [
-                Judgment(
-                    run=self.runs[key],
-                    item_id=item.pk,
-                    order=self._order(record, spec, item),
-                    repeat=record.repeat,
-                    status=record.status,
-                    analysis=record.analysis,
-                    raw=record.raw,
-                    prompt_tokens=record.prompt_tokens,
-                    completion_tokens=record.completion_tokens,
-                    cost=record.cost,
-                    reason_hash="" if record.status == "ok" else reason_key(record.reason),
-                    **self._columns(record, spec, item),
-                )
-                for key, spec, item, record in fresh
-            ],
-            batch_size=500,
-        )
-
-    def _run(self, key: RunKey, record: JudgmentRecord) -> Run:
+    def _run(self, key: RunKey, settings: dict[str, Any], reported: str) -> Run:
         name, protocol, hashed = key
-        judge, _ = Judge.objects.get_or_create(name=name)
-        return Run.objects.create(
-            judge=judge,
-            benchmark=self.scene.open(),
-            protocol=protocol,
-            settings=record.settings,
-            settings_hash=hashed,
-            state=Run.State.FINISHED,
-            imported=True,
-            reported_model=record.reported_model,
-            finished_at=timezone.now(),
+        intake = self.scene.intake
+        judge = self.judges.get(name) or Judge.objects.filter(name=name).first() or intake.make(Judge(name=name))
+        self.judges[name] = judge
+        return intake.make(
+            Run(
+                judge=judge,
+                benchmark=self.scene.open(),
+                protocol=protocol,
+                settings=settings,
+                settings_hash=hashed,
+                state=Run.State.FINISHED,
+                imported=True,
+                reported_model=reported,
+                finished_at=timezone.now(),
+            )
         )

@@ -1,9 +1,9 @@
 """Criteria of many samples, as importers write them: they hold the texts of their file, and get no stored one."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from accounts.crypto import cipher
 from accounts.secrets import keyed
@@ -64,11 +64,17 @@ def sealed(owners: list[int], positions: list[int], columns: list[list[Any]]) ->
     return Sealed(owners, positions, [hashed[key] for key in named["key"]], packed)
 
 
-def write_sealed(sealed: Sealed, sample_ids: Sequence[int]) -> None:
+class Into(Protocol):
+    """Where rows by columns go, see ``bank.imports.intake``."""
+
+    def put(self, model: type[Criterion], columns: Mapping[str, bulk.Column]) -> None: ...
+
+
+def write_sealed(sealed: Sealed, sample_ids: Sequence[int], into: Into) -> None:
     """Store criteria of samples that have none yet; these are the ids of those that ``sealed`` was made of."""
     owners = [sample_ids[number] for number in sealed.owners]
     if owners:
         hashes = [hash_of(owner, hashed) for owner, hashed in zip(owners, sealed.hashes, strict=True)]
         given = (owners, sealed.positions, bulk.Shared(1, len(owners)), hashes, *sealed.columns)
         names = ("sample_id", "position", "version", "key_hash", *PLAIN)
-        bulk.insert_columns(Criterion, dict(zip(names, given, strict=True)))
+        into.put(Criterion, dict(zip(names, given, strict=True)))

@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from accounts.crypto import EncryptedFloatField, EncryptedTextField
 from accounts.secrets import keyed
+from bank.arriving import Arrived
 
 _open: ContextVar[bool] = ContextVar("hidden tables are open", default=False)
 
@@ -30,7 +31,7 @@ def opened() -> Iterator[None]:
         _open.reset(token)
 
 
-class Guarded(models.Manager[Any]):
+class Guarded(Arrived[Any]):
     """Refuses outside ``opened``: an import that slips past the contracts finds a closed table at run time."""
 
     def get_queryset(self) -> models.QuerySet[Any]:

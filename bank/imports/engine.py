@@ -1,18 +1,21 @@
-"""Check everything, then write everything in one transaction."""
+"""Check everything, then write everything; it is seen all at once."""
 
+import errno
 import gc
 import pickle
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import IntegrityError, OperationalError
+from django.db.models import Model
 
-from bank import bulk, formats
+from bank import formats
 from bank.formats.blocks import Block
 from bank.formats.reading import BadFile, Problem, Row, Where
-from bank.imports import Cancelled, Progress, Report, parts
+from bank.imports import BadInput, Cancelled, Progress, Report, intake, parts
 from bank.imports.parts import Taker
 from bank.imports.scene import Scene
 from bank.imports.versions import mark_retired
@@ -23,7 +26,8 @@ IN_MEMORY = 16 * 2**20
 HEAVY = 32 * 2**20
 TRIES = 5
 WRITING = "write"
-PASSING = ("database is locked", "deadlock detected")  # another long import holds what this one needs
+LOCKED = ("database is locked", "deadlock detected")  # something else holds for long what this needs
+FULL = ("database or disk is full", "No space left on device", "could not extend file")
 GARBAGE = (200_000, 20, 50)  # rows come and go without cycles: looking for those was a quarter of the time
 Finish = Callable[[Benchmark, dict[str, Report]], None]
 
@@ -55,6 +59,13 @@ class Spool:
     def close(self) -> None:
         self.file.close()
 
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """What is to be undone may need the room."""
+        self.close()
+
 
 def run(
     *,
@@ -68,17 +79,24 @@ def run(
 ) -> dict[str, Report]:
     """Import these parts, which are in order. ``scene`` sets out anew.
 
-    Another import of the same names at the same time is found by the database's own constraints when the second one
-    writes; the second then starts again and sees what the first has made. So it does when it waited for the write lock
-    in vain.
+    Only one import writes at a time; the next waits for its end. Where the two have names in common, the database's own
+    constraints tell, and the second starts again and sees what the first has made. So it does when somebody made such a
+    row by hand, and when it waited for the write lock in vain. Raises BadInput where that does not end, or the disk is
+    full: nothing is left then.
     """
     for left in reversed(range(TRIES)):
         try:
             return _once(scene(), names, dry_run, skip_bad, progress, cancelled, finish)
-        except (IntegrityError, OperationalError) as error:
-            passing = isinstance(error, IntegrityError) or any(word in str(error) for word in PASSING)
-            if not (passing and left):
+        except (IntegrityError, intake.Outdated):
+            if not left:
                 raise
+        except (OperationalError, OSError) as error:
+            if getattr(error, "errno", None) == errno.ENOSPC or any(words in str(error) for words in FULL):
+                raise BadInput("The disk is full. Make room and begin again: nothing of it came in.") from None
+            if not any(words in str(error) for words in LOCKED):
+                raise
+            if not left:
+                raise BadInput("Something else keeps the database locked. Try again later: nothing came in.") from None
     raise AssertionError("unreachable")
 
 
@@ -101,22 +119,20 @@ def _once(
         for name in names:
             whole &= _check(scene, name, takers[name], reports[name], spool, progress, cancelled)
         bad = any(report.problems for report in reports.values())
-        if dry_run or not whole or (bad and not skip_bad):
+        if scene.scratch is None or not whole or (bad and not skip_bad):
             return reports
-        with transaction.atomic():
-            coming = {
-                model: reports[name].made[noun]
-                for name, taker in takers.items()
-                for noun, model in getattr(taker, "tables", {}).items()
-            }
-            with bulk.loading(coming):
-                _write(scene, takers, spool, progress, cancelled)
-            if "samples" in reports and (retired := mark_retired(scene.open()))[0]:
-                reports["samples"].made[f"samples retired in version {retired[1]}"] = retired[0]
-            finish(scene.open(), reports)
-            if cancelled():
-                raise Cancelled
+        with intake.opened(folder=scene.scratch().name, cancelled=cancelled) as scene.intake, spool:
+            _write(scene, takers, spool, progress, cancelled)
             scene.settle()
+            with scene.intake.switch():
+                scene.show()
+                for taker in takers.values():
+                    taker.show()
+                if "samples" in reports and (retired := mark_retired(scene.open()))[0]:
+                    reports["samples"].made[f"samples retired in version {retired[1]}"] = retired[0]
+                finish(scene.open(), reports)
+                if cancelled():
+                    raise Cancelled
         for report in reports.values():
             report.written = True
         return reports
@@ -179,11 +195,17 @@ def _batches(
 def _write(
     scene: Scene, takers: dict[str, Taker], spool: Spool, progress: Progress, cancelled: Callable[[], bool]
 ) -> None:
+    coming: Counter[type[Model]] = Counter(scene.coming_rows())
+    for taker in takers.values():
+        coming.update(taker.coming())
+    scene.intake.reserve(coming)
     scene.open()
+    scene.intake.flush()
     done = 0
     for name, rows, batch in spool:
         if cancelled():
             raise Cancelled
         takers[name].write(batch)
+        scene.intake.flush()
         done += rows
         progress(WRITING, done)

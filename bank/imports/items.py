@@ -2,19 +2,21 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from django.db import IntegrityError, transaction
+from django.db.models import Model
 
 from bank import bulk
 from bank.formats.reading import Row
 from bank.formats.records import VerdictRecord
 from bank.imports import Report, chunks
+from bank.imports.intake import Intake, Outdated
 from bank.imports.scene import Scene
 from bank.models import Item, ItemResponse, Response
 from bank.models.items import content_hash
 
-Rec = TypeVar("Rec", bound=VerdictRecord)
+Place = tuple[str, int, tuple[int, ...]]  # an item: its kind, sample and responses in canonical order
+PLACE = ("item_id", "position", "response_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,83 @@ class Found:
 
 def find(specs: Iterable[Spec]) -> dict[str, Found]:
     """The stored items among these, by content hash."""
-    found: dict[str, Found] = {}
-    for hashes in chunks(spec.content_hash for spec in specs):
-        for item in Item.objects.filter(content_hash__in=hashes).prefetch_related("places"):
-            found[item.content_hash] = Found(item.pk, tuple(place.response_id for place in item.places.all()))
-    return found
+    return found_by(spec.content_hash for spec in specs)
+
+
+def found_by(content_hashes: Iterable[str]) -> dict[str, Found]:
+    """The stored items with these content hashes."""
+    places: dict[str, tuple[int, list[int]]] = {}
+    for hashes in chunks(content_hashes):
+        stored = Item.objects.filter(content_hash__in=hashes).order_by("pk", "places__position")
+        for name, pk, response in stored.values_list("content_hash", "pk", "places__response"):
+            places.setdefault(name, (pk, []))[1].extend([] if response is None else [response])
+    return {name: Found(pk, tuple(responses)) for name, (pk, responses) in places.items()}
+
+
+class Coming:
+    """The items of an import: those that its check foresaw, and made where they are absent when it writes.
+
+    A row of the check speaks of ids that may be negative (see Scene).
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.items = self.places = 0
+
+    def foreseen(self, specs: Sequence[Spec]) -> tuple[dict[str, Found], int]:
+        """The items of a check by content hash, and how many of them the import will make and did not know of before.
+
+        One that is to be made has no id yet (0); the first row that names it gives its canonical order.
+        """
+        found = find(specs)
+        coming: dict[str, Spec] = {}
+        for spec in specs:
+            if spec.content_hash not in found:
+                coming.setdefault(spec.content_hash, spec)
+        known = dict(zip(coming, self.scene.items.find(list(coming)), strict=True))
+        new = [key for key, order in known.items() if not order]
+        known |= {key: _order_number(coming[key].response_ids) for key in new}
+        self.scene.items.add(new, [known[key] for key in new])
+        for key, spec in coming.items():
+            found[key] = Found(0, _by_order_number(known[key], spec.response_ids))
+        self.items += len(new)
+        self.places += sum(len(coming[key].response_ids) for key in new)
+        return found, len(new)
+
+    def rows(self) -> dict[type[Model], int]:
+        return {Item: self.items, ItemResponse: self.places}
+
+    def written(self, items: Sequence[Place]) -> list[int]:
+        """Their ids; those that are absent are on their way into the tables."""
+        specs = [
+            Spec(kind, self.scene.real(sample), tuple(map(self.scene.real_response, responses)))
+            for kind, sample, responses in items
+        ]
+        names = [spec.content_hash for spec in specs]
+        found = found_by(names)
+        fresh: dict[str, Spec] = {}
+        for name, spec in zip(names, specs, strict=True):
+            if name not in found:
+                fresh.setdefault(name, spec)
+            elif found[name].response_ids != spec.response_ids:
+                raise Outdated("somebody made an item with another canonical order")
+        ids = {name: found[name].pk for name in found}
+        if fresh:
+            ids |= zip(fresh, _put(self.scene.intake, fresh), strict=True)
+        return [ids[name] for name in names]
+
+
+def _put(intake: Intake, fresh: dict[str, Spec]) -> Sequence[int]:
+    ids = intake.ids(Item, len(fresh))
+    specs = fresh.values()
+    kinds, samples = [spec.kind for spec in specs], [spec.sample_id for spec in specs]
+    intake.put(Item, {"id": ids, "kind": kinds, "sample_id": samples, "content_hash": list(fresh)})
+    places = [
+        (pk, n, response) for pk, spec in zip(ids, specs, strict=True) for n, response in enumerate(spec.response_ids)
+    ]
+    if places:
+        intake.put(ItemResponse, dict(zip(PLACE, zip(*places, strict=True), strict=True)))
+    return ids
 
 
 @transaction.atomic
@@ -78,27 +152,8 @@ def _insert(fresh: dict[str, Spec]) -> dict[str, Found]:
     places = [
         (pk, position, response) for pk, (_, spec) in pairs for position, response in enumerate(spec.response_ids)
     ]
-    bulk.insert(ItemResponse, ("item_id", "position", "response_id"), places)
+    bulk.insert(ItemResponse, PLACE, places)
     return {key: Found(pk, spec.response_ids) for pk, (key, spec) in pairs}
-
-
-def foreseen(specs: Sequence[Spec], scene: Scene) -> tuple[dict[str, Found], int]:
-    """The items of a check by content hash, and how many of them the import will make and did not know of before.
-
-    One that is to be made has no id yet (0); the first row that names it gives its canonical order.
-    """
-    found = find(specs)
-    coming: dict[str, Spec] = {}
-    for spec in specs:
-        if spec.content_hash not in found:
-            coming.setdefault(spec.content_hash, spec)
-    known = dict(zip(coming, scene.items.find(list(coming)), strict=True))
-    new = [key for key, order in known.items() if not order]
-    known |= {key: _order_number(coming[key].response_ids) for key in new}
-    scene.items.add(new, [known[key] for key in new])
-    for key, spec in coming.items():
-        found[key] = Found(0, _by_order_number(known[key], spec.response_ids))
-    return found, len(new)
 
 
 def _order_number(ids: Sequence[int]) -> int:
@@ -159,18 +214,6 @@ class Resolver:
                 reason = f"the stored response of {other.model!r} to sample {row.data.sample!r} has another text"
                 report.refuse(row.where, "responses", reason)
         return same
-
-    def written(self, records: Sequence[Rec]) -> list[tuple[Rec, Spec]]:
-        """The items of checked records, once their samples and responses are stored."""
-        samples = [self.scene.real(sample) for sample in self.scene.sample_ids([record.sample for record in records])]
-        responses = self._stored(samples)
-        return [
-            (
-                record,
-                Spec(record.kind, sample, tuple(responses[(sample, r.model, r.variant)] for r in record.responses)),
-            )
-            for record, sample in zip(records, samples, strict=True)
-        ]
 
     def _stored(self, samples: Iterable[int]) -> dict[tuple[int, str, str], int]:
         found: dict[tuple[int, str, str], int] = {}

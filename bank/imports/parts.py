@@ -3,8 +3,10 @@
 A room above the bank registers its parts when it starts (``AppConfig.ready``): imports go downwards only.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from django.db.models import Model
 from django.utils.module_loading import import_string
 
 from bank.imports import Report
@@ -20,8 +22,7 @@ class Taker(Protocol):
 
     Of a format that gives blocks, the takers of those parts get them as they are.
 
-    A taker whose rows may hold much has ``weigh(row)`` as well, in bytes: its batches are cut by that, too. One that
-    writes many rows past the ORM has ``tables``: the models by the nouns under which it counts what it makes.
+    A taker whose rows may hold much has ``weigh(row)`` as well, in bytes: its batches are cut by that, too.
     """
 
     def check(self, rows: Any, report: Report) -> Any:
@@ -30,8 +31,14 @@ class Taker(Protocol):
         Returns what ``write`` needs of them, picklable; something empty where nothing is to be written.
         """
 
+    def coming(self) -> Mapping[type[Model], int]:
+        """How many rows of each table ``write`` will make of all that was checked, at most; referred to ones first."""
+
     def write(self, batch: Any) -> None:
-        """Write what a check returned, inside the transaction."""
+        """Hand what a check returned to ``scene.intake``. Outside of any transaction; nobody sees the rows yet."""
+
+    def show(self) -> None:
+        """Change what there was before. In the last transaction, which shows everything: keep it short."""
 
 
 _takers: dict[str, str] = {}

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
+
+from django.db.models import Model
 
 from bank import bulk
 from bank.formats.blocks import Block
@@ -31,14 +33,12 @@ class Responses:
     ``scene.model`` names the model of rows that name none; rows of other models are then left out.
     """
 
-    tables: ClassVar = {"responses": Response}
-
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.seen = Seen()
         self.models: dict[str, int] = dict(EvaluatedModel.objects.values_list("name", "pk"))
         self.answering: dict[str, bool] = {}  # whether responses of the model to this benchmark are stored
-        self.coming: set[str] = set()
+        self.coming_models: set[str] = set()
         self.addresses = Addresses(scene.benchmark, scene.addressed)
 
     def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
@@ -94,24 +94,31 @@ class Responses:
 
     def _new(self, places: list[Place], values: tuple[Sequence[Any], ...], report: Report) -> Batch | None:
         samples, names = [place[0] for place in places], [place[1] for place in places]
-        new_models = set(names) - self.models.keys() - self.coming
-        self.coming |= new_models
+        new_models = set(names) - self.models.keys() - self.coming_models
+        self.coming_models |= new_models
         report.made["models"] += len(new_models)
         report.made["responses"] += len(places)
         self.scene.announce_responses(places)
         return (samples, names, tuple(map(bulk.packed, values))) if self.scene.writes and places else None
 
+    def coming(self) -> dict[type[Model], int]:
+        return {EvaluatedModel: len(self.coming_models), Response: self.scene.responses_coming}
+
     def write(self, batch: Batch) -> None:
         samples, names, values = batch
         for name in sorted(set(names) - self.models.keys()):
-            organisation = self.organisations.get(name, "")
             # The benchmark was opened since the names were read, and its anchor made.
-            model, _ = EvaluatedModel.objects.get_or_create(name=name, defaults={"organisation": organisation})
+            model = EvaluatedModel.objects.filter(name=name).first()
+            if model is None:
+                model = self.scene.intake.make(EvaluatedModel(name=name, organisation=self.organisations.get(name, "")))
             self.models[name] = model.pk
         if min(samples) < 0:
             samples = [self.scene.real(sample) for sample in samples]
         models = [self.models[name] for name in names]
-        bulk.insert_columns(Response, dict(zip(COLUMNS, (samples, models, *values), strict=True)))
+        self.scene.intake.put(Response, dict(zip(COLUMNS, (samples, models, *values), strict=True)))
+
+    def show(self) -> None:
+        """Responses are never changed."""
 
     @cached_property
     def organisations(self) -> dict[str, str]:

@@ -7,7 +7,9 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
+
+from django.db.models import Model
 
 import bank.criteria
 from bank import bulk, images, quality
@@ -47,14 +49,14 @@ Pictures = list[images.Stored | None]
 class Samples:
     """Takes sample records into the scene's benchmark."""
 
-    tables: ClassVar = {"samples": Sample, "images": SampleImage, "criteria": bank.criteria.Criterion}
-
     def __init__(self, scene: Scene) -> None:
         self.scene, self.folder = scene, scene.images.resolve()
         self.seen = Seen()
         # What became of each picture, by its file or the hash of its bytes: stored, or why it cannot be taken.
         self.pictures: OrderedDict[Path | str, images.Stored | str] = OrderedDict()
         self.capabilities: dict[tuple[str, ...], int] = {}
+        self.paths: set[tuple[str, ...]] = set()  # that samples will have
+        self.pictures_coming = self.criteria_coming = 0
         self.position = -1
 
     def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
@@ -138,6 +140,9 @@ class Samples:
         report.made["samples"] += len(keys)
         report.made["images"] += len(pictures)
         report.made["criteria"] += len(criteria[0])
+        self.paths.update(paths)
+        self.pictures_coming += len(pictures)
+        self.criteria_coming += len(criteria[0])
         if not (self.scene.writes and keys):
             return None
         return paths, list(map(bulk.packed, values)), pictures, secret.sealed(*criteria)
@@ -147,22 +152,33 @@ class Samples:
         pictures tells how far it is, and stops soon when it is cancelled."""
         return sum(len(image.data) if image.data else A_PICTURE for image in row.data.images)
 
+    def coming(self) -> dict[type[Model], int]:
+        nodes = {path[:depth] for path in self.paths for depth in range(1, len(path) + 1)}
+        return {
+            Capability: len(nodes),
+            Sample: self.scene.coming,
+            SampleImage: self.pictures_coming,
+            bank.criteria.Criterion: self.criteria_coming,
+        }
+
     def write(self, batch: Batch) -> None:
-        benchmark = self.scene.open()
+        benchmark, intake = self.scene.open(), self.scene.intake
         if self.position < 0:
             self.position = benchmark.samples.count()
             self.capabilities = {tuple(node.path.split(" / ")): node.pk for node in benchmark.capabilities.all()}
         paths, values, pictures, sealed = batch
-        ids = bulk.ids(Sample, len(paths))
-        self.scene.made.extend(ids)
+        ids = intake.ids(Sample, len(paths))
         capabilities = [self._capability(path) if path else None for path in paths]
         positions = range(self.position, self.position + len(ids))
         own, none = bulk.Shared(benchmark.pk, len(ids)), bulk.Shared("", len(ids))
         given = (ids, own, capabilities, positions, none, *values)
-        bulk.insert_columns(Sample, dict(zip(COLUMNS, given, strict=True)))
+        intake.put(Sample, dict(zip(COLUMNS, given, strict=True)))
         self.position += len(ids)
         self._write_images([(ids[number], *one) for number, *one in pictures])
-        secret.write_sealed(sealed, ids)
+        secret.write_sealed(sealed, ids, intake)
+
+    def show(self) -> None:
+        """Samples that were there stay as they are."""
 
     def _write_images(self, rows: list[tuple[Any, ...]]) -> None:
         if not rows:
@@ -173,8 +189,7 @@ class Samples:
             name = f"{sha256}.{kind}"
             if (staged / name).exists():
                 os.replace(staged / name, ready / name)
-                self.scene.pictures = True
-        bulk.insert(SampleImage, IMAGE_COLUMNS, rows)
+        self.scene.intake.put(SampleImage, dict(zip(IMAGE_COLUMNS, zip(*rows, strict=True), strict=True)))
 
     def _ingest(self, rows: list[Row]) -> None:
         """Check and keep the pictures of these rows, on all cores: decoding runs outside the interpreter's lock."""
@@ -189,11 +204,15 @@ class Samples:
 
         def take(source: Path | bytes) -> images.Stored | str:
             try:
-                return images.ingest(source, keep=into is not None, into=into)
+                data = source if isinstance(source, bytes) else images.read(source)
             except images.NotAnImage as error:
                 return str(error)
             except OSError:
                 return ABSENT
+            try:
+                return images.ingest(data, keep=into is not None, into=into)
+            except images.NotAnImage as error:
+                return str(error)
 
         if sources:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -252,13 +271,14 @@ class Samples:
     def _capability(self, path: tuple[str, ...]) -> int:
         if path not in self.capabilities:
             parent = self._capability(path[:-1]) if path[1:] else None
-            node = Capability.objects.create(
+            node = Capability(
                 benchmark=self.scene.open(),
                 parent_id=parent,
                 name=path[-1],
                 path=" / ".join(path),
                 position=len(self.capabilities),
             )
+            self.scene.intake.make(node)
             self.capabilities[path] = node.pk
         return self.capabilities[path]
 

@@ -1,16 +1,19 @@
 """What one import is about: what it was told, the benchmark, and what its parts stored or will make."""
 
 import os
-from array import array
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
 
+from django.db.models import Model
+
+from bank.imports import batched
 from bank.imports.addressing import Coming
+from bank.imports.intake import Intake, Outdated
 from bank.imports.seen import Numbers
-from bank.models import Benchmark, EvaluatedModel
+from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
 
 FIRST_COMING = -2  # and down; Python's hash of -1 is that of -2
 
@@ -36,15 +39,17 @@ class Scene:
     campaign: str = ""
     scratch: Callable[[], Path] | None = None  # None: a dry run
     benchmark: Benchmark | None = None
+    intake: Intake = field(init=False)  # once all rows are checked
     parts: tuple[str, ...] = ()
     coming: int = 0  # samples that will be made
     addressed: Coming = field(default_factory=Coming)  # by what else than their keys, if responses follow
     responses: Numbers = field(default_factory=Numbers)  # that will be made, by sample, model and variant
     responses_coming: int = 0
     items: Numbers = field(default_factory=Numbers)  # that will be made, by content hash: see bank.imports.items
-    pictures: bool = False  # whether some wait to be moved
     pictured: bool = False  # whether samples came with pictures
-    made: "array[int]" = field(default_factory=lambda: array("q"))  # their ids, once they have some
+    near: tuple[set[int], set[int]] | None = None  # near-duplicates among those that were there; no more such
+    _new_anchor: EvaluatedModel | None = None
+    _opened: bool = False
 
     def __str__(self) -> str:
         return str(self.benchmark) if self.benchmark else f"{self.slug}@{self.version or '1'}"
@@ -75,20 +80,34 @@ class Scene:
         if self.parts[-1] != "responses":
             start = FIRST_COMING - self.responses_coming
             self.responses.add(names, range(start, start - len(names), -1))
-            self.responses_coming += len(names)
+        self.responses_coming += len(names)
 
     def sample_ids(self, keys: Sequence[str]) -> list[int]:
         """Ids by key, 0 where there is no such sample."""
         return self.stored.find(keys)
 
     def real(self, sample: int) -> int:
-        """The id of a sample that meanwhile has one."""
-        return sample if sample > 0 else self.made[FIRST_COMING - sample]
+        """The id of a sample, also of one that was only coming when the rows were checked."""
+        return sample if sample > 0 else self.intake.number(Sample, FIRST_COMING - sample)
+
+    def real_response(self, response: int) -> int:
+        """The same of a response."""
+        return response if response > 0 else self.intake.number(Response, FIRST_COMING - response)
+
+    def coming_rows(self) -> dict[type[Model], int]:
+        """The rows that ``open`` makes, at most."""
+        return {EvaluatedModel: int(bool(self.anchor)), Benchmark: int(self.benchmark is None)}
 
     def open(self) -> Benchmark:
-        """The benchmark to write to, made if it is new. Inside the transaction."""
+        """The benchmark to write to, made if it is new."""
+        if self._opened and self.benchmark is not None:
+            return self.benchmark
+        self._opened = True
+        if self.anchor and (self.benchmark is None or self.benchmark.anchor is None):
+            found = EvaluatedModel.objects.filter(name=self.anchor).first()
+            self._new_anchor = found or self.intake.make(EvaluatedModel(name=self.anchor))
         if self.benchmark is None:
-            self.benchmark = Benchmark.objects.create(
+            made = Benchmark(
                 slug=self.slug,
                 version=self.version or "1",
                 title=self.title or self.slug,
@@ -96,10 +115,10 @@ class Scene:
                 majority=getattr(self.module, "MAJORITY", Benchmark.Majority.PLURALITY),
                 score_scale=getattr(self.module, "SCORE_SCALE", []),
                 source_format=self.module.NAME,
+                anchor=self._new_anchor,
             )
-        if self.anchor and self.benchmark.anchor is None:
-            self.benchmark.anchor, _ = EvaluatedModel.objects.get_or_create(name=self.anchor)
-            self.benchmark.save(update_fields=["anchor"])
+            self.benchmark = self.intake.make(made)
+        self.intake.flush()
         return self.benchmark
 
     def folder(self, name: str) -> Path:
@@ -111,18 +130,36 @@ class Scene:
         return path
 
     def settle(self) -> None:
-        """Look for near-duplicates; then move the pictures of written samples to where they are served from.
-
-        The last thing before the commit.
-        """
+        """Move the pictures of written samples to where they are served from, and look for near-duplicates."""
+        from bank import quality
         from bank.images import home
-        from bank.quality import flag_near
 
-        if self.pictured:
-            flag_near(self.open())
-        if not self.pictures:
+        if not self.pictured:
             return
         for entry in os.scandir(self.folder("ready")):
             target = home(entry.name)
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(entry.path, target)
+        own = self.intake.own(SampleImage)
+        pictures = SampleImage.objects.filter(pk__range=(own[0], own[-1])).order_by("pk")
+        for sha256, kind in pictures.values_list("sha256", "kind").iterator():
+            if not home(f"{sha256}.{kind}").exists():  # it was there at the check, of an import that failed since
+                raise Outdated("a picture is gone")
+        news, samples = quality.near_news(self.open()), self.intake.own(Sample)
+        fresh = [pk for pk in sorted(news[0]) if pk in samples]  # new ones bear no hint for nothing
+        for some in batched(fresh, 500):
+            self.intake.do(partial(quality.mark_near, some, ()))
+        self.intake.flush()
+        self.near = (news[0].difference(fresh), news[1])
+
+    def show(self) -> None:
+        """What changes of samples and the benchmark that were there. In the last transaction."""
+        from bank import quality
+
+        benchmark = self.open()
+        if self.near is not None:
+            quality.mark_near(*self.near)
+            quality.looked_at(benchmark)
+        if self._new_anchor and benchmark.anchor is None:
+            benchmark.anchor = self._new_anchor
+            benchmark.save(update_fields=["anchor"])

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -34,20 +34,42 @@ def _root() -> Path:
     return Path(settings.MEDIA_ROOT, "incoming")
 
 
+def empty(name: str) -> None:
+    """Remove what lies in a folder of this process."""
+    for path in (_root() / name).iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def is_left(name: str) -> bool:
+    """Whether the process of this folder is gone, as far as it can be told: the folder is here and nobody holds it."""
+    if not name:
+        return False
+    lock = _taken(_root() / name)
+    if lock is None:
+        return False
+    os.close(lock)
+    return True
+
+
 def sweep() -> None:
     """Remove folders whose process is gone: it held the lock while it lived."""
     for left in _root().iterdir() if _root().is_dir() else ():
-        try:
-            if time.time() - left.stat().st_mtime < STALE:
-                continue
-            lock = os.open(left / "lock", os.O_RDWR)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue
-        else:
-            shutil.rmtree(left, ignore_errors=True)
-        finally:
-            os.close(lock)
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime >= STALE and (lock := _taken(left)) is not None:
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(lock)
+
+
+def _taken(folder: Path) -> int | None:
+    """The lock of a folder that nobody holds; close it."""
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock

@@ -2,6 +2,7 @@
 
 from bank.criteria.tables import AccessedSample, CriteriaAccess  # and with them the hidden tables are registered
 from bank.models.catalogue import Benchmark, Capability, Sample, SampleImage
+from bank.models.imports import Import, ImportRange
 from bank.models.items import Item, ItemResponse
 from bank.models.people import FailedSignIn, User
 from bank.models.responses import EvaluatedModel, Response
@@ -18,6 +19,8 @@ __all__ = [
     "CriteriaAccess",
     "EvaluatedModel",
     "FailedSignIn",
+    "Import",
+    "ImportRange",
     "Item",
     "ItemResponse",
     "Response",

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from bank.arriving import Arrived
 from bank.models.people import Role
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Benchmark(models.Model):
     edition = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = BenchmarkQuerySet.as_manager()
+    objects = Arrived.from_queryset(BenchmarkQuerySet)()
 
     class Meta:
         ordering = ["title", "pk"]
@@ -94,6 +95,8 @@ class Capability(models.Model):
     name = models.CharField(max_length=200)
     path = models.CharField(max_length=700)
     position = models.PositiveIntegerField(default=0)
+
+    objects = Arrived["Capability"]()
 
     class Meta:
         ordering = ["position", "pk"]
@@ -168,7 +171,7 @@ class Sample(models.Model):
     retired_in = models.CharField(max_length=40, blank=True)
     position = models.PositiveIntegerField(default=0)
 
-    objects = SampleQuerySet.as_manager()
+    objects = Arrived.from_queryset(SampleQuerySet)()
 
     class Meta:
         ordering = ["position", "pk"]
@@ -212,6 +215,8 @@ class SampleImage(models.Model):
     described_by = models.CharField(max_length=240, blank=True, db_default="")  # the model that wrote it, and its run
     objects_found = models.JSONField(default=list, blank=True)
     source_url = models.TextField(blank=True)
+
+    objects = Arrived["SampleImage"]()
 
     class Meta:
         ordering = ["position"]

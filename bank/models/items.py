@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db import models
 
+from bank.arriving import Arrived
 from bank.models.catalogue import Sample
 from bank.models.responses import Response
 
@@ -30,6 +31,8 @@ class Item(models.Model):
     content_hash = models.CharField(max_length=64, unique=True)
     responses = models.ManyToManyField(Response, through="ItemResponse", related_name="items")
 
+    objects = Arrived["Item"]()
+
     class Meta:
         indexes = [models.Index(fields=["sample", "kind"], name="item_of_sample")]
 
@@ -42,6 +45,8 @@ class ItemResponse(models.Model):
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="places")
     position = models.PositiveSmallIntegerField()
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="places")
+
+    objects = Arrived["ItemResponse"]()
 
     class Meta:
         ordering = ["position"]

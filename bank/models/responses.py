@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.db.models import Q
 
+from bank.arriving import Arrived
 from bank.models.catalogue import Sample, is_staff
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ class EvaluatedModel(models.Model):
     organisation = models.CharField(max_length=200, blank=True)
     open = models.BooleanField(null=True, blank=True)
     family = models.CharField(max_length=100, blank=True)
+
+    objects = Arrived["EvaluatedModel"]()
 
     class Meta:
         ordering = ["name"]
@@ -58,7 +61,7 @@ class Response(models.Model):
         "bank.Submission", on_delete=models.PROTECT, null=True, blank=True, related_name="responses", db_index=False
     )
 
-    objects = ResponseQuerySet.as_manager()
+    objects = Arrived.from_queryset(ResponseQuerySet)()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["sample", "model", "variant"], name="response_once")]

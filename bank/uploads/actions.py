@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.utils import timezone
 
-from bank.imports import BadInput, scratch
+from bank.imports import BadInput, intake, scratch
 from bank.models import Upload, User
 from bank.uploads import staging
 
@@ -169,9 +169,10 @@ def cancel(*, upload: Upload) -> bool:
 def sweep(*, now: Any = None) -> int:
     """End uploads that nobody went on with for a day, and remove the folders of those that ended; returns how many.
 
-    What an import that was killed had unpacked goes, too.
+    What an import that was killed had unpacked and stored goes, too.
     """
     scratch.sweep()
+    intake.sweep()
     before = (now or timezone.now()) - KEPT
     swept = 0
     forgotten = (Upload.State.RECEIVING, Upload.State.CHECKED)

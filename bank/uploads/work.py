@@ -1,7 +1,7 @@
 """What a worker does with uploads: looks at the files, and brings them in once that was confirmed.
 
 Whoever works an upload holds the lock of its folder: a killed worker lets go of it, and the next one begins that step
-again. Nothing of the step before is left, for an import is one transaction.
+again. Of an import that was killed nobody sees anything, and what it had stored is removed first.
 """
 
 import csv
@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from bank.formats import generic, reader
 from bank.formats.reading import BadFile, Problem
-from bank.imports import BadInput, Cancelled, Report, bundle, diff
+from bank.imports import BadInput, Cancelled, Report, bundle, diff, intake
 from bank.models import Benchmark, Upload
 from bank.uploads import actions, proposals, staging, words
 from bank.uploads.preview import keep_preview
@@ -72,8 +72,8 @@ def work_all(*, stop: Callable[[], bool] = lambda: False, linger: float = 0) -> 
 
 
 def is_waiting() -> bool:
-    """Whether there is an upload that nobody works."""
-    return any(not staging.is_held(upload) for upload in Upload.objects.waiting() if staging.folder(upload).exists())
+    """Whether there is an upload that nobody works, or something to clear away after an import that was killed."""
+    return intake.left() is not None or any(not staging.is_held(upload) for upload in Upload.objects.waiting() if staging.folder(upload).exists())
 
 
 def work(upload: Upload, *, stop: Callable[[], bool] = lambda: False) -> bool:

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from django.db import models
 
+from bank.arriving import Arrived
 from bank.models import User
 from judging.prompts import Prompt
 
@@ -31,6 +32,8 @@ class Judge(models.Model):
     abilities = models.JSONField(default=dict, blank=True)
     any_host = models.BooleanField(default=False)  # made by command: not bound to JUDGE_HOSTS
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = Arrived["Judge"]()
 
     class Meta:
         ordering = ["name"]

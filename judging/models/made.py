@@ -7,6 +7,7 @@ from django.db.models import Q
 
 from accounts.crypto import EncryptedTextField
 from accounts.secrets import keyed
+from bank.arriving import Arrived
 from bank.models import Benchmark, Item, Response, Sample, Verdict
 from bank.models.catalogue import in_hidden_splits, is_staff
 from judging.models.judges import OVERLAP
@@ -129,7 +130,7 @@ class Judgment(Judged):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="judgments")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="judgments")
 
-    objects = JudgmentQuerySet.as_manager()
+    objects = Arrived.from_queryset(JudgmentQuerySet)()
 
     class Meta(Judged.Meta):
         constraints = [

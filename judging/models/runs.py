@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.db.models import Q
 
+from bank.arriving import Arrived
 from bank.models import Benchmark, Item, Sample, User
 from bank.models.catalogue import is_staff
 from judging.models.judges import OVERLAP, Judge
@@ -86,7 +87,7 @@ class Run(models.Model):
 
     hold: "RunHold | None" = None  # of the worker that took this very object, see judging.work.holds
 
-    objects = RunQuerySet.as_manager()
+    objects = Arrived.from_queryset(RunQuerySet)()
 
     class Meta:
         ordering = ["-pk"]
@@ -156,6 +157,8 @@ class RunItem(models.Model):
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="run_items")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
+
+    objects = Arrived["RunItem"]()
 
     class Meta:
         ordering = ["pk"]

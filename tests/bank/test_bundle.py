@@ -5,7 +5,6 @@ import zipfile
 from types import ModuleType
 
 import pytest
-from django.db import connection
 
 from annotations.models import Label
 from bank.formats.reading import BadFile, Row, Where, validated
@@ -51,29 +50,6 @@ def counts():
 
 def files(media):
     return sorted(path.name for path in media.rglob("*") if path.is_file())
-
-
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps its indexes during an import")
-def test_what_is_many_to_its_table_leaves_the_indexes_as_they_were(whole, media, monkeypatch):
-    def indexes():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name")
-            return cursor.fetchall()
-
-    monkeypatch.setattr("bank.bulk.MANY", 1)
-    before = indexes()
-    seen = []
-    monkeypatch.setattr("bank.imports.samples.Samples._write_images", lambda *_: seen.append(indexes()))
-    bring(path=whole, slug="new", parts=["samples"])
-    assert len(seen[0]) < len(before) == len(indexes())
-    assert indexes() == before
-    with pytest.raises(Cancelled):
-        bring(path=whole, slug="other", parts=["samples"], cancelled=lambda: len(seen) > 1)
-    assert indexes() == before
-    assert counts()[:2] == [1, 2]
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA integrity_check")
-        assert cursor.fetchall() == [("ok",)]
 
 
 def test_a_folder_comes_in_whole_and_again_changes_nothing(whole, media):

@@ -1,0 +1,54 @@
+"""Imports: what is coming in just now, and what has."""
+
+from datetime import timedelta
+
+from django.db import models
+from django.db.models.functions import Now
+
+LEASE = timedelta(seconds=60)  # after which an import that was not heard of counts as dead, by the database's clock
+
+
+class ImportQuerySet(models.QuerySet["Import"]):
+    def under_way(self) -> "ImportQuerySet":
+        """The one that writes, or was killed while it did and is not cleared away yet."""
+        return self.filter(state=Import.State.WRITING)
+
+    def last_done(self) -> int:
+        """Grows with every import that is done: what was kept by the newest ids of tables is then out of date, for an
+        import's rows may have lower ones than rows that were there before it was done."""
+        newest = self.filter(state=Import.State.DONE).order_by("-pk").values_list("pk", flat=True).first()
+        return newest or 0
+
+
+class Import(models.Model):
+    """An import that writes, or is done. One that failed leaves no row. Only one writes at a time."""
+
+    class State(models.TextChoices):
+        WRITING = "writing"
+        DONE = "done"
+
+    state = models.CharField(max_length=7, choices=State.choices, default=State.WRITING)
+    holder = models.CharField(max_length=32)  # who may write for it; whoever clears away after it takes that over
+    until = models.DateTimeField()
+    folder = models.CharField(max_length=40, blank=True)  # of its process; see bank.imports.scratch
+    started_at = models.DateTimeField(db_default=Now())
+    done_at = models.DateTimeField(null=True)
+
+    objects = ImportQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["state"], condition=models.Q(state="writing"), name="import_one_at_a_time")
+        ]
+
+
+class ImportRange(models.Model):
+    """Ids that the import under way has for its rows of a table. They are hidden as long as this row is there."""
+
+    of = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="ranges")
+    table = models.CharField(max_length=63, unique=True)
+    first = models.BigIntegerField()
+    last = models.BigIntegerField()
+
+    class Meta:
+        ordering = ["pk"]
