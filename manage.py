@@ -15,4 +15,11 @@ if __name__ == "__main__":
         own, theirs = "--settings", "--protocol-settings"
         given = [(word, word == own or word.startswith(f"{own}=")) for word in sys.argv[2:]]
         sys.argv[2:] = [theirs + word.removeprefix(own) if meant else word for word, meant in given]
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except Exception as error:
+        from bank.outages import outage
+
+        if words := outage(error):
+            sys.exit(f"Error: {words} Try again when that is over.")
+        raise

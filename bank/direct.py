@@ -2,7 +2,8 @@
 to run it.
 
 For what is done at every few calls of a run, and at every step of somebody's work; elsewhere ``Model.objects`` reads
-better. Names are those of columns; a list of values, not empty, stands for any one of them.
+better. Rows of an import under way are found by neither. Names are those of columns; a list of values, not empty,
+stands for any one of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,8 @@ from typing import Any, TypeVar
 
 from django.db import connection
 from django.db.models import Model
+
+from bank.arriving import Arrived, hidden, sees_everything
 
 M = TypeVar("M", bound=Model)
 Shape = tuple[tuple[str, int], ...]  # columns, with how many values each may have; 0: the one given
@@ -24,7 +27,7 @@ def find(model: type[M], *, only: Sequence[str] = (), lock: bool = False, **colu
     """
     shape, values = _shape(columns)
     lock = lock and connection.features.has_select_for_update
-    statement = _select(model, tuple(only), shape, lock=lock)
+    statement = _select(model, tuple(only), shape, lock=lock, arrived=_only_arrived(model))
     try:
         return next(iter(model._default_manager.raw(statement, values)), None)
     except OverflowError:  # a number that SQLite cannot hold, so no row has it
@@ -43,7 +46,7 @@ def read(model: type[Model], names: Sequence[str], **columns: Any) -> list[tuple
     """Columns of the rows with these values, as the database gives them: text, numbers, None."""
     shape, values = _shape(columns)
     with connection.cursor() as cursor:
-        cursor.execute(_select(model, tuple(names), shape), values)
+        cursor.execute(_select(model, tuple(names), shape, arrived=_only_arrived(model)), values)
         return list(cursor.fetchall())
 
 
@@ -57,6 +60,11 @@ def change(model: type[Model], changes: Mapping[str, Any], **columns: Any) -> in
         return int(cursor.rowcount)
 
 
+def _only_arrived(model: type[Model]) -> bool:
+    """Whether rows of an import under way are to be left out."""
+    return isinstance(model._default_manager, Arrived) and not sees_everything()
+
+
 def _shape(columns: Mapping[str, object]) -> tuple[Shape, list[Any]]:
     shape: list[tuple[str, int]] = []
     values: list[Any] = []
@@ -68,9 +76,14 @@ def _shape(columns: Mapping[str, object]) -> tuple[Shape, list[Any]]:
 
 
 @lru_cache(maxsize=512)
-def _select(model: type[Model], names: tuple[str, ...], shape: Shape, *, lock: bool = False) -> str:
+def _select(
+    model: type[Model], names: tuple[str, ...], shape: Shape, *, lock: bool = False, arrived: bool = False
+) -> str:
+    table = model._meta.db_table
     named = ", ".join(f'"{name}"' for name in names) or "*"
-    sql = f'SELECT {named} FROM "{model._meta.db_table}" WHERE {_where(shape)}'  # noqa: S608 (names of ours)
+    sql = f'SELECT {named} FROM "{table}" WHERE {_where(shape)}'  # noqa: S608 (names of ours)
+    if arrived:
+        sql += f" AND NOT ({hidden(table)})"
     return f"{sql} FOR NO KEY UPDATE" if lock else sql
 
 

@@ -13,6 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from bank.models.imports import LATER, still_coming
+
 
 class Pages(CursorPagination):
     """Pages by cursor, oldest first. ``page_size`` up to 500; anything else is 400."""
@@ -96,4 +98,6 @@ def explain(error: Exception, context: dict[str, Any]) -> Response | None:
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
+    if words := still_coming(error):
+        return Response({"detail": words}, status=503, headers={"Retry-After": str(LATER)})
     return exception_handler(error, context)

@@ -1,6 +1,7 @@
 """Health, error pages and the page of the API."""
 
 import logging
+import sys
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 
 from bank.access import requires
+from bank.models.imports import LATER, still_coming
 from evalsite.checks import sqlite_in_words
 from judging.models import WorkerBeat
 
@@ -125,4 +127,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    if words := still_coming(sys.exc_info()[1]):
+        response = render(request, "errors/503.html", {"words": words}, status=503)
+        response["Retry-After"] = str(LATER)
+        return response
     return _error(request, 500)

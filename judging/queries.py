@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from bank.access import Viewer
 from bank.models import Benchmark, Item
 from bank.models.catalogue import is_staff
 from judging import analyses, plan
-from judging.models import Judge, Judgment, Run, WorkerBeat, made_by
+from judging.models import Judge, Judgment, Run, RunItem, WorkerBeat, made_by
 from judging.verdicts import NONE_OF_THEM
 from judging.work import curve
 from judging.work.money import typical_call
@@ -254,8 +255,8 @@ def listed(runs: Sequence[Run]) -> list[Listed]:
     rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
     judged = {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}
     unplanned = [run.pk for run in runs if run.planned is None and not run.imported]
-    counted = Run.objects.filter(pk__in=unplanned).annotate(n=Count("run_items"))
-    items = dict(counted.order_by().values_list("pk", "n"))
+    counted = RunItem.objects.filter(run__in=unplanned).order_by().values_list("run").annotate(n=Count("pk"))
+    items = Counter(dict(counted))
     result = []
     for run in runs:
         row = judged.get(run.pk, {"n": 0, "ok": 0})
@@ -271,7 +272,8 @@ def listed(runs: Sequence[Run]) -> list[Listed]:
 
 def judges_with_counts() -> QuerySet[Judge]:
     of_jury = Run.objects.filter(judge=OuterRef("pk"), settings__has_key="jury")
-    judges = Judge.objects.annotate(run_count=Count("runs"), is_jury=Exists(of_jury))
+    runs = Run.objects.filter(judge=OuterRef("pk")).order_by().values("judge").annotate(n=Count("pk")).values("n")
+    judges = Judge.objects.annotate(run_count=Coalesce(Subquery(runs), 0), is_jury=Exists(of_jury))
     return judges.order_by("baseline", "name")
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bank.access import Viewer
-from bank.models import EvaluatedModel
+from bank.models import EvaluatedModel, Response
 from bank.models.catalogue import is_staff
 from bank.submissions import keyed
 from leaderboard import grades, points, queries
@@ -43,13 +43,12 @@ def _graded(scope: Scope, model: str) -> pd.DataFrame:
 def _keyed(scope: Scope, model: str) -> pd.DataFrame:
     """One row a sample: the first pass, and ``right`` in every pass where there were several."""
     known = EvaluatedModel.objects.filter(name=model).first()
-    samples = scope.benchmark.samples.filter(responses__model=known).distinct() if known else None
-    if samples is None:
+    if known is None:
         return pd.DataFrame(columns=COLUMNS)
-    mine = samples_in(scope).filter(pk__in=samples.values("pk"))
+    mine = samples_in(scope).filter(pk__in=Response.objects.filter(model=known).values("sample"))
     read, _ = read_by_judges(scope)
     frame = keyed.answered(scope.benchmark, mine, kind=KIND[scope.kind], read=read)
-    frame = frame[frame["model"] == known.pk] if known else frame
+    frame = frame[frame["model"] == known.pk]
     if frame.empty:
         return pd.DataFrame(columns=COLUMNS)
     by_sample = frame.sort_values("variant").groupby("sample")

@@ -2,8 +2,8 @@
 
 A million rows take seconds to read and milliseconds to count. Pair items and judges' verdicts are stored once and not
 changed, so what was read stays right. What came since is read by its id; a count, which the database takes from an
-index, tells whether that is all. Where it is not (rows were removed, or a transaction with lower ids ended later),
-everything is read anew.
+index, tells whether that is all. Where it is not (rows were removed, or a transaction with lower ids ended later), and
+where an import showed rows with lower ids, everything is read anew.
 """
 
 import threading
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from django.db import connection
 from django.db.models import FilteredRelation, Q, QuerySet
 
-from bank.models import Benchmark, Item
+from bank.models import Benchmark, Import, Item
 from judging.models import Judgment, Run, RunItem
 from leaderboard import totals
 from leaderboard.stats.verdicts import MISSING, VERDICTS
@@ -42,6 +42,7 @@ class Rows:
         self._room: tuple[Column, ...] = tuple(np.empty(room, dtype=kind) for kind in types)
         self._length = 0
         self.top = 0
+        self.imports = 0  # the last that was done when they were read
 
     def __len__(self) -> int:
         return self._length
@@ -220,13 +221,17 @@ def _rows(
     if connection.in_atomic_block:  # what it sees may be undone
         return read().columns
     with _lock:
-        held = _kept.pop(key, None)
+        held, imports = _kept.pop(key, None), Import.objects.last_done()
+        if held is not None and imports != held.imports:
+            late = Import.objects.came_late(found.model, since=held.imports, below=held.top)
+            held = None if late else held
         if held is not None:
             added(held, found.filter(pk__gt=held.top))
             # What was counted may be a moment older than what was read.
             if total() != len(held) and found.filter(pk__lte=held.top).count() != len(held):
                 held = None
         _kept[key] = held = held or read()
+        held.imports = imports
         _kept.move_to_end(key)
         while sum(rows.size for rows in _kept.values()) > MOST_BYTES and len(_kept) > 1:
             _kept.popitem(last=False)

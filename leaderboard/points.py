@@ -8,11 +8,12 @@ import json
 from collections.abc import Callable, Iterable
 
 import pandas as pd
+from django.db.models import Exists, OuterRef
 
 import bank.keys
 from annotations import ballots
 from annotations.ballots.scores import Components
-from annotations.models import Campaign
+from annotations.models import Campaign, Label
 from leaderboard.hidden import refuse_live
 from leaderboard.scope import Scope
 
@@ -75,11 +76,12 @@ def made_of(scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
 
 def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:
     """What the campaigns behind the view say that components without a weight are worth; each opinion once."""
-    campaigns = Campaign.objects.filter(benchmark=scope.benchmark, protocol="components", labels__isnull=False)
+    labelled = Exists(Label.objects.filter(campaign=OuterRef("pk")))
+    campaigns = Campaign.objects.filter(labelled, benchmark=scope.benchmark, protocol="components")
     if scope.campaign:
         campaigns = campaigns.filter(name=scope.campaign)
     found = {}
-    for campaign in campaigns.distinct().order_by("pk"):
+    for campaign in campaigns.order_by("pk"):
         ballot = ballots.of(campaign)
         said = {name: ballot.settings.get(name) for name in Components.names}
         if isinstance(ballot, Components) and any(said.values()):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from bank.actions import find_benchmark
-from bank.models import Benchmark, EvaluatedModel
+from bank.models import Benchmark, Response
 
 HUMANS, INDIVIDUALS, ADJUDICATED = "humans", "individuals", "adjudicated"
 PEOPLE = (HUMANS, INDIVIDUALS, ADJUDICATED)
@@ -87,7 +87,7 @@ def scope_of(
         raise BadScope(f"{majority!r} is no majority rule; there are: {', '.join(Benchmark.Majority.values)}.")
     if elo and elo not in (*ELO, NO_ELO):
         raise BadScope(f"{elo!r} is no way to compute Elo; there are: {', '.join((*ELO, NO_ELO))}.")
-    if anchor and not EvaluatedModel.objects.filter(name=anchor, responses__sample__benchmark=benchmark).exists():
+    if anchor and not Response.objects.filter(model__name=anchor, sample__benchmark=benchmark).exists():
         raise BadScope(f"{anchor!r} has no responses in {benchmark}.")
     if level and not benchmark.capabilities.filter(path=level).exists():
         tops = benchmark.capabilities.filter(parent=None).values_list("name", flat=True)

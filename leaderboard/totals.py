@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from django.db import connection
 from django.db.models import Count
 
-from bank.models import Benchmark, Item
+from bank.models import Benchmark, Import, Item
 from judging.models import Judgment, Run, RunItem
 from leaderboard.unchanged import until_written
 
@@ -41,15 +41,15 @@ def items(benchmark: Benchmark) -> dict[str, int]:
 def _counted(model: type[Judgment] | type[RunItem] | type[Item], benchmark: int, count: Callable[[], dict]) -> dict:
     """What ``count`` gives, kept until rows came or went.
 
-    SQLite counts a whole table in a few milliseconds and gives no id twice: with the same number of rows and the same
-    last id they are the same rows. They never move to another run or sample.
+    SQLite counts a whole table in a few milliseconds and gives no id twice: with the same number of rows, the same last
+    id and no import done since they are the same rows. They never move to another run or sample.
     """
 
     def made() -> dict:
         if connection.vendor != "sqlite" or connection.in_atomic_block:
             return count()
         newest = model.objects.order_by("-pk").values_list("pk", flat=True).first()
-        rows = (newest, model.objects.count())
+        rows = (newest, model.objects.count(), Import.objects.last_done())
         seen, found = _kept.get((model, benchmark), (None, {}))
         if seen != rows:
             found = count()

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotations import actions, invitations
 from annotations.forms import AddAnnotators, Invite, JoinAnew
-from annotations.models import Annotator, Campaign, Invitation, Membership
+from annotations.models import Campaign, Invitation, Membership
 from bank.access import allowed, requires
 from bank.actions import BadInput
 from bank.models import User
@@ -37,7 +37,7 @@ def campaign_add(request: HttpRequest, pk: int) -> HttpResponse:
 def campaign_remove(request: HttpRequest, pk: int, annotator: int) -> HttpResponse:
     """Take an annotator out; their labels stay, and count or not."""
     campaign = get_object_or_404(Campaign, pk=pk)
-    found = get_object_or_404(Annotator, pk=annotator, memberships__campaign=campaign)
+    found = get_object_or_404(campaign.memberships.select_related("annotator"), annotator=annotator).annotator
     exclude = bool(request.POST.get("exclude"))
     gone = actions.remove_annotator(campaign=campaign, annotator=found, now=timezone.now(), exclude=exclude)
     kept = f"{gone:,} labels are excluded, and those items are free again" if exclude else "What they labelled counts"

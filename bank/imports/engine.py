@@ -1,6 +1,5 @@
 """Check everything, then write everything; it is seen all at once."""
 
-import errno
 import gc
 import pickle
 import tempfile
@@ -20,6 +19,7 @@ from bank.imports.parts import Taker
 from bank.imports.scene import Scene
 from bank.imports.versions import mark_retired
 from bank.models import Benchmark
+from bank.outages import outage
 
 BATCH = 1000
 IN_MEMORY = 16 * 2**20
@@ -27,7 +27,6 @@ HEAVY = 32 * 2**20
 TRIES = 5
 WRITING = "write"
 LOCKED = ("database is locked", "deadlock detected")  # something else holds for long what this needs
-FULL = ("database or disk is full", "No space left on device", "could not extend file")
 GARBAGE = (200_000, 20, 50)  # rows come and go without cycles: looking for those was a quarter of the time
 Finish = Callable[[Benchmark, dict[str, Report]], None]
 
@@ -81,8 +80,8 @@ def run(
 
     Only one import writes at a time; the next waits for its end. Where the two have names in common, the database's own
     constraints tell, and the second starts again and sees what the first has made. So it does when somebody made such a
-    row by hand, and when it waited for the write lock in vain. Raises BadInput where that does not end, or the disk is
-    full: nothing is left then.
+    row by hand, and when it waited for the write lock in vain. Raises BadInput where that does not end, and where the
+    disk is full: nothing of it came in then.
     """
     for left in reversed(range(TRIES)):
         try:
@@ -91,12 +90,11 @@ def run(
             if not left:
                 raise
         except (OperationalError, OSError) as error:
-            if getattr(error, "errno", None) == errno.ENOSPC or any(words in str(error) for words in FULL):
-                raise BadInput("The disk is full. Make room and begin again: nothing of it came in.") from None
-            if not any(words in str(error) for words in LOCKED):
-                raise
-            if not left:
-                raise BadInput("Something else keeps the database locked. Try again later: nothing came in.") from None
+            if left and any(words in str(error) for words in LOCKED):
+                continue
+            if words := outage(error):
+                raise BadInput(f"{words} Nothing of it came in; begin again when that is over.") from None
+            raise
     raise AssertionError("unreachable")
 
 

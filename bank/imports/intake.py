@@ -131,8 +131,10 @@ class Intake:
         self.flush()
         with self._turn():
             yield
+            spans = {one.table: [one.first, one.last] for one in self.row.ranges.all()}
             self.row.ranges.all().delete()
-            Import.objects.filter(pk=self.row.pk).update(state=Import.State.DONE, done_at=Now(), holder="", folder="")
+            done = {"state": Import.State.DONE, "done_at": Now(), "spans": spans, "holder": "", "folder": ""}
+            Import.objects.filter(pk=self.row.pk).update(**done)
 
 
 def rest(seconds: float) -> None:

@@ -7,12 +7,13 @@ from django.db import IntegrityError, transaction
 from django.db.models import Model
 
 from bank import bulk
+from bank.arriving import StillComing
 from bank.formats.reading import Row
 from bank.formats.records import VerdictRecord
 from bank.imports import Report, chunks
 from bank.imports.intake import Intake, Outdated
 from bank.imports.scene import Scene
-from bank.models import Item, ItemResponse, Response
+from bank.models import Import, Item, ItemResponse, Response
 from bank.models.items import content_hash
 
 Place = tuple[str, int, tuple[int, ...]]  # an item: its kind, sample and responses in canonical order
@@ -140,6 +141,8 @@ def ensure(specs: Sequence[Spec]) -> tuple[dict[str, Found], int]:
         except IntegrityError:  # somebody made some of them meanwhile, and the insert waited for the end of that
             theirs = find(fresh.values())
             if not theirs:
+                if Import.objects.under_way().exists():
+                    raise StillComing("Some of these items are coming in by an import just now.") from None
                 raise
             found |= theirs
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from bank import formats
+from bank.arriving import StillComing
 from bank.formats.reading import BadFile, Problem
 from bank.imports import BadInput, Progress, Report
 from bank.imports.bundle import bring
@@ -36,7 +37,7 @@ def bad_input_fails() -> Iterator[None]:
     """Say what is wrong with the input and end with status 1."""
     try:
         yield
-    except (BadInput, BadFile, LookupError, Benchmark.DoesNotExist) as error:
+    except (BadInput, BadFile, StillComing, LookupError, Benchmark.DoesNotExist) as error:
         raise Failed(str(error)) from None
 
 

@@ -22,6 +22,7 @@ class Migration(migrations.Migration):
                 ("holder", models.CharField(max_length=32)),
                 ("until", models.DateTimeField()),
                 ("folder", models.CharField(blank=True, max_length=40)),
+                ("spans", models.JSONField(default=dict)),
                 ("started_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("done_at", models.DateTimeField(null=True)),
             ],

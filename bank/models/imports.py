@@ -2,9 +2,12 @@
 
 from datetime import timedelta
 
-from django.db import models
+from django.db import DatabaseError, IntegrityError, models
 from django.db.models.functions import Now
 
+from bank.arriving import StillComing
+
+LATER = 30  # seconds after which to try again what meets an import
 LEASE = timedelta(seconds=60)  # after which an import that was not heard of counts as dead, by the database's clock
 
 
@@ -14,10 +17,26 @@ class ImportQuerySet(models.QuerySet["Import"]):
         return self.filter(state=Import.State.WRITING)
 
     def last_done(self) -> int:
-        """Grows with every import that is done: what was kept by the newest ids of tables is then out of date, for an
-        import's rows may have lower ones than rows that were there before it was done."""
+        """Grows with every import that is done. Its rows may have lower ids than rows that were there before, so that
+        the newest id of a table does not tell whether an import was done since."""
         newest = self.filter(state=Import.State.DONE).order_by("-pk").values_list("pk", flat=True).first()
         return newest or 0
+
+    def came_late(self, model: type[models.Model], *, since: int, below: int) -> bool:
+        """Whether an import that was done after that one brought rows of a table with ids below."""
+        spans = self.filter(state=Import.State.DONE, pk__gt=since).values_list("spans", flat=True)
+        return any(span[0] < below for found in spans if (span := found.get(model._meta.db_table)))
+
+
+def still_coming(error: BaseException | None) -> str | None:
+    """In words, if something failed because it meets a row that an import is bringing in: it is right again later."""
+    if not isinstance(error, StillComing | IntegrityError):
+        return None
+    try:
+        under_way = Import.objects.under_way().exists()
+    except DatabaseError:
+        return None
+    return "An import is bringing in something of this name or place just now." if under_way else None
 
 
 class Import(models.Model):
@@ -31,6 +50,7 @@ class Import(models.Model):
     holder = models.CharField(max_length=32)  # who may write for it; whoever clears away after it takes that over
     until = models.DateTimeField()
     folder = models.CharField(max_length=40, blank=True)  # of its process; see bank.imports.scratch
+    spans = models.JSONField(default=dict)  # of an import that is done: the first and last of its ids, by table
     started_at = models.DateTimeField(db_default=Now())
     done_at = models.DateTimeField(null=True)
 

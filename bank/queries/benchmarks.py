@@ -8,7 +8,7 @@ from typing import Any
 from django.core.cache import cache
 from django.db.models import Count, Max
 
-from bank.models import Benchmark, Item, Response, Sample, SampleImage, SampleRevision
+from bank.models import Benchmark, Import, Item, Response, Sample, SampleImage, SampleRevision
 
 KEPT = 600  # seconds
 GROUPED = ("capability", "question_type", "split", "status", "quality_hints")
@@ -30,7 +30,8 @@ def _newest(model: Any) -> int:
 
 
 def _kept(name: str, benchmark: Benchmark, stamp: tuple[Any, ...], count: Callable[[], Any], *, seconds: int) -> Any:
-    """What ``count`` gives, from the cache as long as the stamp is the same."""
+    """What ``count`` gives, from the cache as long as the stamp is the same and no import was done."""
+    stamp = (*stamp, Import.objects.last_done())
     key = f"bank:{name}:{benchmark.pk}"
     found = cache.get(key)
     if found is None or found[0] != stamp:

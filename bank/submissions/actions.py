@@ -10,6 +10,7 @@ from django.db import transaction
 from pydantic import TypeAdapter, ValidationError
 
 from bank.actions import BadInput
+from bank.arriving import StillComing
 from bank.formats.reading import Problem, Row
 from bank.formats.records import Name, ResponseRecord
 from bank.imports import batched
@@ -181,7 +182,9 @@ def _claim(*, name: str, person: User, benchmark: Benchmark, organisation: str, 
     fresh = [EvaluatedModel(name=name, organisation=organisation.strip()[:200], open=is_open)]
     known = set(EvaluatedModel.objects.filter(name=name).values_list("pk", flat=True))
     EvaluatedModel.objects.bulk_create(fresh, ignore_conflicts=True)
-    model = EvaluatedModel.objects.select_for_update().get(name=name)
+    model = EvaluatedModel.objects.select_for_update().filter(name=name).first()
+    if model is None:
+        raise StillComing("A model of this name is coming in by an import just now.")
     if known or model.submissions.exists() or model.responses.exists():
         refuse_taken(name=name, person=person, benchmark=benchmark)
     return model

@@ -73,7 +73,8 @@ def work_all(*, stop: Callable[[], bool] = lambda: False, linger: float = 0) -> 
 
 def is_waiting() -> bool:
     """Whether there is an upload that nobody works, or something to clear away after an import that was killed."""
-    return intake.left() is not None or any(not staging.is_held(upload) for upload in Upload.objects.waiting() if staging.folder(upload).exists())
+    waiting = (upload for upload in Upload.objects.waiting() if staging.folder(upload).exists())
+    return intake.left() is not None or any(not staging.is_held(upload) for upload in waiting)
 
 
 def work(upload: Upload, *, stop: Callable[[], bool] = lambda: False) -> bool:

@@ -16,6 +16,7 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from accounts.secrets import WrongKeys, check_keys
+from bank.models.imports import still_coming
 from judging import client, plan, prompts
 from judging.models import Run
 from judging.work import curve, holds, kinds, store
@@ -219,9 +220,9 @@ class Writer(ABC):
         while True:
             try:
                 return await db(store.commit, run=self.run, batch=batch)
-            except IntegrityError:
-                raise
             except DatabaseError as error:
+                if isinstance(error, IntegrityError) and not await db(still_coming, error):
+                    raise
                 log.warning("Run %s: the database takes no batch (%s), trying again", self.run.pk, type(error).__name__)
                 await asyncio.sleep(pause)
                 pause = min(10.0, pause * 2)

@@ -1,4 +1,4 @@
-"""The process that checks and imports is killed: nothing of it is seen or left, and the next one begins the step again."""
+"""The process that checks and imports is killed: nobody sees anything of it, and the next begins the step again."""
 
 import json
 import signal

@@ -1,0 +1,32 @@
+"""Faults of the machine, not of the request: the database is locked, read-only, full or away."""
+
+import errno
+
+from django.db import DatabaseError, InterfaceError
+
+COME_BACK = 5  # seconds after which to try again
+
+
+def outage(error: BaseException | None) -> str | None:
+    """What is wrong with the machine, in words, if that is why something failed; it may be well again in a moment."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return "The data folder cannot be written: no space, or read-only."
+    if isinstance(error, InterfaceError):
+        return "The database does not answer."
+    if not isinstance(error, DatabaseError):
+        return None
+    said, state = str(error).lower(), getattr(error.__cause__, "sqlstate", None) or ""
+    if "readonly" in said or state == "25006":
+        return "The database cannot be written: it is read-only."
+    if "locked" in said or state in ("55P03", "40001", "40P01"):
+        return "The database is busy: something else has been writing for long."
+    if "is full" in said or "disk i/o" in said or state == "53100":
+        return "The database cannot be written: no space is left."
+    if "unable to open" in said or state[:2] in ("08", "53", "57") or (_no_answer(error) and not state):
+        return "The database does not answer."
+    return None
+
+
+def _no_answer(error: DatabaseError) -> bool:
+    """PostgreSQL that is not reached gives no state with its error."""
+    return type(error.__cause__).__module__.startswith("psycopg") and type(error).__name__ == "OperationalError"
