@@ -19,9 +19,10 @@ from annotations.models import (
     Membership,
     new_pseudonym,
 )
+from bank import bulk
 from bank.formats.reading import Row
 from bank.formats.records import LabelRecord
-from bank.imports import BadInput, Report, batched, chunks
+from bank.imports import BadInput, Report, chunks
 from bank.imports.items import Coming, Found, Place, Resolver, describe
 from bank.imports.scene import Scene
 from bank.imports.seen import Seen
@@ -132,8 +133,7 @@ class Labels:
 
     def show(self) -> None:
         """Slots of items that campaigns had before, and how many labels an item may have."""
-        places = [CampaignItem(pk=pk, taken=taken) for pk, taken in self.taken.items()]
-        CampaignItem.objects.bulk_update(places, ["taken"], batch_size=400)
+        bulk.change(CampaignItem, "taken", self.taken)
         for campaign, most in self.most.items():
             Campaign.objects.filter(pk=campaign, overlap__lt=most).update(overlap=most)
 
@@ -181,48 +181,42 @@ class Labels:
         joined = set(Membership.objects.filter(campaign=campaign).values_list("annotator", flat=True))
         intake.put_objects([Membership(campaign=campaign, annotator_id=pk) for pk in sorted(annotators - joined)])
         before = {item: place.taken for item, place in places.items()}
-        assignments, labels = [], []
-        for item, given in rows:
-            place, annotator = places[item], self.annotators[given.annotator_name]
-            assignments.append(
-                Assignment(
-                    campaign_item=place,
-                    annotator=annotator,
-                    order=given.order,
-                    state=Assignment.State.SUBMITTED,
-                    slot=place.taken,
-                    leased_at=given.at,
-                    lease_until=given.at,
-                )
-            )
-            place.taken += 1
-        intake.put_objects(assignments)
-        for assignment, (item, given) in zip(assignments, rows, strict=True):
-            labels.append(
-                Label(
-                    assignment=assignment,
-                    campaign=campaign,
-                    item_id=item,
-                    annotator_id=assignment.annotator_id,
-                    created_at=given.at,
-                    changed_at=given.at,
-                    **given.columns,
-                )
-            )
-        intake.put_objects(labels)
+        given = [row for _, row in rows]
+        slots, at = [], [row.at for row in given]
+        for item, _ in rows:
+            slots.append(places[item].taken)
+            places[item].taken += 1
+        own: dict[str, bulk.Column] = {"annotator_id": [self.annotators[row.annotator_name].pk for row in given]}
+        values: dict[str, bulk.Column] = {
+            "campaign_item_id": [places[item].pk for item, _ in rows],
+            "order": [row.order for row in given],
+            "state": [Assignment.State.SUBMITTED.value] * len(rows),
+            "slot": slots,
+            "leased_at": at,
+            "lease_until": at,
+        }
+        assignments = intake.put_values(Assignment, own | values)
+        values = {
+            "assignment_id": assignments,
+            "campaign_id": [campaign.pk] * len(rows),
+            "item_id": [item for item, _ in rows],
+            "created_at": at,
+            "changed_at": at,
+        }
+        columns = {name: [row.columns[name] for row in given] for name in given[0].columns}
+        labels = intake.put_values(Label, own | values | columns)
         intake.put_objects(
             [
-                LabelRevision(label=label, by_id=label.annotator_id, **revision)
-                for label, (_, given) in zip(labels, rows, strict=True)
-                for revision in given.revisions
+                LabelRevision(label_id=label, by_id=by, **revision)
+                for label, by, row in zip(labels, own["annotator_id"], given, strict=True)
+                for revision in row.revisions
             ]
         )
         changed = [place for item, place in places.items() if place.taken != before[item]]
         self.most[campaign.pk] = max([self.most.get(campaign.pk, 0), *(place.taken for place in changed)])
-        own = [place for place in changed if intake.owns(place)]
+        mine = [place for place in changed if intake.owns(place)]
         self.taken |= {place.pk: place.taken for place in changed if not intake.owns(place)}
-        for some in batched(own, 400):
-            intake.do(partial(CampaignItem.objects.bulk_update, some, ["taken"]))
+        intake.do(partial(bulk.change, CampaignItem, "taken", {place.pk: place.taken for place in mine}))
 
     def _places(self, campaign: Campaign, items: list[int]) -> dict[int, CampaignItem]:
         """The campaign's places of these items, made where they are absent; with the slots that are taken by now."""

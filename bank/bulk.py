@@ -13,6 +13,8 @@ from django.db import connection, models
 from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
 
+from accounts.crypto import EncryptedTextField
+
 VARIABLES = 2000  # of one statement
 # Fields whose values the databases take as they are: the ORM's way of asking each costs more than the insert.
 PLAIN = {
@@ -151,6 +153,40 @@ def columns_of(model: type[Model], rows: Sequence[Model]) -> dict[str, Column]:
         else:
             values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for row in rows]
         columns[str(field.column)] = values
+    return columns
+
+
+def change(model: type[Model], column: str, values: Mapping[int, Any]) -> None:
+    """Set a column of rows by their ids. Inside a transaction."""
+    with connection.cursor() as cursor:
+        table = model._meta.db_table
+        statement = f'UPDATE "{table}" SET "{column}" = %s WHERE id = %s'  # noqa: S608 (tables and columns of ours)
+        cursor.executemany(statement, [(value, pk) for pk, value in values.items()])
+
+
+def columns_from(model: type[Model], values: Mapping[str, Column]) -> dict[str, Column]:
+    """New rows by the names of their fields (``run_id``), as the database takes them.
+
+    What is left out holds its default, but for the id, which is left out where it is not given.
+    """
+    blank, many = model(), len(next(iter(values.values())))
+    columns: dict[str, Column] = {}
+    for field in model._meta.concrete_fields:
+        given = values.get(field.attname)
+        if given is None and field.primary_key:
+            continue
+        if given is None:
+            value = field.pre_save(blank, add=True)
+            value = field.db_default if isinstance(value, DatabaseDefault) else value
+            columns[str(field.column)] = Shared(field.get_db_prep_save(value, connection), many)
+        elif type(field) in PLAIN:
+            columns[str(field.column)] = given
+        elif isinstance(given := packed(given), Shared) and not isinstance(field, EncryptedTextField):
+            columns[str(field.column)] = Shared(field.get_db_prep_save(given.value, connection), many)
+        else:
+            columns[str(field.column)] = [
+                None if value is None else field.get_db_prep_save(value, connection) for value in given
+            ]
     return columns
 
 

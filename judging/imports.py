@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.db.models import Model
@@ -98,14 +98,15 @@ class Judgments:
             if key not in self.runs:
                 self.runs[key] = self._run(key, settings, reported)
         items = self.items.written([place for _, place, _ in fresh])
-        made = [(self.runs[key].pk, item, columns) for (key, _, columns), item in zip(fresh, items, strict=True)]
-        self._ask({(run, item): None for run, item, _ in made})
-        self.scene.intake.put_objects([Judgment(run_id=run, item_id=item, **columns) for run, item, columns in made])
+        of = [self.runs[key].pk for key, *_ in fresh]
+        self._ask(dict.fromkeys(zip(of, items, strict=True)))
+        values = {name: [columns[name] for *_, columns in fresh] for name in fresh[0][2]}
+        self.scene.intake.put_values(Judgment, {"run_id": of, "item_id": items, **values})
 
     def show(self) -> None:
         """Judgments are never changed."""
 
-    def _ask(self, wanted: dict[tuple[int, int], None]) -> None:
+    def _ask(self, wanted: Collection[tuple[int, int]]) -> None:
         """Put these items (run, item) on the lists of their runs, where they are not."""
         runs = {run for run, _ in wanted}
         held: set[tuple[int, int]] = set()

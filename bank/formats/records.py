@@ -4,6 +4,7 @@ Validation happens here, before the database: SQLite stores what PostgreSQL refu
 """
 
 import math
+from collections import Counter
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -271,7 +272,7 @@ class VerdictRecord(Record):
             raise ValueError("choice belongs to a pair")
         if self.ranking is not None:
             ranked = [ref for group in self.ranking for ref in group]
-            if sorted(ranked, key=repr) != sorted(self.responses, key=repr):
+            if Counter(ranked) != Counter(self.responses):
                 raise ValueError("ranking does not name every response once")
         return self
 
@@ -348,6 +349,6 @@ class JudgmentRecord(VerdictRecord):
     def _decided(self) -> "JudgmentRecord":
         if (self.status == "ok") != self.has_verdict:
             raise ValueError("status ok goes with a verdict, any other status without one")
-        if self.order is not None and sorted(self.order, key=repr) != sorted(self.responses, key=repr):
+        if self.order is not None and Counter(self.order) != Counter(self.responses):
             raise ValueError("order does not name every response once")
         return self

@@ -82,6 +82,12 @@ class Intake:
         given = {} if "id" in columns else {"id": self.ids(model, len(next(iter(columns.values()))))}
         self._noted.append((model, given | dict(columns)))
 
+    def put_values(self, model: type[Model], values: Mapping[str, bulk.Column]) -> range:
+        """New rows by the names of their fields, none empty; what is left out holds its default. Returns their ids."""
+        ids = self.ids(model, len(next(iter(values.values()))))
+        self.put(model, bulk.columns_from(model, {"id": ids, **values}))
+        return ids
+
     def put_objects(self, rows: "list[M]") -> None:
         """New objects of one model; they have their ids when this returns."""
         if rows:

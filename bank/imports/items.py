@@ -1,7 +1,7 @@
 """Items: found by their responses, or made."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db import IntegrityError, transaction
 from django.db.models import Model
@@ -27,10 +27,11 @@ class Spec:
     kind: str
     sample_id: int
     response_ids: tuple[int, ...]
+    content_hash: str = field(init=False, compare=False)
 
-    @property
-    def content_hash(self) -> str:
-        return content_hash(kind=self.kind, sample_id=self.sample_id, response_ids=self.response_ids)
+    def __post_init__(self) -> None:
+        found = content_hash(kind=self.kind, sample_id=self.sample_id, response_ids=self.response_ids)
+        object.__setattr__(self, "content_hash", found)
 
 
 @dataclass(frozen=True, slots=True)
