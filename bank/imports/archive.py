@@ -120,6 +120,9 @@ def _checked(path: Path, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipI
         taken.add(plain)
         folders.update(str(parent) for parent in PurePosixPath(plain).parents)
         entries[str(PurePosixPath(name))] = info
+    if "[content_types].xml" in taken:
+        kind = "an Excel workbook (.xlsx)" if any(name.startswith("xl/") for name in taken) else "an Office document"
+        raise _bad(path, f"is {kind}, which is not read here; save its sheet as CSV (UTF-8) and bring that in")
     for name in taken & folders:
         raise _bad(path, "is a file and a folder at once", name)
     if not entries:

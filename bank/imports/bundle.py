@@ -103,10 +103,17 @@ def opened(path: Path, cancelled: Callable[[], bool] = never) -> Iterator[Path]:
         try:
             yield here
         except BadFile as error:
-            if here == path or not error.problem.where.file.startswith(str(here)):
+            if (where := _outside(error.problem.where, here, path)) == error.problem.where:
                 raise
-            inside = error.problem.where.file.removeprefix(str(here)).strip("/")
-            raise BadFile(Where(f"{path.name}/{inside}".rstrip("/")), error.problem.reason) from None
+            raise BadFile(where, error.problem.reason) from None
+
+
+def _outside(where: Where, here: Path, path: Path) -> Where:
+    """A place in an archive that lies unpacked in ``here``, as whoever sent it knows it."""
+    if here == path or not where.file.startswith(str(here)):
+        return where
+    inside = where.file.removeprefix(str(here)).strip("/")
+    return where._replace(file=f"{path.name}/{inside}".rstrip("/"))
 
 
 def bring(
@@ -178,7 +185,7 @@ def bring(
                 benchmark=benchmark,
             )
 
-        return engine.run(
+        reports = engine.run(
             scene=scene,
             names=seen.parts,
             dry_run=dry_run,
@@ -187,3 +194,7 @@ def bring(
             cancelled=cancelled,
             finish=finish,
         )
+        for report in reports.values() if here != path else ():
+            for listed in (report.problems, report.warnings):
+                listed[:] = [fault._replace(where=_outside(fault.where, here, path)) for fault in listed]
+        return reports
