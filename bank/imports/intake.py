@@ -110,7 +110,7 @@ class Intake:
             began = time.monotonic()
             with self._turn():
                 rows = 0
-                while self._noted and rows < AT_ONCE and time.monotonic() - began < TURN:
+                while self._noted and rows + SLICE <= AT_ONCE and time.monotonic() - began < TURN:
                     one = self._noted.popleft()
                     if not isinstance(one, tuple):
                         one()

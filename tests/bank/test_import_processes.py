@@ -1,5 +1,6 @@
 """Imports by several processes, and processes that die (checks C9-C11)."""
 
+import errno
 import json
 import os
 import random
@@ -8,14 +9,31 @@ import subprocess
 import sys
 import time
 import traceback
+from collections import Counter
 
 import pytest
-from django.db import connections
+from django.db import OperationalError, connections, transaction
 
+from bank import bulk
+from bank.actions import make_items, plan_items
 from bank.criteria import Criterion
+from bank.imports import intake
 from bank.imports.bundle import bring
-from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, SampleImage
-from judging.models import Judgment
+from bank.models import (
+    Benchmark,
+    EvaluatedModel,
+    Import,
+    ImportRange,
+    Item,
+    Response,
+    Sample,
+    SampleImage,
+    User,
+)
+from bank.queries.benchmarks import summary_of
+from bank.uploads import actions, work
+from judging.models import Judge, Judgment, Run, RunItem
+from leaderboard import columns
 from tests.bank.conftest import picture
 from tests.bench import importing
 
@@ -41,6 +59,19 @@ def whole(folder):
     verdict = {"kind": "pair", "responses": models[:2], "judge": "j", "choice": "tie"}
     folder("judgments", [verdict | {"sample": key} for key in keys])
     return folder.root
+
+
+def raising(error, after=0):
+    """A call that fails; with ``after`` what makes a call fail after so many that did not."""
+
+    def fail(*arguments, **options):
+        raise error
+
+    def failing(call):
+        left = iter(range(after))
+        return lambda *arguments: call(*arguments) if next(left, None) is not None else fail()
+
+    return failing if after else fail
 
 
 ALL = [1, 300, 300, 300, 5, 1500, 300, 300]
@@ -70,6 +101,11 @@ def ended(pid):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+def stored():
+    """All rows, those of an import under way included."""
+    return [table._base_manager.count() for table in TABLES]
+
+
 def kill_at_random_points(whole, media, times):
     rng = random.Random(7)
     start = time.monotonic()
@@ -93,8 +129,111 @@ def kill_at_random_points(whole, media, times):
             Benchmark.objects.all().delete()
             EvaluatedModel.objects.all().delete()
     bring(path=whole, slug="new")
-    assert counts() == ALL
+    assert counts() == stored() == ALL
+    assert not ImportRange.objects.exists()
     return killed
+
+
+def held(whole, at, **options):
+    """An import in a process of its own that waits when so many rows are written: (its id, how to let it go on)."""
+    (told, tell), (waited, go) = os.pipe(), os.pipe()
+
+    def hold(part, done):
+        if part == "write" and done >= at:
+            os.write(tell, b".")
+            os.read(waited, 1)
+
+    pid = started(lambda: bring(path=whole, slug="new", progress=hold, **options))
+    os.close(tell)
+    assert os.read(told, 1) == b"."
+    return pid, lambda: os.write(go, b"." * 100)
+
+
+@pytest.mark.parametrize("at", [300, 1300, 2100])
+@pytest.mark.check("C10")
+def test_what_a_killed_import_had_stored_is_hidden_and_cleared_away_by_whoever_looks_next(at, whole, media):
+    pid, _ = held(whole, at)
+    os.kill(pid, signal.SIGKILL)
+    assert ended(pid) == -signal.SIGKILL
+    assert counts() == [0] * len(ALL)
+    assert stored() != [0] * len(ALL)
+    assert work.is_waiting()  # which is what starts the process that does this
+    actions.sweep()
+    assert stored() == [0] * len(ALL)
+    assert not work.is_waiting()
+    assert not Import.objects.exists()
+
+
+@pytest.mark.check("C10")
+def test_pictures_of_an_import_killed_after_they_were_moved_go_and_those_of_others_stay(whole, media, monkeypatch):
+    bring(path=whole, slug="old", parts=["samples"], skip_bad=True)
+    Sample.objects.filter(key__in=["s1", "s4"]).delete()
+    before = sorted(media.rglob("images/*/*"))
+    (whole / "2.png").write_bytes(picture(size=(55, 20), colour="red"))
+
+    def dies():
+        monkeypatch.setattr("bank.imports.scene.Scene.show", lambda scene: os.kill(os.getpid(), signal.SIGKILL))
+        bring(path=whole, slug="new", parts=["samples"])
+
+    assert ended(started(dies)) == -signal.SIGKILL
+    assert len(sorted(media.rglob("images/*/*"))) == len(before) + 1
+    actions.sweep()
+    assert sorted(media.rglob("images/*/*")) == before
+
+
+def test_boards_see_what_an_import_shows_though_others_wrote_rows_with_higher_ids_before(whole, media):
+    bring(path=whole, slug="new", parts=["samples", "responses"])
+    benchmark = Benchmark.objects.get()
+    pid, let_go = held(whole, 300)
+    make_items(plan_items(kind="pair", benchmark=benchmark, models=["m2", "m3"]))
+    run = Run.objects.create(judge=Judge.objects.create(name="other"), benchmark=benchmark, protocol="pair")
+    for item in Item.objects.all():
+        RunItem.objects.create(run=run, item=item)
+    kept = len(columns.pair_items(benchmark).item), summary_of(benchmark).items
+    assert kept == (300, 300)
+    let_go()
+    assert ended(pid) == 0
+    assert (len(columns.pair_items(benchmark).item), summary_of(benchmark).items) == (600, 600)
+    assert (columns.pair_items(benchmark).item[1:] > columns.pair_items(benchmark).item[:-1]).all()
+    assert [len(columns.verdicts(run)[0]) for run in Run.objects.order_by("pk")] == [300, 0]
+
+
+def test_no_transaction_of_an_import_holds_more_than_a_bounded_number_of_rows(whole, media, monkeypatch):
+    monkeypatch.setattr(intake, "AT_ONCE", 200)
+    monkeypatch.setattr(intake, "SLICE", 50)
+    rows, spans = Counter(), []
+    insert = bulk.insert_columns
+
+    def counted(model, values):
+        if not rows:
+            transaction.on_commit(lambda: (spans.append(rows.total()), rows.clear()))
+        rows[model] += len(next(iter(values.values())))
+        insert(model, values)
+
+    monkeypatch.setattr(bulk, "insert_columns", counted)
+    bring(path=whole, slug="new")
+    assert counts() == ALL
+    assert max(spans) <= 200
+    assert sum(spans) >= sum(ALL)
+
+
+@pytest.mark.parametrize("fault", ["a picture", "a row"])
+@pytest.mark.check("K8")
+def test_a_full_disk_ends_an_import_with_a_sentence_and_leaves_nothing(fault, whole, media, manage, monkeypatch):
+    if fault == "a picture":
+        monkeypatch.setattr("bank.images._write", raising(OSError(errno.ENOSPC, "No space left on device")))
+        command = ("import_benchmark", "generic", whole)
+    else:
+        bring(path=whole, slug="new", parts=["samples", "responses"])
+        broken = raising(OperationalError("database or disk is full"), after=3)
+        monkeypatch.setattr(bulk, "insert_columns", broken(bulk.insert_columns))
+        command = ("import_judgments", "generic", whole)
+    before = stored(), sorted(path for path in media.rglob("*") if path.is_file())
+    status, _, err = manage(*command, "--benchmark", "new")
+    assert status == 1
+    assert "no space" in err
+    assert "Traceback" not in err
+    assert (stored(), sorted(path for path in media.rglob("*") if path.is_file())) == before
 
 
 @pytest.mark.check("C10")
@@ -120,7 +259,7 @@ def test_a_million_responses_come_in_with_less_than_300_megabytes(tmp_path):
 
 @pytest.mark.check("C9")
 def test_pages_answer_while_an_import_writes_and_show_nothing_of_it(whole, media, client_of):
-    """Check C9. The import is held in the middle of its transaction until the pages were read."""
+    """Check C9. The import is held when some of its rows are stored, until the pages were read."""
     assert ended(started(lambda: bring(path=whole, slug="old", parts=["samples"]))) == 0
     curator = client_of("curator")
     (told, tell), (waited, go) = os.pipe(), os.pipe()
@@ -139,6 +278,8 @@ def test_pages_answer_while_an_import_writes_and_show_nothing_of_it(whole, media
             assert answer.status_code == 200, path
             assert b"new@1" not in answer.content
         assert counts()[:3] == [1, 300, 300]
+        User.objects.create_user("meanwhile")  # nobody is kept from writing
+        assert ImportRange.objects.filter(table=Sample._meta.db_table).exists()
     finally:
         os.write(go, b"." * 100)
     assert ended(pid) == 0
