@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("bank", "0003_preferences"),
+        ("bank", "0004_hidden_columns"),
     ]
 
     operations = [
