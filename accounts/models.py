@@ -1,4 +1,4 @@
-"""The key of an installation, and the log of what people did with their rights."""
+"""The key of an installation, the log of what people did with their rights, and the counts of sign-ins."""
 
 from typing import Any
 
@@ -69,3 +69,11 @@ class AuditHead(models.Model):
 
     number = models.PositiveBigIntegerField(default=0)
     digest = models.CharField(max_length=64, blank=True)
+
+
+class SignInCount(models.Model):
+    """Attempts to sign in of one name, place or browser, hashed; see accounts.attempts."""
+
+    subject = models.CharField(max_length=64, unique=True)
+    since = models.DateTimeField(db_index=True)
+    count = models.PositiveIntegerField(default=0)

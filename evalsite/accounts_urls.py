@@ -4,20 +4,14 @@ from django.contrib.auth import views as auth
 from django.urls import path
 
 from bank.access import requires
-from evalsite.forms import SignIn
 from evalsite.password import NewPassword
 from evalsite.preferences import preferences
+from evalsite.sign_in import SignIn
 from evalsite.tokens import tokens
 
 app_name = "accounts"
 urlpatterns = [
-    path(
-        "sign-in/",
-        requires("read-public")(
-            auth.LoginView.as_view(template_name="accounts/sign-in.html", authentication_form=SignIn)
-        ),
-        name="sign-in",
-    ),
+    path("sign-in/", requires("read-public")(SignIn.as_view()), name="sign-in"),
     path("settings/", preferences, name="settings"),
     path("password/", requires("be-signed-in")(NewPassword.as_view()), name="password"),
     path("tokens/", tokens, name="tokens"),

@@ -5,13 +5,15 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.views import PasswordChangeView
+from django.db import transaction
 from django.http import HttpResponse
 from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
+from knox.models import AuthToken
 
 
 class NewPassword(PasswordChangeView):
-    """The old one is asked for; other devices are signed out. Tokens for the API stay."""
+    """The old one is asked for; other devices are signed out and tokens for the API end, for whoever has them."""
 
     template_name = "accounts/password.html"
     success_url = reverse_lazy("accounts:settings")
@@ -24,5 +26,11 @@ class NewPassword(PasswordChangeView):
         return form
 
     def form_valid(self, form: Any) -> HttpResponse:
-        messages.success(self.request, _("Your password is changed. Other devices are signed out."))
-        return super().form_valid(form)
+        with transaction.atomic():
+            response = super().form_valid(form)
+            AuthToken.objects.filter(user=form.user).delete()
+        messages.success(
+            self.request,
+            _("Your password is changed. Other devices are signed out, and tokens for the API have ended."),
+        )
+        return response

@@ -4,7 +4,7 @@ from bank.criteria.tables import AccessedSample, CriteriaAccess  # and with them
 from bank.models.catalogue import Benchmark, Capability, Sample, SampleImage
 from bank.models.imports import Import, ImportRange
 from bank.models.items import Item, ItemResponse
-from bank.models.people import FailedSignIn, User
+from bank.models.people import User
 from bank.models.responses import EvaluatedModel, Response
 from bank.models.reviews import ReviewRound, SampleReview
 from bank.models.revisions import SampleRevision
@@ -18,7 +18,6 @@ __all__ = [
     "Capability",
     "CriteriaAccess",
     "EvaluatedModel",
-    "FailedSignIn",
     "Import",
     "ImportRange",
     "Item",

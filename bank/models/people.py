@@ -18,11 +18,3 @@ class User(AbstractUser):
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known")]
-
-
-class FailedSignIn(models.Model):
-    """A sign-in that failed, to slow down guessing."""
-
-    name = models.CharField(max_length=150, db_index=True)
-    address = models.GenericIPAddressField(db_index=True)
-    at = models.DateTimeField(auto_now_add=True, db_index=True)

@@ -29,8 +29,8 @@ KEPT = {
 }
 # Models that have no serializer of their own and must never get one by accident.
 NEVER = {
-    *("Criterion", "CriterionRevision", "CriteriaAccess", "AccessedSample", "User", "FailedSignIn"),
-    *("InstallationKey", "AuditEntry", "AuditHead"),
+    *("Criterion", "CriterionRevision", "CriteriaAccess", "AccessedSample", "User"),
+    *("InstallationKey", "AuditEntry", "AuditHead", "SignInCount"),
     *(
         "Attempt",
         "Collected",
