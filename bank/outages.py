@@ -4,11 +4,18 @@ import errno
 
 from django.db import DatabaseError, InterfaceError
 
+from bank.models.imports import still_coming
+
 COME_BACK = 5  # seconds after which to try again
 
 
 def outage(error: BaseException | None) -> str | None:
-    """What is wrong with the machine, in words, if that is why something failed; it may be well again in a moment."""
+    """What is wrong with the machine, in words, if that is why something failed; it may be well again in a moment.
+
+    So it is when something meets a row that an import is bringing in.
+    """
+    if words := still_coming(error):
+        return words
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         return "The data folder cannot be written: no space, or read-only."
     if isinstance(error, InterfaceError):

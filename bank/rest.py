@@ -1,6 +1,7 @@
 """What all API classes share: pages by cursor, filters by allow-list, errors that tell nothing hidden."""
 
 import json
+import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -11,9 +12,11 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import exception_handler
+from rest_framework.views import exception_handler, set_rollback
 
-from bank.models.imports import LATER, still_coming
+from bank.outages import COME_BACK, outage
+
+log = logging.getLogger("django.request")
 
 
 class Pages(CursorPagination):
@@ -92,12 +95,18 @@ class AllowedFilters(BaseFilterBackend):
         ]
 
 
-def explain(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Errors as JSON. A refusal and an absence say no more than that."""
+def explain(error: Exception, context: dict[str, Any]) -> Response:
+    """Errors as JSON. A refusal and an absence say no more than that, a fault of ours no more than that it is one."""
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
-    if words := still_coming(error):
-        return Response({"detail": words}, status=503, headers={"Retry-After": str(LATER)})
-    return exception_handler(error, context)
+    if answer := exception_handler(error, context):
+        return answer
+    set_rollback()
+    path = context["request"].path
+    if words := outage(error):
+        log.warning("%s %s", path, words)
+        return Response({"detail": words}, status=503, headers={"Retry-After": str(COME_BACK)})
+    log.error("Internal Server Error: %s", path, exc_info=error)
+    return Response({"detail": "Something broke on our side. It was logged; nothing was half stored."}, status=500)

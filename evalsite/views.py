@@ -1,79 +1,47 @@
-"""Health, error pages and the page of the API."""
+"""Error pages, the page of the API and its schema."""
 
-import logging
 import sys
+from functools import cache
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
-from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
+from django.template.loader import render_to_string
+from django.utils import translation
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
 
 from bank.access import requires
-from bank.models.imports import LATER, still_coming
-from evalsite.checks import sqlite_in_words
-from judging.models import WorkerBeat
-
-log = logging.getLogger(__name__)
-WORKER_SILENT_AFTER = 60  # seconds
+from bank.outages import COME_BACK, outage
 
 
-@requires("read-public")
-def healthz(request: HttpRequest) -> HttpResponse:
-    """The process answers."""
-    return HttpResponse("ok\n", content_type="text/plain")
+@cache
+def _schema() -> dict[str, Any]:
+    """The API as OpenAPI has it. It takes a second to make and is the same for everybody: once in a process."""
+    with translation.override("en"):
+        return dict(SchemaGenerator().get_schema(request=None, public=True))
 
 
-@requires("read-public")
-def readyz(request: HttpRequest) -> JsonResponse:
-    """Database, storage and worker; 503 when the first two do not work."""
-    checks = {"database": _database(), "storage": _storage(), "worker": _worker()}
-    if sqlite := sqlite_in_words():
-        checks["sqlite"] = sqlite
-    broken = checks["database"] != "ok" or checks["storage"] != "ok"
-    return JsonResponse(checks, status=503 if broken else 200)
-
-
-def _database() -> str:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except Exception:
-        log.exception("The database does not answer")
-        return "does not answer"
-    return "ok"
-
-
-def _storage() -> str:
-    settings.MEDIA_ROOT.mkdir(parents=True, exist_ok=True)
-    probe = settings.MEDIA_ROOT / ".probe"
-    try:
-        probe.write_bytes(b"ok")
-        probe.unlink(missing_ok=True)
-    except OSError:
-        log.exception("The data folder cannot be written")
-        return "cannot be written"
-    return "ok"
-
-
-def _worker() -> str:
-    try:
-        newest = WorkerBeat.objects.order_by("-seen_at").first()
-    except Exception:
-        return "unknown"
-    if newest is None:
-        return "none seen"
-    silent = (timezone.now() - newest.seen_at).total_seconds()
-    return "ok" if silent < WORKER_SILENT_AFTER else f"silent for {silent:.0f} s"
+@cache
+def _rendered(renderer: type[OpenApiYamlRenderer | OpenApiJsonRenderer]) -> bytes:
+    return bytes(renderer().render(_schema(), renderer_context={}))
 
 
 @requires("read-public")
-def api_docs(request: HttpRequest) -> HttpResponse:
-    """The API in words: every route with its parameters, drawn from the same schema as /api/schema/."""
-    schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+def api_schema(request: HttpRequest) -> HttpResponse:
+    """The schema, as YAML unless JSON is asked for by ``?format=json`` or by Accept."""
+    plain = request.get_preferred_type(["application/vnd.oai.openapi", "application/yaml", "application/json"])
+    asked = request.GET.get("format", "json" if "json" in (plain or "") else "yaml")
+    renderer = OpenApiJsonRenderer if asked == "json" else OpenApiYamlRenderer
+    response = HttpResponse(_rendered(renderer), content_type=renderer.media_type)
+    response["Content-Disposition"] = f'inline; filename="evalsite.{renderer.format}"'
+    response["Vary"] = "Accept"
+    return response
+
+
+@cache
+def _routes() -> list[dict[str, Any]]:
     routes = [
         {
             "method": method.upper(),
@@ -82,14 +50,35 @@ def api_docs(request: HttpRequest) -> HttpResponse:
             "parameters": operation.get("parameters", []),
             "group": path.removeprefix("/api/v1/").split("/", 1)[0],
         }
-        for path, operations in schema["paths"].items()
+        for path, operations in _schema()["paths"].items()
         for method, operation in operations.items()
     ]
-    return render(request, "api-docs.html", {"routes": sorted(routes, key=lambda r: (r["group"], r["path"]))})
+    return sorted(routes, key=lambda r: (r["group"], r["path"]))
 
 
-def _error(request: HttpRequest, status: int) -> HttpResponse:
-    return render(request, f"errors/{status}.html", status=status)
+@requires("read-public")
+def api_docs(request: HttpRequest) -> HttpResponse:
+    """The API in words: every route with its parameters, drawn from the same schema as /api/schema/."""
+    return render(request, "api-docs.html", {"routes": _routes()})
+
+
+API_SAYS = {
+    400: "This request cannot be understood.",
+    403: "You may not do this.",
+    404: "There is nothing here.",
+    429: "Too many requests from your address. Wait a minute, or sign in.",
+    500: "Something broke on our side. It was logged; nothing was half stored.",
+    503: "The database does not answer.",
+}
+
+
+def error(request: HttpRequest, status: int, words: str = "") -> HttpResponse:
+    """An error page, or for a script its words as JSON."""
+    if request.path.startswith("/api/v1/"):
+        return JsonResponse({"detail": words or API_SAYS[status]}, status=status)
+    # Where something is broken, the page asks nothing of the database: it is that of somebody who is signed out.
+    asks = None if status in (429, 500, 503) else request
+    return HttpResponse(render_to_string(f"errors/{status}.html", {"words": words}, asks), status=status)
 
 
 def form_out_of_date(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -100,7 +89,7 @@ def form_out_of_date(request: HttpRequest, reason: str = "") -> HttpResponse:
     """
     own = f"{request.scheme}://{request.get_host()}"
     if request.headers.get("Origin") != own:
-        return _error(request, 403)
+        return error(request, 403)
     if any("password" in name for name in request.POST):
         messages.warning(request, "That page was out of date. Please type it again.")
         return redirect(request.get_full_path())
@@ -115,20 +104,21 @@ def form_out_of_date(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 400)
+    return error(request, 400)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 403)
+    return error(request, 403)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _error(request, 404)
+    return error(request, 404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    if words := still_coming(sys.exc_info()[1]):
-        response = render(request, "errors/503.html", {"words": words}, status=503)
-        response["Retry-After"] = str(LATER)
-        return response
-    return _error(request, 500)
+    """503 if it is the machine's fault and may soon be over, else 500."""
+    words = outage(sys.exc_info()[1])
+    response = error(request, 503 if words else 500, words or "")
+    if words:
+        response["Retry-After"] = str(COME_BACK)
+    return response

@@ -7,7 +7,6 @@ from django.db.models.functions import Now
 
 from bank.arriving import StillComing
 
-LATER = 30  # seconds after which to try again what meets an import
 LEASE = timedelta(seconds=60)  # after which an import that was not heard of counts as dead, by the database's clock
 
 

@@ -1,0 +1,116 @@
+"""Whether this process answers, and whether the installation can do its work."""
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+
+from accounts.secrets import WrongKeys, check_keys
+from bank.access import requires
+from bank.outages import outage
+from judging.models import WorkerBeat
+
+log = logging.getLogger(__name__)
+OK = "ok"
+WORKER_SILENT_AFTER = 60  # seconds
+PATIENCE = 2000  # milliseconds that the probe waits for whoever writes
+SPARE = 64 * 2**20  # bytes that must be free
+
+
+@requires("read-public")
+def healthz(request: HttpRequest) -> HttpResponse:
+    """The process answers."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@requires("read-public")
+def readyz(request: HttpRequest) -> JsonResponse:
+    """Database, migrations, keys, storage and worker, in words; 503 unless all are well. Nothing is written."""
+    found = {"database": _database()}
+    if found["database"] == OK:
+        found |= {name: _asked(ask) for name, ask in (("migrations", migrations), ("keys", keys), ("worker", _worker))}
+    found["storage"] = _storage()
+    wrong = {name: said for name, said in found.items() if said != OK}
+    if wrong:
+        log.warning("Not ready: %s", "; ".join(f"{name}: {said}" for name, said in wrong.items()))
+    return JsonResponse(found, status=503 if wrong else 200)
+
+
+def migrations() -> str:
+    """Whether the tables are those that this version works with."""
+    executor = MigrationExecutor(connection)
+    waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    return f"{waiting} wait: run `manage.py migrate`" if waiting else OK
+
+
+def keys() -> str:
+    """Whether CRITERIA_KEYS are those of this database."""
+    try:
+        check_keys()
+    except WrongKeys as error:
+        return str(error)
+    return OK
+
+
+def _database() -> str:
+    """Whether it takes writes. An update of no row asks for all that a write needs, and is taken back."""
+    try:
+        with _impatient(), transaction.atomic():
+            WorkerBeat.objects.filter(pk=-1).update(name="")
+            transaction.set_rollback(True)
+    except DatabaseError as error:
+        return outage(error) or OK  # a table that is not there is a matter of migrations
+    return OK
+
+
+class _impatient:
+    """The connection waits for other writers no longer than a probe may take."""
+
+    def __enter__(self) -> None:
+        self._wait(PATIENCE)
+
+    def __exit__(self, *error: object) -> None:
+        if connection.connection is not None:
+            self._wait(1000 * settings.DATABASES["default"].get("OPTIONS", {}).get("timeout", 5))
+
+    @staticmethod
+    def _wait(milliseconds: int) -> None:
+        if connection.vendor == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
+
+
+def _asked(ask: Callable[[], str]) -> str:
+    try:
+        return ask()
+    except DatabaseError as error:
+        return outage(error) or "its tables are not there: run `manage.py migrate`"
+
+
+def _storage() -> str:
+    for folder in (Path(settings.MEDIA_ROOT), Path(settings.DATA)):
+        place = next(one for one in (folder, *folder.parents) if one.exists())
+        if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+            return f"the {folder.name} folder cannot be written"
+        try:
+            free, inodes = shutil.disk_usage(place).free, os.statvfs(place)
+        except OSError as error:
+            return f"the {folder.name} folder does not answer ({error.strerror})"
+        if free < SPARE or (inodes.f_files and not inodes.f_favail):
+            return f"no space is left: {free / 2**20:.0f} MB are free"
+    return OK
+
+
+def _worker() -> str:
+    newest = WorkerBeat.objects.order_by("-seen_at").first()
+    if newest is None:
+        return "none is running: start one by `manage.py worker`"
+    silent = (timezone.now() - newest.seen_at).total_seconds()
+    return OK if silent < WORKER_SILENT_AFTER else f"silent for {silent:.0f} s: look at its log, or start it again"
