@@ -6,6 +6,7 @@ import sys
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    os.umask(0o077)  # what evalsite writes is for nobody else on this machine
     try:
         from django.core.management import execute_from_command_line
     except ImportError:

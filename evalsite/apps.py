@@ -7,4 +7,8 @@ class EvalsiteConfig(AppConfig):
     name = "evalsite"
 
     def ready(self) -> None:
-        from evalsite import checks  # noqa: F401 (registers them)
+        from django.conf import settings
+
+        from evalsite import checks, keys  # noqa: F401 (registers them)
+
+        keys.keep_private(settings.DATA)

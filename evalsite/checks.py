@@ -1,10 +1,12 @@
-"""Checks of this installation, for ``manage.py check`` and /readyz."""
+"""Checks of this installation, for ``manage.py check``."""
 
 import sqlite3
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from django.core.checks import CheckMessage, Warning, register
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
 from django.db import connection
 
 # https://sqlite.org/wal.html, section 11: fixed in these versions.
@@ -15,14 +17,6 @@ def sqlite_has_wal_race(version: tuple[int, int, int]) -> bool:
     """Whether this SQLite can, rarely, lose a write in WAL mode when two connections checkpoint at once."""
     same_branch = [fixed for fixed in FIXED if fixed[:2] == version[:2]]
     return version < (same_branch[0] if same_branch else FIXED[0])
-
-
-def sqlite_in_words() -> str | None:
-    """Which SQLite is in use, or None on another database."""
-    if connection.vendor != "sqlite":
-        return None
-    race = sqlite_has_wal_race(sqlite3.sqlite_version_info)
-    return sqlite3.sqlite_version + (" (has a rare race in WAL mode)" if race else "")
 
 
 @register()
@@ -36,3 +30,29 @@ def sqlite_version(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
             id="evalsite.W001",
         )
     ]
+
+
+@register()
+def proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    from evalsite import start
+
+    return [Warning(said, id="evalsite.W002") for said in start.told()]
+
+
+@register()
+def keys(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    from evalsite import start
+
+    return [Error(said, id="evalsite.E001") for said in start.wrong_keys()] if _has_database() else []
+
+
+@register(deploy=True)
+def demo_accounts(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    from evalsite import start
+
+    return [Error(said, id="evalsite.E002") for said in start.demo_accounts()] if _has_database() else []
+
+
+def _has_database() -> bool:
+    """Whether there is one to look into: SQLite would make an empty one."""
+    return connection.vendor != "sqlite" or Path(settings.DATABASES["default"]["NAME"]).exists()

@@ -17,6 +17,7 @@ from bank.formats import generic
 from bank.imports.bundle import bring
 from bank.models import Benchmark, EvaluatedModel, Item, User
 from bank.submissions import actions as submissions
+from evalsite import demo_accounts
 from evalsite.demo_drafts import load_drafts
 from judging import baselines
 from judging.actions import start_run
@@ -35,21 +36,13 @@ CAMPAIGNS = {
 }
 OPTIONS_CAMPAIGN = "Shapes at a glance, which option is meant"
 PROTOCOLS = ("pairwise-criteria", "score", "batch")  # that the baselines run in
-PASSWORD = "evalsite-demo"  # noqa: S105 (printed at the start of a local installation, which listens to localhost only)
-SIGN_INS = {
-    "admin": "administrator: everything, and people",
-    "curator": "bank, criteria, campaigns, judges and runs",
-    "annotator": "labels answers in the browser",
-    "researcher": "reads leaderboards, runs and labels, submits responses",
-}
-ROLES = {"admin": "administrator", "curator": "curator", "annotator": "annotator", "researcher": "researcher"}
 GUIDELINES = (FOLDER / "guidelines.md").read_text(encoding="utf-8")
 
 
 @transaction.atomic
 def load() -> None:
     """Bring everything in, or nothing: people, benchmarks, responses, items, campaigns in progress, baseline runs."""
-    people = {name: _person(name) for name in SIGN_INS}
+    people = {name: demo_accounts.made(name) for name in demo_accounts.SIGN_INS}
     benchmark = _benchmark()
     for name, (file, overlap) in CAMPAIGNS.items():
         _campaign(benchmark, people["annotator"], name=name, file=file, overlap=overlap)
@@ -60,10 +53,6 @@ def load() -> None:
             if baselines.can(judge.baseline, protocol):
                 settings = {"criteria": True} if judge.baseline == "criteria-overlap" else {}
                 start_run(judge=judge, benchmark=benchmark, protocol=protocol, settings=settings, by=people["curator"])
-
-
-def _person(name: str) -> User:
-    return User.objects.create_user(name, password=PASSWORD, role=ROLES[name])
 
 
 def _benchmark() -> Benchmark:

@@ -5,13 +5,17 @@ And what an installation does not start with.
 
 import os
 import secrets
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
+from urllib.parse import quote
 
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
 FILE = "local-keys.env"
+DATABASE = "evalsite.sqlite3"  # of a local installation, beside it
 HERE = {"localhost", "127.0.0.1", "[::1]", ".localhost"}
 HINTS = {
     "SECRET_KEY": "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'",
@@ -28,7 +32,7 @@ def load(*, data: Path, local: bool) -> tuple[str, list[str]]:
     values = {name: os.environ.get(name, "").strip() for name in HINTS}
     path = data / FILE
     if local and not all(values.values()):
-        stored = _read(path) or _make(path)
+        stored = _read(path) or _made_beside(path)
         values = {name: value or stored.get(name, "") for name, value in values.items()}
     for name, value in values.items():
         if not value:
@@ -63,6 +67,15 @@ def refuse_unsafe(*, debug: bool, hosts: Sequence[str]) -> None:
         )
 
 
+def keep_private(data: Path) -> None:
+    """Make the data folder, and take from others on this machine what an older version left readable in it."""
+    with suppress(OSError):  # what cannot be made or is another's is told when it is needed
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path, mode in ((data, 0o700), *((one, 0o600) for one in data.glob("*.sqlite3*"))):
+            if path.stat().st_mode & 0o077:
+                path.chmod(mode)
+
+
 def _read(path: Path) -> dict[str, str]:
     try:
         lines = path.read_text(encoding="ascii").splitlines()
@@ -71,9 +84,31 @@ def _read(path: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines if "=" in line)
 
 
+def _made_beside(path: Path) -> dict[str, str]:
+    """New keys, unless there is data that others belong to."""
+    database = path.with_name(DATABASE)
+    if _holds_rows(database):
+        raise ImproperlyConfigured(
+            f"{path.name} is not in {path.parent}, but {database.name} is, with data that was encrypted by the keys of "
+            f"that file. Put the file back where it was (it belongs to every backup), or set SECRET_KEY and "
+            "CRITERIA_KEYS to what it held. No new keys were made."
+        )
+    return _make(path)
+
+
+def _holds_rows(database: Path) -> bool:
+    if not database.exists():
+        return False
+    with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as connection:
+        try:
+            return bool(connection.execute("SELECT count(*) FROM django_migrations").fetchone()[0])
+        except sqlite3.OperationalError:  # an empty file, or one that was just made
+            return False
+
+
 def _make(path: Path) -> dict[str, str]:
     """Write the file whole or not at all; of two processes that start at once, the first one's keys hold."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     values = {"SECRET_KEY": secrets.token_urlsafe(50), "CRITERIA_KEYS": Fernet.generate_key().decode()}
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     with open(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:

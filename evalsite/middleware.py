@@ -1,19 +1,48 @@
-"""Headers that Django and django-csp do not set."""
+"""What Django, django-csp and WhiteNoise do not do to every request and answer."""
 
+import logging
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+from accounts.address import client_address, network_of
+from evalsite import health, limits, views
+
+log = logging.getLogger(__name__)
 PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
+HEALTH = {"/healthz": health.healthz, "/readyz": health.readyz}
+COMPUTED = ("/leaderboards/", "/snapshots/", "/api/v1/")
+
+Handler = Callable[[HttpRequest], HttpResponse]
 
 
-def headers(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+def bare_head(get_response: Handler) -> Handler:
+    """Send no body in answer to HEAD, as servers leave to us; on a kept connection it would be the next answer."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if not response.streaming:
+            response.headers.setdefault("Content-Length", str(len(response.content)))
+        if request.method == "HEAD" and response.streaming:
+            response.streaming_content = ()  # type: ignore[attr-defined]
+        elif request.method == "HEAD":
+            response.content = b""
+        return response
+
+    return middleware
+
+
+def headers(get_response: Handler) -> Handler:
     """Keep other origins from embedding what we send, and signed-in pages out of every cache."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         response.setdefault("Cross-Origin-Resource-Policy", "same-origin")
         response.setdefault("Permissions-Policy", PERMISSIONS)
+        if response.status_code == 503:  # who asked may not be known now
+            response.setdefault("Cache-Control", "no-store")
+            return response
         user = getattr(request, "user", None)
         if user is not None and user.is_authenticated:
             # Scripts may ask again by ETag; a page seen signed in is kept nowhere.
@@ -22,3 +51,56 @@ def headers(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[Ht
         return response
 
     return middleware
+
+
+def probes(get_response: Handler) -> Handler:
+    """Tell of health whatever name we are called by: what watches us asks by address."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if request.path in HEALTH and request.method in ("GET", "HEAD"):
+            response = HEALTH[request.path](request)
+            response["Cache-Control"] = "no-store"
+            return response
+        return get_response(request)
+
+    return middleware
+
+
+def unannounced_proxy(get_response: Handler) -> Handler:
+    """Say once in the log that a proxy stands before us of which the settings know nothing."""
+    told = settings.TRUSTED_PROXIES > 0
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        nonlocal told
+        if not told and "HTTP_X_FORWARDED_PROTO" in request.META:
+            told = True
+            log.warning(
+                "A request came with X-Forwarded-Proto, and TRUSTED_PROXIES is 0: nothing that a proxy says is "
+                "believed. If one stands before us, set TRUSTED_PROXIES=1 (docs/operations.md)."
+            )
+        return get_response(request)
+
+    return middleware
+
+
+def strangers(get_response: Handler) -> Handler:
+    """Let nobody who is not signed in ask for computed pages and rows as often as they like."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        most = settings.ANONYMOUS_PER_MINUTE
+        if not (most and request.path.startswith(COMPUTED)) or _known(request):
+            return get_response(request)
+        wait = limits.counted(network_of(client_address(request)), most=most)
+        if not wait:
+            return get_response(request)
+        response = views.error(request, 429)
+        response["Retry-After"] = str(wait)
+        return response
+
+    return middleware
+
+
+def _known(request: HttpRequest) -> bool:
+    """Signed in, or with a token: an API class looks at it before anything else, and refuses a wrong one."""
+    by_token = request.path.startswith("/api/v1/") and request.headers.get("Authorization", "").startswith("Token ")
+    return by_token or request.user.is_authenticated

@@ -4,6 +4,7 @@ LOCAL is an installation for this machine only: none of ALLOWED_HOSTS, DATABASE_
 localhost, keeps an SQLite database in the data folder and makes its own keys there.
 """
 
+import logging
 import os
 from pathlib import Path
 
@@ -23,6 +24,7 @@ PORT = env.int("PORT", default=8000)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 keys.refuse_unsafe(debug=DEBUG, hosts=ALLOWED_HOSTS)
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+ANONYMOUS_PER_MINUTE = env.int("ANONYMOUS_PER_MINUTE", default=120)  # computed pages and rows, by address; 0: any
 JUDGE_HOSTS = env.list("JUDGE_HOSTS", default=["api.openai.com"])
 
 INSTALLED_APPS = [
@@ -46,17 +48,21 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "evalsite.middleware.bare_head",
+    "evalsite.middleware.unannounced_proxy",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.http.ConditionalGetMiddleware",
     "evalsite.middleware.headers",
     "csp.middleware.CSPMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "evalsite.middleware.probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "evalsite.middleware.strangers",
     "django_htmx.middleware.HtmxMiddleware",
     "evalsite.language.speak",
     "bank.access.AccessMiddleware",
@@ -90,7 +96,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA / 'evalsite.sqlite3'}")}
+DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA / keys.DATABASE}")}
 DATABASES["default"]["CONN_MAX_AGE"] = None
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
@@ -104,6 +110,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     }
 
 MEDIA_ROOT = DATA / "media"
+FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -126,6 +133,8 @@ LOGOUT_REDIRECT_URL = "home"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
 
 # Cookies and transport. A local installation speaks plain HTTP on localhost.
@@ -134,7 +143,10 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = env.bool("SSL_REDIRECT", default=not LOCAL)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=False) else None
+# What proxies say of the client (its address, and whether it spoke HTTPS) is believed of so many, counted from us.
+BEHIND_PROXY = env.bool("BEHIND_PROXY", default=False)  # its name before there was a number; evalsite.checks says so
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=int(BEHIND_PROXY))
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES > 0 else None
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
 SECURE_REFERRER_POLICY = "same-origin"
@@ -196,11 +208,25 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+
+def _briefly(record: logging.LogRecord) -> bool:
+    record.exc_info = None
+    return True
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    # Strangers who call us by any name are told in a line each, not in thirty.
+    "filters": {"briefly": {"()": "django.utils.log.CallbackFilter", "callback": _briefly}},
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {name: {"level": "INFO"} for name in ("bank", "judging", "annotations", "leaderboard", "evalsite")},
+    "loggers": {
+        "django.security.DisallowedHost": {"filters": ["briefly"]},
+        **{
+            name: {"level": "INFO"}
+            for name in ("accounts", "bank", "judging", "annotations", "leaderboard", "evalsite")
+        },
+    },
 }

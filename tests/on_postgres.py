@@ -12,7 +12,7 @@ from psycopg import sql
 
 URL = os.environ.get("TEST_POSTGRES_URL", "postgres://postgres@127.0.0.1:5432/postgres")
 NAME = f"evalsite_tests_{os.getpid()}"  # of this run alone: several may go on at once
-FOLDERS = ["access", "annotations", "bank", "judging", "leaderboard"]
+FOLDERS = ["access", "accounts", "operations", "annotations", "bank", "judging", "leaderboard"]
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ os.environ["DATABASE_URL"] = os.environ.get("TEST_DATABASE_URL") or f"sqlite:///
 os.environ.setdefault("ALLOWED_HOSTS", "testserver,localhost,127.0.0.1")
 os.environ.setdefault("JUDGE_HOSTS", "127.0.0.1,localhost")
 os.environ["SSL_REDIRECT"] = "false"
+os.environ["ANONYMOUS_PER_MINUTE"] = "0"  # a test asks more in a minute than people do
 
 from evalsite.settings import *  # noqa: F403
 

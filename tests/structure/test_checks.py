@@ -89,6 +89,13 @@ CHECKS = {
     "G7": "annotators who leave",
     "G9": "nothing tells which model answered",
     "G10": "every change is kept",
+    # Strangers and operation
+    "K1": "the documented start of production works, bare and behind the documented proxy",
+    "K2": "guesses from one place lock nobody else out, and those made at once all count",
+    "K3": "no start with the demo's passwords or without the database's keys, and no new keys",
+    "K4": "slow connections keep nobody waiting",
+    "K5": "answers to HEAD have no body on a real connection",
+    "K6": "readyz tells what is broken",
     # Boards
     "I1": "probing a hidden split ends at chance",
     "I2": "limits of submissions",

@@ -1,6 +1,7 @@
 """manage.py serve: everything a person needs to try evalsite on this machine, in one process group."""
 
 import ctypes
+import errno
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
@@ -16,7 +18,9 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from bank.models import Benchmark
-from evalsite.demo import PASSWORD, SIGN_INS, load
+from evalsite import start
+from evalsite.demo import load
+from evalsite.demo_accounts import PASSWORD, SIGN_INS
 
 STOP_WITHIN = 10  # seconds
 
@@ -26,15 +30,28 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--no-demo", action="store_true", help="do not bring the demo data in")
+        parser.add_argument(
+            "--bind",
+            metavar="ADDRESS",
+            default=f"127.0.0.1:{settings.PORT}",
+            help="where the web server listens, HOST:PORT (default: %(default)s)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        address = ("127.0.0.1", settings.PORT)
-        if _taken(address):
+        host, port = address = _parsed(options["bind"])
+        if settings.LOCAL and not _is_here(host):
             raise CommandError(
-                f"Port {settings.PORT} is in use. Stop what listens there, or choose another: PORT=8001 make run"
+                f"{host} can be reached by others, and this is an installation for this machine: its accounts have "
+                "passwords that everybody knows. Set ALLOWED_HOSTS, SECRET_KEY, CRITERIA_KEYS: docs/operations.md."
+            )
+        if problem := _taken(address):
+            raise CommandError(
+                f"Port {port} is in use. Stop what listens there, or choose another: PORT=8001 make run"
+                if problem.errno == errno.EADDRINUSE
+                else f"Nothing can listen at {options['bind']}: {problem.strerror or problem}."
             )
         demo = self._prepare(with_demo=settings.LOCAL and not options["no_demo"])
-        processes = [self._web(address), self._worker()]
+        processes = [self._web(options["bind"]), self._worker()]
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
         try:
@@ -51,9 +68,10 @@ class Command(BaseCommand):
         self.stdout.write("Stopped. The data is kept.")
 
     def _prepare(self, *, with_demo: bool) -> bool:
-        settings.DATA.mkdir(parents=True, exist_ok=True)
         call_command("migrate", verbosity=0, interactive=False)
         call_command("collectstatic", verbosity=0, interactive=False)
+        if found := list(start.faults(web=True)):
+            raise CommandError("evalsite does not start.\n" + "\n".join(found))
         if not with_demo:
             return False
         if not Benchmark.objects.exists():
@@ -61,22 +79,22 @@ class Command(BaseCommand):
             load()
         return Benchmark.objects.filter(slug="everyday-scenes").exists()
 
-    def _web(self, address: tuple[str, int]) -> subprocess.Popen[bytes]:
-        host, port = address
-        shape = ["--workers", "2", "--threads", "4", "--max-requests", "20000", "--max-requests-jitter", "2000"]
-        quiet = ["--no-control-socket", "--log-level", "warning", "--graceful-timeout", "5", "--timeout", "120"]
-        return _start(["-m", "gunicorn", "evalsite.wsgi", "--bind", f"{host}:{port}", *shape, *quiet])
+    def _web(self, bind: str) -> subprocess.Popen[bytes]:
+        return _start(["-m", "gunicorn", "--config", "python:evalsite.web_server", "--bind", bind])
 
     def _worker(self) -> subprocess.Popen[bytes]:
         return _start(["manage.py", "worker"])
 
     def _announce(self, address: tuple[str, int], processes: list[subprocess.Popen[bytes]], demo: bool) -> None:
-        url = f"http://localhost:{address[1]}/"
-        while not _answers(url + "healthz"):
+        while not _answers(_own(address) + "healthz"):
             if any(process.poll() is not None for process in processes):
                 raise CommandError("The web server or the worker did not start; see the lines above.")
             time.sleep(0.1)
-        self.stdout.write(f"\nevalsite runs at {url}\n")
+        if settings.LOCAL:
+            self.stdout.write(f"\nevalsite runs at http://localhost:{address[1]}/\n")
+        else:
+            names = ", ".join(f"https://{name.removeprefix('.')}/" for name in settings.ALLOWED_HOSTS)
+            self.stdout.write(f"\nevalsite listens at {_own(address)} for a proxy that speaks HTTPS as {names}\n")
         if demo:
             self.stdout.write("Sign in as one of these:")
             for name, what in SIGN_INS.items():
@@ -89,14 +107,44 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _taken(address: tuple[str, int]) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(address)
-        except OSError:
-            return True
-    return False
+def _parsed(bind: str) -> tuple[str, int]:
+    """Host and port of HOST:PORT, [IPV6]:PORT or :PORT."""
+    host, _, port = bind.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) < 2**16):
+        raise CommandError(f"--bind takes HOST:PORT, such as 127.0.0.1:8000 or [::1]:8000, not {bind!r}.")
+    return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104 (all addresses, as gunicorn reads :PORT)
+
+
+def _is_here(host: str) -> bool:
+    return host == "localhost" or (_is_address(host) and ip_address(host).is_loopback)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _own(address: tuple[str, int]) -> str:
+    """The address under which this machine asks itself."""
+    host, port = address
+    if _is_address(host) and ip_address(host).is_unspecified:
+        host = "::1" if ":" in host else "127.0.0.1"
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def _taken(address: tuple[str, int]) -> OSError | None:
+    """Why nothing can listen there, if so."""
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except OSError as error:
+        return error
+    return None
 
 
 def _answers(url: str) -> bool:

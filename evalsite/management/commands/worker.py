@@ -4,6 +4,7 @@ import asyncio
 import signal
 from typing import Any
 
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
 from judging import tasks
@@ -11,13 +12,14 @@ from judging.work import loop
 
 
 class Command(BaseCommand):
-    requires_system_checks: list[str] = []  # `serve` and `check` make them; they load the code of every page
+    requires_system_checks: list[str] = []  # they load the code of every page; see evalsite.start
     help = "Work the runs of judges until stopped. Several workers may run at once, on one machine or many."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--until-idle", action="store_true", help="end when no run waits")
 
     def handle(self, *, until_idle: bool, **options: Any) -> None:
+        call_command("may_start")
         self.stdout.write(f"Worker {tasks.worker_name()} looks for runs. Stop it with Ctrl+C; nothing is lost.")
         loop.settle()
         loop.run(lambda: self._serve(until_idle))

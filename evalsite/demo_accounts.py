@@ -1,0 +1,22 @@
+"""The accounts of the demo, whose password everybody can read here: they are for this machine alone."""
+
+from bank.models import User
+
+PASSWORD = "evalsite-demo"  # noqa: S105 (printed at the start of a local installation, which listens to localhost only)
+SIGN_INS = {
+    "admin": "administrator: everything, and people",
+    "curator": "bank, criteria, campaigns, judges and runs",
+    "annotator": "labels answers in the browser",
+    "researcher": "reads leaderboards, runs and labels, submits responses",
+}
+ROLES = {"admin": "administrator", "curator": "curator", "annotator": "annotator", "researcher": "researcher"}
+
+
+def made(name: str) -> User:
+    return User.objects.create_user(name, password=PASSWORD, role=ROLES[name])
+
+
+def still_open() -> list[User]:
+    """Those whose password is still that of the demo, and that may sign in."""
+    found = User.objects.filter(username__in=SIGN_INS, is_active=True).order_by("username")
+    return [person for person in found if person.check_password(PASSWORD)]

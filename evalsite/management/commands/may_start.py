@@ -1,0 +1,21 @@
+"""manage.py may_start"""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from evalsite import start
+
+
+class Command(BaseCommand):
+    requires_system_checks: list[str] = []
+    help = "Say what this installation would not start with, if anything. The servers and the worker ask it, too."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--web", action="store_true", help="look at what only pages need, too")
+
+    def handle(self, *, web: bool, **options: Any) -> None:
+        if found := list(start.faults(web=web)):
+            raise CommandError("evalsite does not start.\n" + "\n".join(found))
+        for said in start.told():
+            self.stderr.write(said)

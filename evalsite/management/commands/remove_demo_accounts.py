@@ -1,0 +1,27 @@
+"""manage.py remove_demo_accounts"""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import transaction
+from knox.models import AuthToken
+
+from evalsite import demo_accounts
+
+
+class Command(BaseCommand):
+    help = (
+        "Switch off the accounts that the demo made and that still have its password, with their tokens. What they "
+        "made stays. An account that was given a password of its own stays, too."
+    )
+
+    @transaction.atomic
+    def handle(self, **options: Any) -> None:
+        found = demo_accounts.still_open()
+        for person in found:
+            person.is_active = False
+            person.set_unusable_password()
+            person.save(update_fields=["is_active", "password"])
+            AuthToken.objects.filter(user=person).delete()
+        names = ", ".join(person.username for person in found)
+        self.stdout.write(f"Switched off: {names}." if found else "No account has the demo's password.")

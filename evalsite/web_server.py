@@ -1,0 +1,22 @@
+"""How gunicorn serves evalsite: its settings, for ``manage.py serve`` and for ``gunicorn.conf.py``."""
+
+import os
+
+wsgi_app = "evalsite.wsgi"
+bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
+workers = 2
+# Threads receive requests and send answers; four of a process compute (evalsite.turns). A thread is made when it is
+# needed, so that many cost little; a client that sends half a request holds one.
+worker_class = "gthread"
+threads = 256
+worker_connections = 2000
+keepalive = 5
+timeout = 120
+graceful_timeout = 5
+max_requests = 20_000  # a process ends then, and with it what has gathered in its memory
+max_requests_jitter = 2_000
+loglevel = "warning"
+control_socket_disable = True
+umask = 0o077
+# What a proxy says is believed by TRUSTED_PROXIES alone (evalsite.settings), not by the server, too.
+forwarded_allow_ips = ""

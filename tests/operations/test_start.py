@@ -1,0 +1,148 @@
+"""What an installation does not start with: it says so in words, and nothing was made or changed."""
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from tests.judging.outside import ROOT, Installation, installation
+from tests.operations.served import GUNICORN, PRODUCTION, free_port, running, wait_for
+
+OTHER_KEY = "b3RoZXIta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXMtIS4="
+DEMO = "from evalsite.demo_accounts import made; made('admin'); made('curator'); answer = 0"
+MANAGE = [sys.executable, "manage.py"]
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """A data folder in which nothing was done yet."""
+    return Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
+
+
+def said(here, *command, **environment):
+    """What a command said when it ended with a fault."""
+    done = subprocess.run(
+        command, cwd=ROOT, env=here.environment | PRODUCTION | environment, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode, done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def starts():
+    """Every way to start: (its name, the command)."""
+    port = str(free_port())
+    return {
+        "serve": [*MANAGE, "serve", "--bind", f"127.0.0.1:{port}"],
+        "gunicorn": [*GUNICORN, "--bind", f"127.0.0.1:{port}"],
+        "worker": [*MANAGE, "worker"],
+    }
+
+
+@pytest.mark.check("K1")
+def test_gunicorn_and_worker_say_what_to_run_first_and_start_when_it_was_run(fresh, tmp_path):
+    for start in ("gunicorn", "worker"):
+        assert "run `manage.py migrate`" in said(fresh, *starts()[start])
+    fresh.manage("migrate", "-v0")
+    assert "Run `manage.py collectstatic --no-input`" in said(fresh, *starts()["gunicorn"])
+    fresh.manage("collectstatic", "--no-input", "-v0")
+    port = free_port()
+    with running(fresh, [*GUNICORN, "--bind", f"127.0.0.1:{port}"], tmp_path / "log") as web:
+        wait_for(port, web, tmp_path / "log")
+        with running(fresh, [*MANAGE, "worker"], tmp_path / "worker"):
+            wait_for(port, web, tmp_path / "log", path="/readyz")
+
+
+@pytest.mark.check("K3")
+@pytest.mark.one_database
+def test_accounts_with_the_demos_password_keep_production_from_starting_until_they_are_off(fresh):
+    fresh.manage("migrate", "-v0")
+    fresh.ask(DEMO)
+    for command in [*starts().values(), [*MANAGE, "check", "--deploy"]]:
+        assert "manage.py remove_demo_accounts" in said(fresh, *command), command
+    assert "Switched off: admin, curator." in fresh.manage("remove_demo_accounts")
+    assert "No account has the demo's password" in fresh.manage("remove_demo_accounts")
+    fresh.manage("check", "--deploy")
+    fresh.manage("worker", "--until-idle")
+    assert fresh.ask("from bank.models import User; answer = User.objects.filter(is_active=True).count()") == 0
+
+
+@pytest.mark.check("K3")
+def test_a_database_whose_keys_are_not_here_does_not_start(tmp_path):
+    with installation(tmp_path / "data") as here:
+        here.manage("check")  # its key is made
+        for command in [*starts().values(), [*MANAGE, "check"], [*MANAGE, "migrate"]]:
+            assert "are not the keys of this database" in said(here, *command, CRITERIA_KEYS=OTHER_KEY), command
+        here.manage("check")
+
+
+@pytest.mark.check("K3")
+@pytest.mark.one_database
+def test_no_new_keys_are_made_beside_a_database_that_was_restored_without_them(tmp_path):
+    local = Installation(tmp_path / "data", "")
+    for name in ("SECRET_KEY", "CRITERIA_KEYS", "ALLOWED_HOSTS", "DATABASE_URL"):
+        del local.environment[name]
+    local.manage("migrate", "-v0")
+    kept = tmp_path / "data" / "local-keys.env"
+    keys = kept.read_text()
+    kept.unlink()
+    process = local.start("check")
+    problem = process.communicate()[1]
+    assert process.returncode
+    assert "Put the file back where it was" in problem
+    assert not kept.exists()
+    kept.write_text(keys)
+    local.manage("check")
+
+
+@pytest.mark.one_database
+def test_a_local_installation_listens_to_this_machine_alone(tmp_path):
+    local = Installation(tmp_path / "data", "")
+    for name in ("SECRET_KEY", "CRITERIA_KEYS", "ALLOWED_HOSTS", "DATABASE_URL"):
+        del local.environment[name]
+    process = local.start("serve", "--bind", f"0.0.0.0:{free_port()}")
+    assert "Set ALLOWED_HOSTS" in process.communicate(timeout=100)[1]
+    assert process.returncode
+
+
+@pytest.mark.one_database
+def test_what_is_stored_is_for_nobody_else_on_the_machine(fresh, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    fresh.manage("migrate", "-v0")
+    assert [path.stat().st_mode & 0o777 for path in (data, data / "evalsite.sqlite3")] == [0o700, 0o600]
+    data.chmod(0o755)
+    (data / "evalsite.sqlite3").chmod(0o644)  # as an older version left it
+    fresh.ask(
+        "from django.core.files.storage import default_storage as s; from django.core.files.base import ContentFile;"
+        "s.save('a/b.png', ContentFile(b'x')); answer = 0"
+    )
+    assert [path.stat().st_mode & 0o777 for path in (data, data / "evalsite.sqlite3")] == [0o700, 0o600]
+    assert [(data / "media" / name).stat().st_mode & 0o77 for name in ("", "a", "a/b.png")] == [0, 0, 0]
+
+
+@pytest.mark.one_database
+def test_the_backup_of_the_documentation_comes_back_whole(fresh, tmp_path):
+    """The command of docs/operations.md, run while the database is open and its newest rows are only in the log."""
+    fresh.manage("migrate", "-v0")
+    fresh.ask(
+        "from bank.models import Benchmark, Sample;"
+        "from bank.criteria.tables import Criterion;"
+        "sample = Sample.objects.create(benchmark=Benchmark.objects.create(slug='kept'), key='1', instruction='Look.');"
+        "Criterion.objects.create(sample=sample, key='c', text='hidden words'); answer = 0"
+    )
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    code = next(line for line in text.splitlines() if ".backup(" in line).split("'")[1]
+    restored = tmp_path / "restored"
+    restored.mkdir()
+    with closing(sqlite3.connect(tmp_path / "data" / "evalsite.sqlite3")) as open_one:
+        open_one.execute("UPDATE bank_sample SET instruction = 'Look well.'")
+        open_one.commit()
+        paths = [str(tmp_path / "data" / "evalsite.sqlite3"), str(restored / "evalsite.sqlite3")]
+        subprocess.run([sys.executable, "-c", code, *paths], check=True)
+    there = Installation(restored, f"sqlite:///{restored}/evalsite.sqlite3")
+    there.manage("may_start")
+    found = "from bank.criteria.tables import Criterion; c = Criterion.objects.get();"
+    assert there.ask(f"{found} answer = [c.text, c.sample.instruction]") == ["hidden words", "Look well."]
