@@ -6,16 +6,18 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --requir
 
 FAILED := -n 0 -v --last-failed --last-failed-no-failures none
 
-.PHONY: setup run test check bench soak lock clean
+.PHONY: setup run test check audit bench soak lock clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    start evalsite with its demo data      make test   run the whole test suite"
 	@echo "make check  lint, types, imports, migrations       make bench  speed, as ratios       make soak  the long checks"
+	@echo "make audit  known faults of the packages it runs on (asks the network)"
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evalsite needs Python 3.11 or newer; set PYTHON=/path/to/it")'
 	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip uninstall --disable-pip-version-check --quiet --yes setuptools  # nothing here needs it
 	@touch $@
 
 $(VENV)/base: requirements/base.txt $(VENV)/made
@@ -47,6 +49,12 @@ check: $(VENV)/dev
 	$(BIN)/djlint --quiet --lint templates
 	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py makemigrations --check --dry-run
 	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py check --fail-level WARNING
+
+# Known faults of what evalsite runs on. It asks the package index for each package, so `check` does not wait for it.
+audit:
+	@$(PYTHON) -m venv $(VENV)/audit
+	@$(VENV)/audit/bin/python -m pip install --disable-pip-version-check --quiet pip-audit || { echo "Not audited: no network."; exit 0; }
+	@test ! -x $(VENV)/audit/bin/pip-audit || $(VENV)/audit/bin/pip-audit --strict --no-deps --disable-pip -r requirements/base.txt
 
 bench: $(VENV)/dev
 	$(BIN)/python -m tests.bench

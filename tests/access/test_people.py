@@ -38,6 +38,9 @@ def test_an_administrator_makes_an_account_whose_password_is_shown_once_and_work
         ({"name": "a b"}, "Enter a valid username"),
         ({"name": "Curator"}, "Somebody has this name already"),
         ({"password": "short"}, "too short"),
+        ({"password": "7392018465"}, "entirely numeric"),
+        ({"password": "password123"}, "too common"),
+        ({"name": "maximiliane", "password": "maximiliane1"}, "too similar to the username"),
         ({"role": "queen"}, "queen is not one of the available choices"),
         ({"name": ""}, "This field is required"),
     ],
@@ -93,6 +96,8 @@ def test_nobody_locks_themselves_out(client_of, people, sent):
 
 def test_ones_own_password_is_changed_with_the_old_one_and_signs_other_devices_out(people, client_of):
     here, there = client_of("annotator"), client_of("annotator")
+    header = {"Authorization": f"Token {AuthToken.objects.create(people['annotator'])[1]}"}
+    assert Client(headers=header).get("/api/v1/benchmarks/").status_code == 200
     sent = {"old_password": "wrong", "new_password1": "another long one", "new_password2": "another long one"}
     assert here.post("/accounts/password/", sent).status_code == 200
     assert there.get("/annotate/").status_code == 200
@@ -100,6 +105,7 @@ def test_ones_own_password_is_changed_with_the_old_one_and_signs_other_devices_o
     assert here.get("/annotate/").status_code == 200
     assert there.get("/annotate/").status_code == 302
     assert Client().login(username="annotator", password="another long one")
+    assert Client(headers=header).get("/api/v1/benchmarks/").status_code == 401
 
 
 def test_the_page_for_a_new_password_speaks_chinese(client_of):
