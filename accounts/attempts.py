@@ -38,6 +38,7 @@ class Attempt:
 
     allowed: bool
     subjects: Sequence[str]
+    first_refused: bool = False  # the limit was reached with this one
 
     def succeeded(self) -> None:
         """It was no failure: the person's own count begins anew, the others lose this one."""
@@ -59,12 +60,11 @@ def begin(request: HttpRequest, name: str) -> Attempt:
             _subject("place", place): OF_PLACE,
             _subject("name", name): OF_NAME,
         }
-    allowed = True
     for subject, limit in limits.items():
-        # What one limit has refused says nothing about the others: who is locked out here locks nobody out there.
-        if allowed:
-            allowed = _counted(subject) <= limit
-    return Attempt(allowed, list(limits))
+        # What one limit refuses is not counted by the next: who is locked out here locks nobody out there.
+        if (count := _counted(subject)) > limit:
+            return Attempt(False, list(limits), first_refused=count == limit + 1)
+    return Attempt(True, list(limits))
 
 
 def remember(request: HttpRequest, response: HttpResponse, name: str) -> None:

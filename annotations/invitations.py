@@ -120,7 +120,7 @@ def accept(*, invitation: Invitation, person: User, now: datetime) -> None:
 def accept_anew(*, invitation: Invitation, username: str, password: str, now: datetime) -> User:
     """A new account of an annotator, in the campaign. Raises BadInput."""
     person, _password = make_account(
-        name=username.strip(), role=Role.ANNOTATOR, password=password, email=invitation.email
+        name=username.strip(), role=Role.ANNOTATOR, password=password, email=invitation.email, how="invitation"
     )
     accept(invitation=invitation, person=person, now=now)
     return person

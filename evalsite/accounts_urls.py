@@ -1,12 +1,11 @@
 """Signing in and out, one's own settings, password and tokens."""
 
-from django.contrib.auth import views as auth
 from django.urls import path
 
 from bank.access import requires
 from evalsite.password import NewPassword
 from evalsite.preferences import preferences
-from evalsite.sign_in import SignIn
+from evalsite.sign_in import SignIn, SignOut
 from evalsite.tokens import tokens
 
 app_name = "accounts"
@@ -15,5 +14,5 @@ urlpatterns = [
     path("settings/", preferences, name="settings"),
     path("password/", requires("be-signed-in")(NewPassword.as_view()), name="password"),
     path("tokens/", tokens, name="tokens"),
-    path("sign-out/", requires("be-signed-in")(auth.LogoutView.as_view()), name="sign-out"),
+    path("sign-out/", requires("be-signed-in")(SignOut.as_view()), name="sign-out"),
 ]

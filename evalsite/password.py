@@ -11,6 +11,9 @@ from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 from knox.models import AuthToken
 
+from accounts import audit
+from accounts.address import client_address
+
 
 class NewPassword(PasswordChangeView):
     """The old one is asked for; other devices are signed out and tokens for the API end, for whoever has them."""
@@ -29,6 +32,8 @@ class NewPassword(PasswordChangeView):
         with transaction.atomic():
             response = super().form_valid(form)
             AuthToken.objects.filter(user=form.user).delete()
+            about = form.user.get_username()
+            audit.record("password-changed", by=form.user, about=about, address=client_address(self.request))
         messages.success(
             self.request,
             _("Your password is changed. Other devices are signed out, and tokens for the API have ended."),

@@ -50,7 +50,7 @@ def people(request: HttpRequest) -> HttpResponse:
         given = form.cleaned_data
         try:
             made, password = actions.make_account(
-                name=given["name"], role=given["role"], password=given["password"] or None
+                name=given["name"], role=given["role"], password=given["password"] or None, by=cast(User, request.user)
             )
         except BadInput as error:
             form.add_error(None, str(error))

@@ -1,14 +1,15 @@
-"""Signing in."""
+"""Signing in and out. Each is in the audit log; of refused attempts the first of a quarter of an hour."""
 
 from typing import Any
 
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView
+from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import ValidationError
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from accounts import attempts
+from accounts import attempts, audit
+from accounts.address import client_address
 
 
 class Form(AuthenticationForm):
@@ -25,9 +26,16 @@ class Form(AuthenticationForm):
         if self.request is None or not name or not self.cleaned_data.get("password"):
             return super().clean()
         attempt = attempts.begin(self.request, name)
+        address = client_address(self.request)
         if not attempt.allowed:
+            if attempt.first_refused:
+                audit.record("sign-in-failed", name=name, address=address, locked=True)
             raise ValidationError(_("Too many attempts. Wait a quarter of an hour, then try again."))
-        cleaned = super().clean()
+        try:
+            cleaned = super().clean()
+        except ValidationError:
+            audit.record("sign-in-failed", name=name, address=address)
+            raise
         attempt.succeeded()
         return cleaned
 
@@ -38,5 +46,14 @@ class SignIn(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
-        attempts.remember(self.request, response, form.get_user().get_username())
+        person = form.get_user()
+        attempts.remember(self.request, response, person.get_username())
+        audit.record("sign-in", by=person, address=client_address(self.request))
         return response
+
+
+class SignOut(LogoutView):
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        if request.user.is_authenticated:
+            audit.record("sign-out", by=request.user, address=client_address(request))
+        return super().post(request, *args, **kwargs)

@@ -9,6 +9,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 from knox.models import AuthToken
 
+from accounts import audit
+from accounts.address import client_address
 from bank.access import requires
 from bank.models import User
 
@@ -26,9 +28,11 @@ def tokens(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and "revoke" in request.POST:
         start = request.POST["revoke"]
         if len(start) == SHOWN and own.filter(token_key__startswith=start).delete()[0]:
+            audit.record("token-ended", by=user, about=start, address=client_address(request))
             messages.success(request, _("The token is revoked. Scripts that send it are refused from now on."))
         return redirect("accounts:tokens")
     if request.method == "POST" and own.count() < MOST:
-        context["made"] = AuthToken.objects.create(user)[1]
+        made, context["made"] = AuthToken.objects.create(user)
+        audit.record("token-made", by=user, about=made.token_key[:SHOWN], address=client_address(request))
     context["tokens"] = [(token.token_key[:SHOWN], token.created) for token in own]
     return render(request, "accounts/tokens.html", context)

@@ -4,7 +4,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from bank.access import requires
-from evalsite import health, people, views
+from evalsite import audit, health, people, views
 from leaderboard.views import home
 
 api = [
@@ -18,6 +18,8 @@ urlpatterns = [
     path("", home, name="home"),
     path("accounts/", include("evalsite.accounts_urls")),
     path("people/", people.people, name="people"),
+    path("people/audit/", audit.page, name="audit"),
+    path("people/audit/export/", audit.export, name="audit-export"),
     path("people/<int:pk>/", people.person, name="person"),
     path("bank/", include("bank.urls")),
     path("judging/", include("judging.urls")),

@@ -1,6 +1,8 @@
-"""Accounts: made, given a role or another password, switched off and on. An administrator always stays."""
+"""Accounts: made, given a role or another password, switched off and on. An administrator always stays.
 
-import logging
+Each is in the audit log, by the person who did it or, where that is nobody, by the command or page that did.
+"""
+
 import secrets
 
 from django.contrib.auth.password_validation import validate_password
@@ -9,16 +11,17 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 from knox.models import AuthToken
 
+from accounts import audit
 from annotations.actions.campaigns import make_annotator
 from bank.actions import BadInput
 from bank.models import User
 from bank.models.people import Role
 
-LOG = logging.getLogger("evalsite.people")
-
 
 @transaction.atomic
-def make_account(*, name: str, role: str, password: str | None = None, email: str = "") -> tuple[User, str]:
+def make_account(
+    *, name: str, role: str, password: str | None = None, email: str = "", by: User | None = None, how: str = ""
+) -> tuple[User, str]:
     """A new account and its password, which is made up where none is given. Raises BadInput."""
     person = User(username=name, role=_role(role), email=email)
     try:
@@ -36,11 +39,12 @@ def make_account(*, name: str, role: str, password: str | None = None, email: st
         raise taken from None
     if person.role == Role.ANNOTATOR:
         make_annotator(person)
+    audit.record("account-made", by=by, command=how, about=name, role=role)
     return person, password
 
 
 @transaction.atomic
-def set_role(*, person: User, role: str, by: User | None = None) -> None:
+def set_role(*, person: User, role: str, by: User | None = None, how: str = "") -> None:
     """Another role, from the next request on. Raises BadInput for one's own: nobody locks themselves out."""
     if by == person and role != person.role:
         raise BadInput("Your own role stays: another administrator can change it.")
@@ -48,7 +52,8 @@ def set_role(*, person: User, role: str, by: User | None = None) -> None:
     person.save(update_fields=["role"])
     if person.role == Role.ANNOTATOR:
         make_annotator(person)
-    LOG.info("%s: %s became %s, by %s", person, before, person.role, by or "command")
+    if role != before:
+        audit.record("role-changed", by=by, command=how, about=person.username, old=before, new=role)
 
 
 @transaction.atomic
@@ -60,16 +65,16 @@ def set_active(*, person: User, active: bool, by: User) -> None:
     person.save(update_fields=["is_active"])
     if not active:
         AuthToken.objects.filter(user=person).delete()
-    LOG.info("%s: switched %s, by %s", person, "on" if active else "off", by)
+    audit.record("account-switched", by=by, about=person.username, now="on" if active else "off")
 
 
 @transaction.atomic
-def new_password(*, person: User, password: str | None = None, by: User | None = None) -> str:
+def new_password(*, person: User, password: str | None = None, by: User | None = None, how: str = "") -> str:
     """Another password, made up where none is given: signs the person out everywhere, tokens too. Raises BadInput."""
     password = _set_password(person, password)
     person.save(update_fields=["password"])
     AuthToken.objects.filter(user=person).delete()
-    LOG.info("%s: new password, by %s", person, by or "command")
+    audit.record("password-changed", by=by, command=how, about=person.username)
     return password
 
 

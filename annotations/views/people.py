@@ -10,6 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts import audit
+from accounts.address import client_address
 from annotations import actions, invitations
 from annotations.forms import AddAnnotators, Invite, JoinAnew
 from annotations.models import Campaign, Invitation, Membership
@@ -122,6 +124,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
                 given = form.cleaned_data
                 person = invitations.accept_anew(invitation=found, now=timezone.now(), **given)
                 login(request, person)
+                audit.record("sign-in", by=person, address=client_address(request))
             else:
                 invitations.accept(invitation=found, person=person, now=timezone.now())
         except BadInput as error:

@@ -25,6 +25,8 @@ TABLE = {
     "accounts:tokens": SIGNED_IN,
     "accounts:password": SIGNED_IN,
     "people": {"administrator"},
+    "audit": {"administrator"},
+    "audit-export": {"administrator"},
     "person": {"administrator"},
     "api-docs": EVERYBODY,
     "api-schema": EVERYBODY,

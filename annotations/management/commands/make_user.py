@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 from knox.models import AuthToken
 
+from accounts import audit
 from annotations.actions import make_account, new_password, set_role
 from bank.management.importing import bad_input_fails
 from bank.models import User
@@ -34,12 +35,14 @@ class Command(BaseCommand):
             made = person is None
             password = ""
             if person is None:
-                person, password = make_account(name=name, role=role, password=given)
+                person, password = make_account(name=name, role=role, password=given, how="make_user")
             else:
-                set_role(person=person, role=role)
+                set_role(person=person, role=role, how="make_user")
                 if given is not None:
-                    new_password(person=person, password=given)
+                    new_password(person=person, password=given, how="make_user")
             token = AuthToken.objects.create(person, expiry=None)[1] if options["token"] else ""
+            if token:
+                audit.record("token-made", command="make_user", about=person.username)
         self.stdout.write(f"{'Made' if made else 'Changed'} {name}: {person.role}.")
         if made and given is None:
             self.stdout.write(f"Password: {password}")

@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand
 from django.db import transaction
 from knox.models import AuthToken
 
+from accounts import audit
 from evalsite import demo_accounts
 
 
@@ -23,5 +24,6 @@ class Command(BaseCommand):
             person.set_unusable_password()
             person.save(update_fields=["is_active", "password"])
             AuthToken.objects.filter(user=person).delete()
+            audit.record("account-switched", command="remove_demo_accounts", about=person.username, now="off")
         names = ", ".join(person.username for person in found)
         self.stdout.write(f"Switched off: {names}." if found else "No account has the demo's password.")
