@@ -2,6 +2,7 @@
 
 import sys
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from django.contrib import messages
@@ -15,12 +16,18 @@ from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
 from bank.access import requires
 from bank.outages import COME_BACK, outage
 
+_making = Lock()  # drf-spectacular loads itself with the first schema, which two threads at once break
 
-@cache
+
 def _schema() -> dict[str, Any]:
     """The API as OpenAPI has it. It takes a second to make and is the same for everybody: once in a process."""
-    with translation.override("en"):
-        return dict(SchemaGenerator().get_schema(request=None, public=True))
+    with _making, translation.override("en"):
+        return _made_schema()
+
+
+@cache
+def _made_schema() -> dict[str, Any]:
+    return dict(SchemaGenerator().get_schema(request=None, public=True))
 
 
 @cache

@@ -9,7 +9,7 @@ workers = 2
 # needed, so that many cost little; a client that sends half a request holds one.
 worker_class = "gthread"
 threads = 256
-worker_connections = 2000
+worker_connections = 800  # below the 1024 open files that most systems allow a process
 keepalive = 5
 timeout = 120
 graceful_timeout = 5

@@ -5,6 +5,7 @@ import re
 import shutil
 import socket
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -110,6 +111,13 @@ def test_nginx_of_the_documentation_serves_it_and_holds_slow_strangers_back(serv
         with Slow(port, 60, wrap=trusting.wrap_socket):
             assert get("/healthz")[::2] == (200, b"ok\n")
             assert get("/api/v1/benchmarks/")[0] == 200
+
+
+def test_the_page_of_the_api_is_made_once_for_all_who_ask_first(served):
+    port, _ = served
+    with ThreadPoolExecutor(12) as pool:
+        asked_first = list(pool.map(lambda path: asked(port, path)[0], ["/api/docs/", "/api/schema/"] * 6))
+    assert asked_first == [200] * 12
 
 
 def test_the_server_wrote_no_traceback_meanwhile(served):
