@@ -6,7 +6,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('bank', '0003_preferences'),
+        ('bank', '0005_imports'),
     ]
 
     operations = [

@@ -1,0 +1,179 @@
+"""Builds an installation end to end, as people do: brought in, judged by an endpoint, labelled, visited by staff.
+
+A script of its own: ``python -m tests.access.served_world ENDPOINT WORLD`` in the environment of an installation. Two
+worlds differ in hidden text alone: criteria, answer keys, weights, a judge's own words, of other letters and lengths.
+What is drawn by chance (seeds, pseudonyms) is drawn alike in both.
+"""
+
+import json
+import os
+import random
+import sys
+from pathlib import Path
+
+SIZES = {"pairs": 12, "choices": 24, "parts": 12}
+PEOPLE = {"curator": "curator", "researcher": "researcher", "annotator": "annotator"}
+PASSWORD = "a-long-password-of-tests"
+# What is hidden, by world. The texts of one are longer than those of the other, and each holds its world's word.
+WORDS = {"a": "zqcanary", "b": "jkother"}
+
+
+def hidden(world, n):
+    """Criteria of a pair: of another text, number and length in each world."""
+    word = WORDS[world]
+    many = 1 + (n + (world == "b")) % 3
+    return [
+        {
+            "key": f"{word}-{k}",
+            "text": f"{word} asks " + "for the bowl " * (n % 5 + 9 * (world == "b")),
+            "kind": "guideline",
+        }
+        for k in range(many)
+    ]
+
+
+def rows(world):
+    """The files of every benchmark as rows, by name of the file."""
+    word = WORDS[world]
+    pairs = [
+        {"key": f"p{n}", "instruction": f"What is on table {n}?", "criteria": hidden(world, n), "split": "dev"}
+        for n in range(SIZES["pairs"])
+    ]
+    letters = "ABCD"
+    choices = [
+        {
+            "key": f"c{n}",
+            "instruction": f"Which of them is thing {n}?",
+            "options": {letter: f"thing {letter}" for letter in letters},
+            "answer": letters[(n * (1 if world == "a" else 3) + (world == "b")) % 4],
+            "split": "dev" if n < 12 else "test",
+            "metadata": {"note": word},
+        }
+        for n in range(SIZES["choices"])
+    ]
+    parts = [
+        {
+            "key": f"w{n}",
+            "instruction": f"Describe table {n} in two words.",
+            "criteria": [
+                {
+                    "key": "open", "kind": "component", "text": "Two words", "category": "length",
+                    "weight": 4, "shown_to": "public",
+                },
+                {
+                    "key": "closed", "kind": "component", "text": f"{word} names it", "category": f"{word}-category",
+                    "weight": 3 + n % 3 if world == "a" else 5 + n % 2,
+                },
+            ],
+        }
+        for n in range(SIZES["parts"])
+    ]  # fmt: skip
+    models = ("heron-7b", "osprey-13b")
+    said = {
+        "pairs": lambda n, model: f"{model} sees a bowl on table {n}" + ", a large one" * (n % 3),
+        "choices": lambda n, model: f"({letters[(n + len(model)) % 4]})",
+        "parts": lambda n, model: f"{model} {n}",
+    }
+    first = {"pairs": "p", "choices": "c", "parts": "w"}
+    answers = {
+        name: [
+            {"sample": f"{first[name]}{n}", "model": model, "text": text(n, model)}
+            for n in range(SIZES[name])
+            for model in models
+        ]
+        for name, text in said.items()
+    }
+    told = [
+        {
+            "kind": "pair", "protocol": "pairwise-criteria", "sample": f"p{n}", "responses": list(models),
+            "annotator": person, "choice": ("first", "second", "tie")[(n + k) % 3], "seconds": 10,
+        }
+        for n in range(SIZES["pairs"])
+        for k, person in enumerate(("Ada", "Ben", "Cleo"))
+    ]  # fmt: skip
+    points = [
+        {
+            "kind": "score", "protocol": "components", "sample": f"w{n}", "responses": [model], "judge": "marker",
+            "parts": [{"component": "open", "points": n % 4}, {"component": "closed", "points": 1 + n % 2}],
+            "reason": f"{word} " * (1 + n), "analysis": f"{word} stands there", "raw": f"{word} raw",
+            "prompt_tokens": 100 + n * len(word), "completion_tokens": 9, "cost": 0.01 * len(word),
+        }
+        for n in range(SIZES["parts"])
+        for model in models
+    ]  # fmt: skip
+    return {
+        "samples": {"pairs": pairs, "choices": choices, "parts": parts},
+        "responses": answers,
+        "labels": {"pairs": told},
+        "judgments": {"parts": points},
+    }
+
+
+def drawn_alike():
+    """The same chance in every world: what is made up is no difference between them."""
+    import secrets
+
+    dice = random.Random(7)
+    secrets.randbelow = dice.randrange
+    secrets.token_hex = lambda size=16: f"{dice.getrandbits(8 * size):0{2 * size}x}"
+
+
+def build(endpoint, world):
+    drawn_alike()
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.core.management import call_command
+    from django.test import Client
+
+    from accounts.secrets import check_keys
+    from bank.models import User
+    from judging.actions import ensure_baselines
+
+    call_command("migrate", verbosity=0, interactive=False)
+    call_command("collectstatic", verbosity=0, interactive=False)
+    check_keys()
+    ensure_baselines()
+    for name, role in PEOPLE.items():
+        User.objects.create_user(name, password=PASSWORD, role=role)
+    folder = Path(settings.DATA) / "files"
+    folder.mkdir()
+    commands = {
+        "samples": ("import_benchmark", ("--public",)),
+        "responses": ("import_responses", ()),
+        "labels": ("import_labels", ()),
+        "judgments": ("import_judgments", ()),
+    }
+    for part, (command, more) in commands.items():
+        for name, lines in rows(world)[part].items():
+            path = folder / f"{name}-{part}.jsonl"
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            call_command(command, "generic", str(path), "--benchmark", name, *more)
+    call_command("make_items", "pair", "--benchmark", "pairs")
+    call_command("make_items", "score", "--benchmark", "parts")
+    call_command("add_judge", "kestrel", "--base-url", endpoint, "--model", "kestrel-vl", "--concurrency", "1")
+    call_command("judge", "--benchmark", "pairs", "--judge", "kestrel", "--protocol", "pairwise-criteria", "--wait")
+    for baseline in ("longest", "criteria-overlap"):
+        name = f"baseline-{baseline}"
+        call_command("judge", "--benchmark", "pairs", "--judge", name, "--protocol", "pairwise-criteria", "--wait")
+    call_command("make_campaign", "Round", "--benchmark", "pairs", "--protocol", "pairwise-criteria")
+    for path in folder.iterdir():
+        path.unlink()
+    visited(Client(HTTP_HOST="localhost", raise_request_exception=False), User.objects.get(username="curator"))
+
+
+def visited(client, curator):
+    """What staff see first may be kept: none of it may reach others."""
+    client.force_login(curator)
+    for name in SIZES:
+        for board in ("models", "judges", "agreement", "bias", "correlation"):
+            client.get(f"/leaderboards/{name}/{board}/")
+            client.get(f"/api/v1/leaderboards/{board}/?benchmark={name}")
+    for path in ("/", "/judging/", "/judging/judgments/", "/judging/runs/1/", "/bank/", "/campaigns/"):
+        client.get(path)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+    build(*sys.argv[1:3])
