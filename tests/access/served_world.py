@@ -9,10 +9,12 @@ import json
 import os
 import random
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 SIZES = {"pairs": 12, "choices": 24, "parts": 12}
 PEOPLE = {"curator": "curator", "researcher": "researcher", "annotator": "annotator"}
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 PASSWORD = "a-long-password-of-tests"
 # What is hidden, by world. The texts of one are longer than those of the other, and each holds its world's word.
 WORDS = {"a": "zqcanary", "b": "jkother"}
@@ -128,6 +130,7 @@ def build(endpoint, world):
     from django.test import Client
 
     from accounts.secrets import check_keys
+    from annotations.models import Label
     from bank.models import User
     from judging.actions import ensure_baselines
 
@@ -160,6 +163,7 @@ def build(endpoint, world):
     call_command("make_campaign", "Round", "--benchmark", "pairs", "--protocol", "pairwise-criteria")
     for path in folder.iterdir():
         path.unlink()
+    Label.objects.update(changed_at=MOMENT, created_at=MOMENT)  # boards name their data by it, too
     visited(Client(HTTP_HOST="localhost", raise_request_exception=False), User.objects.get(username="curator"))
 
 
