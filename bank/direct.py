@@ -7,6 +7,7 @@ stands for any one of them.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -17,6 +18,16 @@ from bank.arriving import Arrived, hidden, sees_everything
 
 M = TypeVar("M", bound=Model)
 Shape = tuple[tuple[str, int], ...]  # columns, with how many values each may have; 0: the one given
+# As Now() has it in a query: the time of the statement, not of its transaction.
+NOW = {"postgresql": "SELECT STATEMENT_TIMESTAMP()", "sqlite": "SELECT STRFTIME('%Y-%m-%d %H:%M:%f', 'NOW')"}
+
+
+def now() -> datetime:
+    """The time by the database's clock: the one clock that all machines share. Leases go by no other."""
+    with connection.cursor() as cursor:
+        cursor.execute(NOW[connection.vendor])
+        found = cursor.fetchone()[0]
+    return found if isinstance(found, datetime) else datetime.fromisoformat(found).replace(tzinfo=UTC)
 
 
 def find(model: type[M], *, only: Sequence[str] = (), lock: bool = False, **columns: Any) -> M | None:

@@ -1,8 +1,9 @@
-"""Pictures in: checked, re-encoded and named by content."""
+"""Pictures in: checked, re-encoded and named by content. Whether a media folder is the one that they are in."""
 
 import hashlib
 import io
 import os
+import secrets
 import threading
 import warnings
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp"}
 MAX_PIXELS = 40_000_000
 MAX_BYTES = 40 * 2**20
 Image.MAX_IMAGE_PIXELS = MAX_PIXELS
+MARK = ".storage-id"  # in the media folder: which one it is
+LOOKED_AT = 50  # pictures, to know a folder without a mark
 
 
 class NotAnImage(ValueError):
@@ -80,6 +83,37 @@ def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None)
 def home(name: str) -> Path:
     """Where the picture ``<sha256>.<kind>`` is served from."""
     return Path(settings.MEDIA_ROOT, "images", name[:2], name)
+
+
+def are_here() -> bool:
+    """Whether the media folder of this process is the one that the database's pictures are in.
+
+    The database and the folder hold the same token. It is made, or put back where the mark is gone, by whoever first
+    finds most of the newest pictures in the folder: an empty or an old one never becomes the right one so.
+    """
+    from bank.models import PictureStorage, SampleImage
+
+    known = PictureStorage.objects.values_list("token", flat=True).first()
+    mark = Path(settings.MEDIA_ROOT, MARK)
+    try:
+        own = mark.read_text().strip()
+    except OSError:
+        own = ""
+    if known and own:
+        return own == known
+    newest = SampleImage.objects.order_by("-pk")[:LOOKED_AT]
+    found = [Path(settings.MEDIA_ROOT, image.path).is_file() for image in newest]
+    if not found:
+        return True  # there is nothing to lack
+    if 2 * sum(found) <= len(found):
+        return False
+    row, _ = PictureStorage.objects.get_or_create(pk=1, defaults={"token": own or secrets.token_hex(16)})
+    if not own:
+        try:
+            mark.write_text(row.token)
+        except OSError:
+            return True  # it may only be read from here, and the pictures are there
+    return own in ("", row.token)
 
 
 def dhash(image: Image.Image) -> str:

@@ -1,7 +1,7 @@
 """Tables of the bank. The hidden ones are in ``bank.criteria`` and handed out by nobody else."""
 
 from bank.criteria.tables import AccessedSample, CriteriaAccess  # and with them the hidden tables are registered
-from bank.models.catalogue import Benchmark, Capability, Sample, SampleImage
+from bank.models.catalogue import Benchmark, Capability, PictureStorage, Sample, SampleImage
 from bank.models.imports import Import, ImportRange
 from bank.models.items import Item, ItemResponse
 from bank.models.people import User
@@ -22,6 +22,7 @@ __all__ = [
     "ImportRange",
     "Item",
     "ItemResponse",
+    "PictureStorage",
     "Response",
     "ResponseMark",
     "ReviewRound",

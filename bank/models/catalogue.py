@@ -229,3 +229,9 @@ class SampleImage(models.Model):
 
     def as_dict(self) -> dict[str, Any]:
         return {"width": self.width, "height": self.height, "description": self.description}
+
+
+class PictureStorage(models.Model):
+    """Which media folder the pictures of this database are in, by the token in a file of it; one row at most."""
+
+    token = models.CharField(max_length=32)

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import models
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from judging.models.judges import Judge
 from judging.models.runs import Run
@@ -17,9 +17,8 @@ SHARE_LEASE = timedelta(seconds=10)  # the same of its share of a judge's calls
 class LeasedQuerySet(models.QuerySet[Any]):
     def live(self) -> "LeasedQuerySet":
         """Those whose worker renewed them. One further ahead than anybody grants was written by a clock that has been
-        set back since."""
-        now = timezone.now()
-        return self.filter(until__range=(now, now + 2 * LEASE))
+        set back since. All of it by the database's clock, for those of the workers may differ."""
+        return self.filter(until__range=(Now(), Now() + 2 * LEASE))
 
 
 class RunHold(models.Model):

@@ -31,6 +31,8 @@ class Judge(models.Model):
     price_out = models.FloatField(null=True, blank=True)
     abilities = models.JSONField(default=dict, blank=True)
     any_host = models.BooleanField(default=False)  # made by command: not bound to JUDGE_HOSTS
+    # Its name may lead to a private address: made before that was looked at.
+    any_address = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = Arrived["Judge"]()

@@ -64,12 +64,17 @@ class Run(models.Model):
     imported = models.BooleanField(default=False)
     reported_model = models.CharField(max_length=200, blank=True)  # as the endpoint names it, newest
     reported = models.JSONField(default=list, blank=True)  # [{"model", "fingerprint", "replies"}], oldest first
+    # How verdicts are read from replies: "strict", alone on the line where they belong. "" is looser: what a file said, or
+    # before there was a stricter way, a line that begins with "Judgement:" wherever it stood.
+    reading = models.CharField(max_length=6, blank=True, default="", db_default="")
     reuse = models.BooleanField(default=False, db_default=False)  # identical calls are answered from stored ones
     abilities = models.JSONField(default=dict, blank=True)  # the judge's when the run started: requests go by them
     batched = models.BooleanField(default=False, db_default=False)  # calls go by the endpoint's batch interface
     batches = models.JSONField(default=list, blank=True)  # [{"id", "input", "number", "at"}] that were handed in
     cached = models.PositiveIntegerField(default=0, db_default=0)  # judgments answered from stored calls
-    calls = models.PositiveIntegerField(default=0)  # made so far, retries and removed failures included
+    calls = models.PositiveIntegerField(default=0)  # made so far: retries, removed failures and lost ones included
+    priced = models.PositiveIntegerField(default=0, db_default=0)  # of them, those that ``spent`` counts something for
+    lost = models.PositiveIntegerField(default=0, db_default=0)  # of them, those in flight when their worker died
     spent = models.FloatField(default=0)  # US dollars for them
     # How much there is to make and has been made, so that nobody counts a million rows; None where it was not counted.
     planned = models.PositiveIntegerField(null=True, blank=True)
@@ -133,6 +138,11 @@ class Run(models.Model):
         return self.kind in (Run.Kind.JUDGMENTS, Run.Kind.ATTACKS)
 
     @property
+    def shows_pictures(self) -> bool:
+        """Whether its calls show the pictures of their samples, where there are some."""
+        return not self.judge.is_baseline and self.settings.get("context", "image") == "image"
+
+    @property
     def makes(self) -> str:
         """What it makes, in words."""
         return "trials" if self.kind == Run.Kind.ATTACKS else self.kind
@@ -182,3 +192,4 @@ class WorkerBeat(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     seen_at = models.DateTimeField()
+    lacks_pictures = models.BooleanField(default=False, db_default=False)  # its media folder is another one

@@ -52,7 +52,7 @@ class Ends(Writer):
         self.unstored: set[int] = set()  # results of calls that wait for their commit
         self.fresh = asyncio.Event()
 
-    async def _reserve(self, each: timedelta, number: int) -> datetime:
+    async def _reserve(self, each: timedelta, number: int) -> float:
         return await db(store.reserve, judge_id=self.judge.pk, each=each, number=number)
 
     async def _reused(self, tried: Try, asked: Asked) -> bool:
@@ -143,6 +143,7 @@ class Ends(Writer):
         """Count a call and what it cost; returns that, None where nobody knows."""
         cost, counted = self.purse.pay(answer)
         self.batch.calls += 1
+        self.batch.priced += counted > 0
         self.batch.spent += counted
         if answer.prompt_tokens:
             self.pacer.used(answer.prompt_tokens + (answer.completion_tokens or 0))

@@ -7,13 +7,12 @@ whose calls are all stored are claimed no more; those of a worker that fell sile
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
-from django.utils import timezone
+from django.db.models.functions import Coalesce, Now
 
 from bank import direct
 from judging.models import LEASE, SHARE_LEASE, Judge, JudgeShare, Run, RunClaim, RunHold
@@ -22,7 +21,7 @@ from judging.work.money import typical_call
 
 # What workers go by and change; whoever needs more of a locked run reads it.
 CHANGED = (
-    *("id", "judge_id", "state", "batched", "budget", "calls", "spent", "cached", "planned"),
+    *("id", "judge_id", "state", "batched", "budget", "calls", "priced", "lost", "spent", "cached", "planned"),
     *("verdicts", "failures", "undecided", "reported", "reported_model", "live"),
 )
 SPAN = 1_000  # rows that one claim may reach over: what lies between belongs to it
@@ -60,12 +59,11 @@ def take(run: Run, *, worker: str = "") -> bool:
     others = sweep(locked)
     if locked.state not in (Run.State.QUEUED, Run.State.RUNNING) or (others and locked.works_alone):
         return False
-    now = timezone.now()
-    hold = RunHold.objects.create(run=locked, worker=worker[:100], until=now + LEASE)
+    hold = RunHold.objects.create(run=locked, worker=worker[:100], until=direct.now() + LEASE)
     Run.objects.filter(pk=run.pk).update(
         state=Run.State.RUNNING,
         state_reason="",
-        started_at=Coalesce(F("started_at"), now),
+        started_at=Coalesce(F("started_at"), Now()),
         live={"curve": locked.live.get("curve") or {}},
     )
     run.refresh_from_db(from_queryset=Run.objects.select_related("judge", "benchmark"))
@@ -91,7 +89,7 @@ def held(run: Run) -> QuerySet[RunHold]:
 
 def renew(run: Run, **changes: Any) -> None:
     """Keep the hold for another lease; ``changes`` to its columns. The caller has locked the run. Raises LeaseLost."""
-    until = {"until": timezone.now() + LEASE}
+    until = {"until": direct.now() + LEASE}
     if not run.hold or not direct.change(RunHold, until | changes, id=run.hold.pk):
         raise LeaseLost(f"run {run.pk} is held by others")
 
@@ -99,15 +97,20 @@ def renew(run: Run, **changes: Any) -> None:
 def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
     """End the holds of workers that fell silent; returns the other ones. The caller has locked the run.
 
-    A worker that died had calls in flight, for which the provider may charge: they count as spent.
+    A worker that died had calls in flight, for which the provider may charge: they were made, are lost, and count as
+    spent at what a call takes.
     """
     others = locked.holds.exclude(pk=but.pk if but else 0)
     live = list(others.live())
     for hold in others.exclude(pk__in=[one.pk for one in live]):
         if hold.in_flight and not locked.batched:  # batches are collected from where they wait
-            locked.spent += hold.in_flight * typical_call(locked)
+            each = typical_call(locked)
+            locked.calls += hold.in_flight
+            locked.lost += hold.in_flight
+            locked.priced += hold.in_flight if each else 0
+            locked.spent += hold.in_flight * each
         locked.live = locked.live | {"curve": curve.merged(locked.live.get("curve") or {}, hold.live.get("curve", {}))}
-        locked.save(update_fields=["spent", "live"])
+        locked.save(update_fields=["calls", "priced", "lost", "spent", "live"])
         hold.delete()
     return live
 
@@ -164,7 +167,7 @@ def finish(run: Run, *, kind: kinds.Kind) -> bool:
         if missing or (locked.verdicts, locked.failures) != seen:
             return False
         if locked.state == Run.State.RUNNING:
-            Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED, finished_at=timezone.now())
+            Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED, finished_at=Now())
     return True
 
 
@@ -193,22 +196,23 @@ def leave(
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a worker may have of a judge: calls at once, and until when the endpoint wants none."""
+    """What a worker may have of a judge."""
 
     calls: int
     of: int  # the judge's concurrency as it is now
-    closed_until: datetime | None
+    closed_for: float  # seconds for which the endpoint wants none
 
 
 @transaction.atomic
-def share(*, judge_id: int, holder: str, wants: bool, used: int, closed_until: datetime | None) -> Share:
+def share(*, judge_id: int, holder: str, wants: bool, used: int, closed_for: float = 0.0) -> Share:
     """Renew a worker's share of a judge's calls at once. All shares together never exceed the judge's concurrency.
 
     The workers that have calls to make get the same each, as far as the others have given theirs back. ``used`` is
-    what this one may have in flight until it hears the answer; it stays its own until it asks for less.
+    what this one may have in flight until it hears the answer; it stays its own until it asks for less. ``closed_for``
+    are the seconds for which the endpoint asked it to pause: a span, because the clocks of two machines may differ.
     """
     judge = Judge.objects.select_for_update(no_key=True).only("concurrency").get(pk=judge_id)
-    now = timezone.now()
+    now = direct.now()
     rows = JudgeShare.objects.filter(judge=judge)
     live = rows.live()
     rows.exclude(pk__in=live.values("pk")).exclude(holder=holder).delete()
@@ -227,12 +231,12 @@ def share(*, judge_id: int, holder: str, wants: bool, used: int, closed_until: d
         defaults={
             "calls": max(calls, used),
             "wants": wants,
-            "closed_until": closed_until,
+            "closed_until": now + timedelta(seconds=closed_for) if closed_for > 0 else None,
             "until": now + SHARE_LEASE,
         },
     )
-    pauses = [row.closed_until for row in others if row.closed_until]
-    return Share(calls, judge.concurrency, max(pauses, default=None))
+    pauses = [(row.closed_until - now).total_seconds() for row in others if row.closed_until]
+    return Share(calls, judge.concurrency, max(0.0, *pauses) if pauses else 0.0)
 
 
 def give_back(*, judge_id: int, holder: str) -> None:

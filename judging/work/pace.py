@@ -4,9 +4,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
-
-from django.utils import timezone
+from datetime import timedelta
 
 from judging.models import Judge
 
@@ -97,7 +95,7 @@ class Pacer:
     Starts are reserved in the database, about a second's worth at a time, and given out one by one.
     """
 
-    def __init__(self, judge: Judge, reserve: Callable[[timedelta, int], Awaitable[datetime]]) -> None:
+    def __init__(self, judge: Judge, reserve: Callable[[timedelta, int], Awaitable[float]]) -> None:
         self._rpm = judge.rpm
         self._tpm = judge.tpm
         self._reserve = reserve
@@ -117,7 +115,6 @@ class Pacer:
         if not self._starts:
             each = max(60 / self._rpm if self._rpm else 0.0, 60 * self.tokens_each / self._tpm if self._tpm else 0.0)
             count = max(1, int(1 / each)) if each else 1
-            first = await self._reserve(timedelta(seconds=each), count)
-            offset = now + max(0.0, (first - timezone.now()).total_seconds())
-            self._starts.extend(offset + n * each for n in range(count))
+            first = now + await self._reserve(timedelta(seconds=each), count)
+            self._starts.extend(first + n * each for n in range(count))
         return self._starts.popleft()

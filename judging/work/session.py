@@ -5,7 +5,6 @@ import heapq
 import logging
 import math
 from collections import deque
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -42,8 +41,8 @@ class Session(Ends):
         self.over = False
 
     def in_flight(self) -> int:
-        """Places taken: those of results that are being stored are filled again at once."""
-        return len(self.calls) + len(self.unstored)
+        """Places taken: those of results that are being stored are filled again at once, while there is with what."""
+        return len(self.calls) + min(len(self.unstored), len(self.ready))
 
     def live(self) -> dict[str, Any]:
         waiting: dict[str, int] = {}
@@ -99,17 +98,16 @@ class Session(Ends):
         if loop.time() - gate.renewed_at < self.patience.tick / 2:
             return
         gate.renewed_at = now = loop.time()
-        at = timezone.now()
         agreed = await db(
             holds.share,
             judge_id=self.judge.pk,
             holder=self.shared.holder,
             wants=gate.wanted,
             used=max(gate.in_flight, gate.share),
-            closed_until=at + timedelta(seconds=gate.closed_until - now) if gate.closed_until > now else None,
+            closed_for=max(0.0, gate.closed_until - now),
         )
-        if agreed.closed_until:
-            gate.closed_until = max(gate.closed_until, now + (agreed.closed_until - at).total_seconds())
+        if agreed.closed_for:
+            gate.closed_until = max(gate.closed_until, loop.time() + agreed.closed_for)
         gate.set_share(agreed.calls, of=agreed.of)
 
     def _say_whether_there_are_calls(self) -> None:
@@ -247,6 +245,8 @@ class Session(Ends):
         call = asyncio.create_task(self._call(tried))
         self.calls.add(call)
         call.add_done_callback(self._left)
+        if self.in_flight() > self.told_in_flight:
+            self.fresh.set()  # whoever counts what a dead worker had in flight reads its last commit
 
     def _left(self, call: "asyncio.Task[None]") -> None:
         self.calls.discard(call)

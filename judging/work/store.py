@@ -2,11 +2,10 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from bank import direct
 from judging.models import Attempt, Judge, Run, RunClaim
@@ -22,6 +21,7 @@ class Batch:
     attempts: list[Attempt] = field(default_factory=list)
     claims: list[int] = field(default_factory=list)  # whose last rows are among these
     calls: int = 0
+    priced: int = 0  # of them, those that cost something
     cached: int = 0
     spent: float = 0.0
     replies: Replies = field(default_factory=Counter)
@@ -67,6 +67,7 @@ def commit(*, run: Run, batch: Batch) -> Seen:
         if batch.calls or batch.spent or batch.cached:
             changes |= {
                 "calls": locked.calls + batch.calls,
+                "priced": locked.priced + batch.priced,
                 "spent": locked.spent + batch.spent,
                 "cached": locked.cached + batch.cached,
             }
@@ -111,16 +112,16 @@ def recount(run: Run, *, planned: int) -> tuple[int, int]:
     return counted["verdicts"], counted["failures"]
 
 
-def reserve(*, judge_id: int, each: timedelta, number: int) -> datetime:
-    """Take a judge's next ``number`` starts, ``each`` apart, over all workers; returns the time of the first.
+def reserve(*, judge_id: int, each: timedelta, number: int) -> float:
+    """Take a judge's next ``number`` starts, ``each`` apart, over all workers; returns the seconds until the first.
 
     A plan further ahead than its own length was made by a clock that has been set back since: it is forgotten.
     """
     with transaction.atomic():
         judge = Judge.objects.select_for_update().only("paced_until").get(pk=judge_id)
-        now = timezone.now()
+        now = direct.now()
         start = max(now, judge.paced_until or now)
         if start - now > max(timedelta(minutes=10), 20 * number * each):
             start = now
         Judge.objects.filter(pk=judge_id).update(paced_until=start + number * each)
-    return start
+    return (start - now).total_seconds()

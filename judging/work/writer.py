@@ -136,6 +136,7 @@ class Writer(ABC):
         self.curve: dict[str, Any] = {}
         self.left_word: dict[str, Any] = {}  # for the run's page, after the end
         self.told_at = -math.inf  # when the run's page was last told how it goes
+        self.told_in_flight = 0  # by the last commit
         self._committing = asyncio.Lock()
 
     # -- the session --------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ class Writer(ABC):
         """
         async with self._committing:
             batch, self.batch = self.batch, store.Batch()
-            batch.in_flight = self.in_flight()
+            batch.in_flight = self.told_in_flight = self.in_flight()
             now = asyncio.get_running_loop().time()
             if now - self.told_at >= self.patience.tick:
                 batch.live, self.told_at = self.live(), now

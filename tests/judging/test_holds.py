@@ -90,7 +90,7 @@ def test_shares_of_a_judge_never_exceed_its_concurrency_and_go_where_calls_are(j
     judge = judge_at(NOWHERE, concurrency=5)
 
     def share(holder: str, *, used: int, wants: bool = True) -> int:
-        found = holds.share(judge_id=judge.pk, holder=holder, wants=wants, used=used, closed_until=None)
+        found = holds.share(judge_id=judge.pk, holder=holder, wants=wants, used=used)
         assert sum(JudgeShare.objects.values_list("calls", flat=True)) <= 5
         return found.calls
 
@@ -112,10 +112,10 @@ def test_shares_of_a_judge_never_exceed_its_concurrency_and_go_where_calls_are(j
 
 
 def test_a_worker_that_is_asked_to_pause_tells_the_others(judge_at):
-    judge, later = judge_at(NOWHERE), timezone.now() + timedelta(seconds=7)
+    judge = judge_at(NOWHERE)
     common = {"judge_id": judge.pk, "wants": True, "used": 0}
-    holds.share(**common, holder="a", closed_until=later)
-    assert holds.share(**common, holder="b", closed_until=None).closed_until == later
+    holds.share(**common, holder="a", closed_for=7.0)
+    assert 5 < holds.share(**common, holder="b").closed_for <= 7
 
 
 def test_the_curves_of_several_workers_add_up():

@@ -557,10 +557,21 @@ def test_a_run_pauses_before_its_budget_is_overspent_and_goes_on_with_a_higher_o
 def test_calls_that_were_lost_with_their_worker_count_as_spent(start, judge_at, work_on):
     with Server(fair) as server:
         run = start(judge_at(server.url, **PRICED))
-        Run.objects.filter(pk=run.pk).update(calls=10, spent=0.021)
+        Run.objects.filter(pk=run.pk).update(calls=15, priced=10, spent=0.021)  # five met a limit
         run.holds.create(until=timezone.now() - timedelta(seconds=1), in_flight=4)
         run = work_on(run)
     assert run.spent == pytest.approx(0.021 + 4 * 0.0021 + 6 * 0.0021)
+    assert (run.calls, run.lost) == (15 + 4 + 6, 4)
+
+
+def test_a_hundred_workers_that_die_do_not_make_a_call_dearer(start, judge_at):
+    run = start(judge_at("http://127.0.0.1:9/v1", **PRICED))
+    Run.objects.filter(pk=run.pk).update(calls=10, priced=10, spent=0.021)
+    for _ in range(100):
+        run.holds.create(until=timezone.now() - timedelta(seconds=1), in_flight=4)
+    assert holds.take(run)
+    assert (run.calls, run.lost) == (410, 400)
+    assert run.spent == pytest.approx(410 * 0.0021)
 
 
 # -- limits ---------------------------------------------------------------------------------------------------------
@@ -589,9 +600,9 @@ def test_starts_given_to_two_workers_never_overlap_and_a_clock_set_back_is_survi
     each = timedelta(seconds=1)
     one = store.reserve(judge_id=judge.pk, each=each, number=5)
     two = store.reserve(judge_id=judge.pk, each=each, number=5)
-    assert (two - one) >= 5 * each
+    assert two - one > 4.5  # of the five seconds, as some time goes by between
     Judge.objects.update(paced_until=timezone.now() + timedelta(hours=1))
-    assert store.reserve(judge_id=judge.pk, each=each, number=1) < timezone.now() + timedelta(seconds=5)
+    assert store.reserve(judge_id=judge.pk, each=each, number=1) < 5
 
 
 def test_a_gate_halves_once_for_calls_that_were_in_flight_together_and_grows_back():

@@ -7,7 +7,7 @@ import pytest
 
 from tests.judging.outside import installation
 from tests.judging.processes import CONCURRENCY, Case
-from tests.judging.server import Gate, Server, answer
+from tests.judging.server import Gate, Server, after, answer
 
 PRICES = {"price_in": 2.0, "price_out": 10.0}
 PRICE = 0.0021  # of a call that the test server answers
@@ -23,10 +23,11 @@ def here(tmp_path_factory):
 class Two(Case):
     """A run that two workers are at, each with a key of its own, by which the endpoint tells them apart."""
 
-    def __init__(self, here, server: Server, gate: Gate, *, name: str, **rest) -> None:
+    def __init__(self, here, server: Server, gate: Gate, *, name: str, ahead: float = 0, **rest) -> None:
         super().__init__(here, server, name=name, key_env="JUDGE_KEY", **rest)
         self.gate = gate
-        self.workers = {key: here.start("worker", JUDGE_KEY=key) for key in ("one", "two")}
+        clocks = {"one": 0, "two": ahead}
+        self.workers = {key: here.start("worker", JUDGE_KEY=key, ahead=clock) for key, clock in clocks.items()}
 
     def until(self, reached) -> None:
         self.wait_until(reached, *self.alive)
@@ -153,3 +154,39 @@ def test_two_workers_overspend_a_budget_by_no_more_than_their_calls_in_flight(tw
         assert len(case.judgments) == len(server.calls)
         assert spent == pytest.approx(PRICE * len(server.calls))
         assert 80 - CONCURRENCY <= len(server.calls) <= 80 + CONCURRENCY
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("ahead", [45, -45])
+def test_workers_whose_clocks_differ_make_no_call_twice_and_no_more_at_once_than_the_judge_takes(two, ahead):
+    gate = Gate(after(0.4, answer("Answer1")))
+    with Server(gate) as server:
+        case = two(server, gate, name=f"clocks{ahead}", samples=60, ahead=ahead)
+        gate.limit = 1000
+        case.until(lambda: case.state == "finished" or len(server.calls) > 2 * case.jobs)
+        case.until_left()
+        case.check(repeated=0)
+        assert min(case.by_worker.values()) >= 10
+        assert server.most_in_flight == CONCURRENCY
+
+
+@pytest.mark.one_database
+def test_what_is_spent_over_ten_kills_is_what_the_endpoint_counted(here):
+    gate = Gate(answer("Answer1"))
+    with Server(gate) as server:
+        case, stored = Case(here, server, name="lost", samples=300, **PRICES), 0
+        for _ in range(10):
+            gate.limit = len(server.calls) + 25
+            process = here.start("worker")
+            case.wait_until(lambda: len(server.calls) >= gate.limit + CONCURRENCY, process)
+            stored += 25
+            case.wait_until(lambda stored=stored: len(case.judgments) == stored, process)
+            case.kill(process)
+        gate.limit = 1000
+        here.manage("worker", "--until-idle")
+        case.check(repeated=10 * CONCURRENCY)
+        ((calls, lost, spent),) = here.sql(f"SELECT calls, lost, spent FROM judging_run WHERE id = {case.run}")
+        print(f"{len(server.calls)} calls at the endpoint, {calls} counted, {lost} of them lost, ${spent:.4f} spent")
+        assert spent == pytest.approx(PRICE * len(server.calls), rel=0.02)
+        assert calls == pytest.approx(len(server.calls), rel=0.02)
+        assert calls - lost == case.jobs
