@@ -17,7 +17,13 @@ if __name__ == "__main__":
         given = [(word, word == own or word.startswith(f"{own}=")) for word in sys.argv[2:]]
         sys.argv[2:] = [theirs + word.removeprefix(own) if meant else word for word, meant in given]
     try:
-        execute_from_command_line(sys.argv)
+        try:
+            execute_from_command_line(sys.argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever read it has seen enough, as `head -1` has: the end of any other program
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
     except Exception as error:
         from bank.outages import outage
 

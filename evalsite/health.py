@@ -10,9 +10,9 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils import timezone
 
 from accounts.secrets import WrongKeys, check_keys
+from bank import direct
 from bank.access import requires
 from bank.outages import outage
 from judging.models import WorkerBeat
@@ -109,8 +109,8 @@ def _storage() -> str:
 
 
 def _worker() -> str:
-    newest = WorkerBeat.objects.order_by("-seen_at").first()
-    if newest is None:
+    newest, now = WorkerBeat.objects.order_by("-seen_at").first(), direct.now()
+    if newest is None or newest.seen_at < now - WorkerBeat.FORGOTTEN_AFTER:
         return "none is running: start one by `manage.py worker`"
-    silent = (timezone.now() - newest.seen_at).total_seconds()
+    silent = (now - newest.seen_at).total_seconds()
     return OK if silent < WORKER_SILENT_AFTER else f"silent for {silent:.0f} s: look at its log, or start it again"

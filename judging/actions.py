@@ -18,7 +18,7 @@ from bank.imports import BadInput
 from bank.models import Benchmark, Item, Sample, User
 from judging import attacks as catalogue
 from judging import baselines, client, item_sets, plan, prompts, protocols, use
-from judging.models import BASELINES, OVERLAP, Judge, PromptTemplate, Run, RunItem, made_by, reason_key
+from judging.models import BASELINES, OVERLAP, STRICT, Judge, PromptTemplate, Run, RunItem, made_by, reason_key
 from judging.prompts import checking
 from judging.work import kinds
 
@@ -258,6 +258,7 @@ def start_run(
         template_sha256=template.sha256 if template else "",
         seed=secrets.randbelow(2**31),
         item_set=item_set,
+        reading=STRICT,
         abilities=judge.abilities,
         budget=budget,
         by=by,
@@ -357,12 +358,15 @@ def pause_run(*, run: Run, reason: str = "") -> None:
 
 
 @transaction.atomic
-def resume_run(*, run: Run) -> None:
-    """Let a paused run go on; a model that answered and made it pause is accepted from now on. Raises BadInput."""
+def resume_run(*, run: Run, budget: float | None = None) -> None:
+    """Let a paused run go on; a model that answered and made it pause is accepted from now on. A new ``budget``
+    replaces the old one. Raises BadInput."""
+    check_budget(run.judge, budget)
     known = Run.objects.filter(pk=run.pk, state=Run.State.PAUSED, imported=False)
     run.refresh_from_db()
-    accepted = {"reported_model": ""} if "other_model" in run.live else {}
-    if not known.update(state=Run.State.QUEUED, state_reason="", **accepted):
+    changes: dict[str, Any] = {"reported_model": ""} if "other_model" in run.live else {}
+    changes |= {} if budget is None else {"budget": budget}
+    if not known.update(state=Run.State.QUEUED, state_reason="", **changes):
         raise BadInput("Only a paused run can resume.")
 
 

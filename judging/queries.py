@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from bank.access import Viewer
@@ -17,6 +17,7 @@ from judging import analyses, plan
 from judging.models import Judge, Judgment, Run, RunItem, WorkerBeat, made_by
 from judging.verdicts import NONE_OF_THEM
 from judging.work import curve
+from judging.work.kinds import needs_pictures
 from judging.work.money import typical_call
 
 ROWS = 14  # recent verdicts on a run's page
@@ -228,7 +229,18 @@ def recent(run: Run, *, viewer: Viewer, show: str) -> list[Judgment]:
 
 def worker_seen() -> bool:
     """Whether a worker said within the last minute that it lives."""
-    return WorkerBeat.objects.filter(seen_at__gt=timezone.now() - WORKER_SILENT_AFTER).exists()
+    return _living_workers().exists()
+
+
+def workers_without_pictures(run: Run) -> list[str]:
+    """The names of the workers that live and leave the run alone for it."""
+    if run.state in (Run.State.FINISHED, Run.State.CANCELLED) or not needs_pictures(run):
+        return []
+    return list(_living_workers().filter(lacks_pictures=True).order_by("name").values_list("name", flat=True))
+
+
+def _living_workers() -> QuerySet[WorkerBeat]:
+    return WorkerBeat.objects.filter(seen_at__gt=Now() - WORKER_SILENT_AFTER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,9 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "total",
             "done",
             "failed",
+            "reading",
             "calls",
+            "lost",
             "cached",
             "reuse",
             "batched",
@@ -135,6 +137,13 @@ class RunIn(serializers.Serializer[Any]):
         return attrs
 
 
+def _known(given: serializers.Serializer[Any], attrs: dict[str, Any]) -> dict[str, Any]:
+    """``attrs``. Raises ValidationError where more was sent than the fields there are."""
+    if unknown := set(getattr(given, "initial_data", {})) - set(given.fields):
+        raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "There is no such field."))
+    return attrs
+
+
 class RetryIn(serializers.Serializer[Any]):
     """Which failures to judge again; without either, all of them."""
 
@@ -146,9 +155,18 @@ class RetryIn(serializers.Serializer[Any]):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if unknown := set(getattr(self, "initial_data", {})) - set(self.fields):
-            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "There is no such field."))
-        return attrs
+        return _known(self, attrs)
+
+
+class ResumeIn(serializers.Serializer[Any]):
+    """How a paused run goes on."""
+
+    budget = serializers.FloatField(
+        required=False, default=None, allow_null=True, help_text="US dollars in all; without one it stays as it is"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return _known(self, attrs)
 
 
 class MovedSerializer(serializers.Serializer[Any]):
@@ -252,11 +270,17 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
         """Stop a run for now."""
         return self._act(actions.pause_run)
 
-    @extend_schema(request=None, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @extend_schema(request=ResumeIn, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
-        """Let a paused run go on."""
-        return self._act(actions.resume_run)
+        """Let a paused run go on, with another budget if one is given."""
+        given = ResumeIn(data=request.data)
+        given.is_valid(raise_exception=True)
+        try:
+            actions.check_budget(self.get_object().judge, given.validated_data["budget"])
+        except actions.BadInput as error:
+            raise bad(error) from None
+        return self._act(partial(actions.resume_run, **given.validated_data))
 
     @extend_schema(request=RetryIn, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     @action(detail=True, methods=["post"])

@@ -1,7 +1,7 @@
 """What came of a call: every way in which it can end is an ``Outcome``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -15,6 +15,7 @@ KEPT_DETAIL = 4_000  # characters of what an endpoint said besides a verdict
 WAIT_HEADERS = ("retry-after-ms", "retry-after")
 QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"}
 FILTER_CODES = {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked"}
+FILTER_CODES |= {"invalid_prompt"}  # OpenAI, of what its reasoning models will not think about
 
 
 class Outcome(StrEnum):
@@ -60,12 +61,11 @@ def completed(content: bytes) -> Answer:
         if not isinstance(message, dict):
             raise TypeError
     except (ValueError, TypeError, LookupError):
-        status = data["error"].get("code") if isinstance(data, dict) and isinstance(data.get("error"), dict) else None
-        if type(status) is int and 400 <= status <= 599:  # routers hand on an error of the model behind them so
-            return refused(status, content, {})
+        if failed := _failed_behind(data.get("error") if isinstance(data, dict) else None, content):
+            return failed
         return Answer(Outcome.GARBAGE, 0.0, 200, words="not a chat completion", detail=_kept(content))
     usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
-    return Answer(
+    answer = Answer(
         Outcome.OK,
         0.0,
         200,
@@ -81,6 +81,21 @@ def completed(content: bytes) -> Answer:
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
     )
+    if not choice.get("error") and choice.get("finish_reason") != "error":
+        return answer
+    # It broke off: what was said until then is no reply, but its tokens are paid for.
+    failed = _failed_behind(choice.get("error"), content) or Answer(
+        Outcome.TRANSIENT, 0.0, 200, words="the model behind the endpoint failed", detail=_kept(content)
+    )
+    return replace(failed, prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens)
+
+
+def _failed_behind(error: Any, content: bytes) -> Answer | None:
+    """What an error with a status of its own says, by which routers hand on one of the model behind them."""
+    status = error.get("code") if isinstance(error, dict) else None
+    if type(status) is not int or not 400 <= status <= 599:
+        return None
+    return replace(refused(status, orjson.dumps({"error": error}), {}), detail=_kept(content))
 
 
 def refused(status: int, content: bytes, headers: Mapping[str, str]) -> Answer:
@@ -95,6 +110,8 @@ def refused(status: int, content: bytes, headers: Mapping[str, str]) -> Answer:
         return ended(Outcome.QUOTA, "the account has no quota left")
     if status == 429:
         return ended(Outcome.RATE, "rate limit (429)")
+    if status == 403 and (code in FILTER_CODES or _moderated(content)):
+        return ended(Outcome.FILTERED, "stopped by the provider's moderation")
     if status in (401, 403):
         return ended(Outcome.AUTHENTICATION, f"the key was not accepted ({status})")
     if 300 <= status < 400:
@@ -142,6 +159,20 @@ def _error_code(content: bytes) -> str:
         if isinstance(value, str) and value.lower() in QUOTA_CODES | FILTER_CODES | {"context_length_exceeded"}:
             return value.lower()
     return ""
+
+
+def _moderated(content: bytes) -> bool:
+    """Whether a router says that this input was flagged, and not that the key was refused (OpenRouter's 403)."""
+    try:
+        error = orjson.loads(content)["error"]
+        metadata = error.get("metadata") or {}
+        return bool(
+            metadata.get("reasons")
+            or metadata.get("flagged_input")
+            or "moderation" in str(error.get("message")).lower()
+        )
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return False
 
 
 def _text(value: Any) -> str:

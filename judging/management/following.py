@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -188,8 +189,13 @@ class Display:
 
     def say(self, words: str) -> None:
         if words != self._said:
-            self._command.stdout.write(words)
             self._said = words
+            self._write(words)
+
+    def _write(self, words: str) -> None:
+        """A line for whoever still reads. That nobody does is no reason to stop the work."""
+        with suppress(BrokenPipeError):
+            self._command.stdout.write(words)
 
     def show(self, progress: Progress) -> None:
         if self._bar:
@@ -199,7 +205,7 @@ class Display:
             )
         elif time.monotonic() - self._plain_at >= PLAIN_EVERY:
             self._plain_at = time.monotonic()
-            self._command.stdout.write(
+            self._write(
                 f"{progress.stored:,} of {progress.total:,} done, {progress.failed:,} without a result, "
                 f"{progress.in_flight} in flight, {progress.rate:.1f} a second"
             )

@@ -3,13 +3,14 @@
 from judging.models.holds import LEASE, SHARE_LEASE, JudgeShare, RunClaim, RunHold
 from judging.models.judges import BASELINES, OVERLAP, Judge, PromptTemplate
 from judging.models.made import Attempt, Collected, Judgment, JudgmentQuerySet, Trial, judged_by, made_by, reason_key
-from judging.models.runs import Run, RunItem, RunQuerySet, RunTask, WorkerBeat
+from judging.models.runs import STRICT, Run, RunItem, RunQuerySet, RunTask, WorkerBeat
 
 __all__ = [
     "BASELINES",
     "LEASE",
     "OVERLAP",
     "SHARE_LEASE",
+    "STRICT",
     "Attempt",
     "Collected",
     "Judge",

@@ -1,6 +1,7 @@
 """Runs, what they are made over, and the workers that work them."""
 
 import hashlib
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db import models
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 
 NO_CRITERIA = hashlib.sha256().hexdigest()  # the fingerprint of samples that have none
+STRICT = "strict"  # a verdict is read on the line where it belongs, and on no other
 
 
 class RunQuerySet(models.QuerySet["Run"]):
@@ -64,8 +66,8 @@ class Run(models.Model):
     imported = models.BooleanField(default=False)
     reported_model = models.CharField(max_length=200, blank=True)  # as the endpoint names it, newest
     reported = models.JSONField(default=list, blank=True)  # [{"model", "fingerprint", "replies"}], oldest first
-    # How verdicts are read from replies: "strict", alone on the line where they belong. "" is looser: what a file said, or
-    # before there was a stricter way, a line that begins with "Judgement:" wherever it stood.
+    # How its verdicts were read. Not STRICT is what a file said, or came about when a line that begins with
+    # "Judgement:" counted wherever it stood.
     reading = models.CharField(max_length=6, blank=True, default="", db_default="")
     reuse = models.BooleanField(default=False, db_default=False)  # identical calls are answered from stored ones
     abilities = models.JSONField(default=dict, blank=True)  # the judge's when the run started: requests go by them
@@ -188,7 +190,9 @@ class RunTask(models.Model):
 
 
 class WorkerBeat(models.Model):
-    """When each worker was last seen, for /readyz and the run page."""
+    """When each worker was last seen, for /readyz and the run page. One that stops takes its row away."""
+
+    FORGOTTEN_AFTER = timedelta(minutes=10)  # one that was killed
 
     name = models.CharField(max_length=100, unique=True)
     seen_at = models.DateTimeField()

@@ -21,7 +21,7 @@ _LABEL = re.compile(
     r"(?:judge?ment|verdict|score|rating|mark|rank(?:ing)?|choice|answer|option|vote|decision)\s*(?:is\s*)?[:：]\s*",
     re.IGNORECASE,
 )
-_JUDGEMENT = re.compile(r"(?im)^[\s*_#>-]*judge?ment\s*[*_]*\s*[:：](?P<rest>[^\r\n]*)")
+_JUDGEMENT = re.compile(r"[\s*_#>-]*judge?ment\s*[*_]*\s*[:：](?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 _ONE = r"\[[^\[\]]{1,12}\]"
 _BETWEEN = r"\s*[,>]?\s*"
 _BRACKETS = re.compile(rf"\[{_ONE}\](?:{_BETWEEN}\[{_ONE}\])*|\[{_ONE}(?:{_BETWEEN}{_ONE})*\]")
@@ -51,9 +51,9 @@ def stated(text: str, *, place: Place) -> Iterator[Stated]:
     """What may be the verdict of a reply, the surest first.
 
     A reply that is one JSON object: the value under ``judgement``, ``score`` or the like, and nothing else. Otherwise
-    the verdict's line without its label ("Judgement: [[4]]" gives ``[[4]]``); and where that is not one, the group in
-    double brackets of the last line that begins with "Judgement:", as MLLM-as-a-Judge's judges write it
-    ("Judgement: I rank them [[C]], [[A]], [[B]] because ..."). Raises NoVerdict.
+    the verdict's line without its label ("Judgement: [[4]]" gives ``[[4]]``), or the only group in double brackets on
+    it where it begins with "Judgement:", as MLLM-as-a-Judge's judges write it ("Judgement: I rank them [[C]], [[A]],
+    [[B]] because ..."). No other line is looked at: what stands there may be quoted from an answer. Raises NoVerdict.
     """
     thought, said = split_thought(text, place=place)
     fenced = _FENCED.fullmatch(said)
@@ -65,8 +65,8 @@ def stated(text: str, *, place: Place) -> Iterator[Stated]:
     clean = re.sub(r"[*_`#]", "", line.value).strip()
     label = _LABEL.match(clean)
     yield Stated(clean[label.end() :] if label else clean, line.analysis)
-    if judgements := list(_JUDGEMENT.finditer(said)):
-        groups = _BRACKETS.findall(judgements[-1]["rest"])
+    if judgement := _JUDGEMENT.fullmatch(line.value):
+        groups = _BRACKETS.findall(judgement["rest"])
         if len(groups) == 1:
             yield Stated(groups[0], joined(thought, said))
 

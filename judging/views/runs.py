@@ -61,6 +61,7 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "show": show,
         "live": run.state in (Run.State.QUEUED, Run.State.RUNNING),
         "worker": queries.worker_seen(),
+        "lacking": queries.workers_without_pictures(run),
         "moved": report(run) if run.kind == Run.Kind.ATTACKS else None,
         "members": Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge"),
         "stale": bool(juries.members_of(run)) and juries.is_stale(run),
@@ -217,7 +218,12 @@ def run_pause(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @requires("write-judging")
 def run_resume(request: HttpRequest, pk: int) -> HttpResponse:
-    return _act(request, pk, actions.resume_run, "The run goes on as soon as a worker takes it.")
+    given = request.POST.get("budget", "").strip()
+    try:
+        budget = float(given) if given else None
+    except ValueError:
+        budget = 0.0  # refused as any other that cannot be
+    return _act(request, pk, actions.resume_run, "The run goes on as soon as a worker takes it.", budget=budget)
 
 
 @require_POST

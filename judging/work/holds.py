@@ -44,9 +44,13 @@ def waiting() -> QuerySet[Any]:
     """Runs that a worker may take, those with the fewest workers first. ``workers`` counts them."""
     live = RunHold.objects.live().filter(run=OuterRef("pk")).order_by().values("run")
     workers = Coalesce(Subquery(live.annotate(n=Count("pk")).values("n")), 0)
-    runs = Run.objects.filter(state__in=(Run.State.QUEUED, Run.State.RUNNING)).annotate(workers=workers)
     alone = Q(batched=True) | ~Q(judge__baseline="")
-    return runs.exclude(alone, workers__gt=0).select_related("judge").order_by("workers", "pk")
+    return unfinished().annotate(workers=workers).exclude(alone, workers__gt=0).order_by("workers", "pk")
+
+
+def unfinished() -> QuerySet[Any]:
+    """Runs that workers are at or may take."""
+    return Run.objects.filter(state__in=(Run.State.QUEUED, Run.State.RUNNING)).select_related("judge")
 
 
 @transaction.atomic

@@ -262,6 +262,11 @@ class Collecting(Kind):
         return Known(verdicts.Reply(text), old.reported_model, old.prompt_tokens, old.completion_tokens, columns)
 
 
+def needs_pictures(run: Run) -> bool:
+    """Whether a worker must have the pictures at hand to work the run."""
+    return run.shows_pictures and SampleImage.objects.filter(sample__benchmark=run.benchmark_id).exists()
+
+
 def of(run: Run) -> Kind:
     kinds: dict[str, type[Kind]] = {Run.Kind.JUDGMENTS: Judgments, Run.Kind.ATTACKS: Trials}
     return kinds.get(run.kind, Collecting)(run)

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.utils import timezone
 
+from bank import images
 from judging import client, plan
 from judging.models import Run
 from judging.protocols import CannotAsk
@@ -24,8 +25,9 @@ from judging.work.writer import CRASHED, Ended
 
 log = logging.getLogger(__name__)
 
+LACKS = "cannot read the pictures: its media folder is not the one that they are in"
 FEW = 8  # jobs that are read ahead at the least
-MISSING_PICTURE = "a picture of the sample is missing where the worker runs"
+MISSING_PICTURE = "the file of a picture of the sample is gone"
 
 
 class Session(Ends):
@@ -62,6 +64,9 @@ class Session(Ends):
         if not (self.judge.any_host or client.host_allowed(self.judge.base_url, settings.JUDGE_HOSTS)):
             words = f"The host of {self.judge.name} is not among JUDGE_HOSTS any more."
             raise Ended(Run.State.PAUSED, words, alone=True)
+        if await db(kinds.needs_pictures, self.run) and not await db(images.are_here):
+            self._without_pictures()
+            return
         self.endpoint = self.shared.endpoints.at(self.judge.base_url)
         self.gate.want(self.wake, True)
         writer, sharing = asyncio.create_task(self._write()), asyncio.create_task(self._keep_share())
@@ -129,6 +134,13 @@ class Session(Ends):
                 "worker runs. Set it, start the worker again, then resume.",
                 alone=True,
             ) from None
+
+    def _without_pictures(self) -> None:
+        """Leave the run to workers that can read its pictures."""
+        worker = self.run.hold.worker if self.run.hold else ""
+        words = f"{worker or 'The worker'} {LACKS}. Give it the same EVALSITE_DATA as the others, then resume."
+        self.ending = self.ending or Ended(Run.State.PAUSED, words, alone=True)
+        self.wake.set()
 
     # -- the dispatcher -----------------------------------------------------------------------------------------
 
@@ -292,8 +304,13 @@ class Session(Ends):
                 )
                 for image in asked.images
             ]
-        except OSError:
-            self._done(tried, self.kind.without(tried.job, Reading("error", reason=MISSING_PICTURE)))
+        except OSError as error:
+            # No number: it was read, and is no picture. Then, as where it is gone from the right folder, nobody has it.
+            if (error.errno is None or isinstance(error, FileNotFoundError)) and await db(images.are_here):
+                self._done(tried, self.kind.without(tried.job, Reading("error", reason=MISSING_PICTURE)))
+            else:
+                log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error)
+                self._without_pictures()
             return None
         body = client.encode(model=self.judge.model, text=asked.text, pictures=pictures, parameters=asked.parameters)
         return asked, body

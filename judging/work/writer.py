@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import Error as DatabaseError
-from django.db import IntegrityError
+from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 
 from accounts.secrets import WrongKeys, check_keys
@@ -152,6 +152,9 @@ class Writer(ABC):
             self.ending = self.ending or ended
         except holds.LeaseLost:
             self.lease_lost()
+        except (OperationalError, InterfaceError) as error:
+            log.warning("Run %s: the database does not answer (%s), left for now", self.run.pk, type(error).__name__)
+            self.end(Run.State.QUEUED)
         except Exception:
             log.exception("Run %s stops", self.run.pk)
             self.end(Run.State.PAUSED, CRASHED)

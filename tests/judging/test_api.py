@@ -2,6 +2,7 @@
 
 import pytest
 
+from judging import actions
 from judging.models import Judge, Run
 from tests.judging.server import Server, answer
 from tests.judging.small import make_benchmark
@@ -73,6 +74,33 @@ def test_a_run_is_paused_resumed_and_cancelled_and_a_second_cancel_says_that_it_
         assert post(client, f"/runs/{run.pk}/{verb}/").json()["state"] == state
     again = post(client, f"/runs/{run.pk}/cancel/")
     assert (again.status_code, again.json()["detail"]) == (409, "This run has ended already.")
+
+
+def test_a_run_resumes_with_another_budget_or_says_what_is_wrong_with_it(client_of, start, judge_at):
+    run = start(judge_at("http://127.0.0.1:9/v1", price_in=1.0, price_out=1.0), budget=0.1)
+    actions.pause_run(run=run)
+    client = client_of("curator")
+    for body, field in (
+        ({"budget": -1}, "budget"),
+        ({"budget": 0}, "budget"),
+        ({"budget": "much"}, "budget"),
+        ({"bugdet": 0.2}, "bugdet"),
+        ({"state": "finished"}, "state"),
+    ):
+        refused = post(client, f"/runs/{run.pk}/resume/", body)
+        assert (refused.status_code, list(refused.json())) == (400, [field])
+    assert Run.objects.get().state == "paused"
+    resumed = post(client, f"/runs/{run.pk}/resume/", {"budget": 0.2})
+    assert (resumed.status_code, resumed.json()["budget"], resumed.json()["state"]) == (200, 0.2, "queued")
+    assert post(client, f"/runs/{run.pk}/resume/", {"budget": 0.3}).status_code == 409
+    actions.pause_run(run=run)
+    page = client.post(f"/judging/runs/{run.pk}/resume/", {"budget": "0.4"}, follow=True)
+    assert page.status_code == 200
+    assert (Run.objects.get().budget, Run.objects.get().state) == (0.4, "queued")
+    actions.pause_run(run=run)
+    page = client.post(f"/judging/runs/{run.pk}/resume/", {"budget": "lots"}, follow=True)
+    assert "US dollars, more than 0" in page.content.decode()
+    assert Run.objects.get().state == "paused"
 
 
 def test_what_failed_in_a_run_is_made_again_by_status_and_reason_or_all_at_once(client_of, half_failed):

@@ -21,6 +21,17 @@ from tests.judging.small import QUICK, make_benchmark
 pytestmark = pytest.mark.django_db
 
 VOTE = answer("Answer1")
+# As OpenRouter documents it.
+FLAGGED = status(
+    403,
+    {
+        "error": {
+            "code": 403,
+            "message": "Your input was flagged",
+            "metadata": {"reasons": ["violence"], "flagged_input": "...", "provider_name": "x", "model_slug": "y"},
+        }
+    },
+)
 
 
 @pytest.fixture
@@ -275,6 +286,9 @@ def test_each_kind_of_reply_gets_its_exact_status_and_only_a_vote_is_a_verdict(j
             "filtered",
             "stopped by the provider's content filter",
         ),
+        (error(400, kind="invalid_prompt"), "filtered", "stopped by the provider's content filter"),
+        (FLAGGED, "filtered", "stopped by the provider's moderation"),
+        (error(403, kind="moderation_blocked"), "filtered", "stopped by the provider's moderation"),
         (error(400), "error", "the endpoint refused the request (400)"),
         (error(413), "error", "the endpoint refused the request (413)"),
         (status(422, {"detail": [{"msg": "no"}]}), "error", "the endpoint refused the request (422)"),
@@ -290,6 +304,25 @@ def test_an_error_that_a_router_hands_on_with_status_200_is_the_error_it_is(judg
     run, judgment = judged(then(status(200, {"error": {"code": 502, "message": "upstream"}}), VOTE))
     assert judgment.status == "ok"
     assert list(run.attempts.values_list("outcome", flat=True)) == ["transient"]
+
+
+def test_one_flagged_sample_does_not_stop_a_run(start, judge_at, work_on):
+    with Server(lambda call: FLAGGED if "table 1" in call.text else VOTE) as server:
+        run = work_on(start(judge_at(server.url)))
+    assert run.state == Run.State.FINISHED
+    assert sorted(run.judgments.values_list("status", flat=True)) == ["filtered"] * 2 + ["ok"] * 4
+
+
+def test_a_reply_that_broke_off_with_an_error_is_made_again_and_is_never_a_verdict(judged):
+    broken = completion(SAYS | {"content": "Answer1"}, finish="error")
+    run, judgment = judged(then(broken, answer("Answer2")), price_in=2.0, price_out=10.0)
+    assert (judgment.status, judgment.choice) == ("ok", "second")
+    assert run.spent == pytest.approx(2 * 0.0021)  # the first was paid for, too
+    run, judgment = judged(then(broken), name="osprey")
+    assert (judgment.status, judgment.choice) == ("error", None)
+    choice = {"message": SAYS | {"content": "Answer1"}, "error": {"code": 400, "message": "no"}}
+    run, judgment = judged(then(status(200, {"choices": [choice]})), name="heron")
+    assert (judgment.status, judgment.reason) == ("error", "the endpoint refused the request (400)")
 
 
 def test_an_endpoint_that_refuses_every_request_pauses_the_run(start, judge_at, work_on):
@@ -398,5 +431,5 @@ def test_a_missing_picture_is_an_error_of_that_item_alone(start, judge_at, work_
     assert run.state == Run.State.FINISHED
     assert run.judgments.filter(status="ok").count() == 4
     assert set(run.judgments.filter(status="error").values_list("reason", flat=True)) == {
-        "a picture of the sample is missing where the worker runs"
+        "the file of a picture of the sample is gone"
     }

@@ -6,13 +6,16 @@ import re
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.utils import timezone
 
+from bank import images
 from bank.criteria import Criterion
-from bank.models import CriteriaAccess
+from bank.models import CriteriaAccess, PictureStorage, SampleImage
 from judging import actions, plan, tasks
 from judging.actions import BadInput
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
@@ -655,3 +658,114 @@ def test_the_worker_takes_up_the_run_of_one_that_died(start, baseline):
     run.holds.update(until=timezone.now() - timedelta(seconds=1))
     loop.run(lambda: tasks.serve(stop=asyncio.Event(), until_idle=True))
     assert Run.objects.get(pk=run.pk).state == Run.State.FINISHED
+
+
+def failing(times: int):
+    """What makes the database fail so many times."""
+    left = [times]
+
+    def fail(execute, sql, params, many, context):
+        if left[0] and sql.startswith(("SELECT", "UPDATE", "INSERT")):
+            left[0] -= 1
+            raise OperationalError("the disk is full")
+        return execute(sql, params, many, context)
+
+    return connection.execute_wrapper(fail)
+
+
+@pytest.mark.parametrize("times", range(1, 12, 2))
+def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a_moment(start, baseline, times):
+    run = start(baseline("first"))
+    with failing(times):
+        loop.run(lambda: tasks.serve(stop=asyncio.Event(), until_idle=True))
+    assert Run.objects.get(pk=run.pk).state == Run.State.FINISHED
+
+
+def test_a_worker_that_gives_up_says_so(start, baseline):
+    start(baseline("first"))
+    with failing(10**9), pytest.raises(tasks.GaveUp, match="has not answered"):
+        loop.run(lambda: tasks.serve(stop=asyncio.Event(), until_idle=True, give_up_after=0.1))
+    assert Run.objects.get().state == Run.State.QUEUED
+
+
+# -- pictures -------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_with_another_data_folder_takes_no_run_that_shows_pictures(
+    start, judge_at, baseline, client_of, settings, tmp_path
+):
+    with Server(fair) as server:
+        run, other = start(judge_at(server.url)), start(baseline("first"))
+        assert tasks.beat("right")
+        settings.MEDIA_ROOT = tmp_path / "elsewhere"
+        with pytest.raises(CommandError, match="1 runs wait for a worker that has their pictures"):
+            call_command("worker", until_idle=True, stdout=StringIO())
+        assert not server.calls
+    assert Run.objects.get(pk=other.pk).state == Run.State.FINISHED
+    assert (Run.objects.get(pk=run.pk).state, run.judgments.count()) == (Run.State.QUEUED, 0)
+    assert not tasks.beat("astray:7")
+    page = client_of("curator").get(f"/judging/runs/{run.pk}/").content.decode()
+    assert "1 worker without the pictures" in page
+    assert "astray:7" in page
+    assert "right" not in page.partition('id="lacking"')[2].partition("</div>")[0]
+    assert "astray:7" not in client_of("researcher").get(f"/judging/runs/{run.pk}/").content.decode()
+
+
+def test_a_worker_that_loses_the_pictures_gives_its_claims_back_and_burns_nothing(
+    start, judge_at, work_on, settings, tmp_path
+):
+    folder, gone = settings.MEDIA_ROOT, tmp_path / "gone"
+    settings.MEDIA_ROOT = tmp_path / "media"
+    many = make_benchmark(samples=6, slug="many")
+
+    def script(call):
+        if call.number == 1:
+            settings.MEDIA_ROOT.rename(gone)
+        return answer("Answer1")
+
+    with Server(script) as server:
+        run = start(judge_at(server.url, concurrency=1), on=many)
+        beside = Run.objects.get(pk=run.pk)
+        assert holds.take(beside, worker="beside")
+        run = work_on(run)
+        assert run.state == Run.State.RUNNING  # the other goes on
+        assert (run.failures, run.claims.count()) == (0, 0)
+        holds.leave(run=beside, state=Run.State.QUEUED)
+        run = work_on(run)
+        assert (run.state, run.failures) == (Run.State.PAUSED, 0)  # nobody is left who could
+        assert "cannot read the pictures" in run.state_reason
+        assert str(tmp_path) not in run.state_reason
+        gone.rename(settings.MEDIA_ROOT)
+        actions.resume_run(run=run)
+        run = work_on(run)
+    assert (run.state, run.verdicts, run.failures) == (Run.State.FINISHED, 12, 0)
+    assert len(server.calls) == 12
+    settings.MEDIA_ROOT = folder
+
+
+def test_pictures_that_are_gone_for_everybody_stop_no_run(start, judge_at, work_on, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    many = make_benchmark(samples=4, slug="many")
+    assert images.are_here()
+    for image in list(SampleImage.objects.filter(sample__benchmark=many))[1:]:
+        (settings.MEDIA_ROOT / image.path).unlink()
+    with Server(fair) as server:
+        run = work_on(start(judge_at(server.url), on=many))
+    assert (run.state, run.verdicts, run.failures) == (Run.State.FINISHED, 2, 6)
+    assert set(run.judgments.exclude(status="ok").values_list("reason", flat=True)) == {
+        "the file of a picture of the sample is gone"
+    }
+
+
+def test_a_folder_is_known_by_its_mark_or_by_the_newest_pictures(benchmark, settings, tmp_path):
+    settings.MEDIA_ROOT = right = tmp_path / "right"
+    make_benchmark(samples=4, slug="many")
+    settings.MEDIA_ROOT = tmp_path / "empty"
+    assert not images.are_here()  # and it does not become the right one by being looked at first
+    settings.MEDIA_ROOT = right
+    assert images.are_here()
+    (right / images.MARK).unlink()
+    assert images.are_here()  # put back
+    assert (right / images.MARK).read_text() == PictureStorage.objects.get().token
+    (right / images.MARK).write_text("another")
+    assert not images.are_here()

@@ -190,3 +190,29 @@ def test_what_is_spent_over_ten_kills_is_what_the_endpoint_counted(here):
         assert spent == pytest.approx(PRICE * len(server.calls), rel=0.02)
         assert calls == pytest.approx(len(server.calls), rel=0.02)
         assert calls - lost == case.jobs
+
+
+def test_a_worker_without_the_pictures_beside_a_good_one_burns_none_of_the_run(here, tmp_path):
+    with Server(lambda call: after(0.02, answer("Answer1"))) as server:
+        case = Case(here, server, name="pictures", samples=60)
+        astray = here.start("worker", EVALSITE_DATA=str(tmp_path))
+        case.wait_until(lambda: here.sql("SELECT 1 FROM judging_workerbeat WHERE lacks_pictures") != [], astray)
+        assert here.manage("worker", "--until-idle")
+        case.check(repeated=0)
+        astray.terminate()
+        _, said = astray.communicate(timeout=60)
+        assert "is not the one that this site's pictures are in" in said
+        assert here.sql("SELECT count(*) FROM judging_workerbeat WHERE lacks_pictures") == [(0,)]
+
+
+def test_a_command_whose_reader_has_gone_ends_quietly_and_its_run_is_finished(here):
+    with Server(lambda call: answer("Answer1")) as server:
+        case = Case(here, server, name="unread", samples=10)
+        process = here.start(*case.wait, PYTHONUNBUFFERED="1")
+        assert process.stdout.readline()  # as head -1
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait(60) == 141
+        assert "Traceback" not in said
+        assert "BrokenPipe" not in said
+        case.check(repeated=0)

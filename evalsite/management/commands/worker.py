@@ -5,7 +5,7 @@ import signal
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from judging import tasks
 from judging.work import loop
@@ -16,13 +16,18 @@ class Command(BaseCommand):
     help = "Work the runs of judges until stopped. Several workers may run at once, on one machine or many."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--until-idle", action="store_true", help="end when no run waits")
+        parser.add_argument(
+            "--until-idle", action="store_true", help="end when no run waits; exit status 1 if some still do"
+        )
 
     def handle(self, *, until_idle: bool, **options: Any) -> None:
         call_command("may_start")
         self.stdout.write(f"Worker {tasks.worker_name()} looks for runs. Stop it with Ctrl+C; nothing is lost.")
         loop.settle()
-        loop.run(lambda: self._serve(until_idle))
+        try:
+            loop.run(lambda: self._serve(until_idle))
+        except tasks.GaveUp as why:
+            raise CommandError(f"{why} Runs still wait; nothing stored is lost.") from None
 
     async def _serve(self, until_idle: bool) -> None:
         stop = asyncio.Event()
