@@ -26,6 +26,7 @@ keys.refuse_unsafe(debug=DEBUG, hosts=ALLOWED_HOSTS)
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 ANONYMOUS_PER_MINUTE = env.int("ANONYMOUS_PER_MINUTE", default=120)  # computed pages and rows, by address; 0: any
 JUDGE_HOSTS = env.list("JUDGE_HOSTS", default=["api.openai.com"])
+JUDGE_KEYS = env.list("JUDGE_KEYS", default=["OPENAI_API_KEY", "JUDGE_*"])
 
 INSTALLED_APPS = [
     "accounts",

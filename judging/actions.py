@@ -5,6 +5,7 @@ import logging
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -53,17 +54,18 @@ def add_judge(
 ) -> Judge:
     """Make a judge behind an OpenAI-compatible endpoint. Raises BadInput.
 
-    ``any_host`` is for commands: in the page and by the API only hosts in JUDGE_HOSTS and variables that are named like
-    keys are taken, for otherwise a curator could have other secrets of the machine sent somewhere. A name that exists
-    with the same address and model gets the new limits and prices.
+    ``any_host`` is for commands: in the page and by the API only hosts in JUDGE_HOSTS and variables in JUDGE_KEYS are
+    taken, for otherwise a curator could have other secrets of the machine sent somewhere. A name that exists with the
+    same address and model gets the new limits and prices; the address and the variable that it has are taken as before.
     """
     name, model, base_url = name.strip(), model.strip(), base_url.strip().rstrip("/")
     if not name or name.startswith("baseline-"):
         raise BadInput("A judge has a name, and one that does not begin with baseline-.", "name")
     if not model:
         raise BadInput("Name the model as the endpoint calls it.", "model")
-    _check_address(base_url, any_host=any_host)
-    _check_variable(key_env, any_name=any_host)
+    existing = Judge.objects.filter(name=name).first()
+    _check_address(base_url, any_host=any_host, known=bool(existing and existing.base_url == base_url))
+    _check_variable(key_env, any_name=any_host or bool(existing and existing.key_env == key_env))
     for field, value, low in (
         ("concurrency", concurrency, 1),
         ("rpm", rpm, 1),
@@ -89,7 +91,6 @@ def add_judge(
         "price_out": price_out,
         "family": family,
     }
-    existing = Judge.objects.filter(name=name).first()
     if existing is None:
         return Judge.objects.create(name=name, base_url=base_url, model=model, any_host=any_host, **values)
     if (existing.base_url, existing.model) != (base_url, model) or existing.is_baseline:
@@ -104,7 +105,7 @@ def add_judge(
     return existing
 
 
-def _check_address(base_url: str, *, any_host: bool) -> None:
+def _check_address(base_url: str, *, any_host: bool, known: bool) -> None:
     try:
         parts = urlsplit(base_url)
         host, _ = parts.hostname, parts.port
@@ -117,12 +118,14 @@ def _check_address(base_url: str, *, any_host: bool) -> None:
             "The address holds no name, password, ? or #. Keys come from an environment variable.", "base_url"
         )
     if not any_host and not client.host_allowed(base_url, site.JUDGE_HOSTS):
-        known = ", ".join(site.JUDGE_HOSTS) or "none"
+        listed = ", ".join(site.JUDGE_HOSTS) or "none"
         raise BadInput(
-            f"{host} is not among the hosts that judges may use ({known}). Whoever runs this site can add it to "
+            f"{host} is not among the hosts that judges may use ({listed}). Whoever runs this site can add it to "
             "JUDGE_HOSTS, or make the judge with `manage.py add_judge`.",
             "base_url",
         )
+    if not any_host and not known and (fault := client.address_fault(base_url, site.JUDGE_HOSTS)):
+        raise BadInput(f"{fault} Or whoever runs this site makes the judge with `manage.py add_judge`.", "base_url")
 
 
 def _check_variable(name: str, *, any_name: bool) -> None:
@@ -130,8 +133,14 @@ def _check_variable(name: str, *, any_name: bool) -> None:
         return
     if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,99}", name):
         raise BadInput("The name of an environment variable, like OPENAI_API_KEY; never the key itself.", "key_env")
-    if OWN_SECRETS.fullmatch(name) or not (any_name or name.endswith("_API_KEY") or name.startswith("JUDGE_")):
-        raise BadInput("The variable's name ends in _API_KEY or begins with JUDGE_.", "key_env")
+    if OWN_SECRETS.fullmatch(name):
+        raise BadInput("That variable holds a secret of this site itself.", "key_env")
+    if not any_name and not any(fnmatchcase(name, known) for known in site.JUDGE_KEYS):
+        raise BadInput(
+            f"{name} is not among the variables that hold keys for judges ({', '.join(site.JUDGE_KEYS)}). Whoever runs "
+            "this site can add it to JUDGE_KEYS, or make the judge with `manage.py add_judge`.",
+            "key_env",
+        )
 
 
 @transaction.atomic

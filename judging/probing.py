@@ -30,7 +30,7 @@ def probe_judge(*, judge: Judge) -> dict[str, Any]:
         raise BadInput(f"The environment variable {missing} is empty here.") from None
 
     async def main() -> dict[str, Any]:
-        endpoint = client.Endpoint(judge.base_url)
+        endpoint = client.Endpoint(judge.base_url, judge.listed)
         timeout = min(PATIENCE, judge.timeout)
         try:
             return await probe(endpoint, model=judge.model, key=key, timeout=timeout, rng=random.SystemRandom())

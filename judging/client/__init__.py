@@ -11,7 +11,7 @@ What sends weighs 20 MB and is loaded when it is first asked for: processes that
 from typing import TYPE_CHECKING, Any
 
 from judging.client.answers import Answer, Outcome, completed, refused, seconds_to_wait
-from judging.client.hosts import host_allowed
+from judging.client.hosts import address_fault, host_allowed
 from judging.client.messages import KeyMissing, Pictures, encode, key_from
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "Outcome",
     "Pictures",
     "Received",
+    "address_fault",
     "completed",
     "encode",
     "host_allowed",

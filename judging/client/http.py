@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+import socket
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,8 +16,10 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp  # noqa: TID251
 import httpx2  # noqa: TID251
 import openai  # noqa: TID251
+from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251
 
 from judging.client.answers import WAIT_HEADERS, Answer, Outcome, completed, refused
+from judging.client.hosts import is_public
 
 REPLY_LIMIT = 2_000_000  # bytes of one reply; a long verdict has about 10,000
 CONNECT_TIMEOUT = 10.0
@@ -53,6 +56,35 @@ class Failed(httpx2.TransportError):
         self.words = words
 
 
+class PrivateAddress(OSError):
+    """A name that leads to this machine or into a private network only."""
+
+
+class Guarded(AbstractResolver):
+    """Finds the addresses of a name, and hands on none that is private, unless it is listed itself.
+
+    What it hands on is what is connected to: a name that leads elsewhere a moment later leads nobody astray.
+    """
+
+    def __init__(self, listed: Sequence[str], resolver: AbstractResolver | None = None) -> None:
+        self._listed = listed
+        self._resolver = resolver or aiohttp.DefaultResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        found = await self._resolver.resolve(host, port, family)
+        if host == "localhost":
+            return found
+        kept = [one for one in found if is_public(one["host"]) or one["host"] in self._listed]
+        if found and not kept:
+            raise PrivateAddress(host)
+        return kept
+
+    async def close(self) -> None:
+        await self._resolver.close()
+
+
 class _Straight(httpx2.AsyncClient):
     """Sends a request as it is, once: no redirects, cookies, hooks or logins to look after."""
 
@@ -63,10 +95,11 @@ class _Straight(httpx2.AsyncClient):
 class _Transport(httpx2.AsyncBaseTransport):
     """HTTP for the SDK, on aiohttp, at a third of the CPU that its own takes."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, listed: Sequence[str] | None) -> None:
         self._proxy = _proxy_for(base_url)
+        guard = None if listed is None or self._proxy else Guarded(listed)  # a proxy finds the addresses itself
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, resolver=guard),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
             headers={"accept": "application/json", "accept-encoding": "identity", "user-agent": "evalsite"},
@@ -93,7 +126,10 @@ class _Transport(httpx2.AsyncBaseTransport):
                 return httpx2.Response(response.status, headers=kept, content=content, request=request)
         except aiohttp.ConnectionTimeoutError:
             raise Failed(Outcome.UNREACHABLE, f"no connection within {CONNECT_TIMEOUT:.0f} s") from None
-        except aiohttp.ClientConnectorDNSError:
+        except aiohttp.ClientConnectorDNSError as error:
+            if isinstance(error.os_error, PrivateAddress):
+                words = "its name leads to a private address, which is not among JUDGE_HOSTS itself"
+                raise Failed(Outcome.SETUP, words) from None
             raise Failed(Outcome.UNREACHABLE, "its name cannot be resolved") from None
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError):
             raise Failed(Outcome.UNREACHABLE, "its TLS certificate was not accepted") from None
@@ -128,16 +164,19 @@ class _Client(openai.AsyncOpenAI):
 
 
 class Endpoint:
-    """One base address; lives as long as the event loop it was made in. Nothing of the environment is sent to it."""
+    """One base address; lives as long as the event loop it was made in. Nothing of the environment is sent to it.
 
-    def __init__(self, base_url: str) -> None:
+    With ``listed`` its name may lead to public addresses and to these, and to no others.
+    """
+
+    def __init__(self, base_url: str, listed: Sequence[str] | None = None) -> None:
         self._base = base_url.rstrip("/")
         self._client = _Client(
             api_key="given-with-each-call",
             base_url=base_url,
             max_retries=0,
             timeout=httpx2.Timeout(None),
-            http_client=_Straight(transport=_Transport(base_url), follow_redirects=False),
+            http_client=_Straight(transport=_Transport(base_url, listed), follow_redirects=False),
         )
 
     async def complete(self, body: bytes, *, key: str, timeout: float) -> Answer:
@@ -201,15 +240,16 @@ class Endpoint:
 
 
 class Endpoints:
-    """The long-lived clients of one event loop, one per address."""
+    """The long-lived clients of one event loop, one per address and where it may lead."""
 
     def __init__(self) -> None:
-        self._endpoints: dict[str, Endpoint] = {}
+        self._endpoints: dict[tuple[str, bool], Endpoint] = {}
 
-    def at(self, base_url: str) -> Endpoint:
-        if base_url not in self._endpoints:
-            self._endpoints[base_url] = Endpoint(base_url)
-        return self._endpoints[base_url]
+    def at(self, base_url: str, listed: Sequence[str] | None = None) -> Endpoint:
+        key = base_url, listed is None
+        if key not in self._endpoints:
+            self._endpoints[key] = Endpoint(base_url, listed)
+        return self._endpoints[key]
 
     async def close(self) -> None:
         for endpoint in self._endpoints.values():

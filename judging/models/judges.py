@@ -1,8 +1,10 @@
 """Judges, and the prompts that staff wrote for them."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db import models
 
 from bank.arriving import Arrived
@@ -50,6 +52,12 @@ class Judge(models.Model):
     @property
     def can_run(self) -> bool:
         return bool(self.baseline or self.base_url)
+
+    @property
+    def listed(self) -> Sequence[str] | None:
+        """The private addresses that its name may lead to, among others; None: any."""
+        hosts: Sequence[str] = settings.JUDGE_HOSTS
+        return None if self.any_host or self.any_address else hosts
 
     @property
     def host(self) -> str:

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import StrictUndefined, nodes
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from judging.prompts import bounds
+from judging.prompts.bounds import TooMuch
 
 FOLDER = Path(__file__).resolve().parent
 # Texts go in as values, never as templates, so braces in an answer mean nothing. The prompt is plain text, not HTML.
-_ENVIRONMENT = ImmutableSandboxedEnvironment(
+_ENVIRONMENT = bounds.Bounded(
     autoescape=False,
     undefined=StrictUndefined,
     trim_blocks=True,
@@ -40,7 +42,9 @@ class Prompt:
     sha256: str
 
     def render(self, values: Mapping[str, Any]) -> str:
-        return _compiled(self.text).render(values)
+        """The text of a request. Raises TooMuch where it would be without measure."""
+        with bounds.metered():
+            return _compiled(self.text).render(values)
 
 
 def names(protocol: str) -> list[str]:
@@ -108,6 +112,9 @@ def _stored(protocol: str, name: str, version: int | None) -> Prompt:
     return row.prompt
 
 
+__all__ = ["Prompt", "TooMuch", "UnknownPrompt", "chosen", "get", "names", "parsed", "split", "stored_names"]
+
+
 def parsed(text: str) -> nodes.Template:
     """The template's tree. Raises jinja2.TemplateSyntaxError."""
     return _ENVIRONMENT.parse(text)
@@ -115,4 +122,4 @@ def parsed(text: str) -> nodes.Template:
 
 @lru_cache(maxsize=64)
 def _compiled(text: str) -> Any:
-    return _ENVIRONMENT.from_string(text)
+    return _ENVIRONMENT.from_string(bounds.counted(_ENVIRONMENT.parse(text), _ENVIRONMENT))

@@ -15,7 +15,7 @@ from jinja2.meta import find_undeclared_variables
 
 from bank.models import Item
 from judging import prompts
-from judging.protocols import Criterion, Material, Option, Protocol
+from judging.protocols import CannotAsk, Criterion, Material, Option, Protocol
 from judging.protocols.settings import Settings
 
 LONGEST = 20_000
@@ -59,6 +59,8 @@ def faults(protocol: Protocol, text: str) -> list[str]:
         tree = prompts.parsed(text)
     except TemplateSyntaxError as error:
         return [f"Line {error.lineno}: {error.message}"]
+    except RecursionError:
+        return ["The template is nested too deeply."]
     # One after the other: what is forbidden could already cost a gigabyte when names are looked for.
     found = list(_forbidden(tree)) or list(_unknown(tree, protocol)) or list(_tried(protocol, text))
     return list(dict.fromkeys(found))[:MOST_SHOWN]
@@ -135,6 +137,9 @@ def _tried(protocol: Protocol, text: str) -> Iterator[str]:
         material = _material(protocol, marks, picture=picture, hinted=hinted)
         try:
             rendered = protocol.render(template, material, settings)
+        except CannotAsk as error:  # it makes too much: no use in trying that again and again
+            yield f"It cannot be rendered: {error}."
+            return
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             yield f"It cannot be rendered ({_situation(settings, picture)}): {str(error)[:200]}"
             continue

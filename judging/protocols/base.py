@@ -118,8 +118,12 @@ class Protocol(ABC):
             raise BadSettings(f"prompt: {error}") from None
 
     def render(self, prompt: prompts.Prompt, material: Material, settings: Settings) -> str:
-        """The text of the prompt. Raises CannotAsk where the item lacks what the protocol asks about."""
-        return prompt.render(self.values(material, settings))
+        """The text of the prompt. Raises CannotAsk where the item lacks what the protocol asks about, or the template
+        makes too much of it."""
+        try:
+            return prompt.render(self.values(material, settings))
+        except prompts.TooMuch as error:
+            raise CannotAsk(str(error)) from None
 
     def values(self, material: Material, settings: Settings) -> dict[str, Any]:
         """What the template may name."""

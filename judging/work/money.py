@@ -17,7 +17,7 @@ def price(judge: Judge, prompt_tokens: int | None, completion_tokens: int | None
 def typical_call(run: Run) -> float:
     """What one call takes, in US dollars: the run's mean so far, else an ordinary prompt's; 0 without prices.
 
-    The mean is that of answers: calls that cost nothing (a rate limit) are no part of it, and lost ones do not change it.
+    The mean is that of answers: calls that cost nothing (a rate limit) are no part of it, lost ones do not change it.
     """
     if run.priced and run.spent:
         return run.spent / run.priced

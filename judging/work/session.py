@@ -67,7 +67,7 @@ class Session(Ends):
         if await db(kinds.needs_pictures, self.run) and not await db(images.are_here):
             self._without_pictures()
             return
-        self.endpoint = self.shared.endpoints.at(self.judge.base_url)
+        self.endpoint = self.shared.endpoints.at(self.judge.base_url, self.judge.listed)
         self.gate.want(self.wake, True)
         writer, sharing = asyncio.create_task(self._write()), asyncio.create_task(self._keep_share())
         sharing.add_done_callback(self._crashed)

@@ -38,7 +38,7 @@ class Installation:
         }
 
     def start(self, *command: str, ahead: float = 0, **environment: str) -> "subprocess.Popen[str]":
-        """Start ``manage.py COMMAND``, with more in its environment; its output comes by pipes. Its clock may be so many
+        """Start ``manage.py COMMAND``, with more in its environment; its output comes by pipes. Its clock may be some
         seconds ahead of the true time, or behind."""
         argv = [sys.executable, str(ROOT / "manage.py"), *command]
         if ahead:

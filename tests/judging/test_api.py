@@ -201,7 +201,7 @@ def test_filters_are_those_that_are_named(client_of, run):
 
 def test_staff_add_a_judge_and_nobody_else_reads_its_address(client_of, settings):
     settings.JUDGE_HOSTS = ["api.example.org"]
-    given = {"name": "kestrel", "base_url": "https://api.example.org/v1", "model": "k", "key_env": "EXAMPLE_API_KEY"}
+    given = {"name": "kestrel", "base_url": "https://api.example.org/v1", "model": "k", "key_env": "JUDGE_EXAMPLE"}
     made = post(client_of("curator"), "/judges/", given)
     assert (made.status_code, made.json()["base_url"]) == (201, "https://api.example.org/v1")
     seen = client_of("researcher").get(f"{API}/judges/{made.json()['id']}/").json()

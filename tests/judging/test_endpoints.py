@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import socket
 import time
 import tracemalloc
 from dataclasses import replace
@@ -13,7 +14,9 @@ from django.db import connection
 
 from judging import actions
 from judging.client import seconds_to_wait
-from judging.models import Attempt, Run
+from judging.client.http import Guarded, PrivateAddress
+from judging.models import Attempt, Judge, Run
+from judging.work import loop
 from tests.judging import server as endpoint
 from tests.judging.server import Server, answer, completion, error, status
 from tests.judging.small import QUICK, make_benchmark
@@ -414,12 +417,65 @@ def test_an_endpoint_that_cannot_be_reached_pauses_the_run_and_it_goes_on_when_i
 @pytest.mark.check("A14", "F12")
 def test_a_host_that_has_left_the_list_is_not_called(start, judge_at, work_on, settings):
     with Server(lambda call: VOTE) as server:
+        settings.JUDGE_HOSTS = [f"127.0.0.1:{server.port}"]
         judge = judge_at(server.url, any_host=False)
         settings.JUDGE_HOSTS = []
         run = work_on(start(judge))
     assert not server.calls
     assert run.state == Run.State.PAUSED
     assert "JUDGE_HOSTS" in run.state_reason
+
+
+@pytest.fixture
+def name():
+    """A name of this machine that is not ``localhost``, and leads to where the test server is."""
+    found = socket.gethostname()
+    if socket.gethostbyname(found) != "127.0.0.1":
+        pytest.skip("This machine's own name does not lead to 127.0.0.1.")
+    return found.lower()
+
+
+@pytest.mark.check("A14", "F12")
+def test_a_listed_name_that_leads_to_a_private_address_is_not_called(start, work_on, settings, name):
+    with Server(lambda call: VOTE) as server:
+        settings.JUDGE_HOSTS = [name]
+        judge = Judge.objects.create(name="k", base_url=f"http://{name}:{server.port}/v1", model="k")
+        run = work_on(start(judge))
+        assert not server.calls
+        assert run.state == Run.State.PAUSED
+        assert "its name leads to a private address" in run.state_reason
+        settings.JUDGE_HOSTS = [name, "127.0.0.1"]
+        actions.resume_run(run=run)
+        assert work_on(run).state == Run.State.FINISHED
+
+
+@pytest.mark.parametrize("column", ["any_host", "any_address"])
+def test_judges_by_command_and_those_that_were_there_before_go_on(start, work_on, settings, name, column):
+    with Server(lambda call: VOTE) as server:
+        settings.JUDGE_HOSTS = [name]
+        judge = Judge.objects.create(name="k", base_url=f"http://{name}:{server.port}/v1", model="k", **{column: True})
+        assert work_on(start(judge)).state == Run.State.FINISHED
+
+
+def test_a_name_that_leads_elsewhere_at_the_second_look_is_looked_at_again():
+    class Turning:
+        answers = [["93.184.215.14", "10.0.0.7"], ["169.254.169.254"], ["::ffff:127.0.0.1"], ["fd00::1", "192.168.1.1"]]
+
+        async def resolve(self, host, port=0, family=0):
+            return [{"hostname": host, "host": one, "port": port} for one in self.answers.pop(0)]
+
+        async def close(self):
+            pass
+
+    async def look():
+        guard = Guarded(["192.168.1.1"], Turning())
+        assert [one["host"] for one in await guard.resolve("a.test")] == ["93.184.215.14"]
+        for _ in range(2):
+            with pytest.raises(PrivateAddress):
+                await guard.resolve("a.test")
+        assert [one["host"] for one in await guard.resolve("a.test")] == ["192.168.1.1"]
+
+    loop.run(look)
 
 
 def test_a_missing_picture_is_an_error_of_that_item_alone(start, judge_at, work_on, benchmark):

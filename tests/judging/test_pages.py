@@ -373,17 +373,43 @@ def test_staff_add_a_judge_at_an_allowed_host_only(client_of, settings):
         ("https://user:pass@api.example.org/v1", "holds no name"),
         ("file:///etc/passwd", "is a URL like"),
         ("https://api.example.org:bad/v1", "not a URL"),
+        ("http://api.example.org/v1", "Over http:// everybody on the way reads the key"),
+        ("https://api.example.org:8443/v1", "Port 8443 of api.example.org is not listed"),
     ):
         answered = client.post(path, given | {"base_url": address})
         assert answered.status_code == 422
         assert words in text_of(answered)
-    for variable in ("SECRET_KEY", "DATABASE_URL", "AWS_SECRET_ACCESS_KEY", "sk-123", "HOME"):
+    for variable in ("SECRET_KEY", "DATABASE_URL", "AWS_SECRET_ACCESS_KEY", "sk-123", "HOME", "OTHER_API_KEY"):
         answered = client.post(path, given | {"base_url": "https://api.example.org/v1", "key_env": variable})
         assert answered.status_code == 422
     assert not Judge.objects.filter(name="kestrel").exists()
-    client.post(path, given | {"base_url": "https://api.example.org/v1/", "key_env": "EXAMPLE_API_KEY"})
+    client.post(path, given | {"base_url": "https://api.example.org/v1/", "key_env": "OPENAI_API_KEY"})
     judge = Judge.objects.get(name="kestrel")
     assert (judge.base_url, judge.any_host, judge.concurrency) == ("https://api.example.org/v1", False, 8)
+
+
+@pytest.mark.check("A14", "F12")
+def test_ports_this_machine_and_keys_are_as_the_site_lists_them_and_what_a_judge_has_it_keeps(client_of, settings):
+    settings.JUDGE_HOSTS = ["api.example.org:8443", "localhost", "127.0.0.1:8000"]
+    settings.JUDGE_KEYS = ["TEAM_*"]
+    client, path = client_of("curator"), reverse("judging:judge-new")
+    given = {"model": "k", "concurrency": "8", "timeout": "60"}
+    for number, (address, key, taken) in enumerate(
+        [
+            ("https://api.example.org:8443/v1", "TEAM_API_KEY", True),
+            ("https://api.example.org:8443/v1", "OPENAI_API_KEY", False),
+            ("http://api.example.org:8443/v1", "", False),
+            ("http://localhost/v1", "", True),
+            ("http://localhost:8000/v1", "", False),
+            ("http://127.0.0.1:8000/v1", "", True),
+        ]
+    ):
+        sent = client.post(path, given | {"name": f"j{number}", "base_url": address, "key_env": key})
+        assert (sent.status_code == 302) == taken == Judge.objects.filter(name=f"j{number}").exists()
+    old = {"base_url": "http://api.example.org:8443/v1", "model": "k", "key_env": "OTHER_API_KEY"}
+    Judge.objects.create(name="old", **old)
+    assert client.post(path, given | old | {"name": "old", "concurrency": "3"}).status_code == 302
+    assert Judge.objects.get(name="old").concurrency == 3
 
 
 def test_a_judge_by_command_takes_any_host_and_a_second_endpoint_needs_another_name(judge_at):

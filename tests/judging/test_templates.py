@@ -1,6 +1,7 @@
 """Prompts that staff write: what is refused, that a version never changes, and that runs ask with them."""
 
 import json
+import tracemalloc
 
 import pytest
 from django.core.management import call_command
@@ -49,12 +50,65 @@ def test_every_built_in_prompt_keeps_the_rules_for_those_of_staff(protocol, name
         ("You compare", "{% if %}", "Line 1: "),
         ("You compare", "x" * 20_001, "longer than 20,000"),
         ("{{ answers[0] }}", "{{ answers[5] }}", "It cannot be rendered"),
+        ("You compare", f"{{{{ {'(' * 5000}1{')' * 5000} }}}}", "nested too deeply"),
     ],
 )
 def test_a_template_that_breaks_a_rule_is_told_which(old, new, words):
     assert old in DEFAULT
     found = checking.faults(PAIRS, DEFAULT.replace(old, new))
     assert any(words in fault for fault in found) if words else found == []
+
+
+BOMBS = {
+    "doubled": "{% set a = a ~ a %}",
+    "added": "{% set a = a + a %}",
+    "joined": "{% set a = [a, a]|join('-') %}",
+    "formatted": "{% set a = '%s%s' % (a, a) %}",
+    "captured": "{% set b %}{{ a }}{{ a }}{% endset %}{% set a = b %}",
+    "nested": "{% set a = [a, a] %}",
+}
+
+
+@pytest.mark.parametrize("line", BOMBS.values(), ids=BOMBS)
+def test_a_template_that_doubles_a_text_line_by_line_is_neither_stored_nor_rendered(line):
+    bomb = "{% set a = instruction %}\n" + 24 * f"{line}\n" + "{{ a }}"
+    assert any("makes too much of it" in fault for fault in checking.faults(PAIRS, f"{DEFAULT}\n{bomb}"))
+    stored = prompts.Prompt("pairwise-criteria", "bomb", 1, bomb, "")
+    tracemalloc.start()
+    with pytest.raises(prompts.TooMuch):
+        stored.render({"instruction": "What is on the table?" * 50})
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 60_000_000
+
+
+@pytest.mark.parametrize("inside", ["", "{{ a }}", "x" * 500])
+def test_loops_in_loops_end(inside):
+    loops = "".join(f"{{% for {name} in instruction %}}" for name in "abcd")
+    text = loops + inside + 4 * "{% endfor %}"
+    assert any("makes too much of it" in fault for fault in checking.faults(PAIRS, f"{DEFAULT}\n{text}"))
+    with pytest.raises(prompts.TooMuch):
+        prompts.Prompt("pairwise-criteria", "loops", 1, text, "").render({"instruction": "What is on the table?" * 50})
+
+
+@pytest.mark.django_db
+def test_an_item_for_which_a_stored_template_makes_too_much_is_an_error_and_the_run_goes_on(
+    start, judge_at, work_on, benchmark
+):
+    PromptTemplate.objects.create(
+        protocol="pairwise-criteria",
+        name="grows",
+        version=1,
+        text=DEFAULT + "\n{% set a = instruction %}" + 14 * "{% set a = a ~ a %}" + "{{ a }}",
+        sha256="0" * 64,
+    )
+    long = benchmark.samples.first()
+    long.instruction *= 100
+    long.save()
+    with Server(lambda call: answer("Answer1")) as server:
+        run = work_on(start(judge_at(server.url), settings={"prompt": "grows@1", "order": "fixed"}))
+    assert (run.state, run.verdicts, run.failures) == ("finished", 2, 1)
+    assert "makes too much of it" in run.judgments.get(status="error").reason
 
 
 @pytest.mark.parametrize(
