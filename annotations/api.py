@@ -7,7 +7,6 @@ from typing import Any, cast
 from django.http import Http404, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import exceptions, mixins, status, views, viewsets
@@ -33,6 +32,7 @@ from annotations.serializers import (
 )
 from annotations.verdicts import is_right
 from annotations.views.data import download
+from bank import direct
 from bank.access import allowed
 from bank.media import image_response
 from bank.models import Benchmark, SampleImage, User
@@ -109,7 +109,7 @@ class Next(views.APIView):
             raise Http404("not labelled here")
         prefetch = asked.validated_data["prefetch"]
         flow_in(campaign)
-        now = timezone.now()
+        now = direct.now()
         try:
             assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=now, prefetch=prefetch)
         except actions.Refused as refusal:
@@ -193,7 +193,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
         with _in_words():
             key = given["idempotency_key"]
             submitted = actions.submit_label(
-                assignment=assignment, idempotency_key=key, now=timezone.now(), **_verdict(given)
+                assignment=assignment, idempotency_key=key, now=direct.now(), **_verdict(given)
             )
         answer = _own(submitted.label, assignment)
         if assignment.campaign_item.practice:
@@ -214,7 +214,7 @@ class OneLabel(views.APIView):
         asked = VerdictIn(data=request.data)
         asked.is_valid(raise_exception=True)
         with _in_words():
-            actions.change_label(assignment=assignment, now=timezone.now(), **_verdict(asked.validated_data))
+            actions.change_label(assignment=assignment, now=direct.now(), **_verdict(asked.validated_data))
         return Response(_own(Label.objects.get(pk=pk), assignment))
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404
-from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -161,7 +160,7 @@ class Work:
     @property
     def time_left(self) -> str:
         """Minutes and seconds until the lease ends, when the page is made."""
-        left = max(0, int((self.assignment.lease_until - timezone.now()).total_seconds()))
+        left = max(0, int((self.assignment.lease_until - direct.now()).total_seconds()))
         return f"{left // 60}:{left % 60:02}"
 
     @property

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_POST, require_safe
 
@@ -19,6 +18,7 @@ from annotations.guidelines import rendered
 from annotations.inflow import flow_in
 from annotations.models import Annotator, Assignment, Campaign
 from annotations.queries import annotator_of, assignment_of, my_campaigns, progress_of, work_of
+from bank import direct
 from bank.access import requires
 from bank.media import image_response
 from bank.models import SampleImage, User
@@ -52,7 +52,7 @@ def work(request: HttpRequest, pk: int) -> HttpResponse:
         return _render(request, campaign, annotator, {"work": None, "interlude": interlude, "progress": progress})
     flow_in(campaign)
     try:
-        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
+        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=direct.now())
     except actions.Refused as refusal:
         return _nothing(request, campaign, annotator, str(refusal))
     if assignment is None:
@@ -75,7 +75,7 @@ def ahead(request: HttpRequest, pk: int) -> HttpResponse:
     """The item after the open one, leased now so that the page has it at hand; 204 when there is none."""
     campaign, annotator = _campaign(request, pk)
     try:
-        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=timezone.now(), prefetch=True)
+        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=direct.now(), prefetch=True)
     except actions.Refused:
         assignment = None
     if assignment is None:
@@ -94,7 +94,7 @@ def assignment_detail(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def assignment_submit(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the label, or the change of it, and go on."""
-    assignment, now = _assignment(request, pk), timezone.now()
+    assignment, now = _assignment(request, pk), direct.now()
     posted = _posted(request, assignment)
     given: dict[str, Any] = {
         "verdict": {name: posted.get(name) for name in ballots.FIELDS},
@@ -124,7 +124,7 @@ def assignment_submit(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def assignment_skip(request: HttpRequest, pk: int) -> HttpResponse:
     """Give the item back and go on."""
-    assignment, now = _assignment(request, pk), timezone.now()
+    assignment, now = _assignment(request, pk), direct.now()
     try:
         until = actions.skip(assignment=assignment, now=now)
     except actions.NotInvited:
@@ -140,7 +140,7 @@ def assignment_skip(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def assignment_draft(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep what is typed so far."""
-    assignment, now = _assignment(request, pk), timezone.now()
+    assignment, now = _assignment(request, pk), direct.now()
     try:
         editing = bool(request.POST.get("editing"))
         actions.save_draft(assignment=assignment, draft=_posted(request, assignment), now=now, editing=editing)

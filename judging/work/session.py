@@ -137,8 +137,7 @@ class Session(Ends):
 
     def _without_pictures(self) -> None:
         """Leave the run to workers that can read its pictures."""
-        worker = self.run.hold.worker if self.run.hold else ""
-        words = f"{worker or 'The worker'} {LACKS}. Give it the same EVALSITE_DATA as the others, then resume."
+        words = f"The worker that took it {LACKS}. Give that one the same EVALSITE_DATA as the others, then resume."
         self.ending = self.ending or Ended(Run.State.PAUSED, words, alone=True)
         self.wake.set()
 

@@ -1,6 +1,7 @@
 """Labelling by script: the contract of the API."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from django.test import Client
@@ -70,6 +71,19 @@ class TestNext:
         (image,) = body["sample"]["images"]
         assert image["description"] == "boats"
         assert one.client.get(image["url"]).headers["Content-Type"] == "image/png"
+
+    def test_a_web_server_whose_clock_is_wrong_takes_no_lease_from_anybody(self, room, monkeypatch):
+        _, _, (one, two) = room
+        mine = one.post(NEXT).json()
+        true = timezone.now
+        for wrong in (timedelta(hours=3), timedelta(hours=-3)):
+            monkeypatch.setattr(timezone, "now", lambda wrong=wrong: true() + wrong)
+            two.post(NEXT)
+        monkeypatch.undo()
+        leased = Assignment.objects.order_by("pk")
+        assert [row.state for row in leased] == ["leased"] * 2
+        assert leased[0].pk == mine["assignment"]
+        assert all(timedelta(0) < row.lease_until - true() < timedelta(hours=2) for row in leased)
 
     def test_a_second_call_answers_the_same_and_prefetch_one_more(self, room):
         _, _, (one, _) = room
