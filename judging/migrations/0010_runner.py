@@ -11,7 +11,7 @@ def go_on(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0007_shared_runs'),
+        ('judging', '0008_keyed_hashes'),
     ]
 
     operations = [
