@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('bank', '0003_preferences'),
+        ('bank', '0006_no_failed_sign_in'),
     ]
 
     operations = [
