@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench import importing
+
 pytestmark = pytest.mark.soak
 ROOT = Path(__file__).resolve().parent.parent.parent
 ITEMS, PEOPLE, OVERLAP, KILLS = 2_000, 50, 3, 20
@@ -135,13 +137,48 @@ def children(master):
     return [int(line) for line in listed.stdout.split()]
 
 
-@pytest.mark.parametrize(("pause", "wanted"), [(0, KILLS), (2, 0)], ids=["in a hurry, 20 kills", "2 s an item"])
-@pytest.mark.check("G5", "G6")
-def test_fifty_annotators_give_every_item_exactly_three_labels_and_lose_none(tmp_path, pause, wanted):
+@pytest.fixture
+def environment(tmp_path):
+    """Of an installation of its own with an empty database."""
     environment = os.environ | {"EVALSITE_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
     for name in ("DATABASE_URL", "ALLOWED_HOSTS", "DEBUG", "SSL_REDIRECT", "SECRET_KEY", "CRITERIA_KEYS"):
         environment.pop(name, None)
     subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], env=environment, cwd=ROOT, check=True)
+    return environment
+
+
+@pytest.mark.check("K9")
+def test_while_a_million_judgments_come_in_no_label_waits_for_a_second(environment, tmp_path):
+    samples, models, people = int(os.environ.get("SOAK_SAMPLES", "11200")), 10, 20
+    folder = tmp_path / "in"
+    folder.mkdir()
+    importing.write(folder, samples=samples, models=models)
+    rows = importing.write_judgments(folder, samples=samples, models=models)
+    for part in ("benchmark", "responses"):
+        command = [sys.executable, "manage.py", f"import_{part}", "generic", str(folder), "--benchmark", "large"]
+        subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True)
+    tokens = json.loads(run(PREPARE, environment, ITEMS, people, people))
+    with served(environment) as (port, _):
+        command = [sys.executable, "manage.py", "import_judgments", "generic", str(folder), "--benchmark", "large"]
+        started = time.monotonic()
+        bringing = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        labelling = [Annotator(number, token, port, 2) for number, token in enumerate(tokens)]
+        for person in labelling:
+            person.start()
+        out, _ = bringing.communicate()
+        took = time.monotonic() - started
+    assert bringing.returncode == 0
+    assert f"{rows:,} judgments" in out
+    assert [wrong for person in labelling for wrong in person.wrong] == []
+    times = sorted(taken for person in labelling for taken in person.times)
+    slow = times[int(len(times) * 0.95)]
+    print(f"\n{rows:,} judgments in {took:.0f} s; {len(times)} calls: p95 {slow:.3f} s, worst {times[-1]:.3f} s")
+    assert slow < 1
+
+
+@pytest.mark.parametrize(("pause", "wanted"), [(0, KILLS), (2, 0)], ids=["in a hurry, 20 kills", "2 s an item"])
+@pytest.mark.check("G5", "G6")
+def test_fifty_annotators_give_every_item_exactly_three_labels_and_lose_none(environment, pause, wanted):
     tokens = json.loads(run(PREPARE, environment, ITEMS, PEOPLE, OVERLAP))
     with served(environment) as (port, master):
         people = [Annotator(number, token, port, pause) for number, token in enumerate(tokens)]

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 from tests.bench.memory import most_memory
@@ -41,6 +42,21 @@ def _responses(samples: int, models: int) -> Iterator[dict[str, str]]:
         for number in range(samples):
             text = f"What model {model} says of number {number}: it is odd, for it stands alone in its row. " * 3
             yield {"sample": f"s{number}", "model": f"model {model}", "text": text}
+
+
+def write_judgments(folder: Path, *, samples: int, models: int) -> int:
+    """A file of both orders of every pair of those models, for each of those samples; returns how many rows."""
+    pairs = list(combinations(range(models), 2))
+    with (folder / "judgments.jsonl").open("w", encoding="utf-8") as file:
+        for number in range(samples):
+            for one, other in pairs:
+                both = [f"model {one}", f"model {other}"]
+                row = {"kind": "pair", "sample": f"s{number}", "judge": "J", "responses": both, "choice": "first"}
+                row["analysis"] = (
+                    f"What is odd about number {number} is said by the first, and left out by the other. " * 2
+                )
+                file.writelines(json.dumps(row | {"order": order}) + "\n" for order in (both, both[::-1]))
+    return 2 * len(pairs) * samples
 
 
 def main(folder: Path) -> None:
