@@ -25,6 +25,10 @@ if __name__ == "__main__":
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except Exception as error:
+        from django.apps import apps
+
+        if not apps.ready:
+            raise
         from bank.outages import outage
 
         if words := outage(error):
