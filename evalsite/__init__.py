@@ -16,7 +16,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 try:
     import pysqlite3
-except ImportError:  # no wheel for this system: `manage.py check` and /readyz say which SQLite is in use
+except ImportError:  # no wheel for this system: `manage.py check` says if its SQLite has the fault
     pass
 else:
     sys.modules.setdefault("sqlite3", pysqlite3)

@@ -65,9 +65,8 @@ def served(environment):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "gunicorn", "evalsite.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2"]
-    command += ["--threads", "4", "--log-level", "critical", "--backlog", "256", "--graceful-timeout", "2"]
-    command += ["--no-control-socket"]
+    command = [sys.executable, "-m", "gunicorn", "evalsite.wsgi", "--bind", f"127.0.0.1:{port}"]
+    command += ["--log-level", "critical", "--backlog", "256", "--graceful-timeout", "2"]
     master = subprocess.Popen(command, env=environment, cwd=ROOT)
     try:
         for _ in range(200):
@@ -143,7 +142,8 @@ def environment(tmp_path):
     environment = os.environ | {"EVALSITE_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
     for name in ("DATABASE_URL", "ALLOWED_HOSTS", "DEBUG", "SSL_REDIRECT", "SECRET_KEY", "CRITERIA_KEYS"):
         environment.pop(name, None)
-    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], env=environment, cwd=ROOT, check=True)
+    for first in (["migrate", "-v0"], ["collectstatic", "--no-input", "-v0"]):
+        subprocess.run([sys.executable, "manage.py", *first], env=environment, cwd=ROOT, check=True)
     return environment
 
 

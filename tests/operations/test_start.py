@@ -1,5 +1,6 @@
 """What an installation does not start with: it says so in words, and nothing was made or changed."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -72,7 +73,6 @@ def test_accounts_with_the_demos_password_keep_production_from_starting_until_th
 @pytest.mark.check("K3")
 def test_a_database_whose_keys_are_not_here_does_not_start(tmp_path):
     with installation(tmp_path / "data") as here:
-        here.manage("check")  # its key is made
         for command in [*starts().values(), [*MANAGE, "check"], [*MANAGE, "migrate"]]:
             assert "are not the keys of this database" in said(here, *command, CRITERIA_KEYS=OTHER_KEY), command
         here.manage("check")
@@ -127,12 +127,10 @@ def test_what_is_stored_is_for_nobody_else_on_the_machine(fresh, tmp_path):
 def test_the_backup_of_the_documentation_comes_back_whole(fresh, tmp_path):
     """The command of docs/operations.md, run while the database is open and its newest rows are only in the log."""
     fresh.manage("migrate", "-v0")
-    fresh.ask(
-        "from bank.models import Benchmark, Sample;"
-        "from bank.criteria.tables import Criterion;"
-        "sample = Sample.objects.create(benchmark=Benchmark.objects.create(slug='kept'), key='1', instruction='Look.');"
-        "Criterion.objects.create(sample=sample, key='c', text='hidden words'); answer = 0"
+    (tmp_path / "samples.jsonl").write_text(
+        '{"key": "1", "instruction": "Look.", "criteria": [{"kind": "guideline", "text": "hidden words"}]}'
     )
+    fresh.manage("import_benchmark", "generic", str(tmp_path / "samples.jsonl"), "--benchmark", "kept")
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     code = next(line for line in text.splitlines() if ".backup(" in line).split("'")[1]
     restored = tmp_path / "restored"
@@ -144,5 +142,6 @@ def test_the_backup_of_the_documentation_comes_back_whole(fresh, tmp_path):
         subprocess.run([sys.executable, "-c", code, *paths], check=True)
     there = Installation(restored, f"sqlite:///{restored}/evalsite.sqlite3")
     there.manage("may_start")
-    found = "from bank.criteria.tables import Criterion; c = Criterion.objects.get();"
-    assert there.ask(f"{found} answer = [c.text, c.sample.instruction]") == ["hidden words", "Look well."]
+    export = ("export", "samples", "--benchmark", "kept", "--format", "jsonl", "--with-criteria", "--reason", "drill")
+    sample = json.loads(there.manage(*export))
+    assert (sample["instruction"], sample["criteria"][0]["text"]) == ("Look well.", "hidden words")
