@@ -26,7 +26,10 @@ if __name__ == "__main__":
         sys.exit(141)
     except Exception as error:
         from django.apps import apps
+        from django.core.exceptions import ImproperlyConfigured
 
+        if isinstance(error, ImproperlyConfigured):
+            sys.exit(str(error))
         if not apps.ready:
             raise
         from bank.outages import outage

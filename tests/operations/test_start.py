@@ -44,6 +44,8 @@ def starts():
 
 @pytest.mark.check("K1")
 def test_gunicorn_and_worker_say_what_to_run_first_and_start_when_it_was_run(fresh, tmp_path):
+    for start in starts().values():
+        assert "SECRET_KEY is not set" in said(fresh, *start, SECRET_KEY="")
     for start in ("gunicorn", "worker"):
         assert "run `manage.py migrate`" in said(fresh, *starts()[start])
     fresh.manage("migrate", "-v0")
@@ -92,6 +94,7 @@ def test_no_new_keys_are_made_beside_a_database_that_was_restored_without_them(t
     problem = process.communicate()[1]
     assert process.returncode
     assert "Put the file back where it was" in problem
+    assert "Traceback" not in problem
     assert not kept.exists()
     kept.write_text(keys)
     local.manage("check")
