@@ -7,21 +7,18 @@ Pure functions: text in, text out. What goes:
 * a criterion of fewer words or letters wherever it stands whole, between word boundaries.
 
 Case, accents, punctuation, invisible characters and letters of other scripts that look alike make no difference. The
-same is looked for backwards, under every shift of the alphabet (rot13), behind HTML, URL and backslash escapes, and in
-base64 and hexadecimal, also of one another. A criterion of at most ``UNHIDEABLE`` letters, "B" or "yes", cannot be
-taken out, for each gap would tell it: then the whole text is withheld.
+same is looked for backwards, in every second letter, under every shift of the alphabet (rot13), and in the encodings
+that ``bank.spellings`` reads, also of one another. A criterion of at most ``UNHIDEABLE`` letters, "B" or "yes", cannot
+be taken out, for each gap would tell it: then the whole text is withheld.
 
-What it cannot find: translations, paraphrases, other ciphers, a criterion told one word at a time. Releasing analyses
-is therefore a curator's decision, run by run.
+What tells a criterion in pieces, in changed words or in other ciphers is for ``bank.likeness``, which holds the whole
+text back.
 """
 
-import base64
-import html
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+
+from bank.spellings import Letters, folded, is_ideograph, letters, plain, views, words
 
 WINDOW = 5  # words
 LETTERS = 28
@@ -31,187 +28,182 @@ DEPTH = 2  # encodings within encodings
 LONGEST = 100_000  # characters; a longer text is withheld
 GONE = "[…]"  # holds no letter, so nothing ever matches it
 ROUNDS = 20
-
-# Letters of other scripts, and the Latin ones that they are drawn like.
-_PAIRS = """
-    аa вb еe кk мm нh оo рp сc тt уy хx іi ѕs јj ԁd ԛq ԝw һh ԍg ьb ӏl ҽe гr пn лn ѵv ꙅs
-    αa βb γy εe ζz ηn ιi κk μu νv οo ρp τt υu χx ωw ςs σo
-    ɑa ɡg ɩi ʏy ɴn ʀr ʟl ʜh ɪi ʙb ɢg ᴀa ᴄc ᴅd ᴇe ᴊj ᴋk ᴍm ᴏo ᴘp ᴛt ᴜu ᴠv ᴡw ᴢz ꜱs øo łl đd ıi ȷj ħh ŧt
-    օo սu հh ոn ցg զq ѡw ꞓc ǀl
-"""
-_ALIKE = {ord(pair[0]): pair[1] for pair in _PAIRS.split()}
-_FILLERS = "\u115f\u1160\u3164\uffa0\u2800"  # drawn as nothing, though they count as letters or signs
+STRIDES = 3  # turns from here on are every second letter
 
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """What may be shown. ``gaps`` counts the places where something was taken out."""
+    """What may be shown. ``gaps`` counts the places where something was taken out.
+
+    ``disguised``: some of it stood in an encoding, backwards or in another alphabet, as no quotation does.
+    ``parts`` is the text as it was, cut where it was taken out: (text, whether it is gone).
+    """
 
     text: str
     gaps: int = 0
     withheld: bool = False
+    disguised: bool = field(default=False, compare=False)
+    parts: tuple[tuple[str, bool], ...] = field(default=(), compare=False, repr=False)
 
 
 def redact(text: str, hidden: Iterable[str]) -> Redacted:
     """The text without what it shares with any of the hidden ones."""
-    needles = [_needle(one) for one in hidden if one.strip()]
-    if text and (len(text) > LONGEST or any(len(needle.letters) <= UNHIDEABLE for needle in needles)):
-        return Redacted("", withheld=True)
+    needles = _Needles.of([one for one in hidden if one.strip()])
+    if text and (len(text) > LONGEST or needles.shortest <= UNHIDEABLE):
+        return Redacted("", withheld=True, parts=((text, True),))
+    whole, places, disguised = text, list(range(len(text))), False
     for _ in range(ROUNDS):  # what is taken out can bring together what stood around it
-        spans = _shared(text, needles)
-        if not spans:
-            return Redacted(text, gaps=text.count(GONE))
-        text = _without(text, spans)
-    return Redacted("", withheld=True)
-
-
-# -- reading a text as its letters ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """Characters, and the stretch of the original text that each was made from."""
-
-    chars: str
-    spans: Sequence[tuple[int, int]]
-
-    def part(self, start: int, end: int) -> "_View":
-        return _View(self.chars[start:end], self.spans[start:end])
-
-
-@dataclass(frozen=True, slots=True)
-class _Letters:
-    """The letters and digits of a view as they compare, where words start, and where each came from."""
-
-    letters: str
-    starts: Sequence[int]  # of words, ascending
-    spans: Sequence[tuple[int, int]]
-
-    def words(self) -> list[str]:
-        ends = [*self.starts, len(self.letters)][1:]
-        return [self.letters[start:end] for start, end in zip(self.starts, ends, strict=True)]
-
-
-@lru_cache(maxsize=20_000)
-def _folded(char: str) -> str:
-    """What a character compares as: letters and digits, " " where a word ends, or "" where it is not seen."""
-    if char in _FILLERS:
-        return ""
-    result = ""
-    for part in unicodedata.normalize("NFKD", char.casefold()).casefold().translate(_ALIKE):
-        if part.isalnum():
-            result += part
-        elif unicodedata.category(part) not in ("Mn", "Me", "Cf"):
-            result += " "
-    return result.strip() or ("" if not result else " ")
-
-
-def _is_ideograph(char: str) -> bool:
-    return "\u3040" <= char <= "\u30ff" or "\u3400" <= char <= "\u9fff" or char >= "\U00020000"
-
-
-def _letters(view: _View) -> _Letters:
-    letters: list[str] = []
-    starts: list[int] = []
-    spans: list[tuple[int, int]] = []
-    between = True
-    for char, span in zip(view.chars, view.spans, strict=True):
-        for part in _folded(char):
-            if part == " ":
-                between = True
-                continue
-            if between or _is_ideograph(part):
-                starts.append(len(letters))
-            letters.append(part)
-            spans.append(span)
-            between = _is_ideograph(part)
-    return _Letters("".join(letters), starts, spans)
-
-
-def _plain(text: str) -> _View:
-    return _View(text, [(at, at + 1) for at in range(len(text))])
-
-
-def words(text: str) -> list[str]:
-    """The words of a text as they compare."""
-    return _letters(_plain(text)).words()
+        found = list(_shared(text, needles))
+        if not found:
+            parts = tuple(_parts(whole, set(places)))
+            return Redacted(text, text.count(GONE), disguised=disguised, parts=parts)
+        open_ones = {span for span, open_one in found if open_one}
+        disguised |= any(
+            not open_one and not any(low <= span[0] and span[1] <= high for low, high in open_ones)
+            for span, open_one in found
+        )
+        spans = _merged(text, [span for span, _ in found])
+        text, places = _without(text, places, spans)
+    return Redacted("", withheld=True, parts=((whole, True),))
 
 
 # -- what to look for -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Needle:
-    """A hidden text. ``whole`` says that it is short and looked for as a whole."""
+class _Needles:
+    """The hidden texts, cut up for looking: runs of words and of letters, and short ones whole.
 
-    letters: str
-    windows: frozenset[tuple[str, ...]]
+    ``turned`` holds the same as steps from letter to letter, which no shift of the alphabet changes.
+    """
+
+    runs: frozenset[str]
     grams: frozenset[str]
-    whole: bool
+    whole: frozenset[str]
+    turned: frozenset[str]
+    shortest: int
+
+    @classmethod
+    def of(cls, hidden: Sequence[str]) -> "_Needles":
+        runs: set[str] = set()
+        grams: set[str] = set()
+        whole: set[str] = set()
+        turned: set[str] = set()
+        sizes = [LETTERS]
+        for text in hidden:
+            found = letters(plain(text))
+            sizes.append(len(found.letters))
+            runs.update(one for one, _, _ in _runs(found))
+            grams.update(found.letters[at : at + LETTERS] for at in range(len(found.letters) - LETTERS + 1))
+            if len(found.starts) < WINDOW or len(found.letters) < LETTERS:
+                whole.add(found.letters)
+            steps = _steps(found.letters)
+            turned.update(steps[start + 1 : end] for _, start, end in _runs(found) if end - start >= SHIFTED)
+            turned.update(steps[at + 1 : at + LETTERS] for at in range(len(found.letters) - LETTERS + 1))
+        turned -= {""}
+        return cls(frozenset(runs), frozenset(grams), frozenset(whole), frozenset(turned), min(sizes))
+
+    @property
+    def least(self) -> int:
+        """Letters below which nothing can match."""
+        return min([LETTERS, *map(len, self.runs), *map(len, self.whole)])
 
 
-def _needle(text: str) -> _Needle:
-    found = _letters(_plain(text))
-    listed = found.words()
-    size = len(found.letters)
-    return _Needle(
-        letters=found.letters,
-        windows=frozenset(tuple(listed[at : at + WINDOW]) for at in range(len(listed) - WINDOW + 1)),
-        grams=frozenset(found.letters[at : at + LETTERS] for at in range(size - LETTERS + 1)),
-        whole=len(listed) < WINDOW or size < LETTERS,
-    )
+def _runs(found: Letters) -> Iterator[tuple[str, int, int]]:
+    """Every run of WINDOW words, with the place of its letters."""
+    edges = [*found.starts, len(found.letters)]
+    for start, end in zip(edges, edges[WINDOW:], strict=False):
+        yield found.letters[start:end], start, end
 
 
-def _matches(found: _Letters, needles: Sequence[_Needle], *, least: int = 1) -> Iterator[tuple[int, int]]:
-    """Stretches of letters, [start, end), that are shared; each of ``least`` letters or more."""
-    letters, size = found.letters, len(found.letters)
-    edges = [*found.starts, size]
-    known, begins, ends = found.words(), set(found.starts), set(edges[1:])
-    windows = [tuple(known[at : at + WINDOW]) for at in range(len(known) - WINDOW + 1)]
-    grams = [letters[at : at + LETTERS] for at in range(size - LETTERS + 1)]
-    for needle in needles:
-        if needle.windows:
-            for at, window in enumerate(windows):
-                if window in needle.windows and edges[at + WINDOW] - edges[at] >= least:
-                    yield edges[at], edges[at + WINDOW]
-        if needle.grams:
-            for at, gram in enumerate(grams):
-                if gram in needle.grams:
-                    yield at, at + LETTERS
-        if needle.whole and len(needle.letters) >= least:
-            at = letters.find(needle.letters)
-            while at >= 0:
-                end = at + len(needle.letters)
-                if at in begins and end in ends:
-                    yield at, end
-                at = letters.find(needle.letters, at + 1)
+_LATIN = "abcdefghijklmnopqrstuvwxyz"
+_AFTER_OTHER = "\ue100"
+_STEPS = {a + b: chr(0xE000 + (ord(b) - ord(a)) % 26) for a in _LATIN for b in _LATIN}
+
+
+def _steps(text: str) -> str:
+    """How far each Latin letter is from the one before it, in the alphabet; other signs as they are."""
+    pairs = map(str.__add__, text, text[1:])
+    steps = [_STEPS.get(pair) or (_AFTER_OTHER if "a" <= pair[1] <= "z" else pair[1]) for pair in pairs]
+    return text[:1] + "".join(steps)
+
+
+def _matches(found: Letters, needles: _Needles, *, plainly: bool, shifts: bool) -> Iterator[tuple[int, int]]:
+    """Stretches of letters, [start, end), that are shared; but for ``plainly`` of SHIFTED letters or more.
+
+    ``shifts``: under shifts of the alphabet, too.
+    """
+    text, size = found.letters, len(found.letters)
+    begins, ends = set(found.starts), {*found.starts[1:], size}
+    least = 1 if plainly else SHIFTED
+    runs = list(_runs(found))
+    for run, start, end in runs:
+        if run in needles.runs and end - start >= least:
+            yield start, end
+    yield from _grams(text, needles.grams, 0)
+    for needle in needles.whole:
+        if len(needle) >= least:
+            yield from _places(needle, text, begins, ends)
+    if not shifts:
+        return
+    steps = _steps(text)
+    for _, start, end in runs:
+        if steps[start + 1 : end] in needles.turned:
+            yield start, end
+    yield from _grams(steps, needles.turned, 1)
+    for needle in needles.whole:
+        if len(needle) >= SHIFTED and not needle.isdecimal():
+            yield from _places(_steps(needle)[1:], steps, begins, ends, before=1)
+
+
+def _grams(text: str, known: frozenset[str], before: int) -> Iterator[tuple[int, int]]:
+    """Where LETTERS in a row are known, the first ``before`` of them not looked at."""
+    found = [text[at + before : at + LETTERS] for at in range(len(text) - LETTERS + 1)]
+    if not known.isdisjoint(found):
+        yield from ((at, at + LETTERS) for at, gram in enumerate(found) if gram in known)
+
+
+def _places(needle: str, text: str, begins: set[int], ends: set[int], *, before: int = 0) -> Iterator[tuple[int, int]]:
+    """Where it stands whole, between the borders of words; ``before`` letters in front of it belong to it."""
+    at = text.find(needle, before)
+    while at >= 0:
+        start, end = at - before, at + len(needle)
+        if start in begins and end in ends:
+            yield start, end
+        at = text.find(needle, at + 1)
 
 
 # -- looking everywhere ---------------------------------------------------------------------------------------------
 
 
-def _shared(text: str, needles: Sequence[_Needle]) -> list[tuple[int, int]]:
-    """Stretches of the text to take out, whole words each, in order and apart from one another."""
-    if not needles:
-        return []
-    spans = []
-    for view in _views(_plain(text), DEPTH):
-        found = _letters(view)
-        if len(found.letters) <= UNHIDEABLE:
+def _shared(text: str, needles: _Needles) -> Iterator[tuple[tuple[int, int], bool]]:
+    """Stretches of the text to take out, and whether each stands there openly, as a quotation does."""
+    if not needles.runs and not needles.whole:
+        return
+    least = max(needles.least, UNHIDEABLE + 1)
+    for number, view in enumerate(views(plain(text), DEPTH, least)):
+        found = letters(view)
+        if len(found.letters) < least:
             continue
-        for turned, least in _turns(found):
-            for start, end in _matches(turned, needles, least=least):
+        for turn, turned in enumerate(_turns(found)):
+            for start, end in _matches(turned, needles, plainly=not turn, shifts=turn < STRIDES):
                 origin = turned.spans[start:end]
-                spans.append((min(low for low, _ in origin), max(high for _, high in origin)))
-    return _merged(text, spans)
+                span = min(low for low, _ in origin), max(high for _, high in origin)
+                said = turned.letters[start:end]
+                openly = not number and not turn and _is_open(said, needles)
+                yield span, openly
 
 
-def _turns(found: _Letters) -> Iterator[tuple[_Letters, int]]:
-    """The letters forwards, backwards, word by word backwards, and under every shift of the alphabet."""
-    yield found, 1
+def _is_open(said: str, needles: _Needles) -> bool:
+    return said in needles.runs or said in needles.grams or said in needles.whole
+
+
+def _turns(found: Letters) -> Iterator[Letters]:
+    """The letters forwards, backwards, word by word backwards, and every second one of them."""
+    yield found
     size = len(found.letters)
     ends = [*found.starts, size][1:]
-    yield _Letters(found.letters[::-1], [size - end for end in reversed(ends)], found.spans[::-1]), SHIFTED
+    yield Letters(found.letters[::-1], [size - end for end in reversed(ends)], found.spans[::-1])
     turned_letters = ""
     turned_starts: list[int] = []
     turned_spans: list[tuple[int, int]] = []
@@ -219,111 +211,9 @@ def _turns(found: _Letters) -> Iterator[tuple[_Letters, int]]:
         turned_starts.append(len(turned_letters))
         turned_letters += found.letters[start:end]
         turned_spans += found.spans[start:end]
-    yield _Letters(turned_letters, turned_starts, turned_spans), SHIFTED
-    for table in _SHIFTS:
-        yield _Letters(found.letters.translate(table), found.starts, found.spans), SHIFTED
-
-
-_LATIN = "abcdefghijklmnopqrstuvwxyz"
-_SHIFTS = [str.maketrans(_LATIN, _LATIN[by:] + _LATIN[:by]) for by in range(1, 26)]
-
-
-def _views(view: _View, depth: int) -> Iterator[_View]:
-    """The text itself, and whatever it holds in an encoding."""
-    yield view
-    if depth:
-        for decode in (_unescaped, _from_base64, _from_hex):
-            for inner in decode(view):
-                yield from _views(inner, depth - 1)
-
-
-_ESCAPE = re.compile(
-    r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});|(?:[%=][0-9a-f]{2})+"
-    r"|\\u\{?[0-9a-f]{4,6}\}?|\\U[0-9a-f]{8}|(?:\\x[0-9a-f]{2})+|\\[nrt\"'/\\]",
-    re.IGNORECASE,
-)
-
-
-def _unescaped(view: _View) -> Iterator[_View]:
-    chars: list[str] = []
-    spans: list[tuple[int, int]] = []
-    last = 0
-    for match in _ESCAPE.finditer(view.chars):
-        start, end = match.span()
-        chars.append(view.chars[last:start])
-        spans += view.spans[last:start]
-        meant = _meaning(match[0])
-        chars.append(meant)
-        spans += [(view.spans[start][0], view.spans[end - 1][1])] * len(meant)
-        last = end
-    if last:
-        yield _View("".join(chars) + view.chars[last:], [*spans, *view.spans[last:]])
-
-
-def _meaning(escape: str) -> str:
-    """What an escape stands for; itself where it stands for nothing."""
-    if escape[0] == "&":
-        return html.unescape(escape)
-    if escape[0] in "%=" or escape[:2].lower() == "\\x":
-        return bytes.fromhex(re.sub(r"[%=]|\\x", "", escape, flags=re.IGNORECASE)).decode(errors="replace")
-    if escape[1] in "uU":
-        code = int(escape[2:].strip("{}"), 16)
-        return chr(code) if code < 0x110000 else escape
-    return " " if escape[1] in "nrt" else escape[1]
-
-
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{6,}")
-_URLSAFE = str.maketrans("-_", "+/")
-
-
-def _from_base64(view: _View) -> Iterator[_View]:
-    """Whatever reads as base64, at each of four offsets: run by run, and over spaces and line ends."""
-    seen = [at for at, char in enumerate(view.chars) if not char.isspace() and _folded(char)]
-    for places in (range(len(view.chars)), seen):
-        for run in _BASE64.finditer("".join(view.chars[at] for at in places)):
-            for offset in range(4):
-                code = run[0][offset:].translate(_URLSAFE)
-                code = code[: len(code) - (len(code) % 4 == 1)]
-                data = base64.b64decode(code + "=" * (-len(code) % 4))
-                start = run.start() + offset
-                # The byte n comes from the characters 4n/3 and the one after it.
-                origin = [(places[start + at * 4 // 3], places[start + at * 4 // 3 + 1]) for at in range(len(data))]
-                yield from _readable(view, data, origin)
-
-
-_HEX = re.compile(r"(?:(?:0x)?[0-9a-f]{2}[\s:,;._-]{0,2}){4,}", re.IGNORECASE)
-
-
-def _from_hex(view: _View) -> Iterator[_View]:
-    for run in _HEX.finditer(view.chars):
-        marks = {run.start() + match.start() for match in re.finditer(r"0x", run[0], re.IGNORECASE)}
-        digits = [
-            at
-            for at in range(*run.span())
-            if view.chars[at] in "0123456789abcdefABCDEF" and at not in marks and at - 1 not in marks
-        ]
-        for offset in range(2):
-            pairs = list(zip(digits[offset::2], digits[offset + 1 :: 2], strict=False))
-            data = bytes(int(view.chars[high] + view.chars[low], 16) for high, low in pairs)
-            yield from _readable(view, data, pairs)
-
-
-_READABLE = re.compile(r"[^\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]{4,}")
-
-
-def _readable(view: _View, data: bytes, origin: Sequence[tuple[int, int]]) -> Iterator[_View]:
-    """The readable stretches of decoded bytes; ``origin`` gives each byte's first and last place in the view."""
-    chars = data.decode(errors="surrogateescape")
-    if not _READABLE.search(chars):
-        return
-    spans, at = [], 0
-    for char in chars:
-        size = 1 if "\udc80" <= char <= "\udcff" else len(char.encode())
-        spans.append((view.spans[origin[at][0]][0], view.spans[origin[at + size - 1][1]][1]))
-        at += size
-    whole = _View(chars, spans)
-    for stretch in _READABLE.finditer(chars):
-        yield whole.part(*stretch.span())
+    yield Letters(turned_letters, turned_starts, turned_spans)
+    for first in (0, 1):
+        yield Letters(found.letters[first::2], [0], found.spans[first::2])
 
 
 # -- taking out -----------------------------------------------------------------------------------------------------
@@ -345,12 +235,27 @@ def _merged(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]
 
 
 def _in_word(char: str) -> bool:
-    return _folded(char) != " " and not _is_ideograph(char)
+    return folded(char) != " " and not is_ideograph(char)
 
 
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    parts, last = [], 0
-    for start, end in spans:
-        parts += [text[last:start], GONE]
+def _without(text: str, places: Sequence[int], spans: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:
+    """The text with gaps, and for each of its characters the place that it had at first, -1 for those of a gap."""
+    parts: list[str] = []
+    kept: list[int] = []
+    last = 0
+    for start, end in [*spans, (len(text), len(text))]:
+        parts.append(text[last:start])
+        kept += places[last:start]
+        if start < len(text):
+            parts.append(GONE)
+            kept += [-1] * len(GONE)
         last = end
-    return "".join([*parts, text[last:]])
+    return "".join(parts), kept
+
+
+def _parts(whole: str, kept: set[int]) -> Iterator[tuple[str, bool]]:
+    at = 0
+    for end in range(1, len(whole) + 1):
+        if end == len(whole) or (end in kept) != (at in kept):
+            yield whole[at:end], at not in kept
+            at = end

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bank.redactor import GONE, LONGEST, WINDOW, redact, words
+from bank.redactor import GONE, LONGEST, WINDOW, redact
+from bank.spellings import words
 
 LONG = "Counts exactly seventeen red lanterns above the narrow bridge, and says that two of them are not lit."
 OTHER = "Names the ferry terminal's architect and the year in which it was rebuilt."
