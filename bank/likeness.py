@@ -12,8 +12,9 @@ What this cannot find: translations, paraphrases, a word here and a word there, 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from bank.redactor import DEPTH, Redacted, redact
 from bank.spellings import plain, views, words
@@ -32,9 +33,9 @@ ODD = 28  # characters of words that are none
 _EMPTY = frozenset(
     """a about above after all also an and any are as at be because been being below both but by can could did do does
     each either else even every for from further had has have he her here hers him his how i if in into is it its itself
-    just less like may me might more most much must my neither no nor not of off on only or other our out over own rather
-    same she should so some still such than that the their them then there these they this those through to too under
-    until up very was we were what when where which while who whom whose why will with within without would you your
+    just less like may me might more most much must my neither no nor not of off on only or other our out over own
+    rather same she should so some still such than that the their them then there these they this those through to too
+    under until up very was we were what when where which while who whom whose why will with within without would you your
     accurate accurately answer answers assistant better choose clear clearly complete correct correctly criteria
     criterion describe described describes describing description detail details gives image mention mentioned mentions
     model one photo picture question response responses says shown shows state stated states two visible wrong
@@ -101,7 +102,8 @@ class _Criterion:
         for at, word in enumerate(telling):
             for way in {_jumbled(word), "-" + _without_vowels(word)}:
                 places[way] = places.get(way, 0) | 1 << at
-        return cls(len(telling), places, frozenset(_shapes("".join(listed))))
+        shapes = (one for one in _shapes("".join(listed)) if one.count(".") <= SAME * 2 // 3)
+        return cls(len(telling), places, frozenset(shapes))
 
     def most_in_order(self, said: Sequence[Sequence[str]]) -> int:
         """How many of the words stand in order where that is too many; 0 if nowhere."""
@@ -165,7 +167,7 @@ def _without_vowels(word: str) -> str:
 # -- letters exchanged for others -----------------------------------------------------------------------------------
 
 
-def _shapes(letters: str) -> Iterator[str]:
+def _shapes(letters: str) -> list[str]:
     """Every SAME letters as how far back each letter stood last: no exchange of letters for others changes that."""
     last: dict[str, int] = {}
     backs = []
@@ -174,10 +176,7 @@ def _shapes(letters: str) -> Iterator[str]:
         backs.append(chr(0x100 + back) if back <= NEAR else ".")
         last[char] = at
     steps = "".join(backs)
-    for at in range(NEAR, len(steps) - SAME + 1):
-        shape = steps[at : at + SAME]
-        if shape.count(".") <= SAME * 2 // 3:
-            yield shape
+    return [steps[at : at + SAME] for at in range(NEAR, len(steps) - SAME + 1)]
 
 
 # -- what is no writing ---------------------------------------------------------------------------------------------
@@ -185,14 +184,10 @@ def _shapes(letters: str) -> Iterator[str]:
 
 def _unreadable(text: str) -> str:
     """Why a text cannot be read by the person who checks it; "" if it can."""
-    latin = [char for char in "".join(words(text)) if "a" <= char <= "z"]
-    vowels = [char in "aeiouy" for char in latin]
-    count = sum(vowels[:STRETCH])
-    for end in range(STRETCH, len(vowels) + 1):
-        if count < VOWELS * STRETCH:
-            return "A stretch of it has hardly a vowel: that is no writing."
-        if end < len(vowels):
-            count += vowels[end] - vowels[end - STRETCH]
+    long_ones = "".join(word for word in words(text) if len(word) >= 4)
+    sums = list(accumulate((char in "aeiouy" for char in long_ones if "a" <= char <= "z"), initial=0))
+    if any(after - before < VOWELS * STRETCH for before, after in zip(sums, sums[STRETCH:], strict=False)):
+        return "A stretch of it has hardly a vowel: that is no writing."
     odd = sum(len(token) for token in text.split() if _is_odd(token))
     if odd >= ODD and odd * 12 > len(text):
         return "Much of it is signs and digits within words: that is no writing."

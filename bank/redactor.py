@@ -15,6 +15,7 @@ What tells a criterion in pieces, in changed words or in other ciphers is for ``
 text back.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -59,7 +60,7 @@ def redact(text: str, hidden: Iterable[str]) -> Redacted:
             return Redacted(text, text.count(GONE), disguised=disguised, parts=parts)
         open_ones = {span for span, open_one in found if open_one}
         disguised |= any(
-            not open_one and not any(low <= span[0] and span[1] <= high for low, high in open_ones)
+            not open_one and not any(low < span[1] and span[0] < high for low, high in open_ones)
             for span, open_one in found
         )
         spans = _merged(text, [span for span, _ in found])
@@ -98,9 +99,9 @@ class _Needles:
             if len(found.starts) < WINDOW or len(found.letters) < LETTERS:
                 whole.add(found.letters)
             steps = _steps(found.letters)
-            turned.update(steps[start + 1 : end] for _, start, end in _runs(found) if end - start >= SHIFTED)
+            turned.update(steps[start + 1 : end] for _, start, end in _runs(found))
             turned.update(steps[at + 1 : at + LETTERS] for at in range(len(found.letters) - LETTERS + 1))
-        turned -= {""}
+        turned = {one for one in turned if len(_STEP.findall(one)) >= SHIFTED - 1}
         return cls(frozenset(runs), frozenset(grams), frozenset(whole), frozenset(turned), min(sizes))
 
     @property
@@ -118,6 +119,7 @@ def _runs(found: Letters) -> Iterator[tuple[str, int, int]]:
 
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _AFTER_OTHER = "\ue100"
+_STEP = re.compile("[\ue000-\ue0ff]")
 _STEPS = {a + b: chr(0xE000 + (ord(b) - ord(a)) % 26) for a in _LATIN for b in _LATIN}
 
 

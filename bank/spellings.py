@@ -78,6 +78,13 @@ def letters(view: View) -> Letters:
     found: list[str] = []
     starts: list[int] = []
     spans: list[tuple[int, int]] = []
+    folds = list(map(folded, view.chars))
+    joined = "".join(folds)
+    if len(joined) == len(folds) and "" not in folds and not _ALONE.search(joined):  # sign by sign: the usual, quickly
+        for word in _WORD.finditer(joined):
+            starts.append(len(spans))
+            spans += view.spans[word.start() : word.end()]
+        return Letters(joined.replace(" ", ""), starts, spans)
     between = True
     for char, span in zip(view.chars, view.spans, strict=True):
         for part in folded(char):
@@ -91,6 +98,10 @@ def letters(view: View) -> Letters:
             spans.append(span)
             between = alone
     return Letters("".join(found), starts, spans)
+
+
+_WORD = re.compile("[^ ]+")
+_ALONE = re.compile("[\u3040-\u30ff\u3400-\u9fff\U00020000-\U0010ffff]")
 
 
 def plain(text: str) -> View:
@@ -163,11 +174,11 @@ def _from_base64(view: View, least: int) -> Iterator[View]:
                 code = code[: len(code) - (len(code) % 4 == 1)]
                 data = base64.b64decode(code + "=" * (-len(code) % 4))
                 start = run.start() + offset
-                if not _is_readable(data):
+                if not _is_readable(data, least):
                     continue
                 # The byte n comes from the characters 4n/3 and the one after it.
                 origin = [(places[start + at * 4 // 3], places[start + at * 4 // 3 + 1]) for at in range(len(data))]
-                yield from _readable(view, data, origin)
+                yield from _readable(view, data, origin, least)
 
 
 _HEX = re.compile(r"(?:(?:0x)?[0-9a-f]{2}[\s:,;._-]{0,2}){4,}", re.IGNORECASE)
@@ -184,18 +195,21 @@ def _from_hex(view: View, least: int) -> Iterator[View]:
         for offset in range(2):
             pairs = list(zip(digits[offset::2], digits[offset + 1 :: 2], strict=False))
             data = bytes(int(view.chars[high] + view.chars[low], 16) for high, low in pairs)
-            yield from _readable(view, data, pairs)
+            yield from _readable(view, data, pairs, least)
 
 
-_READABLE = re.compile(r"[^\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]{4,}")
+@lru_cache(maxsize=64)
+def _stretch(least: int) -> re.Pattern[str]:
+    """Readable characters in a row, half as many as are looked for: some are drawn as one and read as several."""
+    return re.compile(rf"[^\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]{{{max(4, least // 2)},}}")
 
 
-def _readable(view: View, data: bytes, origin: Sequence[tuple[int, int]]) -> Iterator[View]:
+def _readable(view: View, data: bytes, origin: Sequence[tuple[int, int]], least: int) -> Iterator[View]:
     """The readable stretches of decoded bytes; ``origin`` gives each byte's first and last place in the view."""
     if _is_packed(data) or _is_wide(data):
         yield from _whole(view, data, origin[0][0], origin[-1][1] + 1)
     chars = data.decode(errors="surrogateescape")
-    if not _READABLE.search(chars):
+    if not _stretch(least).search(chars):
         return
     spans, at = [], 0
     for char in chars:
@@ -203,7 +217,7 @@ def _readable(view: View, data: bytes, origin: Sequence[tuple[int, int]]) -> Ite
         spans.append((view.spans[origin[at][0]][0], view.spans[origin[at + size - 1][1]][1]))
         at += size
     whole = View(chars, spans)
-    for stretch in _READABLE.finditer(chars):
+    for stretch in _stretch(least).finditer(chars):
         yield whole.part(*stretch.span())
 
 
@@ -217,8 +231,9 @@ def _is_wide(data: bytes) -> bool:
     return len(data) >= 8 and data.count(0) * 3 > len(data)
 
 
-def _is_readable(data: bytes) -> bool:
-    return _is_packed(data) or _is_wide(data) or bool(_READABLE.search(data.decode(errors="surrogateescape")))
+def _is_readable(data: bytes, least: int) -> bool:
+    known = _is_packed(data) or _is_wide(data)
+    return known or bool(_stretch(least).search(data.decode(errors="surrogateescape")))
 
 
 def _whole(view: View, data: bytes, start: int, end: int) -> Iterator[View]:
