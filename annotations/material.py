@@ -1,4 +1,4 @@
-"""What an assignment holds beside the answers: components, options, a judge's verdict and its redacted analysis."""
+"""What an assignment holds beside the answers: components, options, a judge's verdict and its released analysis."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -23,12 +23,16 @@ from judging.plan import options_of
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """A judge's verdict in words, in the order in which it saw the answers, and its analysis as shown."""
+    """A judge's verdict in words, in the order in which it saw the answers, and its analysis as shown.
+
+    ``released`` is False where the campaign shows analyses and two people have not released this one.
+    """
 
     verdict: str
     analysis: str
     gaps: int = 0
     withheld: bool = False
+    released: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +86,15 @@ def _reviewed(assignment: Assignment, ballot: Review) -> Reviewed:
     if not ballot.shows_analyses:
         return Reviewed(words, "")
     found = analyses.for_review(judgment, reader=assignment.reader)
-    text = found.text.strip()
+    text = found.text.strip() if found else ""
     if assignment.campaign_item.campaign.blind:
         text = bank.masking.mask(text, hidden_names())
     digest = hashlib.sha256(text.encode()).hexdigest() if text else ""
     if digest != assignment.displayed_sha256:
         assignment.displayed_sha256, assignment.displayed_length = digest, len(text) or None
         assignment.save(update_fields=["displayed_sha256", "displayed_length"])
+    if found is None:
+        return Reviewed(words, text, released=False)
     return Reviewed(words, text, found.gaps, found.withheld)
 
 

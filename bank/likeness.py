@@ -35,8 +35,8 @@ _EMPTY = frozenset(
     each either else even every for from further had has have he her here hers him his how i if in into is it its itself
     just less like may me might more most much must my neither no nor not of off on only or other our out over own
     rather same she should so some still such than that the their them then there these they this those through to too
-    under until up very was we were what when where which while who whom whose why will with within without would you your
-    accurate accurately answer answers assistant better choose clear clearly complete correct correctly criteria
+    under until up very was we were what when where which while who whom whose why will with within without would you
+    your accurate accurately answer answers assistant better choose clear clearly complete correct correctly criteria
     criterion describe described describes describing description detail details gives image mention mentioned mentions
     model one photo picture question response responses says shown shows state stated states two visible wrong
     explain explains explained identify identified identifies include includes including note notes noted name names

@@ -1,7 +1,6 @@
 """Writes over judges and runs. Each is one transaction."""
 
 import hashlib
-import logging
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,6 @@ from urllib.parse import urlsplit
 from django.conf import settings as site
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.utils import timezone
 
 from bank import bulk
 from bank.imports import BadInput
@@ -22,8 +20,6 @@ from judging import baselines, client, item_sets, plan, prompts, protocols, use
 from judging.models import BASELINES, OVERLAP, STRICT, Judge, PromptTemplate, Run, RunItem, made_by, reason_key
 from judging.prompts import checking
 from judging.work import kinds
-
-log = logging.getLogger(__name__)
 
 MOST_ITEMS = 1_000_000_000
 # Names of variables that hold this site's own secrets: no judge is sent those.
@@ -386,24 +382,6 @@ def cancel_run(*, run: Run) -> None:
     changed = Run.objects.filter(pk=run.pk).exclude(state__in=ended).update(state=Run.State.CANCELLED, state_reason="")
     if not changed:
         raise BadInput("This run has ended already.")
-
-
-@transaction.atomic
-def release_analyses(*, run: Run, by: User) -> None:
-    """Let researchers read what the judge wrote, redacted, from now on. Raises BadInput when they may already."""
-    open_to_them = {"analyses_released_at": timezone.now(), "analyses_released_by": by}
-    if not Run.objects.filter(pk=run.pk, analyses_released_at=None).update(**open_to_them):
-        raise BadInput("The analyses of this run are released already.")
-    log.info("Analyses of run %s released by %s", run.pk, by.pk)
-
-
-@transaction.atomic
-def withhold_analyses(*, run: Run, by: User) -> None:
-    """Close the analyses again. Raises BadInput when they are not released."""
-    closed = {"analyses_released_at": None, "analyses_released_by": None}
-    if not Run.objects.filter(pk=run.pk, analyses_released_at__isnull=False).update(**closed):
-        raise BadInput("The analyses of this run are not released.")
-    log.info("Analyses of run %s withheld again by %s", run.pk, by.pk)
 
 
 @transaction.atomic

@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from django.db.models import Count, QuerySet
+
 import bank.criteria
+from bank.likeness import examined
 from bank.models import User
 from bank.models.catalogue import is_staff
-from bank.redactor import Redacted, redact
-from judging.models import Judgment, Run
+from bank.redactor import Redacted
+from judging.models import AnalysisRelease, Judgment, Run
 
 if TYPE_CHECKING:
     from bank.access import Viewer
@@ -29,23 +32,40 @@ def read_for_person(user: User, *, reason: str) -> Reader:
 
 
 def released(judgment: Judgment, *, reader: User) -> Redacted | None:
-    """The analysis without what it shares with hidden criteria; None unless its run's analyses are released.
+    """The analysis as researchers may read it; None unless two people released it, or its sample hides nothing.
 
-    Made anew at each reading, from the criteria as they are now; the access log gets one record. The raw reply is
-    never released.
+    What it shares with hidden criteria is taken out, made anew at each reading from the criteria as they are now; the
+    access log gets one record. What would be held back now is withheld, unless it was released in spite of that. The
+    raw reply is never released.
     """
-    if not judgment.run.analyses_released:
+    return _opened(judgment, reader=reader, about=f"judgment {judgment.pk}")
+
+
+def for_review(judgment: Judgment, *, reader: User) -> Redacted | None:
+    """The analysis for somebody who checks it in a campaign: as ``released``, and logged the same."""
+    return _opened(judgment, reader=reader, about=f"review of judgment {judgment.pk}")
+
+
+def open_count(judgments: QuerySet[Judgment]) -> int:
+    """How many of these have an analysis that others than staff may read."""
+    kept = judgments.filter(analysis__isnull=False)
+    opened = kept.filter(release__confirmed_at__isnull=False, release__decision__in=AnalysisRelease.OPENING).count()
+    other = list(kept.order_by().values_list("item__sample_id").annotate(n=Count("pk")))
+    guarded = bank.criteria.guarded(pk for pk, _ in other)
+    return opened + sum(n for pk, n in other if pk not in guarded)
+
+
+def _opened(judgment: Judgment, *, reader: User, about: str) -> Redacted | None:
+    sample = judgment.item.sample
+    if not bank.criteria.guarded([sample.pk]):
+        return Redacted(judgment.analysis or "")
+    release = AnalysisRelease.objects.filter(judgment=judgment).first()
+    if release is None or not release.is_open:
         return None
-    about = f"judgment {judgment.pk}"
-    hidden = bank.criteria.for_redaction(reader=reader, sample=judgment.item.sample, about=about)
-    return redact(judgment.analysis or "", hidden)
-
-
-def for_review(judgment: Judgment, *, reader: User) -> Redacted:
-    """The analysis for somebody who checks it in a campaign, redacted as in ``released``; logged the same."""
-    about = f"review of judgment {judgment.pk}"
-    hidden = bank.criteria.for_redaction(reader=reader, sample=judgment.item.sample, about=about)
-    return redact(judgment.analysis or "", hidden)
+    found = examined(judgment.analysis or "", bank.criteria.for_redaction(reader=reader, sample=sample, about=about))
+    if found.why and release.decision != AnalysisRelease.Decision.DESPITE:
+        return Redacted("", withheld=True)
+    return found.redacted
 
 
 def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:

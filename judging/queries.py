@@ -138,7 +138,7 @@ class Progress:
 
 
 def runs_for(viewer: Viewer) -> QuerySet[Run]:
-    return Run.objects.visible_to(viewer).select_related("judge", "benchmark", "by", "analyses_released_by")
+    return Run.objects.visible_to(viewer).select_related("judge", "benchmark", "by")
 
 
 def progress(run: Run, *, viewer: Viewer) -> Progress:

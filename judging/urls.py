@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from judging.views import attacks, collecting, judges, judgments, juries, runs, templates
+from judging.views import attacks, collecting, judges, judgments, juries, releases, runs, templates
 
 app_name = "judging"
 urlpatterns = [
@@ -22,8 +22,11 @@ urlpatterns = [
     path("runs/<int:pk>/resume/", runs.run_resume, name="run-resume"),
     path("runs/<int:pk>/cancel/", runs.run_cancel, name="run-cancel"),
     path("runs/<int:pk>/retry/", runs.run_retry, name="run-retry"),
-    path("runs/<int:pk>/release/", runs.run_release, name="run-release"),
-    path("runs/<int:pk>/withhold/", runs.run_withhold, name="run-withhold"),
+    path("runs/<int:pk>/analyses/", releases.run_analyses, name="run-analyses"),
+    path("runs/<int:pk>/release/", releases.run_release, name="run-release"),
+    path("runs/<int:pk>/release/confirm/", releases.run_release_confirm, name="run-release-confirm"),
+    path("runs/<int:pk>/release/decide/", releases.run_release_decide, name="run-release-decide"),
+    path("runs/<int:pk>/withhold/", releases.run_withhold, name="run-withhold"),
     path("runs/<int:pk>/compute/", juries.jury_compute, name="jury-compute"),
     path("juries/new/", juries.jury_new, name="jury-new"),
     path("judges/new/", judges.judge_new, name="judge-new"),

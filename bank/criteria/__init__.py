@@ -169,6 +169,15 @@ def for_redaction(*, reader: "User", sample: "Sample", about: str) -> list[str]:
 
 
 @opened()
+def guarded(sample_ids: Iterable[int]) -> set[int]:
+    """Which of these samples have, or had, a criterion that is not public. Holds no text, so it is not logged."""
+    ids = set(sample_ids)
+    hidden = Criterion.objects.filter(sample_id__in=ids).exclude(shown_to=Criterion.ShownTo.PUBLIC)
+    edited = CriterionRevision.objects.filter(sample_id__in=ids)
+    return {pk for rows in (hidden, edited) for pk in rows.order_by().values_list("sample_id", flat=True)}
+
+
+@opened()
 def for_scoring(*, submission: "KeyedSubmission", sample_ids: Sequence[int]) -> dict[int, str]:
     """Answer keys by sample id, for the scores of a submission; samples without a key are left out."""
     if submission.state in ("failed", "withdrawn"):

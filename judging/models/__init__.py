@@ -3,6 +3,7 @@
 from judging.models.holds import LEASE, SHARE_LEASE, JudgeShare, RunClaim, RunHold
 from judging.models.judges import BASELINES, OVERLAP, Judge, PromptTemplate
 from judging.models.made import Attempt, Collected, Judgment, JudgmentQuerySet, Trial, judged_by, made_by, reason_key
+from judging.models.releases import AnalysisRelease
 from judging.models.runs import STRICT, Run, RunItem, RunQuerySet, RunTask, WorkerBeat
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "OVERLAP",
     "SHARE_LEASE",
     "STRICT",
+    "AnalysisRelease",
     "Attempt",
     "Collected",
     "Judge",

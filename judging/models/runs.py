@@ -85,9 +85,6 @@ class Run(models.Model):
     undecided = models.PositiveIntegerField(null=True, blank=True)
     live = models.JSONField(default=dict, blank=True)  # what workers that left said: curve, other_model
     by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    # Researchers read the analyses, redacted, from here on.
-    analyses_released_at = models.DateTimeField(null=True, blank=True)
-    analyses_released_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -153,10 +150,6 @@ class Run(models.Model):
     def attacks(self) -> list[str]:
         """The attacks that its judge is tried with, as NAME@VERSION; none of any other run."""
         return list(self.settings.get("attacks", [])) if self.kind == Run.Kind.ATTACKS else []
-
-    @property
-    def analyses_released(self) -> bool:
-        return self.analyses_released_at is not None
 
     @property
     def works_alone(self) -> bool:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from bank.access import requires
 from bank.models import User
-from judging import actions, analyses, collecting, filters, item_sets, juries, plan, protocols, queries
+from judging import actions, analyses, collecting, filters, item_sets, juries, plan, protocols, queries, releases
 from judging.attacks.report import report
 from judging.collecting.queries import newest
 from judging.compare import CannotCompare, compare
@@ -64,6 +64,7 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "lacking": queries.workers_without_pictures(run),
         "moved": report(run) if run.kind == Run.Kind.ATTACKS else None,
         "members": Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge"),
+        "standing": releases.standing(run),
         "stale": bool(juries.members_of(run)) and juries.is_stale(run),
     }
 
@@ -246,17 +247,3 @@ def run_retry(request: HttpRequest, pk: int) -> HttpResponse:
         statuses=statuses,
         reason=request.POST.get("reason"),
     )
-
-
-@require_POST
-@requires("write-judging")
-def run_release(request: HttpRequest, pk: int) -> HttpResponse:
-    done = "Researchers may read what the judge wrote, with the hidden criteria taken out."
-    return _act(request, pk, actions.release_analyses, done, by=cast(User, request.user))
-
-
-@require_POST
-@requires("write-judging")
-def run_withhold(request: HttpRequest, pk: int) -> HttpResponse:
-    done = "The analyses are for staff again."
-    return _act(request, pk, actions.withhold_analyses, done, by=cast(User, request.user))

@@ -84,7 +84,7 @@ def test_fields_that_are_not_offered_change_nothing(world, client_of, tokens, se
 
     run = {"judge": "baseline-first", "benchmark": PUBLIC, "protocol": "pairwise-criteria", "new": True}
     extra = {"id": 77, "state": "finished", "imported": True, "spent": -5, "by": 1, "calls": 5, "holds": [1]}
-    extra |= {"analyses_released_at": "2001-01-01T00:00:00Z", "analyses_released_by": 1}
+    extra |= {"releases": [1]}
     before = Run.objects.count()
     refused = client.post("/api/v1/runs/", run | extra, **curator)
     assert (refused.status_code, set(refused.json()), Run.objects.count()) == (400, set(extra), before)

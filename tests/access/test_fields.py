@@ -18,7 +18,7 @@ KEPT = {
     "Submission": "name changed_by",
     "Upload": "files received folder tries",
     "Judge": "paced_until any_host created_at",
-    "Run": """items_hash criteria_fingerprint reported live by analyses_released_at analyses_released_by
+    "Run": """items_hash criteria_fingerprint reported live by
         abilities batches planned verdicts failures undecided""",
     "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",
@@ -32,6 +32,7 @@ NEVER = {
     *("Criterion", "CriterionRevision", "CriteriaAccess", "AccessedSample", "User"),
     *("InstallationKey", "AuditEntry", "AuditHead", "SignInCount"),
     *(
+        "AnalysisRelease",
         "Attempt",
         "Collected",
         "Trial",
