@@ -54,7 +54,7 @@ class BallotForm(Styled):
         initial=["tie", "undecided"],
     )
     ties = forms.BooleanField(required=False, label="Answers may share a place")
-    analyses = forms.BooleanField(required=False, initial=True, label="Show the judge's analysis, redacted")
+    analyses = forms.BooleanField(required=False, initial=True, label="Show the judge's analysis, where it is released")
     confidence = forms.BooleanField(required=False, label="Ask how certain they are")
     own_scale = forms.BooleanField(required=False, label="A scale of its own")
     lowest = forms.FloatField(required=False, label="Lowest", widget=forms.NumberInput(attrs={"step": "any"}))

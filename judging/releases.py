@@ -62,6 +62,12 @@ class Row:
     def is_waiting(self) -> bool:
         return self.release.confirmed_at is None and self.release.decision != Decision.KEEP
 
+    @property
+    def can_be_put_forward(self) -> bool:
+        """Whether somebody can still say that it is to be released: what is held back, or was kept back."""
+        two_said_so = self.release.decision == Decision.DESPITE and self.release.confirmed_at is not None
+        return (bool(self.why) and not two_said_so) or self.release.decision == Decision.KEEP
+
 
 def standing(run: Run) -> Standing:
     """Counts of one run."""

@@ -29,7 +29,7 @@ MOST_SPANS = 100
 
 
 class Review(Ballot):
-    """Agree or not; where the campaign shows the redacted analysis also its grade, and what in it is hallucinated.
+    """Agree or not; where the campaign shows the released analysis also its grade, and what in it is hallucinated.
 
     ``spans`` are [start, end) of the text as displayed, in characters; whose hash is kept beside them.
     """
@@ -41,7 +41,7 @@ class Review(Ballot):
     noun = lazy("verdicts to review")
     question = lazy("Is the judge right?")
     advice = lazy("Look at the answers yourself first.")
-    about = lazy("People check a judge's verdicts and, redacted, its analyses.")
+    about = lazy("People check a judge's verdicts and, where released, its analyses.")
     names = ("analyses",)
     agree = YES_NO
     grades = GRADES

@@ -19,6 +19,8 @@ from bank.actions import BadInput
 from bank.images import NotAnImage
 from bank.media import image_response
 from bank.models import Benchmark, Item, User
+from judging import analyses
+from judging.models import Judgment
 
 
 @requires("write-campaigns")
@@ -92,6 +94,9 @@ def campaign_count(request: HttpRequest) -> HttpResponse:
             if not items and not candidates_for(benchmark=given["benchmark"], protocol=given["protocol"]):
                 raise BadInput(why_none(benchmark=given["benchmark"], ballot=ballots.get(given["protocol"])))
             context = {"items": items, "samples": chosen.samples, "labels": items * (given.get("overlap") or 1)}
+            if given["protocol"] == "review" and form.ballot("review", given["benchmark"]).get("analyses", True):
+                judged = Judgment.objects.filter(pk__in=[candidate.pk for candidate in chosen.candidates])
+                context["readable"] = analyses.open_count(judged)
         except BadInput as error:
             lacks = ballots.get(given["protocol"]).kind
             there = Item.objects.filter(sample__benchmark=given["benchmark"], kind=lacks) if lacks else None

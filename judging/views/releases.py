@@ -48,6 +48,8 @@ def run_analyses(request: HttpRequest, pk: int) -> HttpResponse:
         "run": run,
         "standing": releases.standing(run),
         "show": show,
+        "shows": SHOWN,
+        "query": f"show={show}",
         "page": page,
         "rows": rows,
         "refused": refused,
