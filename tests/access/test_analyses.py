@@ -28,7 +28,7 @@ def judgment(world):
 @pytest.fixture
 def second(people, client_of):
     """The client of another curator."""
-    User.objects.create_user("curator2", password="pw", role=Role.CURATOR)  # noqa: S106
+    User.objects.create_user("curator2", password="pw", role=Role.CURATOR)
     client = client_of("researcher")
     client.force_login(User.objects.get(username="curator2"))
     return client
@@ -165,7 +165,7 @@ def test_a_run_over_answers_that_came_by_submission_is_refused_whole_and_told_ho
     number = Item.objects.filter(judgments__run=judgment.run, responses__submission__isnull=False).distinct().count()
     html = curator.get(f"/judging/runs/{judgment.run_id}/analyses/").content.decode()
     assert f"{number} of its items hold answers that came by submission" in " ".join(html.split())
-    User.objects.create_user("curator2", password="pw", role=Role.CURATOR)  # noqa: S106
+    User.objects.create_user("curator2", password="pw", role=Role.CURATOR)
     curator.force_login(User.objects.get(username="curator2"))
     confirm(curator, judgment.run_id, judgment)
     assert said(client_of("researcher"), judgment) == 403

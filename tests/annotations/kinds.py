@@ -1,10 +1,12 @@
 """A benchmark on which every kind of label can be given, and a campaign of any of them."""
 
+from django.utils import timezone
+
 import bank.criteria
 from annotations.actions import make_annotator, make_campaign
 from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, User
-from judging.models import Judge, Judgment, Run
+from judging.models import AnalysisRelease, Judge, Judgment, Run
 
 SECRET = "Names exactly seven grey herons on the left bank"
 ANALYSIS = f"Answer1 counts the boats. {SECRET}, I was told. 𝒳 It sees a red lighthouse that is not there."
@@ -39,12 +41,23 @@ def benchmark_of(slug="kinds", *, samples=2, shown_to="public", answers=None):
     return benchmark
 
 
-def judged(benchmark, *, order="10"):
-    """One judgment of a pair, in the turned order: its verdict and an analysis that quotes a hidden criterion."""
+def judged(benchmark, *, order="10", released=True):
+    """One judgment of a pair, in the turned order: its verdict and an analysis that quotes a hidden criterion.
+
+    ``released``: two people have released the analysis.
+    """
     judge = Judge.objects.get_or_create(name="some-judge")[0]
     run = Run.objects.create(judge=judge, benchmark=benchmark, protocol="pairwise-criteria", state="finished")
     item = Item.objects.filter(sample__benchmark=benchmark, kind="pair").order_by("pk").first()
-    return Judgment.objects.create(run=run, item=item, order=order, choice="second", analysis=ANALYSIS)
+    judgment = Judgment.objects.create(run=run, item=item, order=order, choice="second", analysis=ANALYSIS)
+    if released:
+        names = ("release-one", "release-two")
+        one, two = (User.objects.get_or_create(username=name, defaults={"role": "curator"})[0] for name in names)
+        at = timezone.now()
+        AnalysisRelease.objects.create(
+            judgment=judgment, run=run, proposed_by=one, proposed_at=at, confirmed_by=two, confirmed_at=at
+        )
+    return judgment
 
 
 def campaign_of(protocol, *, person="ada", benchmark=None, **options):

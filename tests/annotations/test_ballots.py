@@ -362,6 +362,27 @@ class TestReviews:
         assert client.post(f"{here}submit/", {"agree": "no", "key": "k"}).status_code == 302
         assert Label.objects.get().grade is None
 
+    def test_of_an_analysis_that_is_not_released_only_the_verdict_is_shown_and_asked_about(self, room):
+        benchmark = benchmark_of()
+        judged(benchmark, released=False)
+        _, held, client = room("review", benchmark=benchmark)
+        here = f"/annotate/assignments/{held.pk}/"
+        html = client.get(here).content.decode()
+        assert "counts the boats" not in html
+        assert "not released" in html
+        assert 'name="grade"' not in html
+        assert not CriteriaAccess.objects.filter(how="redaction").exists()
+        assert client.post(f"{here}submit/", {"agree": "no", "key": "k"}).status_code == 302
+
+    def test_making_such_a_campaign_says_how_many_analyses_are_released(self, client_of):
+        benchmark = benchmark_of()
+        judged(benchmark)
+        judged(benchmark, order="01", released=False)
+        form = {"benchmark": benchmark.pk, "protocol": "review", "overlap": 1, "who": "everybody", "asked": 1}
+        answer = client_of("curator").post("/campaigns/count/", form | {"analyses": "on"})
+        assert "1 of 2 analyses are released" in answer.content.decode()
+        assert "are released" not in client_of("curator").post("/campaigns/count/", form).content.decode()
+
     def test_two_verdicts_on_one_item_are_two_things_to_review(self, room):
         benchmark = benchmark_of()
         judged(benchmark)
