@@ -27,7 +27,7 @@ def person(**options):
 
 
 class Migration(migrations.Migration):
-    dependencies = [migrations.swappable_dependency(settings.AUTH_USER_MODEL), ("judging", "0008_keyed_hashes")]
+    dependencies = [migrations.swappable_dependency(settings.AUTH_USER_MODEL), ("judging", "0010_runner")]
     operations = [
         migrations.CreateModel(
             name="AnalysisRelease",
