@@ -71,10 +71,11 @@ def _told(text: str, hidden: Sequence[str]) -> str:
     shapes = frozenset().union(*(one.shapes for one in known))
     for view in views(plain(text), DEPTH, 16):
         said = _tokens(view.chars)
+        letters = "".join(words(view.chars)) if shapes else ""
         for one in known:
             if found := one.most_in_order(said):
                 return f"It has {found} of the {one.size} telling words of a criterion, in order."
-        if shapes and not shapes.isdisjoint(_shapes("".join(words(view.chars)))):
+        if not shapes.isdisjoint(_shapes(letters)):
             return "A stretch of it repeats its letters as a criterion does: another alphabet."
     return ""
 
@@ -137,7 +138,7 @@ def _longest(found: Sequence[int], size: int) -> int:
 
 def _tokens(text: str) -> list[list[str]]:
     """The words of a text that may tell something, each in the ways in which it could be meant."""
-    spoken = _IN_WORD.sub(lambda sign: sign[0].translate(_LEET), text)
+    spoken = _IN_WORD.sub(lambda sign: sign[0].translate(_LEET), text)  # "c@t" is one word
     return [_ways(word) for word in words(spoken) if word not in _EMPTY and not (word.isdecimal() and len(word) < 3)]
 
 
