@@ -161,6 +161,7 @@ def seen(text, *criteria):
     return "" if found.why or found.redacted.withheld else found.redacted.text
 
 
+@pytest.mark.check("J5")
 def test_there_are_28_spellings_and_at_most_4_pass():
     assert len(SPELLINGS) == 28
     assert set(SPELLINGS) >= PASSES

@@ -171,6 +171,7 @@ def test_workers_whose_clocks_differ_make_no_call_twice_and_no_more_at_once_than
 
 
 @pytest.mark.one_database
+@pytest.mark.check("K7")
 def test_what_is_spent_over_ten_kills_is_what_the_endpoint_counted(here):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
@@ -192,6 +193,7 @@ def test_what_is_spent_over_ten_kills_is_what_the_endpoint_counted(here):
         assert calls - lost == case.jobs
 
 
+@pytest.mark.check("K7")
 def test_a_worker_without_the_pictures_beside_a_good_one_burns_none_of_the_run(here, tmp_path):
     with Server(lambda call: after(0.02, answer("Answer1"))) as server:
         case = Case(here, server, name="pictures", samples=60)

@@ -89,6 +89,13 @@ CHECKS = {
     "G7": "annotators who leave",
     "G9": "nothing tells which model answered",
     "G10": "every change is kept",
+    # What is computed from hidden text
+    "J1": "two installations of other hidden text, built end to end, look the same below staff",
+    "J2": "no hash that is shown confirms a guess",
+    "J3": "no two views or editions of a board tell one sample's key",
+    "J4": "one label moves no number that rests on hidden inputs",
+    "J5": "spellings of a criterion against what is released",
+    "J6": "the hidden tables refuse outside their readers at run time",
     # Strangers and operation
     "K1": "the documented start of production works, bare and behind the documented proxy",
     "K2": "guesses from one place lock nobody else out, and those made at once all count",
@@ -96,6 +103,9 @@ CHECKS = {
     "K4": "slow connections keep nobody waiting",
     "K5": "answers to HEAD have no body on a real connection",
     "K6": "readyz tells what is broken",
+    "K7": "workers of other clocks or without the pictures, and calls that were lost",
+    "K8": "a full disk in an import leaves nothing behind",
+    "K9": "others write while a large import comes in",
     # Boards
     "I1": "probing a hidden split ends at chance",
     "I2": "limits of submissions",
