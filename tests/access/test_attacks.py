@@ -241,6 +241,7 @@ def test_each_reader_of_criteria_writes_to_the_log():
         "differing": "hands out ids",
         "fingerprint": "reads versions",
         "count_of": "counts",
+        "guarded": "hands out ids",
         "public_keys": "there is nothing to guard",
         "shown_weights": "hands out keys and weights of what annotators are shown with its text, by a reader",
         "edit": "hands out the keys that changed; each change is kept with its author",

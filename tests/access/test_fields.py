@@ -17,9 +17,9 @@ KEPT = {
     "Item": "content_hash",
     "Submission": "name changed_by",
     "Upload": "files received folder tries",
-    "Judge": "paced_until any_host created_at",
+    "Judge": "paced_until any_host any_address created_at",
     "Run": """items_hash criteria_fingerprint reported live by
-        abilities batches planned verdicts failures undecided""",
+        abilities batches planned verdicts failures undecided priced""",
     "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",
     "Campaign": """shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed imported

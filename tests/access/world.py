@@ -217,7 +217,7 @@ def build(people, *, secret=CANARY):
         world.trials[slug] = trial
         parts = {f"{UNSEEN}-part": 2.0, "3": 1.0}
         Judgment.objects.create(run=run, item=world.items[slug], order="10", score=5, parts=parts, analysis=secret)
-        failed = Judgment.objects.create(run=run, item=item, order="10", status="error", raw=secret, reason="broken")
+        failed = Judgment.objects.create(run=run, item=item, order="10", status="error", raw=secret, reason=f"{secret} broke it")
         Attempt.objects.create(
             run=run,
             item=item,
@@ -317,9 +317,8 @@ def write_criteria(sample, rows):
 
 def rewrite(world, secret):
     """Make it another world: other criteria, other in number, kind, weight and words; the same judgments."""
-    for model in (bank.criteria.Criterion, bank.criteria.CriterionRevision):
-        hidden = model.objects.exclude(shown_to="public") if model is bank.criteria.Criterion else model.objects.all()
-        hidden.delete()
+    bank.criteria.Criterion.unguarded.exclude(shown_to="public").delete()
+    bank.criteria.CriterionRevision.unguarded.all().delete()
     rows = [
         {"key": f"{n}-{secret[:6]}", "kind": kind, "text": f"{secret} {n}", "weight": n, "category": "", "shown_to": to}
         for n, (kind, to) in enumerate([("exact_reference", "staff"), ("range", "campaign")] + 3 * [("range", "staff")])
@@ -327,8 +326,8 @@ def rewrite(world, secret):
     for sample in Sample.objects.all():
         write_criteria(sample, [row | {"version": 7} for row in rows])
     Sample.objects.update(metadata={"note": f"{UNSEEN} of another"})
-    Judgment.objects.update(analysis=f"Now {secret}.", raw=secret * 3)
-    Trial.objects.update(analysis=f"Now {secret}.", raw=secret * 3)
+    for table in (Judgment, Trial):
+        table.objects.update(analysis=f"Now {secret}.", raw=secret * 3, reason=secret)
     Attempt.objects.update(detail=secret)
     Run.objects.update(criteria_fingerprint=secret[:20])
     bank.criteria.CriteriaAccess.objects.all().delete()
