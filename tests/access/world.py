@@ -217,7 +217,9 @@ def build(people, *, secret=CANARY):
         world.trials[slug] = trial
         parts = {f"{UNSEEN}-part": 2.0, "3": 1.0}
         Judgment.objects.create(run=run, item=world.items[slug], order="10", score=5, parts=parts, analysis=secret)
-        failed = Judgment.objects.create(run=run, item=item, order="10", status="error", raw=secret, reason=f"{secret} broke it")
+        failed = Judgment.objects.create(
+            run=run, item=item, order="10", status="error", raw=secret, reason=f"{secret} broke it"
+        )
         Attempt.objects.create(
             run=run,
             item=item,
