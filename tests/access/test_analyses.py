@@ -141,10 +141,10 @@ def test_what_a_changed_criterion_would_hold_back_is_withheld_though_it_was_conf
     confirm(second, judgment.run_id, judgment)
     assert said(researcher, judgment) == SEEN
     new = {"key": "new", "kind": "guideline", "text": "The second answer misses a thing. It", "shown_to": "staff"}
-    bank.criteria.Criterion.objects.create(sample=judgment.item.sample, position=7, **new)
+    bank.criteria.Criterion.unguarded.create(sample=judgment.item.sample, position=7, **new)
     assert "misses a thing" not in said(researcher, judgment)
     new = {"key": "key", "kind": "answer_key", "text": "B", "shown_to": "staff"}
-    bank.criteria.Criterion.objects.create(sample=judgment.item.sample, position=8, **new)
+    bank.criteria.Criterion.unguarded.create(sample=judgment.item.sample, position=8, **new)
     assert said(researcher, judgment) is None
 
 
@@ -177,9 +177,9 @@ def test_a_run_over_answers_that_came_by_submission_is_refused_whole_and_told_ho
 def test_where_a_sample_hides_nothing_its_analyses_need_no_release(judgment, client_of):
     researcher = client_of("researcher")
     assert said(researcher, judgment) == 403
-    hidden = bank.criteria.Criterion.objects.filter(sample=judgment.item.sample).exclude(shown_to="public")
+    hidden = bank.criteria.Criterion.unguarded.filter(sample=judgment.item.sample).exclude(shown_to="public")
     hidden.delete()
-    bank.criteria.CriterionRevision.objects.filter(sample=judgment.item.sample).delete()
+    bank.criteria.CriterionRevision.unguarded.filter(sample=judgment.item.sample).delete()
     assert said(researcher, judgment) == SAID
 
 

@@ -36,6 +36,7 @@ class Installation:
             "ALLOWED_HOSTS": "testserver",
             "PYTHONPATH": str(ROOT),
         }
+        self.environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # of the tests' own process, where a browser ran
 
     def start(self, *command: str, ahead: float = 0, **environment: str) -> "subprocess.Popen[str]":
         """Start ``manage.py COMMAND``, with more in its environment; its output comes by pipes. Its clock may be some
