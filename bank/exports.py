@@ -15,6 +15,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 import bank.criteria
+from accounts import audit
 from bank.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS, escape
 from bank.imports import BadInput, batched
 from bank.models import Benchmark, Item, Response, Sample, User
@@ -75,6 +76,9 @@ def records(what: str, *, benchmark: Benchmark, asked: Asked) -> Records:
     if (asked.criteria or asked.analyses) and not asked.reason.strip():
         raise BadInput("Hidden text leaves only with a reason.", "reason")
     table: Table = _OWN.get(what) or import_string(_above[what])
+    if asked.criteria or asked.analyses:
+        about = f"{what} of {benchmark}"
+        audit.record("criteria-exported", by=asked.user, command=asked.command, about=about, reason=asked.reason)
     return table(benchmark, asked)
 
 

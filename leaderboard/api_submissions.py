@@ -178,7 +178,7 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         """Show the kept half's score to whoever submitted. For curators and administrators."""
         submission = self.get_object()
         try:
-            actions.release(submission=submission, now=timezone.now())
+            actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
         except Refused as error:
             raise Conflict({"detail": str(error)}) from None
         return Response(self.get_serializer(submission).data)

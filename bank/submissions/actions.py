@@ -9,6 +9,7 @@ from pathlib import Path
 from django.db import transaction
 from pydantic import TypeAdapter, ValidationError
 
+from accounts import audit
 from bank.actions import BadInput
 from bank.arriving import StillComing
 from bank.formats.reading import Problem, Row
@@ -139,12 +140,14 @@ def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> 
 
 
 @transaction.atomic
-def release(*, submission: Submission, now: datetime) -> None:
+def release(*, submission: Submission, now: datetime, by: User | None = None) -> None:
     """Show the score of the half that is kept back to whoever submitted. Raises Refused."""
     scored = Submission.objects.filter(pk=submission.pk, state=Submission.State.SCORED, released_at=None)
     if not scored.update(released_at=now):
         raise Refused("Only a scored submission has a final score to release, and each only once.")
     submission.refresh_from_db()
+    about = f"{submission.name} on {submission.benchmark}"
+    audit.record("submission-released", by=by, about=about, submission=submission.pk)
 
 
 def clean_name(name: str) -> str:

@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, St
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts import audit
 from bank.access import Viewer, allowed, requires
 from bank.exports import TYPES
 from bank.exports import pieces as table_pieces
@@ -64,6 +65,8 @@ def judgment_export(request: HttpRequest) -> HttpResponseBase:
         if given["analyses"] and not whole:
             raise PermissionDenied
         read = analyses.read_for_person(user, reason=given["reason"]) if given["analyses"] else None
+        if read:
+            audit.record("criteria-exported", by=user, about="judgments", reason=given["reason"])
         records = exports.selected(pieces=browse.everything(chosen, user), viewer=user, read=read)
         pieces = table_pieces(records=records, what="judgments", shape=given["shape"])
         answer = StreamingHttpResponse(pieces, content_type=TYPES[given["shape"]])

@@ -226,7 +226,7 @@ def submission_release(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the score of the kept half to whoever submitted."""
 
     def release(submission: Submission) -> str:
-        actions.release(submission=submission, now=timezone.now())
+        actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
         return f"{submission.by} sees the score of the kept half now."
 
     return _changed(request, pk, release)

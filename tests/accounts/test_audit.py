@@ -3,10 +3,13 @@
 import threading
 
 import pytest
+from cryptography.fernet import Fernet
+from django.core.management import call_command
 from django.db import connection
 
 from accounts import audit
 from accounts.models import AuditEntry
+from tests.access.world import PUBLIC
 
 pytestmark = pytest.mark.django_db
 
@@ -79,4 +82,16 @@ def test_entries_of_many_at_once_stand_one_after_the_other():
     for thread in threads:
         thread.join()
     assert sorted(AuditEntry.objects.values_list("number", flat=True)) == list(range(1, 10))
+    assert said() == []
+
+
+def test_what_leaves_with_criteria_and_what_a_new_key_takes_over_is_in_the_log(world, client_of, settings):
+    page = f"/bank/benchmarks/{world.samples[PUBLIC].benchmark}/export/"
+    form = {"what": "samples", "shape": "jsonl", "criteria": "on", "reason": "for the paper"}
+    b"".join(client_of("curator").post(page, form).streaming_content)
+    settings.CRITERIA_KEYS = [Fernet.generate_key().decode(), *settings.CRITERIA_KEYS]
+    call_command("rotate_criteria_key")
+    rotated, exported = AuditEntry.objects.filter(action__in=["criteria-exported", "keys-rotated"])
+    assert (rotated.action, rotated.command) == ("keys-rotated", "rotate_criteria_key")
+    assert (exported.name, exported.details["reason"]) == ("curator", "for the paper")
     assert said() == []

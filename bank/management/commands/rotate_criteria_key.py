@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from accounts import audit
 from bank import rotation
 from bank.management.importing import Failed, progress_of
 
@@ -25,6 +26,8 @@ class Command(BaseCommand):
                     changed = rotation.rotate(partial(progress, "texts"))
             except rotation.Unreadable as error:
                 raise Failed(str(error)) from None
+            if changed:
+                audit.record("keys-rotated", command="rotate_criteria_key", texts=changed)
             self.stdout.write(f"Encrypted {changed:,} texts with the newest key.")
         with progress_of(self) as progress:
             counts = rotation.survey(partial(progress, "texts looked at"))
