@@ -27,6 +27,7 @@ from bank.uploads.actions import receive, start
 from bank.uploads.work import work
 from judging import prompts
 from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, RunItem, Trial, WorkerBeat
+from judging.models.runs import NO_CRITERIA
 from leaderboard.models import Snapshot
 from tests.bank.conftest import picture
 
@@ -331,7 +332,7 @@ def rewrite(world, secret):
     for table in (Judgment, Trial):
         table.objects.update(analysis=f"Now {secret}.", raw=secret * 3, reason=secret)
     Attempt.objects.update(detail=secret)
-    Run.objects.update(criteria_fingerprint=secret[:20])
+    Run.objects.exclude(criteria_fingerprint__in=["", NO_CRITERIA]).update(criteria_fingerprint=secret[:20])
     bank.criteria.CriteriaAccess.objects.all().delete()
 
 
