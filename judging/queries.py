@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from bank import direct
 from bank.access import Viewer
 from bank.models import Benchmark, Item
 from bank.models.catalogue import is_staff
@@ -240,7 +241,7 @@ def workers_without_pictures(run: Run) -> list[str]:
 
 
 def _living_workers() -> QuerySet[WorkerBeat]:
-    return WorkerBeat.objects.filter(seen_at__gt=Now() - WORKER_SILENT_AFTER)
+    return WorkerBeat.objects.filter(seen_at__gt=direct.now() - WORKER_SILENT_AFTER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ from bank.uploads.actions import receive, start
 from bank.uploads.work import work
 from judging import prompts
 from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, RunItem, Trial, WorkerBeat
-from judging.models.runs import NO_CRITERIA
 from leaderboard.models import Snapshot
 from tests.bank.conftest import picture
 
@@ -188,6 +187,7 @@ def build(people, *, secret=CANARY):
             benchmark=benchmark,
             protocol="pairwise-criteria",
             settings={"order": "fixed", "criteria": True},
+            criteria_fingerprint="of the criteria then",
             settings_hash="x",
             state=Run.State.FINISHED,
         )
@@ -208,6 +208,7 @@ def build(people, *, secret=CANARY):
             kind=Run.Kind.ATTACKS,
             protocol="pairwise-criteria",
             settings={"order": "fixed", "criteria": True, "context": "image", "attacks": ["praise@1"]},
+            criteria_fingerprint="of the criteria then",
             settings_hash="y",
             template="pairwise-criteria.default",
             state=Run.State.FINISHED,
@@ -218,9 +219,7 @@ def build(people, *, secret=CANARY):
         world.trials[slug] = trial
         parts = {f"{UNSEEN}-part": 2.0, "3": 1.0}
         Judgment.objects.create(run=run, item=world.items[slug], order="10", score=5, parts=parts, analysis=secret)
-        failed = Judgment.objects.create(
-            run=run, item=item, order="10", status="error", raw=secret, reason=f"{secret} broke it"
-        )
+        failed = Judgment.objects.create(run=run, item=item, order="10", status="error", raw=secret, reason="broken")
         Attempt.objects.create(
             run=run,
             item=item,
@@ -330,9 +329,10 @@ def rewrite(world, secret):
         write_criteria(sample, [row | {"version": 7} for row in rows])
     Sample.objects.update(metadata={"note": f"{UNSEEN} of another"})
     for table in (Judgment, Trial):
-        table.objects.update(analysis=f"Now {secret}.", raw=secret * 3, reason=secret)
+        lengths = {"prompt_tokens": 4321, "completion_tokens": 987, "cost": 6.54, "latency": 32.1}
+        table.objects.update(analysis=f"Now {secret}.", raw=secret * 3, reason=secret, **lengths)
     Attempt.objects.update(detail=secret)
-    Run.objects.exclude(criteria_fingerprint__in=["", NO_CRITERIA]).update(criteria_fingerprint=secret[:20])
+    Run.objects.update(criteria_fingerprint=secret[:20])
     bank.criteria.CriteriaAccess.objects.all().delete()
 
 
