@@ -33,10 +33,7 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
     a weight from a campaign alone, judges may lack. Raises BadScope where hidden weights are not for this viewer.
     """
     refuse_live(scope)
-    ids = sorted(set(frame["sample"].tolist()))
-    own = _own_weights(scope)
-    lacking = own[0] if len(own) == 1 else None
-    parts = bank.keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids, lacking=lacking)
+    parts, opinions = _weights_of(scope, frame)
     whole, single = [], []
     left_out = 0
     for row in frame.to_dict("records"):
@@ -55,23 +52,28 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
         ]
     notes = [f"{left_out} verdicts lack a component of their sample and are not counted."] if left_out else []
     notes = notes if whole else [NO_WEIGHTS]
-    notes += [SEVERAL] if len(own) > 1 else []
+    notes += [SEVERAL] if opinions > 1 else []
     columns = ["item", "model", "group", "category", "value"]
     return pd.DataFrame(whole, columns=list(frame.columns)), pd.DataFrame(single, columns=columns), notes
 
 
 def made_of(scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
     """For each verdict the weights of its sample and the points given, as text: what its share is made of."""
-    own = _own_weights(scope)
-    ids = sorted(set(frame["sample"].tolist()))
-    lacking = own[0] if len(own) == 1 else None
-    parts = bank.keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids, lacking=lacking)
+    parts, _ = _weights_of(scope, frame)
     weights = {sample: [(part.key, part.weight) for part in found] for sample, found in parts.items()}
     told = [
         json.dumps([weights.get(sample, []), value], sort_keys=True)
         for sample, value in zip(frame["sample"], frame["value"], strict=True)
     ]
     return pd.Series(told, index=frame.index, dtype=object)
+
+
+def _weights_of(scope: Scope, frame: pd.DataFrame) -> tuple[dict[int, list[bank.keys.Part]], int]:
+    """The weighted components of these verdicts' samples, and how many opinions campaigns have of those without one."""
+    own = _own_weights(scope)
+    lacking = own[0] if len(own) == 1 else None
+    ids = sorted(set(frame["sample"].tolist()))
+    return bank.keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids, lacking=lacking), len(own)
 
 
 def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:
