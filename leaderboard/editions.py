@@ -2,19 +2,19 @@
 
 A cell is one number: of a model, over all samples or a level of them. What it owes to hidden inputs is, sample by
 sample, the key, the weights and the reading of the answer. Two cells that differ in that for one sample give its key
-away to whoever knows the answers; so between an edition and every earlier one, and between a level and the whole, they
-differ for none or for LEAST samples. Corrections wait until so many have gathered.
+away to whoever knows the answers; so no combination of a model's cells, of this edition and all earlier ones, may be
+about fewer than LEAST samples (``leaderboard.disclosure``). Corrections wait until so many have gathered.
 """
 
 import base64
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import pandas as pd
 from django.db import transaction
+from django.db.models import QuerySet
 
 from accounts import audit
 from accounts.secrets import keyed as keyed_hash
@@ -22,39 +22,20 @@ from bank.actions import BadInput
 from bank.models import Benchmark, User
 from judging.models import Run
 from leaderboard import points, votes
-from leaderboard.boards import Board, graded, keyed, models
-from leaderboard.hidden import LEAST, hidden_split, rests_on_hidden
+from leaderboard.boards import graded, keyed, models
+from leaderboard.disclosure import LEAST, Cell, differing, tells_of_few
+from leaderboard.hidden import hidden_split, rests_on_hidden
 from leaderboard.models import Edition
 from leaderboard.scope import KEYED, BadScope, Scope, scope_of
 
-Cell = Mapping[str, str]  # by sample: what it gives to the number, as a hash
+Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number
+WHOLE = ""  # the number of components, which is one
 KEYS = "(the key)"  # whose shares of letters stand beside the models'
 TOLD = 5  # reasons that are told at once
 
 
 class Refused(BadInput):
     """An edition that would tell too much, or nothing new; says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """What the numbers of an edition are made of."""
-
-    models: dict[str, dict[str, str]]  # by model and sample: a hash of key, weights and reading
-    paths: dict[str, str]  # by sample: its capability
-    levels: dict[str, list[str]]  # by model: the levels that are told of it
-
-    def of(self, model: str, level: str) -> Cell:
-        whole = self.models.get(model, {})
-        return whole if not level else {s: one for s, one in whole.items() if _is_below(self.paths[s], level)}
-
-    def sealed(self) -> str:
-        text = json.dumps([self.models, self.paths, self.levels])
-        return base64.b64encode(zlib.compress(text.encode())).decode()
-
-    @classmethod
-    def opened(cls, text: str) -> "Cells":
-        return cls(*json.loads(zlib.decompress(base64.b64decode(text))))
 
 
 def runs_to_read(scope: Scope) -> list[Run]:
@@ -105,13 +86,14 @@ def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
     board = models(scope)
     if not board.rows:
         raise Refused(f"No model has answers to {LEAST} samples or more that could be counted.")
-    cells, earlier = cells_of(scope, board), list(_earlier(scope))
-    if reasons := list(refusals(cells, [Cells.opened(one.cells) for one in earlier])):
+    cells = cells_of(scope)
+    if reasons := list(refusals(cells, {name_of(one, scope): _opened(one.cells) for one in _seen_before(scope)})):
         more = f" And {len(reasons) - TOLD} more." if len(reasons) > TOLD else ""
         raise Refused(
             f"This edition would tell about fewer than {LEAST} samples. "
             f"{' '.join(reasons[:TOLD])}{more} Wait until {LEAST} changes have gathered."
         )
+    earlier = list(_earlier(scope))
     text = json.dumps({"rows": board.rows, "notes": board.notes, "extra": board.extra})
     if earlier and earlier[-1].board == text:
         raise Refused(f"Nothing has changed since edition {earlier[-1].number}.")
@@ -122,77 +104,79 @@ def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
         number=(earlier[-1].number if earlier else 0) + 1,
         run=run,
         board=text,
-        cells=cells.sealed(),
+        cells=_sealed(cells),
         by=by,
     )
 
 
-def _earlier(scope: Scope) -> Any:
-    found = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind, split=hidden_split(scope) or "")
-    return found.order_by("number")
+def _earlier(scope: Scope) -> QuerySet[Edition]:
+    return _seen_before(scope).filter(benchmark=scope.benchmark)
+
+
+def _seen_before(scope: Scope) -> QuerySet[Edition]:
+    """The editions of this board, and of the benchmark's other versions, whose samples go by the same ids."""
+    found = Edition.objects.filter(benchmark__slug=scope.benchmark.slug, kind=scope.kind)
+    return found.filter(split=hidden_split(scope) or "").select_related("benchmark").order_by("benchmark", "number")
+
+
+def name_of(edition: Edition, scope: Scope) -> str:
+    other = "" if edition.benchmark_id == scope.benchmark.pk else f" of {edition.benchmark}"
+    return f"edition {edition.number}{other}"
 
 
 # ---- what numbers are made of ----
 
 
-def cells_of(scope: Scope, board: Board) -> Cells:
+def cells_of(scope: Scope) -> Cells:
     """What the numbers of this board, computed for an edition, are made of."""
     if scope.kind in KEYED:
-        frame, _, _ = keyed.counted_answers(scope)
-        frame = frame.sort_values(["model", "sample", "variant"])
-        said = frame["key"] + "\x1f" + frame["variant"] + "=" + frame["said"] + "/" + frame["how"]
-        paths = frame.drop_duplicates("sample").set_index("sample")["path"]
+        frame, _, levels = keyed.counted_answers(scope)
+        made = keyed.told_of_models(scope, frame, levels=levels)
+        if scope.kind == "choice" and levels:
+            asked = frame[frame["model"].isin(made)].drop_duplicates("sample")
+            made[KEYS] = {WHOLE: _cell(asked["sample"], asked["key"])}
     else:
         frame, _ = graded.verdicts_on_models(scope)
         frame = frame[frame["model"] != ""].sort_values(["model", "sample", "item"])
-        said = points.made_of(scope, frame)
-        paths = pd.Series("", index=frame["sample"].unique())
-    given = said.groupby([frame["model"], frame["sample"]]).agg("\x1e".join)
-    made: dict[str, dict[str, str]] = {}
-    for (model, sample), text in given.items():
-        made.setdefault(str(model), {})[str(sample)] = keyed_hash("cell", text)[:16]
-    if scope.kind == "choice":
-        keys = frame.drop_duplicates("sample").set_index("sample")["key"]
-        made[KEYS] = {str(sample): keyed_hash("cell", key)[:16] for sample, key in keys.items()}
-    within = board.extra.get("levels", {})
-    levels = {
-        str(row["model"]): list(row["levels"] if scope.kind == "choice" else within.get(row["model"], []))
-        for row in (board.rows if scope.kind in KEYED else ())
+        given = points.made_of(scope, frame).groupby([frame["model"], frame["sample"]]).agg("\x1e".join).reset_index()
+        given.columns = pd.Index(["model", "sample", "given"])
+        made = {str(name): {WHOLE: _cell(mine["sample"], mine["given"])} for name, mine in given.groupby("model")}
+    ids = {str(pk): key for pk, key in scope.benchmark.samples.values_list("pk", "key")}
+    return {
+        model: {number: {ids[sample]: given for sample, given in cell.items()} for number, cell in told.items()}
+        for model, told in made.items()
     }
-    return Cells(made, {str(sample): str(path) for sample, path in paths.items()}, levels)
 
 
-def _is_below(path: str, level: str) -> bool:
-    return path == level or path.startswith(f"{level} / ")
+def _cell(samples: "pd.Series[int]", given: "pd.Series[str]") -> Cell:
+    return {str(sample): keyed_hash("cell", one)[:16] for sample, one in zip(samples, given, strict=True)}
+
+
+def _sealed(cells: Cells) -> str:
+    return base64.b64encode(zlib.compress(json.dumps(cells).encode())).decode()
+
+
+def _opened(text: str) -> Cells:
+    found: Cells = json.loads(zlib.decompress(base64.b64decode(text)))
+    return found
 
 
 # ---- what they may not tell ----
 
 
-def refusals(new: Cells, earlier: list[Cells]) -> Iterator[str]:
-    """Why these numbers may not be published after the earlier ones, one sentence a cell. Names no sample."""
-    for model in new.models:
-        whole, levels = new.of(model, ""), new.levels.get(model, [])
-        if len(whole) < LEAST:
-            yield f"{model} has answers to {len(whole)} samples."
-        for level in levels:
-            size = len(new.of(model, level))
-            if size < LEAST or _is_few(len(whole) - size):
-                yield f"{level} of {model} is about {size} samples of {len(whole)}."
-        for number, old in enumerate(earlier, start=1):
-            if model not in old.models:
-                continue
-            for level in ("", *(one for one in levels if one in old.levels.get(model, []))):
-                apart = differing(new.of(model, level), old.of(model, level))
-                if _is_few(apart):
-                    where = f"{level} of {model}" if level else model
-                    yield f"{where} differs from edition {number} in {apart} sample{'' if apart == 1 else 's'}."
-
-
-def differing(one: Cell, other: Cell) -> int:
-    """For how many samples two cells owe something else to hidden inputs."""
-    return sum(one.get(sample) != other.get(sample) for sample in {*one, *other})
-
-
-def _is_few(n: int) -> bool:
-    return 0 < n < LEAST
+def refusals(new: Cells, earlier: Mapping[str, Cells]) -> Iterator[str]:
+    """Why these numbers may not be published after the earlier ones, by name: a sentence a model. Names no sample."""
+    for model, told in new.items():
+        before = {name: cells[model] for name, cells in earlier.items() if model in cells}
+        changes = (
+            (number, name, differing(cell, cells[number]))
+            for number, cell in told.items()
+            for name, cells in before.items()
+            if number in cells
+        )
+        if few := next((change for change in changes if 0 < change[2] < LEAST), None):
+            number, name, apart = few
+            about = f"{number} of {model}" if number else model
+            yield f"{about} differs from {name} in {apart} sample{'' if apart == 1 else 's'}."
+        elif tells_of_few([cell for cells in (told, *before.values()) for cell in cells.values()]):
+            yield f"The numbers of {model}, held against one another and those of {', '.join(before)}, tell of fewer."

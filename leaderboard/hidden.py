@@ -11,7 +11,6 @@ import bank.keys
 from leaderboard.models import Edition
 from leaderboard.scope import HUMANS, KEYED, BadScope, Scope
 
-LEAST = 10  # samples that any number, and any difference between two, is about
 NONE_YET = "No edition of this board is published yet: it rests on hidden answers, so it is staff's until then."
 AS_A_WHOLE = (
     "This board rests on hidden answers or weights. It is seen as a published edition, as a whole: without filters, "

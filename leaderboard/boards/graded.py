@@ -5,7 +5,7 @@ import pandas as pd
 
 from leaderboard import grades, points, votes
 from leaderboard.boards.base import SEED, Board, Row, level_names, number
-from leaderboard.hidden import LEAST
+from leaderboard.disclosure import LEAST
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.stats.correlation import PEARSON, SPEARMAN, pearson, spearman
 from leaderboard.stats.means import places_of_means

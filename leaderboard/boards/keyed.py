@@ -2,16 +2,14 @@
 
 Answer keys are hidden, and whoever knows what a model answered would learn a key from a number about few samples.
 Live, these boards are staff's, but for keys open to all; everybody else sees editions (``leaderboard.hidden``).
-In an edition no number is about fewer than LEAST samples, and none can be had by subtracting a level from the whole:
-levels stand alone among their neighbours (``bank.submissions.scoring.grouped``). A hidden split is shown as a whole
-alone, by its kept half (ADR 11).
+In an edition a model has the numbers, and the levels, of which no combination is about fewer than LEAST samples
+(``leaderboard.disclosure``). A hidden split is shown as a whole alone, by its kept half (ADR 11).
 """
-
-from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
+from accounts.secrets import keyed as keyed_hash
 from bank.models import EvaluatedModel, Submission, SubmissionRules
 from bank.models.items import ItemResponse
 from bank.submissions import keyed
@@ -19,7 +17,8 @@ from bank.submissions.halves import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import SEED, Board, Row, number, share
-from leaderboard.hidden import LEAST, hidden_split, refuse_live
+from leaderboard.disclosure import LEAST, Cell, tells_of_few
+from leaderboard.hidden import hidden_split, refuse_live
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.stats.means import places_of_means
 from leaderboard.stats.proportions import mean, rate
@@ -29,8 +28,11 @@ from leaderboard.stats.yes_no import yes_no_scores
 KIND = {"choice": "choice", "yes-no": "yes_no"}  # as scores of submissions are kept
 NO_ANSWERS = "No answers to questions with a key yet."
 YES_NO = ("accuracy", "precision", "recall", "f1", "yes_ratio")
+REST_ON_SAID = ("precision", "recall", "f1")  # from these, what is right among the answers yes follows
 CIRCULAR = "circular-"
 STEPS = (keyed.LABEL, keyed.JUDGE, keyed.RANDOM)
+WITHHELD = f"Levels, and other numbers, that could tell about fewer than {LEAST} samples are left out."
+Told = dict[str, Cell]  # the numbers that an edition tells of a model, by what they are of
 
 
 def models(scope: Scope) -> Board:
@@ -49,7 +51,7 @@ def models(scope: Scope) -> Board:
     if frame.empty:
         return Board([], [NO_ANSWERS], runs)
     rows, extra = _rows(scope, frame, levels=True)
-    withheld = "Levels of fewer than 10 samples are left out." if scope.edition else ""
+    withheld = WITHHELD if scope.edition else ""
     return Board(rows, [], runs, extra | {"items": int(frame["sample"].nunique()), "withheld": withheld})
 
 
@@ -68,31 +70,78 @@ def counted_answers(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...], bool]:
 def _counted(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
     read, runs = read_by_judges(scope)
     samples = votes.samples_in(scope).exclude(split__in=scope.benchmark.hidden_splits)
-    frame = _named(keyed.answered(scope.benchmark, samples, kind=KIND[scope.kind], read=read), scope)
-    return _of_many(frame) if scope.edition else frame, runs
+    return _named(keyed.answered(scope.benchmark, samples, kind=KIND[scope.kind], read=read), scope), runs
 
 
-def _of_many(frame: pd.DataFrame) -> pd.DataFrame:
-    """The answers of the models that answered LEAST samples or more."""
-    sizes = frame.groupby("model")["sample"].nunique()
-    return frame[frame["model"].isin(sizes[sizes >= LEAST].index)]
+# ---- what an edition tells ----
+
+EVERY, ONE, RIGHT = "all rotations", "one pass", "right answers"
+SAID = {"yes": "answers yes", "no": "answers no", "": "answers that are neither"}
 
 
-# ---- which levels ----
+def told_of_models(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> dict[str, Told]:
+    """What the numbers that an edition tells of each model are made of; of models that are not in it nothing.
+
+    The numbers: ``EVERY`` and ``ONE`` pass of multiple choice, the first of them by level, too; ``RIGHT`` of yes or
+    no, by level, too, and what precision, recall and F1 rest on. A sample gives what follows from its key: one whose
+    answer names nothing, or another option in each rotation, is wrong whatever the key is, and gives nothing.
+    """
+    frame = frame.assign(given=_given(frame))
+    paths = [path for depth in (_depths(scope, frame) if levels else []) for path in depth]
+    tell = _of_choice if scope.kind == "choice" else _of_yes_no
+    found = {}
+    for name, mine in frame.groupby("model"):
+        told = tell(mine)
+        if told:
+            _add_levels(told, mine, paths)
+            found[str(name)] = told
+    return found
 
 
-def standing_alone(paths: "pd.Series[str]", depth: int) -> set[str]:
-    """The steps at ``depth`` of a tree of which a number may be told, by the rule of ``scoring.grouped``."""
-    steps = paths.str.split(" / ").map(lambda path: path[depth] if len(path) > depth else "")
-    return _alone(steps)
+def _given(frame: pd.DataFrame) -> "pd.Series[str]":
+    pairs = frame["key"] + "\x1f" + frame["said"]
+    return pairs.map({pair: keyed_hash("cell", pair)[:16] for pair in pairs.unique()})
 
 
-def _alone(values: "pd.Series[str]") -> set[str]:
-    ordered = sorted(values.value_counts().items(), key=lambda pair: (pair[1], pair[0]))
-    together = 0
-    while ordered and (ordered[0][1] < LEAST or 0 < together < LEAST):
-        together += ordered.pop(0)[1]
-    return {str(name) for name, _ in ordered}
+def _cell(rows: pd.DataFrame) -> Cell:
+    return dict(zip(rows["sample"].astype(str), rows["given"], strict=True))
+
+
+def _of_choice(mine: pd.DataFrame) -> Told:
+    passes = mine[(mine["variant"] == "") | mine["variant"].str.startswith(CIRCULAR)]
+    complete = passes[passes["sample"].isin(every_rotation(mine)["sample"])]
+    the_same = complete.groupby("sample")["said"].transform("nunique") == 1
+    told: Told = {}
+    for name, rows in ((EVERY, complete[the_same & (complete["variant"] == "")]), (ONE, mine[mine["variant"] == ""])):
+        cell = _cell(rows[rows["said"] != ""])
+        if len(cell) >= LEAST and not tells_of_few([*told.values(), cell]):
+            told[name] = cell
+    return told
+
+
+def _of_yes_no(mine: pd.DataFrame) -> Told:
+    one = mine[mine["variant"] == ""]
+    right = _cell(one[one["said"] != ""])
+    if len(right) < LEAST:
+        return {}
+    parts = {name: _cell(one[one["said"] == said]) for said, name in SAID.items()}
+    more = {} if tells_of_few([right, *parts.values()]) else parts
+    return {RIGHT: right} | more
+
+
+def _add_levels(told: Told, mine: pd.DataFrame, paths: list[str]) -> None:
+    """The largest first, so that a small one is what stays untold beside its neighbours."""
+    whole = next(iter(told.values()))
+    of = dict(zip(mine["sample"].astype(str), mine["path"], strict=True))
+    cells = {path: {s: given for s, given in whole.items() if is_below(of[s], path)} for path in paths}
+    for path, cell in sorted(cells.items(), key=lambda pair: (-len(pair[1]), paths.index(pair[0]))):
+        above = path.rpartition(" / ")[0]
+        if (above in told or not above) and not tells_of_few([*told.values(), cell]):
+            told[path] = cell
+
+
+def is_below(path: str, level: str) -> bool:
+    return path == level or path.startswith(f"{level} / ")
 
 
 # ---- what answers say ----
@@ -146,6 +195,10 @@ def _named(frame: pd.DataFrame, scope: Scope) -> pd.DataFrame:
 def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row], Row]:
     asked = frame["sample"].nunique()
     depths = _depths(scope, frame) if levels else []
+    told = told_of_models(scope, frame, levels=levels) if scope.edition else None
+    if told is not None:
+        frame = frame[frame["model"].isin(told)]
+        depths = [shown for paths in depths if (shown := [p for p in paths if any(p in one for one in told.values())])]
     rows: list[Row] = []
     ranked: list[pd.DataFrame] = []
     extra: Row = {"depths": depths, "letters": {}, "key": {}, "levels": {}, "ranked_by": "accuracy"}
@@ -153,26 +206,35 @@ def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row]
     for name, mine in sorted(frame.groupby("model"), key=lambda pair: str(pair[0]).casefold()):
         one = mine[mine["variant"] == ""]
         row: Row = {"model": name, "rank": None}
-        own = _depths(scope, mine) if scope.edition else depths
-        paths = [path for shown, told in zip(depths, own, strict=False) for path in shown if path in told]
+        own = told[str(name)] if told is not None else None
+        paths = [path for depth in depths for path in depth if own is None or path in own]
         if scope.kind == "choice":
             every = every_rotation(mine)
+            n = one["sample"].nunique()
+            if own is not None:
+                one = one if ONE in own else one.iloc[:0]
+                every = every if EVERY in own else every.iloc[:0]
             row |= _accuracies(one, every)
-            row["levels"] = {path: _level(one, every, path) for path in paths}
+            within = one if own is None or EVERY not in own else one.iloc[:0]
+            row["levels"] = {path: _level(mine, within, every, path) for path in paths}
             row["extraction"] = {step: int(((mine["how"] == step) & (mine["said"] != "")).sum()) for step in STEPS}
             row["extraction"] |= {
                 "none": int(((mine["said"] == "") & (mine["how"] != keyed.NO_TEXT)).sum()),
                 "no_text": int((mine["how"] == keyed.NO_TEXT).sum()),
             }
-            extra["letters"][name] = _shares(one["said"])
+            extra["letters"][name] = _shares(mine[mine["variant"] == ""]["said"])
             counted = every if rotated else one
         else:
+            n = one["sample"].nunique()
             row |= _yes_no(one)
+            if own is not None and not own.keys() >= {*SAID.values()}:
+                for measure in REST_ON_SAID:
+                    row |= number(measure, None)
             extra["levels"][name] = {
                 path: number("accuracy", _right(_below(one, path))) | {"n": len(_below(one, path))} for path in paths
             }
             counted = one
-        row |= {"n": int(one["sample"].nunique()), "coverage": share(int(one["sample"].nunique()), asked)}
+        row |= {"n": int(n), "coverage": share(int(n), asked)}
         rows.append(row)
         if len(counted):
             ranked.append(counted.assign(place=len(rows) - 1))
@@ -185,7 +247,7 @@ def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row]
 
 
 def _depths(scope: Scope, frame: pd.DataFrame) -> list[list[str]]:
-    """The paths of each depth of the tree below the view's level, in the tree's order; of editions not small ones."""
+    """The paths of each depth of the tree below the view's level, in the tree's order."""
     paths = frame.drop_duplicates("sample")["path"]
     below = len(scope.level.split(" / ")) if scope.level else 0
     order = list(scope.benchmark.capabilities.order_by("position", "pk").values_list("path", flat=True))
@@ -194,20 +256,10 @@ def _depths(scope: Scope, frame: pd.DataFrame) -> list[list[str]]:
     while True:
         depth = below + len(found)
         here = [path for path in order if len(path.split(" / ")) == depth + 1 and path.rpartition(" / ")[0] in shown]
-        shown = set()
-        for path in here:
-            above = path.rpartition(" / ")[0]
-            inside = paths[paths.str.startswith(f"{above} / ")] if above else paths
-            alone = standing_alone(inside, depth) if scope.edition else set(here_of(inside, depth))
-            if path.rpartition(" / ")[2] in alone:
-                shown.add(path)
+        shown = {path for path in here if paths.map(lambda one, path=path: is_below(one, path)).any()}
         if not shown:
             return [] if len(found) == 1 and len(found[0]) == 1 else found
         found.append([path for path in here if path in shown])
-
-
-def here_of(paths: "pd.Series[str]", depth: int) -> Iterable[str]:
-    return (path.split(" / ")[depth] for path in paths if len(path.split(" / ")) > depth)
 
 
 def _below(frame: pd.DataFrame, path: str) -> pd.DataFrame:
@@ -236,9 +288,8 @@ def _accuracies(one: pd.DataFrame, every: pd.DataFrame) -> Row:
     return number("vanilla", _right(one)) | number("circular", _right(every)) | number("difference", drop)
 
 
-def _level(one: pd.DataFrame, every: pd.DataFrame, path: str) -> Row:
-    mine = _below(one, path)
-    return _accuracies(mine, _below(every, path)) | {"n": int(mine["sample"].nunique())}
+def _level(mine: pd.DataFrame, one: pd.DataFrame, every: pd.DataFrame, path: str) -> Row:
+    return _accuracies(_below(one, path), _below(every, path)) | {"n": int(_below(mine, path)["sample"].nunique())}
 
 
 def _yes_no(one: pd.DataFrame) -> Row:

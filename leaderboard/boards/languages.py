@@ -18,7 +18,7 @@ from bank.models import Benchmark
 from leaderboard import kinds
 from leaderboard.boards import keyed
 from leaderboard.boards.base import SEED, Row, number
-from leaderboard.hidden import LEAST
+from leaderboard.disclosure import LEAST
 from leaderboard.scope import KEYED, BadScope, Scope
 from leaderboard.stats.multiple import benjamini_hochberg
 from leaderboard.stats.paired import difference

@@ -1,6 +1,7 @@
 """Boards that rest on hidden keys or weights are seen below staff as editions, and no two of them tell a sample's."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from django.core.management import call_command
@@ -15,7 +16,7 @@ from leaderboard.models import Edition, Snapshot
 from leaderboard.scope import BadScope, scope_of
 from tests.bank.conftest import folder, manage
 from tests.hidden import criteria
-from tests.leaderboard.test_keyed_boards import SAMPLES, key, quiz
+from tests.leaderboard.test_keyed_boards import SAMPLES, key, questions, quiz, quiz_scope, rotations
 
 __all__ = ["folder", "manage", "quiz"]
 pytestmark = pytest.mark.django_db
@@ -32,8 +33,7 @@ def publish(people):
     return act
 
 
-# The questions of one leaf of the tree.
-LEAF = [n for n in range(SAMPLES) if (n // 4) % 4 == 0]
+ALL = range(SAMPLES)
 
 
 def corrected(*numbers, by=1):
@@ -43,6 +43,10 @@ def corrected(*numbers, by=1):
         row.text = key(n + by)
         row.version += 1
         row.save()
+
+
+def quiz_as_edition():
+    return replace(quiz_scope(), staff=False, edition=True)
 
 
 def rows(client):
@@ -58,7 +62,7 @@ def test_below_staff_a_board_of_hidden_keys_is_its_newest_edition_and_says_as_of
     assert [row["model"] for row in rows(anonymous)] == ["Sure", "Shaky"]
     assert f"{edition.published_at:%Y-%m-%d}" in anonymous.get(PAGE).content.decode()
     assert "Edition 1" in anonymous.get(PAGE).content.decode()
-    corrected(*LEAF)
+    corrected(*ALL)
     assert rows(curator)[0]["vanilla"] < 1
     assert rows(anonymous)[0]["vanilla"] == 1  # until the next edition
     publish()
@@ -69,14 +73,14 @@ def test_below_staff_a_board_of_hidden_keys_is_its_newest_edition_and_says_as_of
 @pytest.mark.check("J3")
 def test_corrections_wait_until_ten_have_gathered_against_every_earlier_edition(quiz, publish):
     publish()
-    corrected(LEAF[0])
+    corrected(ALL[0])
     with pytest.raises(editions.Refused, match="differs from edition 1 in 1 sample"):
         publish()
-    corrected(*LEAF[1:])
+    corrected(*ALL[1:])
     publish()
-    # A third that differs from the second in ten, and from the first in four alone.
-    corrected(*LEAF[:8], by=0)
-    corrected(*LEAF[8:10], by=2)
+    # A third that differs from the second in all of them, and from the first in four alone.
+    corrected(*ALL[:44], by=0)
+    corrected(*ALL[44:], by=2)
     with pytest.raises(editions.Refused, match="Sure differs from edition 1 in 4 samples"):
         publish()
 
@@ -87,6 +91,43 @@ def test_ten_changes_that_are_few_within_a_level_are_refused(quiz, publish):
     corrected(0, 1, 2, 3, 16, 17, 18, 19, 4, 5)  # eight of them in one level of the tree, two in another
     with pytest.raises(editions.Refused, match="Coarse of Sure differs from edition 1 in 8 samples"):
         publish()
+
+
+@pytest.mark.check("J3")
+def test_a_level_of_one_edition_is_held_against_the_whole_of_another(quiz, publish):
+    """Whole minus level over two editions: what is left of the other level would be three samples."""
+    publish()
+    reasoning = [n for n in range(SAMPLES) if (n // 4) % 4 >= 2]
+    quiz.samples.filter(key__in=[f"q{n}" for n in reasoning[3:]]).update(status="draft")
+    told = {row["model"]: row["levels"] for row in models(quiz_as_edition()).rows}
+    assert list(told["Sure"]) == []  # three of Reasoning are left: neither it nor Seeing beside it is told
+    with pytest.raises(editions.Refused, match=r"The numbers of Sure, .* those of edition 1, tell of fewer"):
+        publish()
+    quiz.samples.filter(key__in=[f"q{n}" for n in reasoning]).update(status="draft")
+    publish()
+
+
+@pytest.mark.check("J3")
+def test_differences_of_differences_are_held_to_the_rule(quiz, publish):
+    """Shaky's one pass and all rotations differ in six questions of a half: what a correction of it did to them."""
+    publish()
+    corrected(*(n for n in ALL if (n // 4) % 4 < 2))
+    with pytest.raises(editions.Refused, match=r"The numbers of Shaky, .* those of edition 1, tell of fewer"):
+        publish()
+
+
+@pytest.mark.check("J3")
+def test_editions_of_another_version_are_held_against_this_ones(quiz, publish, folder, manage):
+    publish()
+    asked = questions()
+    asked[0]["answer"] = key(1)
+    again = ("--benchmark", "quiz", "--version", "2", "--public")
+    assert manage("import_benchmark", "generic", folder("samples", asked), *again)[0] == 0
+    rows = rotations("Sure", right=lambda n, shift: True)
+    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "quiz@2")[0] == 0
+    second = Benchmark.objects.get(slug="quiz", version="2")
+    with pytest.raises(editions.Refused, match="Sure differs from edition 1 of quiz@1 in 1 sample"):
+        publish(benchmark=second)
 
 
 @pytest.mark.check("J3")
@@ -213,7 +254,7 @@ def test_editions_are_published_by_page_and_by_command(quiz, client_of, people, 
     assert not Edition.objects.exists()
     assert client_of("curator").post(page, follow=True).status_code == 200
     assert Edition.objects.get().by == people["curator"]
-    corrected(*LEAF)
+    corrected(*ALL)
     call_command("publish", "quiz", "--edition", "choice")
     assert "Published edition 2" in capsys.readouterr().out
 

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from django.utils import timezone
 
@@ -12,7 +11,6 @@ from bank.models import Benchmark, Submission, User
 from bank.submissions import actions
 from leaderboard import editions
 from leaderboard.boards import models
-from leaderboard.boards.keyed import standing_alone
 from leaderboard.scope import BadScope, scope_of
 from tests.annotations import kinds
 from tests.bank.conftest import folder, manage
@@ -137,23 +135,56 @@ def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder,
     assert len(board.runs) == 1
 
 
+def edition_rows(**filters):
+    return {row["model"]: row for row in models(replace(quiz_scope(**filters), staff=False, edition=True)).rows}
+
+
+@pytest.mark.check("J3")
 def test_an_edition_tells_of_no_level_with_few_answers_nor_of_one_that_could_be_subtracted(quiz):
-    board = replace(quiz_scope(), staff=False, edition=True)
-    assert len(models(board).rows[0]["levels"]) == 6
+    assert len(edition_rows()["Sure"]["levels"]) == 6
     quiz.samples.filter(key__in=[f"q{n}" for n in (0, 1, 2, 3)]).update(status="draft")
     # Eight are left of the first leaf: it is not told, and neither is the one beside it.
-    assert list(models(board).rows[0]["levels"]) == ["Seeing", "Reasoning", "Reasoning / Logic", "Reasoning / Maths"]
+    told = edition_rows()["Sure"]["levels"]
+    assert list(told) == ["Seeing", "Reasoning", "Reasoning / Logic", "Reasoning / Maths"]
     assert len(models(quiz_scope()).rows[0]["levels"]) == 6  # staff see all
 
 
-def test_small_neighbours_stand_together_until_they_are_ten():
-    def alone(*sizes):
-        return standing_alone(pd.Series([f"L{n}" for n, size in enumerate(sizes) for _ in range(size)]), 0)
+@pytest.mark.check("J3")
+def test_answers_that_no_key_makes_right_do_not_make_a_level_large(quiz):
+    # Shaky names another option in each rotation of three questions of every leaf: nine of a leaf can be right.
+    assert list(edition_rows()["Shaky"]["levels"]) == ["Seeing", "Reasoning"]
 
-    assert alone(12, 30, 40) == {"L0", "L1", "L2"}
-    assert alone(3, 30, 40) == {"L2"}  # 30 hides the three
-    assert alone(3, 8, 40) == {"L2"}
-    assert alone(3) == set()
+
+@pytest.mark.check("J3")
+def test_one_pass_beside_all_rotations_does_not_tell_the_few_in_which_they_differ(quiz, folder, manage):
+    """A model names one option in every rotation of all questions but some: of these the difference of the two is."""
+
+    def answered(model, unsteady):
+        rows = rotations(model, right=lambda n, shift: shift == 0 or n >= unsteady)
+        assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "quiz")[0] == 0
+        return edition_rows()[model]
+
+    few, many = answered("Nine", 9), answered("Ten", 10)
+    assert (few["circular"], few["vanilla"], few["difference"]) == (39 / 48, None, None)
+    assert (many["circular"], many["vanilla"], many["difference"]) == (38 / 48, 1, pytest.approx(-10 / 48))
+    assert {level["vanilla"] for level in many["levels"].values()} == {None}  # by level one number alone
+
+
+@pytest.mark.check("J3")
+def test_precision_and_recall_need_ten_answers_of_each_sort(folder, manage):
+    asked = [{"key": f"y{n}", "instruction": "Is it?", "answer": "yes" if n < 30 else "no"} for n in range(60)]
+    answers = [
+        {"sample": f"y{n}", "model": model, "text": "yes" if n < yes else "maybe" if n < yes + neither else "no"}
+        for model, yes, neither in (("Even", 30, 0), ("Rare", 9, 0), ("Mute", 30, 1), ("Vague", 30, 10))
+        for n in range(60)
+    ]
+    assert manage("import_benchmark", "generic", folder("samples", asked), "--benchmark", "quiz", "--public")[0] == 0
+    assert manage("import_responses", "generic", folder("responses", answers), "--benchmark", "quiz")[0] == 0
+    scope = scope_of(benchmark="quiz", kind="yes-no", staff=True)
+    rows = {row["model"]: row for row in models(replace(scope, staff=False, edition=True)).rows}
+    assert {name for name, row in rows.items() if row["precision"] is not None} == {"Even", "Vague"}
+    assert {name for name, row in rows.items() if row["recall"] is None and row["f1"] is None} == {"Rare", "Mute"}
+    assert rows["Mute"]["accuracy"] == pytest.approx(59 / 60)
 
 
 def test_a_hidden_split_ranks_by_its_kept_half_and_shows_no_level(quiz, folder, manage, people, tmp_path, client_of):
