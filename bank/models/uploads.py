@@ -5,6 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
+from accounts.crypto import EncryptedTextField
+
 
 class UploadQuerySet(models.QuerySet["Upload"]):
     def waiting(self) -> "UploadQuerySet":
@@ -42,6 +44,7 @@ class Upload(models.Model):
     received = models.BigIntegerField(default=0)
     sha256 = models.CharField(max_length=64, blank=True)  # of all bytes in order: promised by the sender, or computed
     folder = models.CharField(max_length=32, unique=True)  # its name below the staged folder, random
+    secret = EncryptedTextField()  # the key of its files, 32 bytes in hex
     state = models.CharField(max_length=9, choices=State.choices, default=State.RECEIVING)
     tries = models.PositiveSmallIntegerField(default=0)  # how often the present step was begun
     fault = models.TextField(blank=True)  # why it failed or was cancelled, in words

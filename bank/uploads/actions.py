@@ -1,7 +1,6 @@
 """Writes over uploads: begun, received piece by piece, confirmed, cancelled, swept away."""
 
 import hmac
-import os
 import re
 import secrets
 import shutil
@@ -10,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.files.uploadedfile import TemporaryUploadedFile
+from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
 from bank.imports import BadInput, intake, scratch
@@ -63,7 +62,7 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Up
     if sha256 and not SHA256.fullmatch(sha256):
         raise BadInput("sha256 is 64 characters from 0-9 and a-f.")
     settings.STAGED.mkdir(mode=staging.PRIVATE, parents=True, exist_ok=True)
-    if shutil.disk_usage(settings.STAGED).free < size + SPARE:
+    if shutil.disk_usage(settings.STAGED).free < 2 * size + SPARE:  # a worker reads a copy that is not encrypted
         raise BadInput("There is no room on the disk for it. Ask whoever runs this site.")
     upload = Upload(
         by=by,
@@ -72,6 +71,7 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Up
         size=size,
         sha256=sha256,
         folder=secrets.token_hex(16),
+        secret=secrets.token_hex(32),
     )
     staging.make(upload)
     try:
@@ -118,15 +118,12 @@ def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes]
     return upload
 
 
-def receive_form(*, by: User, files: Sequence[TemporaryUploadedFile]) -> Upload:
+def receive_form(*, by: User, files: Sequence[UploadedFile]) -> Upload:
     """The whole upload at once, as a plain form sends it. Raises BadInput."""
     upload = start(by=by, files=[(_last(file.name), file.size or 0) for file in files])
     try:
-        for file, (name, _) in zip(files, upload.files, strict=True):
-            place = staging.folder(upload) / "files" / name
-            os.replace(file.temporary_file_path(), place)
-            with place.open("rb") as written:
-                os.fsync(written.fileno())
+        pieces = (piece for file in files for piece in file.chunks(PIECE))
+        staging.write(upload, offset=0, pieces=pieces, most=upload.size)
     except BaseException:
         cancel(upload=upload)
         raise

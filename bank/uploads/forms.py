@@ -18,10 +18,10 @@ VERSION = re.compile(r"[A-Za-z0-9._-]{1,40}")
 
 
 class OnDisk(TemporaryUploadedFile):
-    """A file of a form, in the staged folder: it is moved from there, not copied."""
+    """A file of a form, on the disk of uploads but under no name: nothing of it is left when the request ends."""
 
     def __init__(self, name: str, content_type: str, charset: str | None) -> None:
-        file = tempfile.NamedTemporaryFile(suffix=".upload", dir=settings.STAGED)  # noqa: SIM115 (closed with the request)
+        file = tempfile.TemporaryFile(dir=settings.STAGED)  # noqa: SIM115 (closed with the request)
         UploadedFile.__init__(self, file, name, content_type, 0, charset)
 
 

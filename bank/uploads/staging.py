@@ -1,7 +1,7 @@
 """The private folder of an upload: its files, its lock, its progress, the wish to cancel, its list of problems.
 
-staged/<random>/files/...        what was sent, under the names it was sent with
-                unpacked/...     what an archive held
+staged/<random>/files/...        what was sent, under the names it was sent with, encrypted
+                plain/...        the same to be read, while a worker reads it
                 lock             held, by the operating system's lock, while somebody works the upload
                 progress.json    how far the worker is
                 cancel           there when somebody wants it to end
@@ -22,6 +22,7 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from django.conf import settings
 
 from bank.models import Upload
@@ -29,6 +30,7 @@ from bank.models import Upload
 MAX_FILES = 2_000
 MAX_DEPTH = 12
 PRIVATE = 0o700
+BLOCK = 16  # bytes of AES
 
 
 class BadName(ValueError):
@@ -43,13 +45,47 @@ def folder(upload: Upload) -> Path:
     return Path(settings.STAGED, upload.folder)
 
 
-def files(upload: Upload) -> Path:
-    """The one file that was sent, or the folder of several: that which holds them all, where they share one."""
-    root = folder(upload) / "files"
-    if len(upload.files) == 1:
-        return root / upload.files[0][0]
-    tops = {name.partition("/")[0] for name, _ in upload.files}
-    return root / tops.pop() if len(tops) == 1 else root
+def plain(upload: Upload) -> Path:
+    return folder(upload) / "plain"
+
+
+@contextlib.contextmanager
+def opened(upload: Upload) -> Iterator[Path]:
+    """The one file that was sent, or the folder of several: that which holds them all, where they share one.
+
+    They can be read while the block runs. Only who holds the upload may open it.
+    """
+    root = plain(upload)
+    shutil.rmtree(root, ignore_errors=True)  # what a killed worker left
+    try:
+        for index, (name, _) in enumerate(upload.files):
+            path = root / name
+            path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            with path.open("wb") as file:
+                file.writelines(_read(upload, index))
+        if len(upload.files) == 1:
+            yield root / upload.files[0][0]
+        else:
+            tops = {name.partition("/")[0] for name, _ in upload.files}
+            yield root / tops.pop() if len(tops) == 1 else root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _cipher(upload: Upload, index: int, offset: int = 0) -> CipherContext:
+    """AES-CTR (NIST SP 800-38A, 6.5) at a place of a file: the counter is the file's number, then the block's."""
+    counter = index.to_bytes(8, "big") + (offset // BLOCK).to_bytes(8, "big")
+    stream = Cipher(algorithms.AES256(bytes.fromhex(upload.secret)), modes.CTR(counter)).encryptor()
+    stream.update(bytes(offset % BLOCK))
+    return stream
+
+
+def _read(upload: Upload, index: int) -> Iterator[bytes]:
+    stream = _cipher(upload, index)
+    with (folder(upload) / "files" / upload.files[index][0]).open("rb") as file:
+        while piece := file.read(2**20):
+            yield stream.update(piece)
 
 
 def make(upload: Upload) -> None:
@@ -134,7 +170,7 @@ def is_held(upload: Upload) -> bool:
 
 
 def write(upload: Upload, *, offset: int, pieces: Iterable[bytes], most: int) -> tuple[int, str]:
-    """Write pieces of the stream of files from ``offset`` on, to disk; (how many bytes, their SHA-256).
+    """Write pieces of the stream of files from ``offset`` on, encrypted, to disk; (how many bytes, their SHA-256).
 
     Takes no more than ``most`` bytes. Memory is one piece.
     """
@@ -153,8 +189,9 @@ def write(upload: Upload, *, offset: int, pieces: Iterable[bytes], most: int) ->
                     _close(open_file)
                     open_file, index = (folder(upload) / "files" / upload.files[at][0]).open("r+b"), at
                     open_file.seek(place - starts[at])
+                    stream = _cipher(upload, at, place - starts[at])
                 room = starts[at + 1] - place
-                place += open_file.write(view[:room])
+                place += open_file.write(stream.update(view[:room]))
                 view = view[room:]
     finally:
         _close(open_file)
@@ -171,10 +208,9 @@ def _close(file: Any) -> None:
 def digest(upload: Upload) -> str:
     """SHA-256 of all files in their order, read from disk."""
     found = hashlib.sha256()
-    for name, _ in upload.files:
-        with (folder(upload) / "files" / name).open("rb") as file:
-            while piece := file.read(2**20):
-                found.update(piece)
+    for index in range(len(upload.files)):
+        for piece in _read(upload, index):
+            found.update(piece)
     return found.hexdigest()
 
 

@@ -51,5 +51,5 @@ def kind(problem: Problem) -> str:
 
 def without_paths(text: str, upload: Upload) -> str:
     """The text without the place where the files lie on this machine."""
-    root = str(staging.folder(upload) / "files")
+    root = str(staging.plain(upload))
     return text.replace(f"{root}/", "").replace(root, upload.name)

@@ -139,7 +139,7 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
     if promised and promised != found_digest:
         raise BadInput("What came in is not what was sent: its SHA-256 is another. Send it again.")
     staging.tell(upload, "progress.json", {"phase": "unpacking"})
-    with bundle.opened(staging.files(upload), teller.cancelled) as here:
+    with staging.opened(upload) as sent, bundle.opened(sent, teller.cancelled) as here:
         seen = bundle.look(here)
         proposed = proposals.propose(upload, seen)
         choices = proposed | upload.choices
@@ -254,14 +254,15 @@ def _bring(upload: Upload, stop: Callable[[], bool]) -> None:
         if not done:
             raise Cancelled
 
-    reports = bundle.bring(
-        path=staging.files(upload),
-        skip_bad=bool(upload.choices.get("skip_bad")),
-        progress=teller,
-        cancelled=teller.cancelled,
-        finish=finish,
-        **_arguments(upload.choices),
-    )
+    with staging.opened(upload) as sent:
+        reports = bundle.bring(
+            path=sent,
+            skip_bad=bool(upload.choices.get("skip_bad")),
+            progress=teller,
+            cancelled=teller.cancelled,
+            finish=finish,
+            **_arguments(upload.choices),
+        )
     if all(report.written for report in reports.values()):
         staging.remove(upload, keep_problems=True)
         return

@@ -64,8 +64,8 @@ def test_files_come_in_as_one_stream_in_pieces_across_their_borders(api):
         offset = send(api, pk, offset, piece, UPLOAD_SHA256=hashlib.sha256(piece).hexdigest()).json()["offset"]
     upload = Upload.objects.get(pk=pk)
     assert (upload.state, upload.received, upload.name) == ("received", len(stream), "b")
-    for name, data in files.items():
-        assert (staging.folder(upload) / "files" / name).read_bytes() == data
+    with staging.opened(upload) as here:
+        assert {name: (here.parent / name).read_bytes() for name in files} == files
     assert staging.digest(upload) == upload.sha256
     assert oct(staging.folder(upload).stat().st_mode & 0o777) == "0o700"
 
@@ -81,7 +81,8 @@ def test_a_piece_sent_twice_or_at_another_place_changes_nothing(api):
     damaged = send(api, pk, 5, b"5678X", UPLOAD_SHA256=hashlib.sha256(b"56789").hexdigest())
     assert (damaged.status_code, Upload.objects.get().received) == (400, 5)
     assert send(api, pk, 5, b"56789").json()["state"] == "received"
-    assert staging.files(Upload.objects.get()).read_bytes() == b"0123456789"
+    with staging.opened(Upload.objects.get()) as here:
+        assert here.read_bytes() == b"0123456789"
     assert send(api, pk, 5, b"56789").status_code == 200
     assert send(api, pk, 10, b"x").status_code == 409
 
@@ -121,15 +122,39 @@ def test_names_that_collide_and_sizes_that_cannot_be_are_refused(api, settings, 
     assert not Upload.objects.exists()
 
 
+@pytest.mark.check("J3")
+@pytest.mark.parametrize("way", ["form", "pieces"])
+def test_what_was_sent_lies_encrypted_but_while_a_worker_reads_it(way, api, client_of, settings, monkeypatch):
+    secret = b"The canary sings at dawn."
+    row = b'{"key": "s1", "instruction": "Look.", "criteria": [{"text": "%s"}]}\n' % secret
+
+    def lying():
+        return [path for path in settings.STAGED.rglob("*") if path.is_file() and secret in path.read_bytes()]
+
+    if way == "form":
+        client_of("curator").post("/bank/uploads/", {"files": [SimpleUploadedFile("samples.jsonl", row)]})
+    else:
+        pk = begin(api, {"samples.jsonl": row}).json()["id"]
+        for offset in range(0, len(row), 7):
+            send(api, pk, offset, row[offset : offset + 7])
+    upload = Upload.objects.get()
+    assert (upload.state, lying()) == ("received", [])
+    keep, read = work.keep_preview, []
+    monkeypatch.setattr(work, "keep_preview", lambda *given: (read.extend(lying()), keep(*given)))
+    assert work.work_all() == 1
+    upload.refresh_from_db()
+    assert (upload.state, len(read), lying()) == ("checked", 1, [])
+
+
 def test_a_plain_form_brings_the_files_at_once(client_of):
     files = [SimpleUploadedFile("samples.jsonl", b"{}" * 2_000_000), SimpleUploadedFile("C:\\boats.png", b"png")]
     answer = client_of("curator").post("/bank/uploads/", {"files": files})
     upload = Upload.objects.get()
     assert answer.headers["Location"] == f"/bank/uploads/{upload.pk}/"
     assert (upload.state, upload.size, upload.received) == ("received", 4_000_003, 4_000_003)
-    root = staging.folder(upload) / "files"
-    assert (root / "samples.jsonl").read_bytes() == b"{}" * 2_000_000
-    assert (root / "boats.png").stat().st_mode & 0o777 == 0o600
+    with staging.opened(upload) as root:
+        assert (root / "samples.jsonl").read_bytes() == b"{}" * 2_000_000
+        assert (root / "boats.png").stat().st_mode & 0o777 == 0o600
     refused = client_of("curator").post("/bank/uploads/", {})
     assert (refused.status_code, b"There is no file in it." in refused.content) == (422, True)
 

@@ -61,7 +61,9 @@ def test_a_killed_check_and_a_killed_import_leave_nothing_and_are_begun_again(he
     state = "SELECT state FROM bank_upload"
     kill_in(here, "samples")
     assert here.sql(state) == [("checking",)]
+    assert (folder / "plain").exists()
     here.manage("work_uploads")
+    assert not (folder / "plain").exists()
     assert here.sql(state) == [("checked",)]
     assert here.ask(CONFIRM) == "boats"
     kill_in(here, "write")
