@@ -20,6 +20,7 @@ from bank.models.catalogue import is_staff
 from judging.models import OVERLAP
 from leaderboard import kinds, votes
 from leaderboard.hidden import is_kept_back
+from leaderboard.models import Edition
 from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, KEYED, NO_ELO, PEOPLE, BadScope, Scope, scope_of
 
 VIEW = ("kind", "source", "run", "campaign", "anchor", "majority", "level", "question_type", "split")
@@ -280,6 +281,16 @@ def sample_selects(address: Address) -> list[Select]:
         if len(values) > 1 or name in address.given:
             selects.append(_filter(address, name, label, [("", [Choice(value, value) for value in values])]))
     return selects
+
+
+def edition_selects(address: Address, scope: Scope) -> list[Select]:
+    """Of a board that is seen by its editions: the hidden splits that have one, beside the rest."""
+    found = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind).exclude(split="")
+    splits = sorted(set(found.values_list("split", flat=True)))
+    if not splits or not address.benchmark.samples.in_use().exclude(split__in=splits).exists():
+        return []
+    choices = [Choice("", "all but hidden ones"), *(Choice(split, split) for split in splits)]
+    return [Select("split", "Split", [("", choices)], scope.split, on=bool(scope.split))]
 
 
 def _below(node: Capability, top: Capability) -> bool:

@@ -39,7 +39,7 @@ def _models(request: HttpRequest, address: Address) -> str:
     chosen = whose.shown_of(address, kept(scope, "models", boards.models))
     board = chosen.board
     selects = [
-        *([] if is_kept_back(scope) else _verdict_selects(address, source)),
+        *(addresses.edition_selects(address, scope) if is_kept_back(scope) else _verdict_selects(address, source)),
         *chosen.selects,
         *([addresses.elo_select(address, scope)] if board.rows and scope.kind == "pair" else []),
     ]

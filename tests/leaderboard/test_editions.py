@@ -9,6 +9,7 @@ from django.core.management import call_command
 from accounts.models import AuditEntry
 from bank.criteria import Criterion
 from bank.models import Benchmark, Response
+from bank.submissions import actions
 from judging.models import Run
 from leaderboard import editions
 from leaderboard.boards import models
@@ -171,6 +172,22 @@ def test_no_view_below_staff_differs_by_source_run_or_filter(quiz, publish, clie
         for words in ("Read by", "Capability", "models/compare/", "/answers/"):
             assert words not in page, words
     assert "/answers/" in client_of("curator").get(PAGE).content.decode()
+
+
+def test_below_staff_the_editions_of_hidden_splits_are_chosen_on_the_page(quiz, publish, people, client_of):
+    quiz.samples.filter(key__in=[f"q{n}" for n in range(24)]).update(split="test")
+    actions.set_rules(
+        by=people["curator"], benchmark=quiz, open=True, per_day=None, in_all=None, count_failed=False,
+        hidden_splits=["test"], required_splits=["test"], private_half=False,
+    )  # fmt: skip
+    publish()
+    option = '<option value="test">test</option>'
+    assert option not in client_of("anonymous").get(PAGE).content.decode()
+    publish(split="test")
+    assert option in client_of("anonymous").get(PAGE).content.decode()
+    page = client_of("anonymous").get(f"{PAGE}&split=test").content.decode()
+    assert '<option value="test" selected>test</option>' in page
+    assert "24 samples" in page
 
 
 def test_a_model_with_few_answers_and_levels_with_few_are_in_no_edition(quiz, publish, folder, manage):
