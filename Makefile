@@ -11,8 +11,8 @@ FAILED := -n 0 -v --last-failed --last-failed-no-failures none
 
 help:
 	@echo "make run    start evalsite with its demo data      make test   run the whole test suite"
-	@echo "make check  lint, types, imports, migrations       make bench  speed, as ratios       make soak  the long checks"
-	@echo "make audit  known faults of the packages it runs on (asks the network)"
+	@echo "make check  lint, types, imports, migrations, audit       make bench  speed, as ratios       make soak  the long checks"
+	@echo "make audit  known faults of the packages it runs on, asked of the package index"
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evalsite needs Python 3.11 or newer; set PYTHON=/path/to/it")'
@@ -41,7 +41,7 @@ test: $(VENV)/dev
 	$(BIN)/python -m pytest $(if $(AGAIN),|| $(BIN)/python -m pytest $(FAILED))
 	$(BIN)/python -m tests.on_postgres $(if $(AGAIN),|| $(BIN)/python -m tests.on_postgres $(FAILED))
 
-check: $(VENV)/dev
+check: $(VENV)/dev audit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -50,11 +50,14 @@ check: $(VENV)/dev
 	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py makemigrations --check --dry-run
 	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py check --fail-level WARNING
 
-# Known faults of what evalsite runs on. It asks the package index for each package, so `check` does not wait for it.
-audit:
+$(VENV)/audit/made: requirements/audit.txt
 	@$(PYTHON) -m venv $(VENV)/audit
-	@$(VENV)/audit/bin/python -m pip install --disable-pip-version-check --quiet pip-audit || { echo "Not audited: no network."; exit 0; }
-	@test ! -x $(VENV)/audit/bin/pip-audit || $(VENV)/audit/bin/pip-audit --strict --no-deps --disable-pip -r requirements/base.txt
+	@$(VENV)/audit/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements/audit.txt
+	@touch $@
+
+# Known faults of what evalsite runs on; it asks the package index for each package.
+audit: $(VENV)/dev $(VENV)/audit/made
+	@$(BIN)/python -m tests.audit $(VENV)/audit/bin/pip-audit
 
 bench: $(VENV)/dev
 	$(BIN)/python -m tests.bench
@@ -66,6 +69,7 @@ soak: $(VENV)/dev
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/dev.in -o requirements/dev.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -c requirements/dev.txt requirements/base.in -o requirements/base.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/audit.in -o requirements/audit.txt
 
 clean:
 	rm -rf $(VENV)
