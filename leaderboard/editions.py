@@ -8,9 +8,11 @@ about fewer than LEAST samples (``leaderboard.disclosure``). Corrections wait un
 
 import base64
 import json
+import math
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 from django.db import transaction
@@ -94,7 +96,9 @@ def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
             f"{' '.join(reasons[:TOLD])}{more} Wait until {LEAST} changes have gathered."
         )
     earlier = list(_earlier(scope))
-    text = json.dumps({"rows": board.rows, "notes": board.notes, "extra": board.extra})
+    digits, ends = digits_of(scope)
+    told = {"rows": board.rows, "notes": board.notes, "extra": board.extra}
+    text = json.dumps(rounded(told, digits=digits, ends=ends))
     if earlier and earlier[-1].board == text:
         raise Refused(f"Nothing has changed since edition {earlier[-1].number}.")
     return Edition.objects.create(
@@ -107,6 +111,32 @@ def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
         cells=_sealed(cells),
         by=by,
     )
+
+
+def digits_of(scope: Scope) -> tuple[int, int]:
+    """After the point, for values and for the ends of intervals: tenths of a per cent, as the page has them.
+
+    A number in full tells more than itself: a mean of shares of small whole weights is made of few sets of weights, and
+    where some samples share a cluster, the ends of an interval depend on how the hits fall into these few.
+    """
+    clusters = [sample.cluster for sample in scope.benchmark.samples.in_use().only("group", "key")]
+    tenths = 3 if scope.kind in KEYED else 1
+    return tenths, tenths if len(set(clusters)) == len(clusters) else tenths - 1
+
+
+def rounded(told: Any, *, digits: int, ends: int, name: str = "") -> Any:
+    """Rows and what they hold with rounded numbers; intervals become no narrower."""
+    if isinstance(told, dict):
+        return {key: rounded(value, digits=digits, ends=ends, name=key) for key, value in told.items()}
+    if isinstance(told, list):
+        return [rounded(value, digits=digits, ends=ends, name=name) for value in told]
+    if not isinstance(told, float) or name == "coverage":
+        return told
+    if name.endswith("_low"):
+        return math.floor(round(told * 10**ends, 9)) / 10**ends
+    if name.endswith("_high"):
+        return math.ceil(round(told * 10**ends, 9)) / 10**ends
+    return round(told, digits)
 
 
 def _earlier(scope: Scope) -> QuerySet[Edition]:

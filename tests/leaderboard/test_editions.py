@@ -206,6 +206,23 @@ def test_a_model_with_few_answers_and_levels_with_few_are_in_no_edition(quiz, pu
         publish()
 
 
+@pytest.mark.check("J3")
+def test_numbers_of_an_edition_are_rounded_as_the_page_has_them_and_intervals_outward(quiz, publish, folder, manage):
+    """Where two samples share a cluster, an interval in full would tell how many of these two are right."""
+    rows = rotations("Third", right=lambda n, shift: n % 3 == 0)
+    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "quiz")[0] == 0
+    live = {row["model"]: row for row in models(quiz_scope()).rows}["Shaky"]
+
+    def told():
+        row = next(row for row in json.loads(publish().board)["rows"] if row["model"] == "Shaky")
+        return row["circular"], row["circular_low"], row["circular_high"]
+
+    assert (round(live["circular_low"], 4), round(live["circular_high"], 4)) == (0.1492, 0.3878)
+    assert told() == (0.25, 0.149, 0.388)
+    quiz.samples.filter(key__in=["q0", "q1"]).update(group="a picture")
+    assert told() == (0.25, 0.14, 0.39)
+
+
 def test_an_edition_that_says_nothing_new_or_of_what_is_open_is_refused(quiz, publish):
     publish()
     with pytest.raises(editions.Refused, match="Nothing has changed since edition 1"):
