@@ -220,7 +220,7 @@ def test_numbers_of_an_edition_are_rounded_as_the_page_has_them_and_intervals_ou
     assert (round(live["circular_low"], 4), round(live["circular_high"], 4)) == (0.1492, 0.3878)
     assert told() == (0.25, 0.149, 0.388)
     quiz.samples.filter(key__in=["q0", "q1"]).update(group="a picture")
-    assert told() == (0.25, 0.14, 0.39)
+    assert told() == (0.25, 0.12, 0.38)  # by cluster it is another method
 
 
 def test_an_edition_that_says_nothing_new_or_of_what_is_open_is_refused(quiz, publish):
