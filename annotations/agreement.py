@@ -1,4 +1,4 @@
-"""How far the annotators of a campaign agree, with intervals: the methods are those of leaderboard.stats."""
+"""How far the annotators of a campaign agree, with intervals: the methods are those of stats."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ import pandas as pd
 from annotations.given import Given, by_place
 from annotations.models import Campaign
 from annotations.verdicts import majority_word
-from leaderboard.stats.agreement import pairwise_agreement, pairwise_kappa
-from leaderboard.stats.majority import majority
-from leaderboard.stats.proportions import proportion, rate
-from leaderboard.stats.reliability import Metric, fleiss_kappa, krippendorff_alpha
-from leaderboard.stats.results import Estimate, Interval
+from stats.agreement import pairwise_agreement, pairwise_kappa
+from stats.majority import majority
+from stats.proportions import proportion, rate
+from stats.reliability import Metric, fleiss_kappa, krippendorff_alpha
+from stats.results import Estimate, Interval
 
 FEWEST = 30  # items: with fewer a number is provisional
 REPLICATES = 1000

@@ -22,8 +22,8 @@ from bank.access import Viewer
 from bank.models import Benchmark
 from bank.models.catalogue import in_hidden_splits, is_staff
 from bank.models.verdict import Choice
-from leaderboard.stats.paired import mcnemar
-from leaderboard.stats.results import Estimate
+from stats.paired import mcnemar
+from stats.results import Estimate
 
 RECENT = 20
 # What is said about the way somebody labels. A hint to look, never a verdict by itself.

@@ -11,12 +11,12 @@ from bank.access import Viewer
 from bank.models import Item, Sample
 from judging import queries
 from judging.models import Judgment, Run
-from leaderboard.stats.agreement import agreement_decided, cohen_kappa
-from leaderboard.stats.correlation import pearson
-from leaderboard.stats.orders import combine_orders
-from leaderboard.stats.proportions import mean, rate
-from leaderboard.stats.rankings import mean_distance
-from leaderboard.stats.results import Estimate
+from stats.agreement import agreement_decided, cohen_kappa
+from stats.correlation import pearson
+from stats.orders import combine_orders
+from stats.proportions import mean, rate
+from stats.rankings import mean_distance
+from stats.results import Estimate
 
 COLUMNS = ("choice", "score", "ranking", "option", "answer")
 SHOWN = 60  # items that differ

@@ -21,8 +21,8 @@ from bank.models import User
 from judging import compare, protocols
 from judging.actions import BadInput
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem, reason_key
-from leaderboard.stats.majority import majority
-from leaderboard.stats.orders import combine_orders
+from stats.majority import majority
+from stats.orders import combine_orders
 
 FEWEST = 2
 DIVIDED = "the members are divided"

@@ -21,7 +21,7 @@ from django.db.models import FilteredRelation, Q, QuerySet
 from bank.models import Benchmark, Import, Item
 from judging.models import Judgment, Run, RunItem
 from leaderboard import totals
-from leaderboard.stats.verdicts import MISSING, VERDICTS
+from stats.verdicts import MISSING, VERDICTS
 
 MOST_BYTES = 128_000_000  # of arrays in one process
 AT_ONCE = 5_000  # rows from the database
@@ -86,7 +86,7 @@ def forget() -> None:
 
 
 def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
-    """``item, repeat, choice, turned`` of a run's judgments; choices as codes of ``leaderboard.stats.verdicts``, in the
+    """``item, repeat, choice, turned`` of a run's judgments; choices as codes of ``stats.verdicts``, in the
     item's order; ``turned`` where the second answer was shown first.
     """
     item, repeat, choice, turned = _rows(

@@ -14,8 +14,8 @@ from bank.models.catalogue import is_staff
 from bank.models.verdict import Verdict
 from judging.models import Judgment, Run
 from leaderboard.queries import is_held, sees_labels
-from leaderboard.stats.majority import majority
-from leaderboard.stats.orders import combine_orders
+from stats.majority import majority
+from stats.orders import combine_orders
 
 
 @dataclass(frozen=True, slots=True)

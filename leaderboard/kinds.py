@@ -10,9 +10,9 @@ from bank.models import Benchmark, Item, Response
 from bank.submissions.keyed import counted
 from judging.models import Judgment, Run
 from leaderboard.scope import KINDS
-from leaderboard.stats.said import answer_in
 from leaderboard.unchanged import until_written
 from leaderboard.votes import PROTOCOLS
+from stats.said import answer_in
 
 TITLES = {
     "pair": "Pairs",

@@ -18,8 +18,8 @@ from leaderboard.boards.base import Board, Row
 from leaderboard.boards.correlation import correlations, usual_scope
 from leaderboard.boards.languages import languages
 from leaderboard.scope import KEYED, PEOPLE, Scope
-from leaderboard.stats.majority import majority
-from leaderboard.stats.verdicts import three_way
+from stats.majority import majority
+from stats.verdicts import three_way
 
 MOST_COMPARED = 12
 HOLDING = (Campaign.State.OPEN, Campaign.State.PAUSED)

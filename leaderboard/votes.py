@@ -15,10 +15,10 @@ from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard import columns as columns_of
 from leaderboard import totals
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, KEYED, PEOPLE, BadScope, Scope
-from leaderboard.stats.arrays import blocks
-from leaderboard.stats.majority import majority
-from leaderboard.stats.orders import combine
-from leaderboard.stats.verdicts import VERDICTS
+from stats.arrays import blocks
+from stats.majority import majority
+from stats.orders import combine
+from stats.verdicts import VERDICTS
 
 FEWEST_CLUSTERS = 30
 # Whose verdicts a kind of board counts: a mark against a reference and a score of quality do not mix.

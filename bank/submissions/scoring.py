@@ -15,11 +15,11 @@ import bank.criteria
 from bank.imports import batched
 from bank.models import Response, ResponseMark, Sample, Submission, SubmissionRules, SubmissionScore
 from bank.submissions.halves import is_kept
-from leaderboard.stats.choices import choice_scores, shown_as
-from leaderboard.stats.proportions import rate
-from leaderboard.stats.results import Estimate
-from leaderboard.stats.said import answer_in, option_in
-from leaderboard.stats.yes_no import yes_no_scores
+from stats.choices import choice_scores, shown_as
+from stats.proportions import rate
+from stats.results import Estimate
+from stats.said import answer_in, option_in
+from stats.yes_no import yes_no_scores
 
 LEAST = 10  # samples of a hidden split that a number is about, at least
 PAGE = 500

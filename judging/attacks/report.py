@@ -16,11 +16,11 @@ from bank.models import Item
 from judging import protocols
 from judging.attacks.catalogue import PAIRS, Attack, get
 from judging.models import Run, Trial
-from leaderboard.stats import paired
-from leaderboard.stats.multiple import benjamini_hochberg
-from leaderboard.stats.orders import combine_orders
-from leaderboard.stats.proportions import mean, proportion, rate
-from leaderboard.stats.results import Estimate
+from stats import paired
+from stats.multiple import benjamini_hochberg
+from stats.orders import combine_orders
+from stats.proportions import mean, proportion, rate
+from stats.results import Estimate
 
 SEED = 20_261_122  # of the sign flips: the same page shows the same
 COLUMNS = ("item_id", "order", "repeat", "attack", "target", "status", "choice", "score", "ranking")

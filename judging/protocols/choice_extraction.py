@@ -12,7 +12,7 @@ from bank.models import Item
 from judging.protocols.base import CannotAsk, Material, Protocol
 from judging.protocols.settings import Settings
 from judging.verdicts import NONE_OF_THEM, Found, option
-from leaderboard.stats.said import option_in
+from stats.said import option_in
 
 
 class ChoiceExtraction(Protocol):

@@ -6,7 +6,7 @@ from bank.models import Item
 from judging.protocols.base import CannotAsk, Material, Protocol
 from judging.protocols.settings import Settings
 from judging.verdicts import NONE_OF_THEM, Found, yes_or_no
-from leaderboard.stats.said import answer_in
+from stats.said import answer_in
 
 
 class YesNo(Protocol):

@@ -6,7 +6,7 @@ from django import template
 
 from judging import queries
 from judging.models import Judgment, Trial
-from leaderboard.stats.results import Estimate
+from stats.results import Estimate
 
 register = template.Library()
 

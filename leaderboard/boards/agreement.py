@@ -13,11 +13,11 @@ from leaderboard.boards.base import Board, Row, number
 from leaderboard.boards.judges import kappa
 from leaderboard.boards.sources import judge_groups
 from leaderboard.scope import BadScope, Scope
-from leaderboard.stats.agreement import ASYMPTOTIC, agreement, agreement_decided, pairwise_agreement, pairwise_kappa
-from leaderboard.stats.majority import majority
-from leaderboard.stats.proportions import proportion
-from leaderboard.stats.results import Estimate, Interval
-from leaderboard.stats.verdicts import decided, three_way, words
+from stats.agreement import ASYMPTOTIC, agreement, agreement_decided, pairwise_agreement, pairwise_kappa
+from stats.majority import majority
+from stats.proportions import proportion
+from stats.results import Estimate, Interval
+from stats.verdicts import decided, three_way, words
 
 MAJORITY = "majority"
 METRICS = ("agreement", "agreement_decided", "kappa")

@@ -15,7 +15,7 @@ from bank.models import Capability
 from leaderboard import votes
 from leaderboard.hidden import is_kept_back, newest_edition
 from leaderboard.scope import Scope
-from leaderboard.stats.results import Estimate
+from stats.results import Estimate
 
 Row = dict[str, Any]
 SEED = 20_240_101  # of rank draws and bootstraps: the same data gives the same numbers

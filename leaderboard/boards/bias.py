@@ -23,12 +23,12 @@ from leaderboard.boards.graded_judges import numbers_of
 from leaderboard.boards.sources import judge_groups
 from leaderboard.hidden import STAFFS, is_kept_back
 from leaderboard.scope import BadScope, Scope
-from leaderboard.stats.bias import high_scores, length, own_family, position
-from leaderboard.stats.majority import majority
-from leaderboard.stats.multiple import benjamini_hochberg
-from leaderboard.stats.proportions import mean
-from leaderboard.stats.results import Estimate
-from leaderboard.stats.verdicts import MISSING, VERDICTS
+from stats.bias import high_scores, length, own_family, position
+from stats.majority import majority
+from stats.multiple import benjamini_hochberg
+from stats.proportions import mean
+from stats.results import Estimate
+from stats.verdicts import MISSING, VERDICTS
 
 HUMANS = "humans"
 OF_PAIRS = ("position", "length", "self")

@@ -14,8 +14,8 @@ from leaderboard.boards.models import models
 from leaderboard.boards.sources import judge_groups
 from leaderboard.hidden import is_kept_back
 from leaderboard.scope import HUMANS, KEYED, BadScope, Scope, scope_of
-from leaderboard.stats.multiple import benjamini_yekutieli
-from leaderboard.stats.rank_correlation import rank_correlation
+from stats.multiple import benjamini_yekutieli
+from stats.rank_correlation import rank_correlation
 
 FEWEST = 3  # models that two rankings must share
 RANKED_BY = ("bt", "score", "circular", "vanilla", "accuracy")

@@ -7,10 +7,10 @@ from leaderboard import grades, points, votes
 from leaderboard.boards.base import SEED, Board, Row, level_names, number
 from leaderboard.disclosure import LEAST
 from leaderboard.scope import PEOPLE, BadScope, Scope
-from leaderboard.stats.correlation import PEARSON, SPEARMAN, pearson, spearman
-from leaderboard.stats.means import places_of_means
-from leaderboard.stats.proportions import mean
-from leaderboard.stats.results import Estimate
+from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
+from stats.means import places_of_means
+from stats.proportions import mean
+from stats.results import Estimate
 
 NO_LABELS = "No labels by people yet, so no judge can be compared with them."
 NO_VERDICTS = "No verdicts yet."

@@ -12,12 +12,12 @@ from leaderboard.boards.running import running
 from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.sums import Sums
 from leaderboard.scope import KEYED, Scope
-from leaderboard.stats.agreement import cohen_kappa
-from leaderboard.stats.correlation import PEARSON, SPEARMAN, Correlation, mean_over_sets, pearson, spearman
-from leaderboard.stats.proportions import mean, rate
-from leaderboard.stats.rankings import distances
-from leaderboard.stats.results import Estimate
-from leaderboard.stats.steadiness import steadiness
+from stats.agreement import cohen_kappa
+from stats.correlation import PEARSON, SPEARMAN, Correlation, mean_over_sets, pearson, spearman
+from stats.proportions import mean, rate
+from stats.rankings import distances
+from stats.results import Estimate
+from stats.steadiness import steadiness
 
 NO_LABELS = "No labels by people yet, so no judge can be compared with them."
 CORRELATIONS = {PEARSON: pearson, SPEARMAN: spearman}

@@ -15,12 +15,12 @@ from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.standing import Tables, standing_of
 from leaderboard.hidden import STAFFS, is_kept_back
 from leaderboard.scope import Scope
-from leaderboard.stats.agreement import agreement, agreement_decided, cohen_kappa
-from leaderboard.stats.classification import pair_scores
-from leaderboard.stats.majority import RULES, majority
-from leaderboard.stats.results import Estimate
-from leaderboard.stats.steadiness import steadiness
-from leaderboard.stats.verdicts import VERDICTS, encode, three_way, words
+from stats.agreement import agreement, agreement_decided, cohen_kappa
+from stats.classification import pair_scores
+from stats.majority import RULES, majority
+from stats.results import Estimate
+from stats.steadiness import steadiness
+from stats.verdicts import VERDICTS, encode, three_way, words
 
 NO_LABELS = "No labels by people yet, so no judge can be compared with them."
 PEOPLE = 0  # where runs are told apart by number: people against people

@@ -20,10 +20,10 @@ from leaderboard.boards.base import SEED, Board, Row, number, share
 from leaderboard.disclosure import LEAST, Cell, tells_of_few
 from leaderboard.hidden import hidden_split, refuse_live
 from leaderboard.scope import PEOPLE, BadScope, Scope
-from leaderboard.stats.means import places_of_means
-from leaderboard.stats.proportions import mean, rate
-from leaderboard.stats.results import Estimate
-from leaderboard.stats.yes_no import yes_no_scores
+from stats.means import places_of_means
+from stats.proportions import mean, rate
+from stats.results import Estimate
+from stats.yes_no import yes_no_scores
 
 KIND = {"choice": "choice", "yes-no": "yes_no"}  # as scores of submissions are kept
 NO_ANSWERS = "No answers to questions with a key yet."

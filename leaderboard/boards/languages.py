@@ -20,9 +20,9 @@ from leaderboard.boards import keyed
 from leaderboard.boards.base import SEED, Row, number
 from leaderboard.disclosure import LEAST
 from leaderboard.scope import KEYED, BadScope, Scope
-from leaderboard.stats.multiple import benjamini_hochberg
-from leaderboard.stats.paired import difference
-from leaderboard.stats.proportions import mean, rate
+from stats.multiple import benjamini_hochberg
+from stats.paired import difference
+from stats.proportions import mean, rate
 
 MOST = 3  # comparisons on one page
 ALSO = {"zh": {"zh", "cn"}}  # how keys call a language beside its code

@@ -4,7 +4,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board, Row, kept, number
 from leaderboard.boards.models import models
 from leaderboard.scope import BadScope, Scope
-from leaderboard.stats.proportions import rate
+from stats.proportions import rate
 
 MOST = 30  # models shown at once
 

@@ -11,10 +11,10 @@ from leaderboard.boards import graded, keyed
 from leaderboard.boards.base import SEED, Board, Row, level_names, number, share
 from leaderboard.hidden import edition_of, is_kept_back
 from leaderboard.scope import KEYED, NO_ELO, Scope
-from leaderboard.stats import bradley_terry, elo
-from leaderboard.stats.arrays import BoolArray, IntArray, counted
-from leaderboard.stats.proportions import rates
-from leaderboard.stats.results import Estimate
+from stats import bradley_terry, elo
+from stats.arrays import BoolArray, IntArray, counted
+from stats.proportions import rates
+from stats.results import Estimate
 
 NO_VERDICTS = "No verdicts yet."
 

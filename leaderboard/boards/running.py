@@ -8,7 +8,7 @@ from django.db.models import Avg, Count, Sum
 from annotations.models import Label
 from judging.models import Judgment, Run
 from leaderboard.boards.base import Row, number
-from leaderboard.stats.proportions import mean, rate
+from stats.proportions import mean, rate
 
 PER = 1000
 

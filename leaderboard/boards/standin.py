@@ -10,12 +10,12 @@ from leaderboard import grades, votes
 from leaderboard.boards.base import Board, Row, kept, number
 from leaderboard.boards.sources import judge_groups
 from leaderboard.scope import HUMANS, BadScope, Scope
-from leaderboard.stats.alternative import FEWEST, alternative_annotator_test
-from leaderboard.stats.majority import majority
-from leaderboard.stats.prediction import prediction_powered
-from leaderboard.stats.proportions import mean, rate
-from leaderboard.stats.results import InvalidCount
-from leaderboard.stats.verdicts import three_way
+from stats.alternative import FEWEST, alternative_annotator_test
+from stats.majority import majority
+from stats.prediction import prediction_powered
+from stats.proportions import mean, rate
+from stats.results import InvalidCount
+from stats.verdicts import three_way
 
 OF = ("pair", "score")  # kinds of verdicts that both are told of
 EPSILON = 0.2

@@ -9,12 +9,12 @@ import pandas as pd
 
 from leaderboard import votes
 from leaderboard.boards.base import PROVISIONAL, SEED, Row
-from leaderboard.stats.agreement import kappa_of
-from leaderboard.stats.arrays import FloatArray, IntArray, dense_codes, ratio
-from leaderboard.stats.classification import confusion_by_cluster, macro_f1, macro_recall
-from leaderboard.stats.ranks import rank_ranges, tiers
-from leaderboard.stats.resampling import distinct_rows
-from leaderboard.stats.verdicts import three_way
+from stats.agreement import kappa_of
+from stats.arrays import FloatArray, IntArray, dense_codes, ratio
+from stats.classification import confusion_by_cluster, macro_f1, macro_recall
+from stats.ranks import rank_ranges, tiers
+from stats.resampling import distinct_rows
+from stats.verdicts import three_way
 
 REPLICATES = 1000
 AT_ONCE = 4_000_000  # numbers drawn
@@ -115,7 +115,7 @@ def standing_of(tables: Tables) -> dict[str, dict[int, Row]]:
     """By metric and run: ``rank``, ``rank_low``, ``rank_high``, ``tier`` among the judges that are no baselines.
 
     The covariance of the metrics comes from a bootstrap that draws the same clusters for all judges, so that what two
-    of them share cancels; ranges and tiers are then those of ``leaderboard.stats.ranks``. A judge over fewer than 30
+    of them share cancels; ranges and tiers are then those of ``stats.ranks``. A judge over fewer than 30
     items is not ranked.
     """
     judges = {run: judged for run, judged in tables.judges.items() if judged.ranked and judged.items >= PROVISIONAL}

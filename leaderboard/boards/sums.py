@@ -16,8 +16,8 @@ from leaderboard import grades
 from leaderboard.boards.base import PROVISIONAL, SEED, Row
 from leaderboard.boards.standing import REPLICATES, ranked
 from leaderboard.scope import KEYED
-from leaderboard.stats.arrays import FloatArray, dense_codes, mean_ranks, ratio
-from leaderboard.stats.rankings import distances
+from stats.arrays import FloatArray, dense_codes, mean_ranks, ratio
+from stats.rankings import distances
 
 MOST = 5_000  # clusters drawn: more are put together, which costs no precision at such numbers
 AT_ONCE = 4_000_000  # numbers drawn

@@ -12,9 +12,9 @@ from leaderboard.boards.agreement import METRICS
 from leaderboard.boards.base import kept
 from leaderboard.boards.judges import against_others, ceiling, judges
 from leaderboard.scope import scope_of
-from leaderboard.stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
-from leaderboard.stats.results import DuplicateVerdict
-from leaderboard.stats.verdicts import VERDICTS
+from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
+from stats.results import DuplicateVerdict
+from stats.verdicts import VERDICTS
 from tests.leaderboard.conftest import PEOPLE, judgments, labels
 
 

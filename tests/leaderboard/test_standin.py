@@ -11,7 +11,7 @@ from django.core.management import call_command
 from judging.models import Run
 from leaderboard.boards import standin
 from leaderboard.scope import BadScope, scope_of
-from leaderboard.stats.alternative import alternative_annotator_test
+from stats.alternative import alternative_annotator_test
 from tests.leaderboard.conftest import judgments, labels, pairs, vote
 from tests.leaderboard.test_board_pages import Tables
 

@@ -9,10 +9,10 @@ import re
 import numpy as np
 import pytest
 
-from leaderboard.stats.proportions import proportion
-from leaderboard.stats.rank_correlation import rank_correlation
-from leaderboard.stats.rankings import distance
-from leaderboard.stats.yes_no import yes_no_scores
+from stats.proportions import proportion
+from stats.rank_correlation import rank_correlation
+from stats.rankings import distance
+from stats.yes_no import yes_no_scores
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_agreement
-from leaderboard.stats.proportions import wilson
-from leaderboard.stats.resampling import BOOTSTRAP
-from leaderboard.stats.results import DuplicateVerdict
-from leaderboard.stats.verdicts import VERDICTS, decided, three_way, words
+from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_agreement
+from stats.proportions import wilson
+from stats.resampling import BOOTSTRAP
+from stats.results import DuplicateVerdict
+from stats.verdicts import VERDICTS, decided, three_way, words
 
 verdicts = st.sampled_from([*VERDICTS, None])
 

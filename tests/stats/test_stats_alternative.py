@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboard.stats.alternative import UnknownMeasure, alternative_annotator_test
+from stats.alternative import UnknownMeasure, alternative_annotator_test
 
 
 def people(noise: float, *, items: int = 120, annotators: int = 4, seed: int = 1):

@@ -4,8 +4,8 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.stats.bias import high_scores, length, own_family, position
-from leaderboard.stats.verdicts import VERDICTS
+from stats.bias import high_scores, length, own_family, position
+from stats.verdicts import VERDICTS
 
 
 @pytest.mark.check("F14")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from leaderboard.stats.choices import choice_scores, shown_as
-from leaderboard.stats.said import answer_in, option_in
-from leaderboard.stats.yes_no import yes_no_scores
+from stats.choices import choice_scores, shown_as
+from stats.said import answer_in, option_in
+from stats.yes_no import yes_no_scores
 
 ABCD = ("A", "B", "C", "D")
 

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.stats.classification import NO_PAIRS, macro_f1, macro_recall, pair_scores
-from leaderboard.stats.proportions import CLUSTER_T, WILSON, WILSON_ON_CLUSTERS, wilson
-from leaderboard.stats.results import LengthMismatch, UnknownVerdict
-from leaderboard.stats.verdicts import VERDICTS
+from stats.classification import NO_PAIRS, macro_f1, macro_recall, pair_scores
+from stats.proportions import CLUSTER_T, WILSON, WILSON_ON_CLUSTERS, wilson
+from stats.results import LengthMismatch, UnknownVerdict
+from stats.verdicts import VERDICTS
 
 verdicts = st.sampled_from([*VERDICTS, None])
 

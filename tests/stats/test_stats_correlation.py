@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from leaderboard.stats.correlation import kendall, pearson, spearman, williams
-from leaderboard.stats.results import InvalidCount, LengthMismatch, NotFinite
+from stats.correlation import kendall, pearson, spearman, williams
+from stats.results import InvalidCount, LengthMismatch, NotFinite
 
 
 def rng() -> np.random.Generator:

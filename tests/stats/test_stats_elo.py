@@ -3,9 +3,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from leaderboard.stats import elo
-from leaderboard.stats.results import InvalidOutcome
-from leaderboard.stats.strengths import Votes
+from stats import elo
+from stats.results import InvalidOutcome
+from stats.strengths import Votes
 
 
 def simulated(rng, *, models, votes):

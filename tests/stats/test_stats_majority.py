@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.stats.majority import UnknownRule, majority
-from leaderboard.stats.results import UnknownVerdict
-from leaderboard.stats.verdicts import VERDICTS
+from stats.majority import UnknownRule, majority
+from stats.results import UnknownVerdict
+from stats.verdicts import VERDICTS
 
 LETTERS = {"F": "first", "S": "second", "T": "tie", "U": "undecided"}
 

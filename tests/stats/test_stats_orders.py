@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.stats.orders import Coverage, combine_orders
-from leaderboard.stats.results import DuplicateVerdict
-from leaderboard.stats.verdicts import VERDICTS
+from stats.orders import Coverage, combine_orders
+from stats.results import DuplicateVerdict
+from stats.verdicts import VERDICTS
 
 
 def judgments(*rows):

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.stats.paired import MCNEMAR, NEWCOMBE, SIGN_FLIPS, change, difference, mcnemar, newcombe
-from leaderboard.stats.results import InvalidCount
+from stats.paired import MCNEMAR, NEWCOMBE, SIGN_FLIPS, change, difference, mcnemar, newcombe
+from stats.results import InvalidCount
 
 
 def test_mcnemar_gives_the_exact_p_of_its_reference():

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from leaderboard.stats.prediction import prediction_powered, rogan_gladen
-from leaderboard.stats.results import InvalidCount
+from stats.prediction import prediction_powered, rogan_gladen
+from stats.results import InvalidCount
 
 Y = [int(digit) for digit in "1110010110"]
 F = [int(digit) for digit in "1100011110"]

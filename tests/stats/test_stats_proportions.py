@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.stats.proportions import (
+from stats.proportions import (
     CLUSTER_T,
     STUDENT_T,
     WILSON,
@@ -14,7 +14,7 @@ from leaderboard.stats.proportions import (
     rates,
     wilson,
 )
-from leaderboard.stats.results import Estimate, Interval, InvalidCount, InvalidOutcome, LengthMismatch, NotFinite
+from stats.results import Estimate, Interval, InvalidCount, InvalidOutcome, LengthMismatch, NotFinite
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.stats.rankings import distance, distances, mean_distance
-from leaderboard.stats.results import InvalidCount, LengthMismatch
+from stats.rankings import distance, distances, mean_distance
+from stats.results import InvalidCount, LengthMismatch
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.stats.reliability import UnknownMetric, fleiss_kappa, krippendorff_alpha
-from leaderboard.stats.results import UnequalRaters
+from stats.reliability import UnknownMetric, fleiss_kappa, krippendorff_alpha
+from stats.results import UnequalRaters
 
 # Krippendorff 2011, "Computing Krippendorff's alpha-reliability": four observers, twelve units.
 FOUR_OBSERVERS = np.array(

@@ -19,12 +19,12 @@ from leaderboard.boards.versus.measures import (
     tested_together,
 )
 from leaderboard.scope import KEYED, BadScope, Scope
-from leaderboard.stats.arrays import FloatArray, dense_codes
-from leaderboard.stats.correlation import pearson, spearman, williams
-from leaderboard.stats.majority import majority
-from leaderboard.stats.resampling import BOOTSTRAP
-from leaderboard.stats.results import Estimate, Interval, StatisticsError
-from leaderboard.stats.verdicts import decided, three_way
+from stats.arrays import FloatArray, dense_codes
+from stats.correlation import pearson, spearman, williams
+from stats.majority import majority
+from stats.resampling import BOOTSTRAP
+from stats.results import Estimate, Interval, StatisticsError
+from stats.verdicts import decided, three_way
 
 REPLICATES = 1000
 

@@ -9,9 +9,9 @@ import pandas as pd
 from leaderboard import votes
 from leaderboard.boards.base import SEED, Row, level_names, number
 from leaderboard.scope import BadScope, Scope
-from leaderboard.stats.multiple import benjamini_hochberg
-from leaderboard.stats.paired import change, difference
-from leaderboard.stats.results import Estimate
+from stats.multiple import benjamini_hochberg
+from stats.paired import change, difference
+from stats.results import Estimate
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from leaderboard.stats.proportions import mean, rate
-from leaderboard.stats.results import Estimate
+from stats.proportions import mean, rate
+from stats.results import Estimate
 
 
 @dataclass(frozen=True, slots=True)

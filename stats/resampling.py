@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from leaderboard.stats.arrays import FloatArray, IntArray
-from leaderboard.stats.results import Estimate, Interval
+from stats.arrays import FloatArray, IntArray
+from stats.results import Estimate, Interval
 
 BOOTSTRAP = "cluster bootstrap"
 ALIKE = "every resample gives the same value"

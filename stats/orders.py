@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from leaderboard.stats.arrays import BoolArray, blocks
-from leaderboard.stats.results import DuplicateVerdict
-from leaderboard.stats.verdicts import FIRST, MISSING, SECOND, TIE, encode, words
+from stats.arrays import BoolArray, blocks
+from stats.results import DuplicateVerdict
+from stats.verdicts import FIRST, MISSING, SECOND, TIE, encode, words
 
 
 @dataclass(frozen=True, slots=True)

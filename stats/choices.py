@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from leaderboard.stats.arrays import check_lengths
-from leaderboard.stats.proportions import rate
-from leaderboard.stats.results import Estimate
+from stats.arrays import check_lengths
+from stats.proportions import rate
+from stats.results import Estimate
 
 
 def shown_as(label: str, labels: Sequence[str], *, shift: int = 0, order: Sequence[str] | None = None) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
-from leaderboard.stats.arrays import FloatArray
-from leaderboard.stats.multiple import benjamini_yekutieli
-from leaderboard.stats.results import StatisticsError
+from stats.arrays import FloatArray
+from stats.multiple import benjamini_yekutieli
+from stats.results import StatisticsError
 
 FEWEST = 30  # items of an annotator below which the test has too little power (2501.10970, section 3)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from leaderboard.stats.arrays import FloatArray, check_lengths, dense_codes
-from leaderboard.stats.ranks import rank_ranges, tiers
+from stats.arrays import FloatArray, check_lengths, dense_codes
+from stats.ranks import rank_ranges, tiers
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from leaderboard.stats.arrays import FloatArray, check_lengths, dense_codes
-from leaderboard.stats.proportions import NO_VARIATION, ONE_CLUSTER, t_quantile
-from leaderboard.stats.ranks import rank_ranges, tiers
-from leaderboard.stats.results import Estimate, Interval
-from leaderboard.stats.sandwich import clustered_covariance
-from leaderboard.stats.standing import Standing, standings
-from leaderboard.stats.strengths import Votes, rateable, solve
+from stats.arrays import FloatArray, check_lengths, dense_codes
+from stats.proportions import NO_VARIATION, ONE_CLUSTER, t_quantile
+from stats.ranks import rank_ranges, tiers
+from stats.results import Estimate, Interval
+from stats.sandwich import clustered_covariance
+from stats.standing import Standing, standings
+from stats.strengths import Votes, rateable, solve
 
 METHOD = "bradley-terry, clustered sandwich"
 FEWEST_CLUSTERS = 30

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leaderboard.stats.arrays import BoolArray, FloatArray
-from leaderboard.stats.results import StatisticsError
+from stats.arrays import BoolArray, FloatArray
+from stats.results import StatisticsError
 
 
 class InvalidProbability(StatisticsError):

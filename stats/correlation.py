@@ -11,10 +11,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.special import ndtr, stdtr
 
-from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
-from leaderboard.stats.proportions import normal_quantile
-from leaderboard.stats.resampling import BOOTSTRAP, bootstrap, distinct_rows
-from leaderboard.stats.results import Estimate, Interval, InvalidCount, NotFinite
+from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from stats.proportions import normal_quantile
+from stats.resampling import BOOTSTRAP, bootstrap, distinct_rows
+from stats.results import Estimate, Interval, InvalidCount, NotFinite
 
 PEARSON = "pearson"
 SPEARMAN = "spearman"
@@ -114,7 +114,8 @@ def mean_over_sets(
         return Estimate(None, len(first), None, name, CONSTANT)
 
     def statistic(drawn: FloatArray) -> FloatArray:
-        return np.mean([of(first[at], second[at], drawn[:, codes[at]]) for at in rows], axis=0)[:, None]
+        means: FloatArray = np.mean([of(first[at], second[at], drawn[:, codes[at]]) for at in rows], axis=0)
+        return means[:, None]
 
     return bootstrap(
         times=np.ones(clusters, dtype=np.int64),
@@ -269,14 +270,9 @@ def _tau_p(x: FloatArray, y: FloatArray, times: FloatArray) -> float | None:
     if n < 3:
         return None
     ties = [np.bincount(np.unique(values, return_inverse=True)[1], weights=times) for values in (x, y)]
-    pairs, triples, spread = (
-        [float(term(count).sum()) for count in ties]
-        for term in (
-            lambda t: t * (t - 1) / 2,
-            lambda t: t * (t - 1) * (t - 2),
-            lambda t: t * (t - 1) * (2 * t + 5),
-        )
-    )
+    pairs = [float((t * (t - 1) / 2).sum()) for t in ties]
+    triples = [float((t * (t - 1) * (t - 2)).sum()) for t in ties]
+    spread = [float((t * (t - 1) * (2 * t + 5)).sum()) for t in ties]
     all_pairs = n * (n - 1)
     variance = (all_pairs * (2 * n + 5) - sum(spread)) / 18
     variance += 2 * pairs[0] * pairs[1] / all_pairs + triples[0] * triples[1] / (9 * all_pairs * (n - 2))

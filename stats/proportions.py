@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from leaderboard.stats.arrays import FloatArray, IntArray, blocks, check_lengths, dense_codes, narrow_codes
-from leaderboard.stats.results import Estimate, Interval, InvalidCount, InvalidOutcome
+from stats.arrays import FloatArray, IntArray, blocks, check_lengths, dense_codes, narrow_codes
+from stats.results import Estimate, Interval, InvalidCount, InvalidOutcome
 
 WILSON = "wilson"
 CLUSTER_T = "cluster-t"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from leaderboard.stats.arrays import FloatArray, check_lengths, dense_codes, ratio
-from leaderboard.stats.proportions import rate
-from leaderboard.stats.resampling import bootstrap, distinct_rows
-from leaderboard.stats.results import Estimate
+from stats.arrays import FloatArray, check_lengths, dense_codes, ratio
+from stats.proportions import rate
+from stats.resampling import bootstrap, distinct_rows
+from stats.results import Estimate
 
 NO_YES = "neither the key nor the answers hold a yes"
 

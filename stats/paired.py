@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr
 
-from leaderboard.stats.arrays import check_lengths, dense_codes
-from leaderboard.stats.correlation import Test
-from leaderboard.stats.proportions import mean, wilson
-from leaderboard.stats.results import Estimate, Interval, InvalidCount
+from stats.arrays import check_lengths, dense_codes
+from stats.correlation import Test
+from stats.proportions import mean, wilson
+from stats.results import Estimate, Interval, InvalidCount
 
 NEWCOMBE = "newcombe, paired"
 MCNEMAR = "mcnemar, exact"

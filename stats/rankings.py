@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Levenshtein
 
-from leaderboard.stats.arrays import FloatArray
-from leaderboard.stats.proportions import mean
-from leaderboard.stats.results import Estimate, InvalidCount, LengthMismatch
+from stats.arrays import FloatArray
+from stats.proportions import mean
+from stats.results import Estimate, InvalidCount, LengthMismatch
 
 
 def distance(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:

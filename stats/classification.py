@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
-from leaderboard.stats.proportions import WILSON_ON_CLUSTERS, rate, wilson
-from leaderboard.stats.resampling import bootstrap, distinct_rows
-from leaderboard.stats.results import Estimate
-from leaderboard.stats.verdicts import MISSING, VERDICTS, decided, three_way
+from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from stats.proportions import WILSON_ON_CLUSTERS, rate, wilson
+from stats.resampling import bootstrap, distinct_rows
+from stats.results import Estimate
+from stats.verdicts import MISSING, VERDICTS, decided, three_way
 
 NO_PAIRS = "no pair has a verdict of both that counts"
 

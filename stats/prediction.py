@@ -8,9 +8,9 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from leaderboard.stats.arrays import check_lengths
-from leaderboard.stats.proportions import normal_quantile
-from leaderboard.stats.results import Estimate, Interval, InvalidCount
+from stats.arrays import check_lengths
+from stats.proportions import normal_quantile
+from stats.results import Estimate, Interval, InvalidCount
 
 PPI = "ppi++"
 ROGAN_GLADEN = "rogan-gladen"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import stdtr
 
-from leaderboard.stats.arrays import FloatArray, IntArray
-from leaderboard.stats.multiple import benjamini_hochberg
+from stats.arrays import FloatArray, IntArray
+from stats.multiple import benjamini_hochberg
 
 
 def rank_ranges(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from leaderboard.stats.arrays import FloatArray, check_lengths, dense_codes
-from leaderboard.stats.correlation import Test
-from leaderboard.stats.paired import mcnemar
-from leaderboard.stats.proportions import CLUSTER_T, proportion, t_quantile
-from leaderboard.stats.resampling import BOOTSTRAP, bootstrap
-from leaderboard.stats.results import Estimate, Interval
-from leaderboard.stats.verdicts import FIRST, MISSING, SECOND, encode
+from stats.arrays import FloatArray, check_lengths, dense_codes
+from stats.correlation import Test
+from stats.paired import mcnemar
+from stats.proportions import CLUSTER_T, proportion, t_quantile
+from stats.resampling import BOOTSTRAP, bootstrap
+from stats.results import Estimate, Interval
+from stats.verdicts import FIRST, MISSING, SECOND, encode
 
 SEPARATED = "every longer answer won, or every one lost: no slope can be fitted"
 NO_LENGTHS = "the answers do not differ in length"

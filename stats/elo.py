@@ -12,10 +12,10 @@ from math import ceil, exp, log
 import numpy as np
 import numpy.typing as npt
 
-from leaderboard.stats.arrays import FloatArray
-from leaderboard.stats.proportions import NOTHING
-from leaderboard.stats.results import Estimate, Interval
-from leaderboard.stats.strengths import Votes, information, rateable, solve
+from stats.arrays import FloatArray
+from stats.proportions import NOTHING
+from stats.results import Estimate, Interval
+from stats.strengths import Votes, information, rateable, solve
 
 ONLINE = "online"
 ONLINE_BOOTSTRAP = "online-bootstrap"

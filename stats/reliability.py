@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
-from leaderboard.stats.resampling import bootstrap, distinct_rows
-from leaderboard.stats.results import Estimate, StatisticsError, UnequalRaters
+from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from stats.resampling import bootstrap, distinct_rows
+from stats.results import Estimate, StatisticsError, UnequalRaters
 
 ONE_VALUE = "all labels are the same: agreement beyond chance is undefined"
 UNIT_BOOTSTRAP = "bootstrap over units"

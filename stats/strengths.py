@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_expit
 
-from leaderboard.stats.arrays import BoolArray, FloatArray, IntArray, blocks, check_lengths, counted
-from leaderboard.stats.results import InvalidCount, InvalidOutcome, StatisticsError
+from stats.arrays import BoolArray, FloatArray, IntArray, blocks, check_lengths, counted
+from stats.results import InvalidCount, InvalidOutcome, StatisticsError
 
 _LONGEST_STEP = 5.0  # natural log: beyond it the curvature at the old point says nothing
 _SETTLED = 1e-10  # log-likelihood

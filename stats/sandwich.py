@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from leaderboard.stats.arrays import FloatArray, blocks
-from leaderboard.stats.strengths import Votes, inverse_information
+from stats.arrays import FloatArray, blocks
+from stats.strengths import Votes, inverse_information
 
 _BLOCK = 1_000_000  # cells of the clusters x models table at a time: 8 MB
 

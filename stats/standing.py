@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from leaderboard.stats.arrays import BoolArray, FloatArray, IntArray, ratio
+from stats.arrays import BoolArray, FloatArray, IntArray, ratio
 
 NO_VOTES = "no comparisons"
 APART = "not connected to the other models"

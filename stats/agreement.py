@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_array
 
-from leaderboard.stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
-from leaderboard.stats.classification import confusion_by_cluster
-from leaderboard.stats.proportions import normal_quantile, rate
-from leaderboard.stats.resampling import bootstrap, distinct_rows
-from leaderboard.stats.results import DuplicateVerdict, Estimate, Interval
-from leaderboard.stats.verdicts import MISSING, decided, three_way
+from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from stats.classification import confusion_by_cluster
+from stats.proportions import normal_quantile, rate
+from stats.resampling import bootstrap, distinct_rows
+from stats.results import DuplicateVerdict, Estimate, Interval
+from stats.verdicts import MISSING, decided, three_way
 
 ASYMPTOTIC = "asymptotic"
 CHANCE_IS_CERTAIN = "all labels are the same: agreement beyond chance is undefined"

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from leaderboard.stats.arrays import IntArray
-from leaderboard.stats.results import UnknownVerdict
+from stats.arrays import IntArray
+from stats.results import UnknownVerdict
 
 VERDICTS = ("first", "second", "tie", "undecided")
 FIRST, SECOND, TIE, UNDECIDED = range(4)
@@ -48,4 +48,5 @@ def decided(choices: npt.ArrayLike | pd.Series[Any]) -> IntArray:
 
 def words(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.object_]:
     """The verdicts of a column of codes (n,) as words, None where one is missing."""
-    return np.array([*VERDICTS, None], dtype=object)[codes]
+    said: npt.NDArray[np.object_] = np.array([*VERDICTS, None], dtype=object)[codes]
+    return said

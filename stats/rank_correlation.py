@@ -9,10 +9,10 @@ from math import atanh, factorial, sqrt, tanh
 import numpy as np
 import numpy.typing as npt
 
-from leaderboard.stats.arrays import FloatArray, check_lengths, mean_ranks
-from leaderboard.stats.correlation import BONETT_WRIGHT, CONSTANT, FEW, PERFECT, tau_b
-from leaderboard.stats.proportions import normal_quantile
-from leaderboard.stats.results import Estimate, Interval, NotFinite
+from stats.arrays import FloatArray, check_lengths, mean_ranks
+from stats.correlation import BONETT_WRIGHT, CONSTANT, FEW, PERFECT, tau_b
+from stats.proportions import normal_quantile
+from stats.results import Estimate, Interval, NotFinite
 
 MOST_EXACT = 8  # models whose permutations are all gone through: 40,320
 DRAWS = 20_000

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from leaderboard.stats.arrays import IntArray
-from leaderboard.stats.results import StatisticsError
-from leaderboard.stats.verdicts import FIRST, MISSING, SECOND, TIE, UNDECIDED, VERDICTS, encode, words
+from stats.arrays import IntArray
+from stats.results import StatisticsError
+from stats.verdicts import FIRST, MISSING, SECOND, TIE, UNDECIDED, VERDICTS, encode, words
 
 
 class UnknownRule(StatisticsError):
