@@ -26,7 +26,7 @@ def outage(error: BaseException | None) -> str | None:
     if "readonly" in said or state == "25006":
         return "The database cannot be written: it is read-only."
     if "locked" in said or state in ("55P03", "40001", "40P01"):
-        return "The database is busy: something else has been writing for long."
+        return "The site is busy writing something else."
     if "is full" in said or "disk i/o" in said or state == "53100":
         return "The database cannot be written: no space is left."
     if "unable to open" in said or state[:2] in ("08", "53", "57") or (_no_answer(error) and not state):

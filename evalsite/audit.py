@@ -28,9 +28,11 @@ NOT_A_DAY = "Days are written like 2026-03-31; this filter was left out."
 def page(request: HttpRequest) -> HttpResponse:
     """What was done, newest first, by action, person and day."""
     found, given, problem = _found(request)
+    shown = Paginator(found, A_PAGE).get_page(request.GET.get("page"))
     context = {
         "section": "audit",
-        "page": Paginator(found, A_PAGE).get_page(request.GET.get("page")),
+        "page": shown,
+        "rows": [(entry, ACTIONS.get(entry.action, entry.action), _told(entry.details)) for entry in shown],
         "given": given,
         "query": urlencode(given),
         "actions": ACTIONS.items(),
@@ -47,6 +49,15 @@ def export(request: HttpRequest) -> HttpResponseBase:
     response = StreamingHttpResponse(_lines(found.order_by("number")), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="audit-log.csv"'
     return response
+
+
+def _told(details: dict[str, Any]) -> list[tuple[str, str]]:
+    """Each detail in short, and in full where that leaves something out."""
+    return [
+        (f"{len(value)} {name}", ", ".join(map(str, value))) if isinstance(value, list) else (f"{name} {value}", "")
+        for name, value in details.items()
+        if value is not False
+    ]
 
 
 class _Line:
@@ -69,10 +80,12 @@ def _found(request: HttpRequest) -> tuple["QuerySet[AuditEntry]", dict[str, str]
     """The entries that the address asks for, its filters, and what is wrong with them in words."""
     given = {name: request.GET.get(name, "").strip().replace("\x00", "")[:150] for name in FILTERS}
     given, problem = {name: value for name, value in given.items() if value}, ""
+    if given.get("action") not in ACTIONS:
+        given.pop("action", None)
     found = AuditEntry.objects.select_related("who").order_by("-number")
     if "person" in given:
         found = found.filter(Q(name=given["person"]) | Q(command=given["person"]) | Q(about=given["person"]))
-    if given.get("action") in ACTIONS:
+    if "action" in given:
         found = found.filter(action=given["action"])
     for name, lookup, days in (("since", "at__gte", 0), ("until", "at__lt", 1)):
         if name in given:

@@ -26,6 +26,7 @@ class NewPassword(PasswordChangeView):
         for field in form.fields.values():
             field.widget.attrs["class"] = "input"
             field.help_text = ""
+        form.fields["new_password1"].help_text = _("At least 10 characters.")
         return form
 
     def form_valid(self, form: Any) -> HttpResponse:

@@ -7,6 +7,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts import attempts, audit
 from accounts.address import client_address
@@ -14,6 +15,10 @@ from accounts.address import client_address
 
 class Form(AuthenticationForm):
     """Name and password; how often it may be tried stands in ``accounts.attempts``."""
+
+    error_messages = AuthenticationForm.error_messages | {
+        "invalid_login": gettext_lazy("Name or password is wrong. Forgotten? An administrator can give you a new one.")
+    }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

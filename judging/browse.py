@@ -38,6 +38,16 @@ class Listing:
     unfinished: bool = False  # the page ends where the look ended: what follows may hold more
     many_runs: bool = False  # only the newest runs were looked at
 
+    @property
+    def has_figures(self) -> bool:
+        """Whether tokens, cost or seconds of any row are known to who looks."""
+        figures = ("prompt_tokens", "cost", "latency")
+        return any(getattr(row, name) is not None for row in self.rows for name in figures)
+
+    @property
+    def used_criteria(self) -> bool:
+        return any(row.run.used_criteria for row in self.rows)
+
 
 Found = tuple[float, int]  # value of the order's column (0 where there is none) and key
 

@@ -127,7 +127,7 @@ class Progress:
 
     @property
     def percent(self) -> float:
-        return 100 * (self.done + self.failed) / self.total if self.total else 0.0
+        return 100 * self.done / self.total if self.total else 0.0
 
     @property
     def failed_percent(self) -> float:

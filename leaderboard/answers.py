@@ -3,15 +3,12 @@
 import pandas as pd
 
 from bank.access import Viewer
-from bank.models import EvaluatedModel, Response
 from bank.models.catalogue import is_staff
-from bank.submissions import keyed
 from leaderboard import grades, points, queries
 from leaderboard.boards.graded import outcomes
-from leaderboard.boards.keyed import KIND, read_by_judges
+from leaderboard.boards.keyed import counted_answers
 from leaderboard.hidden import refuse_live
 from leaderboard.scope import KEYED, Scope
-from leaderboard.votes import samples_in
 
 COLUMNS = ["sample", "item", "value", "said", "right"]
 
@@ -42,15 +39,14 @@ def _graded(scope: Scope, model: str) -> pd.DataFrame:
 
 def _keyed(scope: Scope, model: str) -> pd.DataFrame:
     """One row a sample: the first pass, and ``right`` in every pass where there were several."""
-    known = EvaluatedModel.objects.filter(name=model).first()
-    if known is None:
-        return pd.DataFrame(columns=COLUMNS)
-    mine = samples_in(scope).filter(pk__in=Response.objects.filter(model=known).values("sample"))
-    read, _ = read_by_judges(scope)
-    frame = keyed.answered(scope.benchmark, mine, kind=KIND[scope.kind], read=read)
-    frame = frame[frame["model"] == known.pk]
+    frame, _, _ = counted_answers(scope, model)
     if frame.empty:
         return pd.DataFrame(columns=COLUMNS)
     by_sample = frame.sort_values("variant").groupby("sample")
-    found = pd.DataFrame({"said": by_sample["said"].agg(", ".join), "right": by_sample["right"].all()}).reset_index()
+    found = pd.DataFrame(
+        {
+            "said": by_sample["said"].agg(lambda said: ", ".join(one or "–" for one in said)),
+            "right": by_sample["right"].all(),
+        }
+    ).reset_index()
     return found.assign(item=None, value=None)[COLUMNS]

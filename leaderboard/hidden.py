@@ -17,8 +17,12 @@ AS_A_WHOLE = (
     "and with the verdicts that the edition was made of."
 )
 STAFFS = (
-    "This rests on hidden answers or weights, so it is staff's. Of the board of models an edition may be published."
+    "This rests on hidden answers or weights. Everybody may see the editions of the board of models that are published."
 )
+
+
+class Withheld(BadScope):
+    """What rests on hidden inputs and is not for this viewer."""
 
 
 def rests_on_hidden(scope: Scope) -> bool:
@@ -44,7 +48,7 @@ def is_kept_back(scope: Scope) -> bool:
 def refuse_live(scope: Scope) -> None:
     """Raises BadScope where the live numbers are not for this viewer."""
     if is_kept_back(scope):
-        raise BadScope(STAFFS)
+        raise Withheld(STAFFS)
 
 
 def hidden_split(scope: Scope) -> str | None:
@@ -72,7 +76,7 @@ def edition_of(scope: Scope) -> tuple[Edition | None, dict[str, Any]]:
     """
     other = scope.split if scope.split != hidden_split(scope) else ""
     if scope.level or scope.question_type or scope.campaign or other or scope.run or scope.source != HUMANS:
-        raise BadScope(AS_A_WHOLE)
+        raise Withheld(AS_A_WHOLE)
     edition = newest_edition(scope)
     if edition is None:
         return None, {"rows": [], "notes": [NONE_YET], "extra": {}}

@@ -112,6 +112,7 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
         "approved": groups["approved"],
         "others": sum(groups.values()) - groups["approved"],
         "summary": summary_of(benchmark),
+        "splits": sorted(set(benchmark.samples.in_use().exclude(split="").order_by().values_list("split", flat=True))),
     }
     return render(request, "bank/publish.html", context)
 

@@ -8,9 +8,10 @@ In an edition a model has the numbers, and the levels, of which no combination i
 
 import numpy as np
 import pandas as pd
+from django.db.models import QuerySet
 
 from accounts.secrets import keyed as keyed_hash
-from bank.models import EvaluatedModel, Submission, SubmissionRules
+from bank.models import EvaluatedModel, Response, Sample, Submission, SubmissionRules
 from bank.models.items import ItemResponse
 from bank.submissions import keyed
 from bank.submissions.halves import is_kept
@@ -55,21 +56,26 @@ def models(scope: Scope) -> Board:
     return Board(rows, [], runs, extra | {"items": int(frame["sample"].nunique()), "withheld": withheld})
 
 
-def counted_answers(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...], bool]:
+def counted_answers(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...], bool]:
     """The answers that the board counts, one row each (see ``keyed.answered``), its runs, and whether numbers by level
-    may stand beside the whole. Raises BadScope.
+    may stand beside the whole; of one ``model``, or of all. Raises BadScope.
     """
     refuse_live(scope)
     split = hidden_split(scope)
     if split is not None:
-        frame, runs, _ = _hidden_answers(scope, split)
-        return frame, runs, False
-    return *_counted(scope), True
+        frame, runs, _ = _hidden_answers(scope, split, model)
+    else:
+        frame, runs = _counted(scope, model)
+    return frame[frame["model"] == model] if model else frame, runs, split is None
 
 
-def _counted(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
+def _answered_by(samples: QuerySet[Sample], model: str) -> QuerySet[Sample]:
+    return samples.filter(pk__in=Response.objects.filter(model__name=model).values("sample")) if model else samples
+
+
+def _counted(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...]]:
     read, runs = read_by_judges(scope)
-    samples = votes.samples_in(scope).exclude(split__in=scope.benchmark.hidden_splits)
+    samples = _answered_by(votes.samples_in(scope).exclude(split__in=scope.benchmark.hidden_splits), model)
     return _named(keyed.answered(scope.benchmark, samples, kind=KIND[scope.kind], read=read), scope), runs
 
 
@@ -340,13 +346,13 @@ def _of_hidden(scope: Scope, split: str) -> Board:
     return Board(rows, [], runs, extra | {"letters": {}, "key": {}, "part": "kept" if half else "whole"})
 
 
-def _hidden_answers(scope: Scope, split: str) -> tuple[pd.DataFrame, tuple[int, ...], bool]:
+def _hidden_answers(scope: Scope, split: str, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...], bool]:
     """The answers that count, the runs that read some, and whether half of the split is kept back."""
     if scope.level or scope.question_type:
         raise BadScope(f"Of the hidden split {split!r} only whole numbers are shown: leave the other filters out.")
     rules = SubmissionRules.objects.filter(benchmark=scope.benchmark).first()
     read, runs = read_by_judges(scope)
-    samples = scope.benchmark.samples.in_use().filter(split=split)
+    samples = _answered_by(scope.benchmark.samples.in_use().filter(split=split), model)
     frame = _named(keyed.answered(scope.benchmark, samples, kind=KIND[scope.kind], read=read), scope)
     if rules is None or not rules.private_half:
         return frame, runs, False

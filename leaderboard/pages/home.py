@@ -246,7 +246,9 @@ def _model_row(place: _Place, row: dict[str, Any], scale: marks.Axis) -> MiniRow
 def _models_note(place: _Place, rows: list[dict[str, Any]]) -> str:
     if rows:
         return ""
-    return place.models.notes[0] if place.models.notes else "No verdicts yet."
+    if place.models.notes:
+        return place.models.notes[0]
+    return "Too few answers to show a number." if place.models.rows else "No verdicts yet."
 
 
 Ranked = tuple[Run, dict[str, Any], dict[str, Any] | None]

@@ -35,7 +35,9 @@ class Axis:
 def axis(values: Iterable[float | None], *, width: int = WIDTH, most: int = 4, unit: float = 1.0) -> Axis:
     """A scale that holds the values with at most ``most`` round ticks. ``unit`` is what the axis counts in."""
     known = [value / unit for value in values if value is not None and isfinite(value)]
-    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    if not known:
+        return Axis(0.0, unit, (), width)
+    low, high = min(known), max(known)
     if high - low < 1e-9:
         margin = abs(high) * 0.05 or 0.5
         low, high = low - margin, high + margin

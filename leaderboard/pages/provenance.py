@@ -11,7 +11,7 @@ from judging.models import Run
 from leaderboard.boards import Board
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.pages.figures import NONE, percent
-from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
+from leaderboard.scope import HUMANS, INDIVIDUALS, KEYED, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,9 @@ def verdicts_link(address: Address, run: Run) -> str:
 
 
 def source_facts(scope: Scope, board: Board, viewer: Viewer) -> list[Fact]:
-    """Judged by whom, with which prompt, under which rule."""
+    """Judged by whom, with which prompt, under which rule; or by answer keys."""
+    if scope.kind in KEYED:
+        return [Fact("Compared with", "answer keys"), *reader_facts(board, viewer)]
     runs = list(Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk"))
     if not runs:
         who = "people, mean" if scope.kind != "pair" and scope.source == HUMANS else ""

@@ -90,9 +90,7 @@ def _scored_context(address: Address, scope: Scope, board: Board) -> dict[str, A
     counted = models_page.counted(board, 1)
     if scope.kind in KEYED:
         counted = counted.replace("item", "sample")
-        facts = [provenance.Fact("Held against", "answer keys"), *provenance.reader_facts(board, address.viewer)]
-    else:
-        facts = provenance.source_facts(scope, board, address.viewer)
+    facts = provenance.source_facts(scope, board, address.viewer)
     notes = [*board.notes, *filter(None, [board.extra.get("withheld")])]
     return {
         "page": scored_page.page_of(address, scope, board),

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 
 from bank.access import requires
 from bank.models import User
-from leaderboard import editions
+from leaderboard import editions, kinds
 from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import settings_in_words
@@ -47,7 +47,7 @@ def edition_new(request: HttpRequest, name: str) -> HttpResponse:
         "section": "leaderboards",
         "address": address,
         "benchmark": scope.benchmark,
-        "kind": scope.kind,
+        "kind_title": kinds.TITLES[scope.kind],
         "split": hidden_split(scope),
         "last": newest_edition(scope),
         "runs": [(run, settings_in_words(run.protocol, run.settings)) for run in runs],

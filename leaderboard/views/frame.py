@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from bank.access import allowed, role_of
 from leaderboard import queries
 from leaderboard.boards import Board
-from leaderboard.hidden import is_kept_back
+from leaderboard.hidden import Withheld, is_kept_back
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
@@ -139,6 +139,8 @@ def api_files(what: str, address: Address, **more: str) -> list[tuple[str, str, 
 
 
 def refused(request: HttpRequest, address: Address, error: BadScope) -> HttpResponse:
-    """The address asks for a view that does not exist; the message says what there is."""
-    context = frame(request, address, address.page.removeprefix("leaderboard:"), []) | {"problem": str(error)}
+    """The address asks for a view that does not exist, or not for this viewer; the message says what there is."""
+    title = "Only staff see this view" if isinstance(error, Withheld) else "This view does not exist"
+    context = frame(request, address, address.page.removeprefix("leaderboard:"), [])
+    context |= {"problem": str(error), "title": title}
     return render(request, "leaderboard/refused.html", context, status=400)

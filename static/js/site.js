@@ -32,11 +32,11 @@
     if (event.target.form && event.target.form.matches("[data-submit-on-change]")) event.target.form.requestSubmit();
   });
 
-  // Times come in UTC; show them in the viewer's zone.
+  // Times come in UTC; show them in the viewer's zone. A day alone is told of no zone.
   const form = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
   const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
   const localise = (scope) => {
-    for (const time of scope.querySelectorAll("time[datetime]")) {
+    for (const time of scope.querySelectorAll("time[datetime*=T]")) {
       const at = new Date(time.getAttribute("datetime"));
       if (!isNaN(at)) { time.title = at.toISOString(); time.textContent = (time.dataset.show === "clock" ? clock : form).format(at); }
     }
