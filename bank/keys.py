@@ -66,6 +66,14 @@ def are_open(*, samples: models.QuerySet[Any], kind: str, hidden_splits: Sequenc
 
 
 @opened()
+def open_samples(*, benchmark: Any, kind: str, hidden_splits: Sequence[str]) -> set[int]:
+    """The samples of a benchmark whose criteria of this kind everybody may see, as ``are_open`` has it. Not logged."""
+    rows = Criterion.objects.filter(sample__benchmark=benchmark, kind=kind).exclude(sample__split__in=hidden_splits)
+    hidden = set(rows.exclude(shown_to=Criterion.ShownTo.PUBLIC).values_list("sample", flat=True))
+    return set(rows.values_list("sample", flat=True)) - hidden
+
+
+@opened()
 def edition_of(benchmark: Any) -> tuple[int, int, int]:
     """Count, last id and sum of versions of a benchmark's criteria: the same as long as they are. Holds no text."""
     rows = Criterion.objects.filter(sample__benchmark=benchmark)

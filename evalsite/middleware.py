@@ -12,7 +12,7 @@ from evalsite import health, limits, views
 log = logging.getLogger(__name__)
 PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
 HEALTH = {"/healthz": health.healthz, "/readyz": health.readyz}
-COMPUTED = ("/leaderboards/", "/snapshots/", "/api/v1/")
+COMPUTED = ("/leaderboards/", "/snapshots/", "/find/", "/api/v1/")
 
 Handler = Callable[[HttpRequest], HttpResponse]
 

@@ -26,13 +26,12 @@ from judging.models import Run
 from leaderboard import points, votes
 from leaderboard.boards import graded, keyed, models
 from leaderboard.disclosure import LEAST, Cell, differing, tells_of_few
-from leaderboard.hidden import hidden_split, rests_on_hidden
+from leaderboard.hidden import hidden_split, open_samples, rests_on_hidden
 from leaderboard.models import Edition
 from leaderboard.scope import KEYED, BadScope, Scope, scope_of
 
 Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number
 WHOLE = ""  # the number of components, which is one
-KEYS = "(the key)"  # whose shares of letters stand beside the models'
 TOLD = 5  # reasons that are told at once
 
 
@@ -117,11 +116,12 @@ def digits_of(scope: Scope) -> tuple[int, int]:
     """After the point, for values and for the ends of intervals: tenths of a per cent, as the page has them.
 
     A number in full tells more than itself: a mean of shares of small whole weights is made of few sets of weights, and
-    where some samples share a cluster, the ends of an interval depend on how the hits fall into these few.
+    where some samples share a cluster, the ends of its interval depend on the points of these few.
     """
+    if scope.kind in KEYED:
+        return 3, 3  # the ends depend on the share and on sizes alone: see boards.keyed
     clusters = [sample.cluster for sample in scope.benchmark.samples.in_use().only("group", "key")]
-    tenths = 3 if scope.kind in KEYED else 1
-    return tenths, tenths if len(set(clusters)) == len(clusters) else tenths - 1
+    return 1, 1 if len(set(clusters)) == len(clusters) else 0
 
 
 def rounded(told: Any, *, digits: int, ends: int, name: str = "") -> Any:
@@ -140,18 +140,19 @@ def rounded(told: Any, *, digits: int, ends: int, name: str = "") -> Any:
 
 
 def _earlier(scope: Scope) -> QuerySet[Edition]:
-    return _seen_before(scope).filter(benchmark=scope.benchmark)
+    return _seen_before(scope).filter(benchmark=scope.benchmark, split=hidden_split(scope) or "")
 
 
 def _seen_before(scope: Scope) -> QuerySet[Edition]:
-    """The editions of this board, and of the benchmark's other versions, whose samples go by the same ids."""
+    """The editions of this kind, of all splits and all versions of the benchmark: their samples go by the same ids."""
     found = Edition.objects.filter(benchmark__slug=scope.benchmark.slug, kind=scope.kind)
-    return found.filter(split=hidden_split(scope) or "").select_related("benchmark").order_by("benchmark", "number")
+    return found.select_related("benchmark").order_by("benchmark", "split", "number")
 
 
 def name_of(edition: Edition, scope: Scope) -> str:
+    split = "" if edition.split == (hidden_split(scope) or "") else f" of split {edition.split or 'none'}"
     other = "" if edition.benchmark_id == scope.benchmark.pk else f" of {edition.benchmark}"
-    return f"edition {edition.number}{other}"
+    return f"edition {edition.number}{split}{other}"
 
 
 # ---- what numbers are made of ----
@@ -162,12 +163,10 @@ def cells_of(scope: Scope) -> Cells:
     if scope.kind in KEYED:
         frame, _, levels = keyed.counted_answers(scope)
         made = keyed.told_of_models(scope, frame, levels=levels)
-        if scope.kind == "choice" and levels:
-            asked = frame[frame["model"].isin(made)].drop_duplicates("sample")
-            made[KEYS] = {WHOLE: _cell(asked["sample"], asked["key"])}
     else:
         frame, _ = graded.verdicts_on_models(scope)
-        frame = frame[frame["model"] != ""].sort_values(["model", "sample", "item"])
+        hidden = (frame["model"] != "") & ~frame["sample"].isin(open_samples(scope))
+        frame = frame[hidden].sort_values(["model", "sample", "item"])
         given = points.made_of(scope, frame).groupby([frame["model"], frame["sample"]]).agg("\x1e".join).reset_index()
         given.columns = pd.Index(["model", "sample", "given"])
         made = {str(name): {WHOLE: _cell(mine["sample"], mine["given"])} for name, mine in given.groupby("model")}

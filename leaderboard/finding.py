@@ -40,6 +40,7 @@ class Group:
 
 def find(text: str, viewer: Viewer) -> list[Group]:
     """What the viewer may see and whose name holds ``text``; samples whose instruction does, or whose key it is."""
+    text = text.replace("\x00", "")
     if len(text) < FEWEST:
         return []
     groups = [

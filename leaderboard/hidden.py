@@ -40,6 +40,12 @@ def rests_on_hidden(scope: Scope) -> bool:
     )
 
 
+def open_samples(scope: Scope) -> set[int]:
+    """The samples whose keys, or weights, are open to everybody: numbers owe nothing hidden to them."""
+    kind = bank.keys.KEY if scope.kind in KEYED else bank.keys.COMPONENT
+    return bank.keys.open_samples(benchmark=scope.benchmark, kind=kind, hidden_splits=scope.benchmark.hidden_splits)
+
+
 def is_kept_back(scope: Scope) -> bool:
     """Whether this viewer sees an edition in place of the live numbers."""
     return not scope.staff and not scope.edition and rests_on_hidden(scope)

@@ -17,6 +17,7 @@ WILSON = "wilson"
 CLUSTER_T = "cluster-t"
 STUDENT_T = "t"
 WILSON_ON_CLUSTERS = "wilson on clusters (all clusters alike)"
+WILSON_ON_SIZES = "wilson, clusters as if alike"
 
 _CELLS = 2_000_000  # parts x clusters counted at a time: 16 MB
 
@@ -150,6 +151,24 @@ def _rate(n: int, hits: int, clusters: int, root: float, *, level: float) -> Est
     margin = t_quantile(level, clusters - 1) * error
     interval = Interval(max(0.0, value - margin), min(1.0, value + margin), level, CLUSTER_T)
     return Estimate(value, n, interval, CLUSTER_T)
+
+
+def rate_by_sizes(*, hits: int, n: int, cluster: npt.ArrayLike, level: float = 0.95) -> Estimate:
+    """The share hits / n, with an interval that depends on nothing else but the sizes of the clusters.
+
+    `cluster` (m,) holds the labels of the rows; where they are not the n rows of the share, rows like them. Wilson on
+    n / (sum of squared sizes / m), the effective number if rows of a cluster are all alike (Kish 1965, section 5.4):
+    never too narrow. For shares whose single hits must not be told. Raises InvalidCount.
+    """
+    if n == 0:
+        return proportion(successes=hits, n=n, level=level)
+    sizes = np.bincount(dense_codes(cluster)[0]).astype(np.float64)
+    alike = float(sizes @ sizes / sizes.sum())
+    if alike == 1:
+        return proportion(successes=hits, n=n, level=level)
+    effective = n / alike
+    interval = wilson(successes=hits / n * effective, n=effective, level=level, method=WILSON_ON_SIZES)
+    return Estimate(hits / n, n, interval, WILSON_ON_SIZES)
 
 
 def mean(*, values: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) -> Estimate:

@@ -30,7 +30,7 @@ class BenchmarkQuerySet(models.QuerySet["Benchmark"]):
 
     def named(self, name: str) -> "Benchmark":
         """The benchmark called ``SLUG`` (its newest version) or ``SLUG@VERSION``. Raises Benchmark.DoesNotExist."""
-        slug, _, version = name.partition("@")
+        slug, _, version = name.replace("\x00", "").partition("@")
         found = self.filter(slug=slug, **({"version": version} if version else {})).order_by("-pk").first()
         if found is None:
             raise Benchmark.DoesNotExist(f"There is no benchmark {name!r}.")

@@ -24,6 +24,7 @@ _ENVIRONMENT = bounds.Bounded(
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=False,
+    optimized=False,  # what is worked out when a template is compiled is not metered
 )
 
 

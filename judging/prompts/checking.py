@@ -57,12 +57,12 @@ def faults(protocol: Protocol, text: str) -> list[str]:
         return [f"The template is longer than {LONGEST:,} characters."]
     try:
         tree = prompts.parsed(text)
+        # One after the other: what is forbidden could already cost a gigabyte when names are looked for.
+        found = list(_forbidden(tree)) or list(_unknown(tree, protocol)) or list(_tried(protocol, text))
     except TemplateSyntaxError as error:
         return [f"Line {error.lineno}: {error.message}"]
     except RecursionError:
         return ["The template is nested too deeply."]
-    # One after the other: what is forbidden could already cost a gigabyte when names are looked for.
-    found = list(_forbidden(tree)) or list(_unknown(tree, protocol)) or list(_tried(protocol, text))
     return list(dict.fromkeys(found))[:MOST_SHOWN]
 
 

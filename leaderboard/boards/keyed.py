@@ -19,10 +19,10 @@ from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import SEED, Board, Row, number, share
 from leaderboard.disclosure import LEAST, Cell, tells_of_few
-from leaderboard.hidden import hidden_split, refuse_live
+from leaderboard.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.means import places_of_means
-from stats.proportions import mean, rate
+from stats.proportions import mean, rate, rate_by_sizes
 from stats.results import Estimate
 from stats.yes_no import yes_no_scores
 
@@ -81,18 +81,19 @@ def _counted(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[int, ..
 
 # ---- what an edition tells ----
 
-EVERY, ONE, RIGHT = "all rotations", "one pass", "right answers"
+EVERY, ONE, BOTH, RIGHT = "all rotations", "one pass", "the difference", "right answers"
 SAID = {"yes": "answers yes", "no": "answers no", "": "answers that are neither"}
 
 
 def told_of_models(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> dict[str, Told]:
     """What the numbers that an edition tells of each model are made of; of models that are not in it nothing.
 
-    The numbers: ``EVERY`` and ``ONE`` pass of multiple choice, the first of them by level, too; ``RIGHT`` of yes or
-    no, by level, too, and what precision, recall and F1 rest on. A sample gives what follows from its key: one whose
-    answer names nothing, or another option in each rotation, is wrong whatever the key is, and gives nothing.
+    The numbers: ``EVERY`` and ``ONE`` pass of multiple choice, the first of them by level, too, and ``BOTH``, the one
+    pass of what was answered in every rotation, which the difference rests on; ``RIGHT`` of yes or no, by level, too,
+    and what precision, recall and F1 rest on. A sample gives what follows from its key: one whose answer names nothing,
+    or another option in each rotation, is wrong whatever the key is, and one whose key is open tells nothing new.
     """
-    frame = frame.assign(given=_given(frame))
+    frame = frame.assign(given=_given(frame), open=frame["sample"].isin(open_samples(scope)))
     paths = [path for depth in (_depths(scope, frame) if levels else []) for path in depth]
     tell = _of_choice if scope.kind == "choice" else _of_yes_no
     found = {}
@@ -110,6 +111,7 @@ def _given(frame: pd.DataFrame) -> "pd.Series[str]":
 
 
 def _cell(rows: pd.DataFrame) -> Cell:
+    rows = rows[~rows["open"]]
     return dict(zip(rows["sample"].astype(str), rows["given"], strict=True))
 
 
@@ -117,10 +119,15 @@ def _of_choice(mine: pd.DataFrame) -> Told:
     passes = mine[(mine["variant"] == "") | mine["variant"].str.startswith(CIRCULAR)]
     complete = passes[passes["sample"].isin(every_rotation(mine)["sample"])]
     the_same = complete.groupby("sample")["said"].transform("nunique") == 1
+    first = complete["variant"] == ""
     told: Told = {}
-    for name, rows in ((EVERY, complete[the_same & (complete["variant"] == "")]), (ONE, mine[mine["variant"] == ""])):
+    for name, rows in (
+        (EVERY, complete[the_same & first]),
+        (ONE, mine[mine["variant"] == ""]),
+        (BOTH, complete[first]),
+    ):
         cell = _cell(rows[rows["said"] != ""])
-        if len(cell) >= LEAST and not tells_of_few([*told.values(), cell]):
+        if len(rows) and not tells_of_few([*told.values(), cell]):
             told[name] = cell
     return told
 
@@ -128,7 +135,7 @@ def _of_choice(mine: pd.DataFrame) -> Told:
 def _of_yes_no(mine: pd.DataFrame) -> Told:
     one = mine[mine["variant"] == ""]
     right = _cell(one[one["said"] != ""])
-    if len(right) < LEAST:
+    if not len(one) or tells_of_few([right]):
         return {}
     parts = {name: _cell(one[one["said"] == said]) for said, name in SAID.items()}
     more = {} if tells_of_few([right, *parts.values()]) else parts
@@ -220,9 +227,11 @@ def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row]
             if own is not None:
                 one = one if ONE in own else one.iloc[:0]
                 every = every if EVERY in own else every.iloc[:0]
-            row |= _accuracies(one, every)
+            row |= _accuracies(one, every, told=own is not None)
+            if own is not None and BOTH not in own:
+                row |= number("difference", None)
             within = one if own is None or EVERY not in own else one.iloc[:0]
-            row["levels"] = {path: _level(mine, within, every, path) for path in paths}
+            row["levels"] = {path: _level(mine, within, every, path, told=own is not None) for path in paths}
             row["extraction"] = {step: int(((mine["how"] == step) & (mine["said"] != "")).sum()) for step in STEPS}
             row["extraction"] |= {
                 "none": int(((mine["said"] == "") & (mine["how"] != keyed.NO_TEXT)).sum()),
@@ -232,12 +241,14 @@ def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row]
             counted = every if rotated else one
         else:
             n = one["sample"].nunique()
-            row |= _yes_no(one)
+            row |= _yes_no(one, told=own is not None)
             if own is not None and not own.keys() >= {*SAID.values()}:
                 for measure in REST_ON_SAID:
                     row |= number(measure, None)
             extra["levels"][name] = {
-                path: number("accuracy", _right(_below(one, path))) | {"n": len(_below(one, path))} for path in paths
+                path: number("accuracy", _right(_below(one, path), told=own is not None))
+                | {"n": len(_below(one, path))}
+                for path in paths
             }
             counted = one
         row |= {"n": int(n), "coverage": share(int(n), asked)}
@@ -247,7 +258,8 @@ def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row]
     _rank(rows, ranked)
     if scope.kind == "choice":
         extra["ranked_by"] = "circular" if rotated else "vanilla"
-        extra["key"] = _shares(frame.drop_duplicates("sample")["key"])
+        # Of an edition not: a letter may be the key of few, and a model may always say one letter but for few.
+        extra["key"] = _shares(frame.drop_duplicates("sample")["key"]) if told is None else {}
     rows.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0, row["model"]))
     return rows, extra
 
@@ -283,22 +295,35 @@ def every_rotation(mine: pd.DataFrame) -> pd.DataFrame:
     return first[by_sample.size() >= first["options"]].reset_index()
 
 
-def _right(frame: pd.DataFrame) -> Estimate | None:
-    return rate(hits=frame["right"].to_numpy(), cluster=frame["group"].to_numpy()) if len(frame) else None
+def _right(frame: pd.DataFrame, *, told: bool) -> Estimate | None:
+    """The share of right rows. ``told``: for an edition, with an interval that tells no more than the share."""
+    if not len(frame):
+        return None
+    if told:
+        return rate_by_sizes(hits=int(frame["right"].sum()), n=len(frame), cluster=frame["group"].to_numpy())
+    return rate(hits=frame["right"].to_numpy(), cluster=frame["group"].to_numpy())
 
 
-def _accuracies(one: pd.DataFrame, every: pd.DataFrame) -> Row:
+def _accuracies(one: pd.DataFrame, every: pd.DataFrame, *, told: bool) -> Row:
     both = one[["sample", "group", "right"]].merge(every[["sample", "right"]], on="sample", suffixes=("", "_every"))
+    row = number("vanilla", _right(one, told=told)) | number("circular", _right(every, told=told))
+    if told:  # right in every rotation is right in one: what is lost is a share
+        lost = both["right"] & ~both["right_every"]
+        share_lost = number("difference", _right(both.assign(right=lost), told=True))
+        ends = share_lost["difference"], share_lost["difference_high"], share_lost["difference_low"]
+        names = ("difference", "difference_low", "difference_high")
+        return row | {name: None if end is None else -end or 0.0 for name, end in zip(names, ends, strict=True)}
     change = both["right_every"].astype(float) - both["right"].astype(float)
     drop = mean(values=change.to_numpy(), cluster=both["group"].to_numpy()) if len(both) else None
-    return number("vanilla", _right(one)) | number("circular", _right(every)) | number("difference", drop)
+    return row | number("difference", drop)
 
 
-def _level(mine: pd.DataFrame, one: pd.DataFrame, every: pd.DataFrame, path: str) -> Row:
-    return _accuracies(_below(one, path), _below(every, path)) | {"n": int(_below(mine, path)["sample"].nunique())}
+def _level(mine: pd.DataFrame, one: pd.DataFrame, every: pd.DataFrame, path: str, *, told: bool) -> Row:
+    n = int(_below(mine, path)["sample"].nunique())
+    return _accuracies(_below(one, path), _below(every, path), told=told) | {"n": n}
 
 
-def _yes_no(one: pd.DataFrame) -> Row:
+def _yes_no(one: pd.DataFrame, *, told: bool) -> Row:
     codes = {"yes": 1, "no": 0}
     scores = yes_no_scores(
         key=one["key"].map(codes).to_numpy(),
@@ -306,7 +331,22 @@ def _yes_no(one: pd.DataFrame) -> Row:
         cluster=one["group"].to_numpy(),
         rng=np.random.default_rng(SEED),
     )
-    return {key: value for name in YES_NO for key, value in number(name, getattr(scores, name)).items()}
+    row = {key: value for name in YES_NO for key, value in number(name, getattr(scores, name)).items()}
+    return row | _told_yes_no(one) if told else row
+
+
+def _told_yes_no(one: pd.DataFrame) -> Row:
+    """The same shares for an edition; F1 has an interval only where that follows from the counts alone."""
+    yes, hits = one["said"] == "yes", (one["said"] == "yes") & (one["key"] == "yes")
+    keys = int((one["key"] == "yes").sum())
+    shares = {
+        "accuracy": _right(one, told=True),
+        "precision": _right(one[yes].assign(right=hits[yes]), told=True),
+        "recall": rate_by_sizes(hits=int(hits.sum()), n=keys, cluster=one["group"].to_numpy()),
+        "yes_ratio": _right(one.assign(right=yes), told=True),
+    }
+    row = {key: value for name, estimate in shares.items() for key, value in number(name, estimate).items()}
+    return row | ({} if one["group"].is_unique else {"f1_low": None, "f1_high": None})
 
 
 def _shares(said: "pd.Series[str]") -> dict[str, float]:

@@ -376,6 +376,6 @@ def _letters(board: Board) -> Letters:
             Cell(percent(shares.get(letter, 0.0)), marks.heat(shares.get(letter, 0.0), 0.0, 0.6)) for letter in letters
         ]
 
-    rows = [("Key", cells(board.extra["key"]))]
+    rows = [("Key", cells(board.extra["key"]))] if board.extra["key"] else []
     rows += [(name, cells(shares)) for name, shares in sorted(board.extra["letters"].items())]
     return Letters(letters, rows)

@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from tests.access.world import PUBLIC
+
 LISTS = ("judgments", "runs", "labels", "items", "responses", "samples", "campaigns", "models", "submissions")
 
 
@@ -34,6 +36,22 @@ def test_a_filter_takes_no_value_that_the_database_cannot_hold(world, client_of,
     answer = client_of("curator").get(f"/api/v1/{path}{value}")
     assert answer.status_code == 400
     assert "Not a value of this filter." in answer.content.decode()
+
+
+def test_a_name_with_a_nul_is_no_name(world, client_of):
+    client = client_of("researcher")
+    for board in ("models/", "judges/", "correlation/", "models/compare/", "judges/compare/"):
+        assert client.get(f"/api/v1/leaderboards/{board}?benchmark=%00&a=x&b=y").status_code in (400, 404), board
+    assert client.get("/find/?q=sam%00ple").status_code == 200
+    assert client.get("/submissions/new/?benchmark=%00").status_code in (200, 404)
+
+
+def test_comparing_models_of_a_kind_without_verdicts_is_refused_in_words(world, client_of):
+    for kind in ("score", "components", "batch"):
+        path = f"/api/v1/leaderboards/models/compare/?benchmark={PUBLIC}&kind={kind}&a=model-one&b=model-two"
+        answer = client_of("anonymous").get(path)
+        assert answer.status_code == 400, kind
+        assert "detail" in answer.json(), kind
 
 
 def test_a_long_number_may_be_the_key_of_a_sample(world, client_of):

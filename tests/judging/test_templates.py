@@ -91,6 +91,18 @@ def test_loops_in_loops_end(inside):
         prompts.Prompt("pairwise-criteria", "loops", 1, text, "").render({"instruction": "What is on the table?" * 50})
 
 
+def test_loops_over_constants_are_counted_as_others_are():
+    """A compiler that folds constants would work them out where nothing is metered: 17 s for seven of them."""
+    loops = "".join(f"{{% for {name} in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] %}}" for name in "abcdefgh")
+    text = loops + "x" + 8 * "{% endfor %}"
+    assert any("makes too much of it" in fault for fault in checking.faults(PAIRS, f"{DEFAULT}\n{text}"))
+
+
+def test_a_sum_without_end_is_told_to_be_nested_too_deeply():
+    text = "{{ " + "+".join(["'x'"] * 3_000) + " }}"
+    assert checking.faults(PAIRS, f"{DEFAULT}\n{text}") == ["The template is nested too deeply."]
+
+
 @pytest.mark.django_db
 def test_an_item_for_which_a_stored_template_makes_too_much_is_an_error_and_the_run_goes_on(
     start, judge_at, work_on, benchmark

@@ -206,21 +206,77 @@ def test_a_model_with_few_answers_and_levels_with_few_are_in_no_edition(quiz, pu
         publish()
 
 
+def told_of(model, edition):
+    return next(row for row in json.loads(edition.board)["rows"] if row["model"] == model)
+
+
 @pytest.mark.check("J3")
-def test_numbers_of_an_edition_are_rounded_as_the_page_has_them_and_intervals_outward(quiz, publish, folder, manage):
-    """Where two samples share a cluster, an interval in full would tell how many of these two are right."""
-    rows = rotations("Third", right=lambda n, shift: n % 3 == 0)
-    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "quiz")[0] == 0
+def test_numbers_of_an_edition_are_rounded_as_the_page_has_them_and_intervals_outward(quiz, publish):
     live = {row["model"]: row for row in models(quiz_scope()).rows}["Shaky"]
-
-    def told():
-        row = next(row for row in json.loads(publish().board)["rows"] if row["model"] == "Shaky")
-        return row["circular"], row["circular_low"], row["circular_high"]
-
     assert (round(live["circular_low"], 4), round(live["circular_high"], 4)) == (0.1492, 0.3878)
-    assert told() == (0.25, 0.149, 0.388)
-    quiz.samples.filter(key__in=["q0", "q1"]).update(group="a picture")
-    assert told() == (0.25, 0.12, 0.38)  # by cluster it is another method
+    row = told_of("Shaky", publish())
+    assert (row["circular"], row["circular_low"], row["circular_high"]) == (0.25, 0.149, 0.388)
+
+
+@pytest.mark.check("J3")
+def test_an_interval_of_an_edition_depends_on_no_single_hit_of_samples_that_share_a_picture(quiz, publish):
+    """By cluster it would tell how many of the two are right: here first both, then one of them."""
+    quiz.samples.filter(key__in=["q0", "q4"]).update(group="a picture")
+    one = told_of("Shaky", publish())
+    Edition.objects.all().delete()
+    quiz.samples.filter(key="q4").update(group="")
+    quiz.samples.filter(key="q1").update(group="a picture")
+    other = told_of("Shaky", publish())
+    assert one == other
+    assert (one["circular_low"], one["circular_high"]) == (0.147, 0.391)  # Wilson on 48 / (50 / 48)
+
+
+@pytest.mark.check("J3")
+def test_an_edition_shows_no_shares_of_letters_of_the_key(quiz, publish, client_of):
+    """A letter that one question alone offers would tell that question's key."""
+    assert json.loads(publish().board)["extra"]["key"] == {}
+    assert ">Key<" in client_of("curator").get(PAGE).content.decode()
+    assert ">Key<" not in client_of("anonymous").get(PAGE).content.decode()
+
+
+@pytest.mark.check("J3")
+def test_the_difference_of_passes_is_not_told_where_few_lack_a_rotation(quiz, publish, folder, manage):
+    """120 of one pass less 119 of all rotations and their difference is the sample that lacks one."""
+    rows = [
+        row
+        for row in rotations("Torn", right=lambda n, shift: shift == 0 or n >= 12)
+        if (row["sample"], row["variant"]) != ("q30", "circular-2")
+    ]
+    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "quiz")[0] == 0
+    row = told_of("Torn", publish())
+    assert (row["vanilla"], row["circular"]) == (1, round(35 / 47, 3))
+    assert row["difference"] is None
+
+
+@pytest.mark.check("J3")
+def test_what_is_open_does_not_hide_the_few_that_are_not(quiz, publish):
+    """Whoever knows the open keys subtracts them."""
+    keys = Criterion.unguarded.filter(kind="answer_key")
+    keys.exclude(sample__key__in=["q0", "q1"]).update(shown_to="public")
+    with pytest.raises(editions.Refused, match="No model has answers"):
+        publish()
+    keys.filter(sample__key__in=[f"q{n}" for n in range(12)]).update(shown_to="staff")
+    assert told_of("Sure", publish())["vanilla"] == 1
+
+
+@pytest.mark.check("J3")
+def test_editions_of_splits_are_held_against_those_of_the_whole(quiz, publish, people):
+    publish()
+    quiz.samples.filter(key__in=[f"q{n}" for n in range(24)]).update(split="test")
+    actions.set_rules(
+        by=people["curator"], benchmark=quiz, open=True, per_day=None, in_all=None, count_failed=False,
+        hidden_splits=["test"], required_splits=["test"], private_half=False,
+    )  # fmt: skip
+    quiz.refresh_from_db()
+    corrected(3)
+    publish()
+    with pytest.raises(editions.Refused, match=r"The numbers of Sure, .* edition 1 of split none"):
+        publish(split="test")
 
 
 def test_an_edition_that_says_nothing_new_or_of_what_is_open_is_refused(quiz, publish):

@@ -11,6 +11,7 @@ from stats.proportions import (
     mean,
     proportion,
     rate,
+    rate_by_sizes,
     rates,
     wilson,
 )
@@ -149,3 +150,17 @@ def test_no_estimate_and_no_interval_can_hold_a_nan():
         Interval(0.0, float("nan"), 0.95, "any")
     with pytest.raises(NotFinite):
         Interval(1.0, 0.0, 0.95, "any")
+
+
+def test_an_interval_by_sizes_of_clusters_depends_on_no_cluster_and_covers_where_their_rows_are_alike():
+    rng, covered = np.random.default_rng(5), 0
+    sizes = rng.integers(1, 8, 40)
+    cluster = np.repeat(np.arange(40), sizes)
+    for _ in range(400):
+        hits = np.repeat(rng.random(40) < 0.7, sizes)
+        interval = rate_by_sizes(hits=int(hits.sum()), n=len(hits), cluster=cluster).interval
+        covered += interval.low <= 0.7 <= interval.high
+    assert covered >= 0.93 * 400
+    assert rate_by_sizes(hits=7, n=9, cluster=np.arange(9)) == proportion(successes=7, n=9)
+    one, other = (rate_by_sizes(hits=4, n=8, cluster=[0, 0, 0, 1, 2, 3, 4, last]) for last in (5, 6))
+    assert one == other

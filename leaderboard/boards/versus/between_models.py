@@ -82,8 +82,8 @@ def _models_by_scores(scope: Scope, a: str, b: str) -> Versus:
     items = grades.items_of(scope)
     found, runs = graded.outcomes(scope)
     frame = found[found["item"].isin(items.index)].join(items, on="item")
-    frame = frame[frame["models"].map(len) == 1]
-    frame = frame.assign(model=frame["models"].str[0])
+    frame = frame.loc[[len(models) == 1 for models in frame["models"]]]
+    frame = frame.assign(model=[models[0] for models in frame["models"]])
     refuse_unknown(set(frame["model"]), a, b)
     frame = frame[frame["model"].isin([a, b])]
     if scope.kind == "components":
