@@ -123,6 +123,7 @@ class Letters:
 
     letters: list[str]
     rows: list[tuple[str, list[Cell]]]
+    key: bool  # whether the first row is the key's
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,4 +379,4 @@ def _letters(board: Board) -> Letters:
 
     rows = [("Key", cells(board.extra["key"]))] if board.extra["key"] else []
     rows += [(name, cells(shares)) for name, shares in sorted(board.extra["letters"].items())]
-    return Letters(letters, rows)
+    return Letters(letters, rows, bool(board.extra["key"]))
