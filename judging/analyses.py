@@ -11,7 +11,7 @@ from bank.likeness import examined
 from bank.models import User
 from bank.models.catalogue import is_staff
 from bank.redactor import Redacted
-from judging.models import AnalysisRelease, Judgment, Run
+from judging.models import JURY, AnalysisRelease, Judgment, Run
 
 if TYPE_CHECKING:
     from bank.access import Viewer
@@ -93,15 +93,26 @@ def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:
 def run_as_seen(run: Run, viewer: "Viewer") -> Run:
     """The same run as this viewer may see it, not to be saved.
 
-    Below staff: no seed, no words of why it paused, and where its calls held criteria neither prices nor durations.
+    Below staff: no seed, no words of why it paused, and where its calls held criteria neither prices nor durations,
+    nor, until it has ended, what of its calls came back.
     """
     if not is_staff(viewer):
         run.seed, run.state_reason = 0, ""
+        if withheld(run, viewer):
+            run.calls = run.lost = 0
+            run.reported_model, run.reported, run.batches = "", [], []
         if run.used_criteria:
             run.spent, run.budget, run.cached = 0.0, None, 0
             run.started_at = run.started_at and on_the_day(run.started_at)
             run.finished_at = run.finished_at and on_the_day(run.finished_at)
     return run
+
+
+def withheld(run: Run, viewer: "Viewer") -> bool:
+    """Whether this viewer sees nothing of what a run makes, for it goes on: see ``RunQuerySet.withheld_from``."""
+    if is_staff(viewer):
+        return False
+    return run.holds_back or (JURY in run.settings and run.pk in Run.objects.withheld_from(staff=False))
 
 
 def sees_usage(run: Run, viewer: "Viewer") -> bool:

@@ -103,10 +103,12 @@ class _View:
     runs: list[int] | None
     items: list[int] | None
     many: bool = False
+    withheld: Sequence[int] = ()  # runs that go on, see RunQuerySet.withheld_from
 
     @classmethod
     def of(cls, chosen: Chosen, viewer: Viewer, *, all_runs: bool = False) -> "_View":
-        runs = Run.objects.visible_to(viewer)
+        withheld = Run.objects.withheld_from(staff=is_staff(viewer))
+        runs = Run.objects.visible_to(viewer).exclude(pk__in=withheld)
         if chosen.run is not None:
             runs = runs.filter(pk=chosen.run)
         if chosen.judge:
@@ -120,7 +122,7 @@ class _View:
         column = ORDERS[chosen.sort].column
         anywhere = not column and not chosen.differs and chosen.show in ("", "verdicts")
         if not narrowed and (anywhere or items is not None):
-            return cls(chosen, viewer, None, items)
+            return cls(chosen, viewer, None, items, withheld=withheld)
         most = None if all_runs else MOST_RUNS
         keys = list(runs.order_by("-pk").values_list("pk", flat=True)[: most and most + 1])
         return cls(chosen, viewer, keys[:most], items, bool(most) and len(keys) > MOST_RUNS)
@@ -182,7 +184,9 @@ class _View:
         tops: list[list[Found]] = []
         ends: list[Found] = []
         for source in sources:
-            stretch = _beyond(self.indexed(Judgment.objects.filter(**source)), order, place)
+            # Where a page ends tells how many rows there are: not of runs that go on.
+            there = Judgment.objects.filter(**source).exclude(run__in=self.withheld)
+            stretch = _beyond(self.indexed(there), order, place)
             found = self.restricted(
                 _beyond(self.indexed(Judgment.objects.visible_to(self.viewer).filter(**source)), order, place)
             )

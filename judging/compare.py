@@ -9,7 +9,7 @@ import pandas as pd
 
 from bank.access import Viewer
 from bank.models import Item, Sample
-from judging import queries
+from judging import analyses, queries
 from judging.models import Judgment, Run
 from stats.agreement import agreement_decided, cohen_kappa
 from stats.correlation import pearson
@@ -88,6 +88,8 @@ def compare(first: Run, second: Run, *, viewer: Viewer) -> Comparison:
     """
     if first.benchmark_id != second.benchmark_id:
         raise CannotCompare("The runs are on different benchmarks, so they share no item.")
+    if any(analyses.withheld(run, viewer) for run in (first, second)):
+        raise CannotCompare("Verdicts are shown when the run has ended: it uses hidden criteria.")
     sides = [_verdicts(run, viewer) for run in (first, second)]
     column = next((name for name in COLUMNS if all(side[name].notna().any() for side in sides)), None)
     if column is None:

@@ -20,13 +20,13 @@ from bank.imports import chunks
 from bank.models import User
 from judging import compare, protocols
 from judging.actions import BadInput
-from judging.models import OVERLAP, Judge, Judgment, Run, RunItem, reason_key
+from judging.models import JURY, OVERLAP, Judge, Judgment, Run, RunItem, reason_key
 from stats.majority import majority
 from stats.orders import combine_orders
 
 FEWEST = 2
 DIVIDED = "the members are divided"
-SETTING = "jury"
+SETTING = JURY
 TOLD = ("order", "status", "reason", *compare.COLUMNS)
 
 

@@ -118,6 +118,7 @@ class Progress:
     until: datetime | None
     bar: Bar
     spark: Spark | None
+    withheld: bool = False  # nothing is told but the total: the rest is empty then
     usage: bool = True  # False for whom rate, prices and times are hidden: they are empty then
     failures: list[Failure] = field(default_factory=list)
     retrying: list[Retrying] = field(default_factory=list)
@@ -144,12 +145,12 @@ def runs_for(viewer: Viewer) -> QuerySet[Run]:
 
 def progress(run: Run, *, viewer: Viewer) -> Progress:
     """Count a run's judgments, and read what its worker says while it holds the run."""
-    failures = _failures(run, viewer)
-    counted = listed([run])[0]
-    done, failed, total = counted.done, counted.failed, counted.total
+    counted = listed([run], viewer=viewer)[0]
+    done, failed, total, withheld = counted.done or 0, counted.failed or 0, counted.total, counted.withheld
+    failures = [] if withheld else _failures(run, viewer)
     holds = list(run.holds.live()) if run.state == Run.State.RUNNING else []
-    said = [hold.live for hold in holds]
-    in_flight = sum(hold.in_flight for hold in holds)
+    said = [] if withheld else [hold.live for hold in holds]
+    in_flight = 0 if withheld else sum(hold.in_flight for hold in holds)
     retrying: Counter[str] = Counter()
     for one in said:
         retrying.update(one.get("retrying", {}))
@@ -163,7 +164,7 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
         total=total,
         done=done,
         failed=failed,
-        undecided=_undecided(run),
+        undecided=0 if withheld else _undecided(run),
         in_flight=in_flight,
         limit=sum(int(one.get("limit") or 0) for one in said) or run.judge.concurrency,
         rate=rate or None,
@@ -173,6 +174,7 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
         until=timezone.now() + left if left else None,
         bar=_bar(total, done, failed, in_flight),
         spark=_spark(run, said) if usage else None,
+        withheld=withheld,
         usage=usage,
         failures=sorted(failures, key=lambda failure: -failure.count),
         retrying=[Retrying(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
@@ -246,24 +248,29 @@ def _living_workers() -> QuerySet[WorkerBeat]:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A run in a list."""
+    """A run in a list. ``done`` and ``failed`` are None for whom they are withheld."""
 
     run: Run
     total: int
-    done: int
-    failed: int
+    done: int | None
+    failed: int | None
+
+    @property
+    def withheld(self) -> bool:
+        return self.done is None
 
     @property
     def meter(self) -> tuple[float, float, float]:
         """Width done, start and width failed, of 96."""
-        if not self.total:
+        if not self.total or self.done is None or self.failed is None:
             return 0.0, 0.0, 0.0
         done = round(96 * self.done / self.total, 1)
         return done, done, round(96 * self.failed / self.total, 1)
 
 
-def listed(runs: Sequence[Run]) -> list[Listed]:
-    """Runs with their counts, in a few queries for all of them."""
+def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
+    """Runs as this viewer may see them, with their counts, in a few queries for all of them."""
+    withheld = set(Run.objects.withheld_from(staff=is_staff(viewer)))
     uncounted = [run.pk for run in runs if None in (run.verdicts, run.failures)]
     rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
     judged = {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}
@@ -279,7 +286,9 @@ def listed(runs: Sequence[Run]) -> list[Listed]:
             total = done + failed
         else:
             total = items[run.pk] * plan.per_item(run) if run.planned is None else run.planned
-        result.append(Listed(run, total, done, failed))
+        seen = analyses.run_as_seen(run, viewer)
+        hidden = run.pk in withheld
+        result.append(Listed(seen, total, None if hidden else done, None if hidden else failed))
     return result
 
 

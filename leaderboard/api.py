@@ -87,10 +87,11 @@ class BoardView(APIView):
         except Benchmark.DoesNotExist:
             raise NotFound from None
         chosen = {name: given[name].replace("\x00", "") for name in SCOPE if name in given}
+        staff = is_staff(request.user)
         try:
             run = run_number(chosen.pop("run", ""))
-            chosen["kind"] = chosen.get("kind") or default_of(benchmark, self.what)
-            return scope_of(benchmark=benchmark, run=run, staff=is_staff(request.user), **chosen)
+            chosen["kind"] = chosen.get("kind") or default_of(benchmark, self.what, staff=staff)
+            return scope_of(benchmark=benchmark, run=run, staff=staff, **chosen)
         except BadScope as error:
             raise ValidationError({"detail": str(error)}) from None
 

@@ -34,42 +34,43 @@ OF_BIAS = ("pair", "score", "components")
 LOOKED_AT = 20  # answers read to see whether a question is one of yes or no
 
 
-def of_models(benchmark: Benchmark) -> list[str]:
+def of_models(benchmark: Benchmark, *, staff: bool) -> list[str]:
     """The kinds of boards of models that have something to show, in the order of ``KINDS``."""
     ways: dict[str, Callable[[], bool]] = {
-        kind: partial(has_verdicts, benchmark, kind) for kind in ("pair", "score", "components")
+        kind: partial(has_verdicts, benchmark, kind, staff=staff) for kind in ("pair", "score", "components")
     }
     ways |= {"choice": partial(_has_choices, benchmark), "yes-no": partial(_has_yes_no, benchmark)}
     return [kind for kind in KINDS if kind in ways and ways[kind]()]
 
 
-def of_judges(benchmark: Benchmark) -> list[str]:
+def of_judges(benchmark: Benchmark, *, staff: bool) -> list[str]:
     """The kinds of verdicts that people or judges have given on the benchmark."""
-    return [kind for kind in KINDS if has_verdicts(benchmark, kind)]
+    return [kind for kind in KINDS if has_verdicts(benchmark, kind, staff=staff)]
 
 
-def default_of(benchmark: Benchmark, what: str) -> str:
+def default_of(benchmark: Benchmark, what: str, *, staff: bool) -> str:
     """The kind of the board that opens first; pairs where there is nothing yet."""
     if what == "agreement":
         return "pair"
-    found = known_of(benchmark, what)
+    found = known_of(benchmark, what, staff=staff)
     if what == "bias":
         found = [kind for kind in found if kind in OF_BIAS]
     return found[0] if found else "pair"
 
 
-def known_of(benchmark: Benchmark, what: str) -> list[str]:
+def known_of(benchmark: Benchmark, what: str, *, staff: bool) -> list[str]:
     """Of models or of judges, as last found if nothing was written since."""
     find = of_models if what == "models" else of_judges
-    return until_written(("kinds", find.__name__, benchmark.pk), lambda: find(benchmark))
+    return until_written(("kinds", find.__name__, benchmark.pk, staff), lambda: find(benchmark, staff=staff))
 
 
-def has_verdicts(benchmark: Benchmark, kind: str) -> bool:
-    """Whether somebody labelled or judged in this kind."""
+def has_verdicts(benchmark: Benchmark, kind: str, *, staff: bool) -> bool:
+    """Whether somebody labelled or judged in this kind, as far as this viewer may see it."""
     labels = Label.objects.filter(campaign__benchmark=benchmark, **{f"{COLUMNS[kind]}__isnull": False})
     if kind == "score":
         labels = labels.filter(parts__isnull=True)
     runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=PROTOCOLS[kind])
+    runs = runs.exclude(pk__in=Run.objects.withheld_from(staff=staff))
     return labels.exists() or Judgment.objects.filter(run__in=runs, status=Judgment.Status.OK).exists()
 
 

@@ -87,8 +87,9 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[Row]:
     ]
 
 
-def shelves(benchmarks: Sequence[Benchmark]) -> list[Shelf]:
-    """Benchmarks with their counts, in a few queries whatever their number."""
+def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
+    """Benchmarks with their counts, as far as this viewer may see them, in a few queries whatever their number."""
+    withheld = Run.objects.withheld_from(staff=is_staff(viewer))
     ids = [benchmark.pk for benchmark in benchmarks]
     approved = Q(status=Sample.Status.APPROVED, retired_in="")
     samples = _by(Sample.objects.filter(approved, benchmark__in=ids), "benchmark", Count("pk"))
@@ -101,11 +102,11 @@ def shelves(benchmarks: Sequence[Benchmark]) -> list[Shelf]:
     labels = Label.objects.filter(campaign__benchmark__in=ids, excluded=False)
     ok = Judgment.Status.OK
     with_verdict = Exists(Judgment.objects.filter(run=OuterRef("pk"), status=ok))
-    runs = Run.objects.filter(with_verdict, benchmark__in=ids)
+    runs = Run.objects.filter(with_verdict, benchmark__in=ids).exclude(pk__in=withheld)
     # Those that failed are few, and lie at both ends of an index.
     ends = [Judgment.objects.filter(run__benchmark__in=ids, **{f"status__{end}": ok}) for end in ("lt", "gt")]
-    failed = [_by(rows, "run__benchmark", Count("pk")) for rows in ends]
-    judged = {pk: sum(totals.per_run(Judgment, pk).values()) for pk in ids}
+    failed = [_by(rows.exclude(run__in=withheld), "run__benchmark", Count("pk")) for rows in ends]
+    judged = {pk: sum(n for run, n in totals.per_run(Judgment, pk).items() if run not in withheld) for pk in ids}
     counts = {
         "samples": samples,
         "models": models,

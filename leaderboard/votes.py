@@ -129,7 +129,7 @@ def outcomes(scope: Scope) -> Outcomes:
     """The outcomes of the view's source. Raises BadScope."""
     if scope.run is not None:
         run = Run.objects.filter(pk=scope.run, benchmark=scope.benchmark).select_related("judge").first()
-        if run is None or (run.judge.baseline == OVERLAP and not scope.staff):
+        if run is None or (run.judge.baseline == OVERLAP and not scope.staff) or run.pk in withheld_from(scope):
             raise BadScope(f"There is no run {scope.run} on {scope.benchmark}.")
         return of_runs([run])
     if scope.source in PEOPLE:
@@ -154,14 +154,20 @@ def runs_of(scope: Scope, judge: str) -> list[Run]:
 def judged_runs(scope: Scope) -> QuerySet[Run]:
     """Runs on the benchmark that hold a verdict of the view's kind, oldest first.
 
-    The overlap baseline goes by the hidden criteria: it, and every number made of it, is staff's.
+    The overlap baseline goes by the hidden criteria: it, and every number made of it, is staff's. So are runs with
+    criteria as long as they go on.
     """
     with_verdict = Judgment.objects.filter(run=OuterRef("pk"), status=Judgment.Status.OK, item__kind=scope.item_kind)
     runs = Run.objects.filter(
         Exists(with_verdict), benchmark=scope.benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=PROTOCOLS[scope.kind]
     )
-    runs = runs if scope.staff else runs.exclude(judge__baseline=OVERLAP)
+    runs = runs if scope.staff else runs.exclude(judge__baseline=OVERLAP).exclude(pk__in=withheld_from(scope))
     return runs.select_related("judge").order_by("pk")
+
+
+def withheld_from(scope: Scope) -> list[int]:
+    """Runs of which no number is shown in this view, for they go on: see ``RunQuerySet.withheld_from``."""
+    return Run.objects.withheld_from(staff=scope.staff)
 
 
 def judges_of(scope: Scope) -> list[str]:
@@ -279,7 +285,11 @@ def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
 
 
 def fingerprint(scope: Scope) -> dict[str, Any]:
-    """Counts and last changes of everything that a view is computed from: the same as long as the data is."""
+    """Counts and last changes of everything that a view is computed from: the same as long as the data is.
+
+    It is shown and names what is kept: what is withheld from the view is no part of it.
+    """
+    withheld = withheld_from(scope)
     labels = Label.objects.filter(campaign__benchmark=scope.benchmark)
     decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=scope.benchmark)
     samples = scope.benchmark.samples.order_by()
@@ -288,8 +298,8 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
         "labels": labels.aggregate(n=Count("pk"), last=Max("changed_at"), top=Max("pk")),
         "excluded": labels.filter(excluded=True).aggregate(n=Count("pk"), sum=Sum("pk")),
         # Both are stored once and never changed.
-        "judgments": _per_run(Judgment, scope.benchmark),
-        "run_items": _per_run(RunItem, scope.benchmark),
+        "judgments": _per_run(Judgment, scope.benchmark, withheld),
+        "run_items": _per_run(RunItem, scope.benchmark, withheld),
         "adjudications": list(decided.order_by("pk").values_list("pk", "choice")),
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
         "items": sum(totals.items(scope.benchmark).values()),
@@ -305,11 +315,12 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
     }
 
 
-def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark) -> list[list[Any]]:
+def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, without: Sequence[int]) -> list[list[Any]]:
     """How many rows each run has and its newest. Asked apart, each comes from an index."""
     newest = model.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    found = benchmark.runs.order_by("pk").values_list(Subquery(newest), flat=True)
-    return [list(totals.per_run(model, benchmark.pk).items()), list(found)]
+    found = benchmark.runs.exclude(pk__in=without).order_by("pk").values_list(Subquery(newest), flat=True)
+    counts = totals.per_run(model, benchmark.pk)
+    return [[(run, n) for run, n in counts.items() if run not in without], list(found)]
 
 
 def _keyed_facts(scope: Scope) -> dict[str, Any]:

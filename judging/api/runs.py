@@ -20,7 +20,10 @@ from judging.models import Judge, Judgment, Run
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):
-    """A run with its counts: ``done`` judgments hold a verdict, ``failed`` ones do not."""
+    """A run with its counts: ``done`` judgments hold a verdict, ``failed`` ones do not.
+
+    Below staff they are null while a run that holds hidden criteria waits or is at work.
+    """
 
     judge = serializers.CharField(source="judge.name")
     benchmark = serializers.CharField(source="benchmark.__str__")
@@ -71,6 +74,8 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             data["seed"] = None
             if run.used_criteria:
                 data |= dict.fromkeys(("spent", "cached"))
+            if self._counts(run).withheld:
+                data |= dict.fromkeys(("calls", "lost"))
         return data
 
     def _counts(self, run: Run) -> queries.Listed:
@@ -78,16 +83,18 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         known: dict[int, queries.Listed] = self.context["counts"]
         if run.pk not in known:
             shown = self.parent.instance if isinstance(self.parent, serializers.ListSerializer) else [run]
-            known.update({row.run.pk: row for row in queries.listed(list(shown or [run]))})
+            known.update(
+                {row.run.pk: row for row in queries.listed(list(shown or [run]), viewer=self.context["request"].user)}
+            )
         return known[run.pk]
 
     def get_total(self, run: Run) -> int:
         return self._counts(run).total
 
-    def get_done(self, run: Run) -> int:
+    def get_done(self, run: Run) -> int | None:
         return self._counts(run).done
 
-    def get_failed(self, run: Run) -> int:
+    def get_failed(self, run: Run) -> int | None:
         return self._counts(run).failed
 
 
@@ -293,10 +300,15 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
     @extend_schema(responses={200: MovedSerializer(many=True)})
     @action(detail=True, pagination_class=None, filter_backends=[])
     def attacks(self, request: Request, pk: str) -> Response:
-        """How far each attack moved the judge of a run of kind attacks; 404 for any other."""
+        """How far each attack moved the judge of a run of kind attacks; 404 for any other.
+
+        Below staff no rows while a run that holds hidden criteria waits or is at work.
+        """
         run = self.get_object()
         if run.kind != Run.Kind.ATTACKS:
             raise exceptions.NotFound
+        if analyses.withheld(run, request.user):
+            return Response([])
         return Response(MovedSerializer(report(run).as_rows(), many=True).data)
 
 

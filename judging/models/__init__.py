@@ -4,10 +4,11 @@ from judging.models.holds import LEASE, SHARE_LEASE, JudgeShare, RunClaim, RunHo
 from judging.models.judges import BASELINES, OVERLAP, Judge, PromptTemplate
 from judging.models.made import Attempt, Collected, Judgment, JudgmentQuerySet, Trial, judged_by, made_by, reason_key
 from judging.models.releases import AnalysisRelease
-from judging.models.runs import STRICT, Run, RunItem, RunQuerySet, RunTask, WorkerBeat
+from judging.models.runs import JURY, STRICT, Run, RunItem, RunQuerySet, RunTask, WorkerBeat
 
 __all__ = [
     "BASELINES",
+    "JURY",
     "LEASE",
     "OVERLAP",
     "SHARE_LEASE",

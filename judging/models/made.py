@@ -66,14 +66,18 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         """Verdicts that this viewer may see one by one; analyses and raw replies are for staff alone.
 
         What the overlap baseline says about a sample tells which answer names its criteria: staff only. So are single
-        verdicts about a hidden split.
+        verdicts about a hidden split, and those of runs with criteria as long as these go on.
         """
         if is_staff(viewer):
             return self
         return self.filter(
             item__sample__benchmark__visibility=Benchmark.Visibility.PUBLIC,
             item__sample__status=Sample.Status.APPROVED,
-        ).exclude(Q(run__judge__baseline=OVERLAP) | in_hidden_splits("item__sample__"))
+        ).exclude(
+            Q(run__judge__baseline=OVERLAP)
+            | Q(run__in=Run.objects.withheld_from(staff=False))
+            | in_hidden_splits("item__sample__")
+        )
 
 
 class Judged(Verdict):

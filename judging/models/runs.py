@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 NO_CRITERIA = hashlib.sha256().hexdigest()  # the fingerprint of samples that have none
+JURY = "jury"  # of settings: the runs that a jury's is computed from
 STRICT = "strict"  # a verdict is read on the line where it belongs, and on no other
 
 
@@ -27,6 +28,21 @@ class RunQuerySet(models.QuerySet["Run"]):
         if is_staff(viewer):
             return self
         return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(judge__baseline=OVERLAP)
+
+    def withheld_from(self, *, staff: bool) -> list[int]:
+        """Runs of which the viewer sees that they are there and their state, and nothing of what they make.
+
+        Below staff these are runs that hold criteria and wait or are at work: verdicts that come one by one tell how
+        long each call took, and so how long its criteria are. Juries that such a run is a member of are, too.
+        """
+        if staff:
+            return []
+        told = ("kind", "settings", "imported", "criteria_fingerprint", "state")
+        going = {run.pk for run in self.filter(state__in=Run.GOING).only(*told) if run.holds_back}
+        if not going:
+            return []
+        juries = self.filter(settings__has_key=JURY).values_list("pk", f"settings__{JURY}")
+        return sorted(going | {pk for pk, members in juries if going & set(members)})
 
 
 class Run(models.Model):
@@ -44,6 +60,8 @@ class Run(models.Model):
         PAUSED = "paused"
         FINISHED = "finished"
         CANCELLED = "cancelled"
+
+    GOING = (State.QUEUED, State.RUNNING)
 
     kind = models.CharField(max_length=9, choices=Kind.choices, default=Kind.JUDGMENTS)
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
@@ -121,6 +139,11 @@ class Run(models.Model):
         if not self.judges or not self.reads_criteria:
             return False
         return self.imported or self.criteria_fingerprint not in ("", NO_CRITERIA)
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether it waits or is at work, and its calls hold criteria: see ``RunQuerySet.withheld_from``."""
+        return self.state in self.GOING and not self.imported and self.used_criteria
 
     @property
     def orders(self) -> str:

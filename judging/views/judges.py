@@ -24,7 +24,7 @@ def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
     runs = list(queries.runs_for(request.user).filter(judge=judge)[:PAGE])
     context = {
         "judge": judge,
-        "runs": queries.listed(runs),
+        "runs": queries.listed(runs, viewer=request.user),
         "ready": readiness.readiness(judge) if judge.base_url and allowed(request.user, "write-judging") else None,
         "abilities": readiness.abilities(judge),
         "tested_at": parse_datetime(str(judge.abilities.get("at", ""))),

@@ -28,7 +28,7 @@ def index(request: HttpRequest) -> HttpResponse:
     page = Paginator(queries.runs_for(request.user), PAGE).get_page(request.GET.get("page"))
     context = {
         "page": page,
-        "runs": queries.listed([analyses.run_as_seen(run, request.user) for run in page.object_list]),
+        "runs": queries.listed(list(page.object_list), viewer=request.user),
         "judges": queries.judges_with_counts(),
         "worker": queries.worker_seen(),
     }
@@ -49,6 +49,7 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
     show = request.GET.get("show", "all")
     if show not in SHOWN:
         raise Http404("no such filter")
+    progress = queries.progress(run, viewer=request.user)
     protocol = protocols.all_by_name().get(run.protocol) or collecting.COLLECTORS.get(run.protocol)
     return HERE | {
         "item_set": item_sets.words(run.item_set),
@@ -56,16 +57,16 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "run": run,
         "protocol": protocol,
         "items": queries.things(run),
-        "progress": queries.progress(run, viewer=request.user),
+        "progress": progress,
         "rows": queries.recent(run, viewer=request.user, show=show),
         "show": show,
-        "live": run.state in (Run.State.QUEUED, Run.State.RUNNING),
+        "live": run.state in Run.GOING,
         "worker": queries.worker_seen(),
         "lacking": queries.workers_without_pictures(run),
-        "moved": report(run) if run.kind == Run.Kind.ATTACKS else None,
+        "moved": report(run) if run.kind == Run.Kind.ATTACKS and not progress.withheld else None,
         "members": Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge"),
-        "standing": releases.standing(run),
-        "stale": bool(juries.members_of(run)) and juries.is_stale(run),
+        "standing": None if progress.withheld else releases.standing(run),
+        "stale": bool(juries.members_of(run)) and not progress.withheld and juries.is_stale(run),
     }
 
 
@@ -87,6 +88,7 @@ def run_compare(request: HttpRequest) -> HttpResponse:
     runs = Run.objects.visible_to(request.user).filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
     keys = [filters.whole(request.GET.get(name, "")) for name in ("a", "b")]
     chosen = [runs.filter(pk=key).first() if key is not None else None for key in keys]
+    chosen = [run and analyses.run_as_seen(run, request.user) for run in chosen]
     context: dict[str, Any] = {"tab": "runs", "first": chosen[0], "second": chosen[1]}
     if any(run is None and key is not None for run, key in zip(chosen, keys, strict=True)):
         raise Http404("no such run")

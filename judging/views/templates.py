@@ -43,7 +43,7 @@ def template_detail(request: HttpRequest, protocol: str, prompt: str, version: i
         "template": template,
         "protocol": protocols.get(protocol),
         "stored": stored,
-        "runs": queries.listed(runs),
+        "runs": queries.listed(runs, viewer=request.user),
         "versions": PromptTemplate.objects.filter(protocol=protocol, name=prompt).defer("text"),
     }
     return render(request, "judging/template.html", HERE | context)

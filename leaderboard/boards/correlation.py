@@ -76,7 +76,7 @@ def _of_sources(scope: Scope) -> list[Ranking]:
     if scope.kind in KEYED or is_kept_back(scope):
         values = _numbers(kept(scope, "models", models))
         return [Ranking(f"{scope.benchmark}", "benchmark", values)] if len(values) else []
-    if kinds.has_verdicts(scope.benchmark, scope.kind):
+    if kinds.has_verdicts(scope.benchmark, scope.kind, staff=scope.staff):
         values = _numbers(kept(scope.judged_by(HUMANS), "models", models))
         if len(values):
             found.append(Ranking("people", "people", values))
@@ -109,7 +109,7 @@ def _of_others(others: Sequence[Scope]) -> list[Ranking]:
 
 def usual_scope(benchmark: Any, *, staff: bool) -> Scope:
     """The view of another benchmark that it is compared by: its first kind; people, or the newest judge's run."""
-    kind = kinds.default_of(benchmark, "models")
+    kind = kinds.default_of(benchmark, "models", staff=staff)
     scope = scope_of(benchmark=benchmark, kind=kind, staff=staff)
     if kind in KEYED or is_kept_back(scope) or not votes.judged_runs(scope).exists():
         return scope

@@ -67,7 +67,7 @@ def languages(scope: Scope, others: Sequence[Benchmark]) -> list[TwoLanguages]:
     mine = {side.language for side in own}
     for benchmark in others:
         codes = set(benchmark.samples.exclude(language="").values_list("language", flat=True).order_by().distinct())
-        if mine and codes - mine and scope.kind in kinds.of_models(benchmark):
+        if mine and codes - mine and scope.kind in kinds.of_models(benchmark, staff=scope.staff):
             found += product(own, sides(replace(scope, benchmark=benchmark, anchor="", run=None)))
     told = (_told(scope, a, b) for a, b in found if a.language != b.language)
     return [one for one in told if one is not None][:MOST]

@@ -108,7 +108,7 @@ class Address:
         what = self.page.removeprefix("leaderboard:")
         if "kind" in self.given or what not in BY_KIND:
             return self.given.get("kind", "pair")
-        return kinds.default_of(self.benchmark, BY_KIND[what])
+        return kinds.default_of(self.benchmark, BY_KIND[what], staff=self.staff)
 
 
 def read(request: HttpRequest, page: str, name: str, *, known: Sequence[str]) -> Address:
@@ -206,7 +206,7 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
 def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
     """The switch between kinds: (label, link, chosen); empty where there is one only, and it is shown."""
     what = BY_KIND[address.page.removeprefix("leaderboard:")]
-    there = kinds.known_of(address.benchmark, what)
+    there = kinds.known_of(address.benchmark, what, staff=address.staff)
     there = [kind for kind in there if what != "bias" or kind in kinds.OF_BIAS]
     chosen = address.kind
     if len(there) < 2 and chosen in (*there, "pair"):

@@ -125,7 +125,7 @@ class _Place:
 def page_of(viewer: Viewer) -> Home:
     """Everything that the page shows; made again only when the data of a benchmark on it has changed."""
     newest = queries.newest_visible(viewer)
-    shelves = sorted(queries.shelves(newest), key=lambda shelf: -(shelf.labels + shelf.judgments))
+    shelves = sorted(queries.shelves(newest, viewer), key=lambda shelf: -(shelf.labels + shelf.judgments))
     addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in shelves[:MOST]]
     keys = [key_of(address.scope(), "home") for address in addresses]
     text = json.dumps([keys, queries.sees_labels(viewer), len(newest)])
@@ -316,6 +316,7 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
         labels = labels.exclude(Exists(held))
     ids = list(labels.order_by().values_list("item").annotate(n=Count("pk")).order_by("-n", "item")[:SEARCHED])
     judged = Judgment.objects.filter(of_pair, status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
+    judged = judged.exclude(run__in=Run.objects.withheld_from(staff=False))
     if not ids:
         seen = judged.order_by("pk").values_list("item", flat=True)[:SEARCHED]
         ids = [(pk, 0) for pk in dict.fromkeys(seen)]

@@ -13,7 +13,7 @@ from leaderboard.unchanged import until_written
 @requires("read-public")
 def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks that the viewer may see, newest version each, with what they hold."""
-    shelves = queries.shelves(queries.newest_visible(request.user))
+    shelves = queries.shelves(queries.newest_visible(request.user), request.user)
     return render(request, "leaderboard/index.html", {"section": "leaderboards", "shelves": shelves})
 
 

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         try:
             given = {name: options[name] for name in names}
             benchmark = find_benchmark(given.pop("benchmark"))
-            kind = given.pop("kind") or default_of(benchmark, options["what"])
+            kind = given.pop("kind") or default_of(benchmark, options["what"], staff=True)
             board = boards.BOARDS[options["what"]](scope_of(benchmark=benchmark, kind=kind, **given, staff=True))
         except BadInput as error:
             raise CommandError(str(error), returncode=1) from None

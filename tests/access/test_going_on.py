@@ -1,0 +1,202 @@
+"""Below staff a run that holds criteria tells nothing of what it makes until it has ended: verdicts that come one by
+one tell how long each call took, and so how long its criteria are.
+"""
+
+import re
+
+import pytest
+
+from bank.models import Benchmark, Item
+from judging.juries import make_jury
+from judging.models import Judgment, Run
+from judging.models.runs import NO_CRITERIA
+from leaderboard.models import Snapshot
+from tests.leaderboard.conftest import brought, folder, grove, judgments, labels, manage, voted  # noqa: F401 (fixtures)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+BELOW = ("anonymous", "annotator", "researcher")
+MASKED = re.compile(r'csrfmiddlewaretoken" value="[^"]+"|CSRFToken": "[^"]+"')
+API = "/api/v1/leaderboards"
+
+
+@pytest.fixture
+def at_work(voted, people):  # noqa: F811
+    """A run that holds criteria, at work, six verdicts before its end; a jury of it and another one."""
+    run, other = Run.objects.get(judge__name="keen"), Run.objects.get(judge__name="dull")
+    make_jury(name="bench", runs=[run, other], by=people["curator"])
+    last = run.judgments.order_by("-pk")[5].pk
+    coming = list(run.judgments.filter(pk__gte=last).order_by("pk"))
+    total = run.judgments.count()
+    run.judgments.filter(pk__gte=last).delete()
+    Run.objects.filter(pk=run.pk).update(
+        imported=False,
+        state=Run.State.RUNNING,
+        criteria_fingerprint="of the criteria then",
+        planned=total,
+        verdicts=total - 6,
+        failures=0,
+        undecided=0,
+        calls=total - 6,
+    )
+    run.refresh_from_db()
+    run.coming = coming
+    return run
+
+
+def arrive(run, **columns):
+    """One more verdict, and what its worker writes beside it."""
+    one = run.coming.pop(0)
+    made = Judgment.objects.create(run=run, item=one.item, order=one.order, repeat=one.repeat, choice=one.choice)
+    run.verdicts, run.calls, run.reported_model = run.verdicts + 1, run.calls + 2, f"model {run.verdicts}"
+    run.reported = [{"model": "a", "replies": run.verdicts}, {"model": "b", "replies": 1}]
+    for name, value in columns.items():
+        setattr(run, name, value)
+    run.save()
+    return made
+
+
+def addresses(run):
+    jury, other = Run.objects.get(judge__name="bench"), Run.objects.get(judge__name="dull")
+    item = run.coming[0].item_id
+    base = "/leaderboards/grove"
+    yield from ("/", "/leaderboards/", "/find/?q=keen", f"{base}/items/{item}/", f"{base}/snapshots/")
+    pages = ("models", "models/matrix", "models/profile", "models/together", "models/compare")
+    boards = ("judges", "agreement", "bias", "correlation")
+    for page in (*pages, *boards):
+        yield f"{base}/{page}/"
+    for judge in ("keen", "bench"):
+        for page in (*pages, *boards, "votes", "models/rows.csv", "plots/forest.svg"):
+            yield f"{base}/{page}{'' if '.' in page else '/'}?source={judge}&model=Alder"
+        yield f"{base}/models/compare/?source={judge}&a=Alder&b=Birch"
+    for one in (run, jury):
+        yield f"{base}/models/?run={one.pk}"
+        yield f"{base}/compare/?a=majority&b=run-{one.pk}"
+        yield f"{base}/judges/compare/?a=run-{one.pk}&b=run-{other.pk}"
+        yield f"/judging/runs/{one.pk}/"
+        yield f"/judging/runs/{one.pk}/?show=failed"
+        yield f"/judging/runs/{one.pk}/progress/"
+        yield f"/judging/judges/{one.judge_id}/"
+        yield f"/judging/runs/compare/?a={one.pk}&b={other.pk}"
+        yield f"/judging/judgments/?run={one.pk}"
+        yield f"/judging/judgments/?run={one.pk}&differs=orders"
+        yield f"/api/v1/runs/{one.pk}/"
+        yield f"/api/v1/judgments/?run={one.pk}"
+        yield f"{API}/models/?benchmark=grove&run={one.pk}"
+    yield from ("/judging/", "/judging/judgments/", "/judging/judgments/?show=first")
+    yield from ("/api/v1/runs/", "/api/v1/juries/", "/api/v1/judgments/")
+    yield from (f"/judging/judgments/?item={item}", f"/api/v1/judgments/?item={item}")
+    for what in (*boards, "models"):
+        yield f"{API}/{what}/?benchmark=grove"
+        yield f"{API}/{what}/?benchmark=grove&kind=pair&source=keen"
+        yield f"{API}/{what}/?benchmark=grove&format=csv"
+
+
+def seen(client, run, paths):
+    """What pages, API and files say, by address."""
+    found = {}
+    for path in paths:
+        answer = client.get(path)
+        found[path] = answer.status_code, MASKED.sub("", answer.content.decode(errors="replace"))
+    export = client.post("/judging/judgments/export/", {"shape": "jsonl"})
+    if export.streaming:
+        found["export"] = export.status_code, b"".join(export.streaming_content).decode()
+    return found
+
+
+@pytest.mark.parametrize("role", BELOW)
+def test_below_staff_no_byte_changes_when_a_verdict_of_a_run_at_work_arrives(role, at_work, client_of):
+    client, curator = client_of(role), client_of("curator")
+    paths = list(addresses(at_work))
+    seen(curator, at_work, paths)  # what is kept for staff is served to nobody else
+    before = seen(client, at_work, paths)
+    pks = [arrive(at_work).pk for _ in range(2)]
+    seen(curator, at_work, paths)
+    after = seen(client, at_work, paths)
+    assert [path for path in before if before[path] != after[path]] == []
+    assert {client.get(f"/judging/judgments/{pk}/").status_code for pk in pks} <= {302, 403, 404}
+    assert {client.get(f"/api/v1/judgments/{pk}/").status_code for pk in pks} <= {401, 403, 404}
+
+
+def test_staff_see_every_verdict_of_a_run_at_work_as_it_arrives(at_work, client_of):
+    curator, paths = client_of("curator"), list(addresses(at_work))
+    before = seen(curator, at_work, paths)
+    assert {path: status for path, (status, _) in before.items() if status != 200} == {}
+    pks = [arrive(at_work).pk for _ in range(2)]  # both orders of an item
+    after = seen(curator, at_work, paths)
+    of_run = (f"/judging/runs/{at_work.pk}/", f"/api/v1/runs/{at_work.pk}/", "/leaderboards/", "export")
+    boards = ("/leaderboards/grove/models/?source=keen&model=Alder", "/leaderboards/grove/judges/")
+    for path in (*of_run, *boards, f"{API}/models/?benchmark=grove&run={at_work.pk}", "/judging/judgments/"):
+        assert before[path] != after[path], path
+    assert {curator.get(f"/api/v1/judgments/{pk}/").status_code for pk in pks} == {200}
+
+
+def test_a_board_of_a_run_at_work_is_refused_below_staff_and_no_board_names_it(at_work, client_of):
+    for role in BELOW:
+        client = client_of(role)
+        for judge in ("keen", "bench"):
+            assert client.get(f"{API}/models/?benchmark=grove&kind=pair&source={judge}").status_code == 400
+            assert client.post(f"/leaderboards/grove/models/freeze/?source={judge}").status_code in (302, 400)
+        rows = client.get(f"{API}/judges/?benchmark=grove").json()
+        assert {row["judge"] for row in rows} == {"dull"}
+    assert not Snapshot.objects.exists()
+    rows = client_of("curator").get(f"{API}/judges/?benchmark=grove").json()
+    assert {row["judge"] for row in rows} == {"keen", "dull", "bench"}
+
+
+@pytest.mark.parametrize("state", ["finished", "paused", "cancelled"])
+def test_when_the_run_stands_everybody_sees_its_verdicts_counts_and_numbers(state, at_work, client_of):
+    anonymous, researcher = client_of("anonymous"), client_of("researcher")
+    boards = [f"{API}/judges/?benchmark=grove", "/leaderboards/grove/judges/", "/leaderboards/"]
+    before = seen(anonymous, at_work, boards)
+    arrive(at_work, state=state)
+    for judge in ("keen", "bench"):
+        assert anonymous.get(f"{API}/models/?benchmark=grove&kind=pair&source={judge}").json()
+    after = seen(anonymous, at_work, boards)
+    assert [path for path in boards if before[path] == after[path]] == []
+    judges = {row["judge"] for row in anonymous.get(f"{API}/judges/?benchmark=grove").json()}
+    assert judges == {"keen", "dull", "bench"}
+    told = researcher.get(f"/api/v1/runs/{at_work.pk}/").json()
+    assert (told["done"], told["failed"], told["calls"]) == (at_work.verdicts, 0, at_work.calls)
+    assert researcher.get(f"/api/v1/judgments/?run={at_work.pk}").json()["results"]
+    assert "Counts are shown when" not in researcher.get(f"/judging/runs/{at_work.pk}/").content.decode()
+
+
+def test_a_run_that_goes_on_after_its_end_is_withheld_again(at_work, client_of):
+    researcher = client_of("researcher")
+    arrive(at_work, state="finished")
+    assert researcher.get(f"/api/v1/judgments/?run={at_work.pk}").json()["results"]
+    assert researcher.get(f"{API}/models/?benchmark=grove&kind=pair&source=keen").status_code == 200
+    for state in ("queued", "running"):
+        Run.objects.filter(pk=at_work.pk).update(state=state)
+        assert researcher.get(f"/api/v1/judgments/?run={at_work.pk}").json()["results"] == []
+        assert researcher.get(f"{API}/models/?benchmark=grove&kind=pair&source=keen").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "columns", [{"settings": {"order": "both", "criteria": False}}, {"criteria_fingerprint": NO_CRITERIA}]
+)
+def test_a_run_without_criteria_is_seen_live_by_everybody(columns, at_work, client_of):
+    Run.objects.filter(pk=at_work.pk).update(**columns)
+    at_work.refresh_from_db()
+    before = client_of("anonymous").get(f"{API}/models/?benchmark=grove&kind=pair&source=keen").json()
+    for _ in range(2):  # both orders of an item
+        pk = arrive(at_work).pk
+        assert client_of("researcher").get(f"/api/v1/judgments/{pk}/").status_code == 200
+        told = client_of("researcher").get(f"/api/v1/runs/{at_work.pk}/").json()
+        assert (told["done"], told["calls"]) == (at_work.verdicts, at_work.calls)
+    assert client_of("anonymous").get(f"{API}/models/?benchmark=grove&kind=pair&source=keen").json() != before
+
+
+def test_the_first_verdict_of_a_kind_opens_no_board_below_staff(grove, client_of, at_work):  # noqa: F811
+    bare = Benchmark.objects.create(slug="bare", title="Bare", visibility="public")
+    sample = bare.samples.create(key="s", instruction="How good?", status="approved")
+    item = Item.objects.create(kind="score", sample=sample, content_hash="x")
+    Run.objects.filter(pk=at_work.pk).update(benchmark=bare, protocol="score")
+    paths = ["/", "/leaderboards/", "/leaderboards/bare/models/", "/leaderboards/bare/judges/"]
+    Judgment.objects.filter(run=at_work).delete()
+    roles = ("anonymous", "curator")
+    before = [seen(client_of(role), at_work, paths) for role in roles]
+    Judgment.objects.create(run=at_work, item=item, score=3)
+    after = [seen(client_of(role), at_work, paths) for role in roles]
+    assert after[0] == before[0]
+    assert after[1]["/leaderboards/bare/models/"] != before[1]["/leaderboards/bare/models/"]

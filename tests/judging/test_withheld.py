@@ -1,0 +1,104 @@
+"""What pages and API say of a run that holds hidden criteria and goes on."""
+
+import pytest
+from django.urls import reverse
+
+from judging import browse
+from judging.models import Judgment, Run, Trial
+from tests.judging.test_pages import text_of
+
+pytestmark = pytest.mark.django_db
+SENTENCE = "Counts are shown when the run has ended: it uses hidden criteria."
+FIGURES = ("done", "failed", "calls", "lost", "cached", "spent")
+
+
+@pytest.fixture
+def going(benchmark, run_of):
+    """A run with criteria, at work: two verdicts and a failure of six."""
+    rows = [{"item": 0, "choice": "first"}, {"item": 1, "choice": "undecided"}, {"item": 2, "status": "refused"}]
+    counts = {"planned": 6, "verdicts": 2, "failures": 1, "undecided": 1, "calls": 4, "lost": 1, "spent": 0.5}
+    return run_of(benchmark, rows, state=Run.State.RUNNING, criteria_fingerprint="of then", **counts)
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_the_page_of_a_run_that_goes_on_says_in_a_sentence_when_counts_are_shown(going, state, client_of):
+    Run.objects.update(state=state)
+    for name in ("run-detail", "run-progress"):
+        path = reverse(f"judging:{name}", args=[going.pk])
+        page = text_of(client_of("researcher").get(path))
+        assert SENTENCE in page
+        assert f"{state.capitalize()}" in page
+        for words in ("Failed 1", "Undecided 1", "2 of 6", "Refused by the judge", "Calls made4", "A is better", "%"):
+            assert words not in page, words
+        page = text_of(client_of("curator").get(path))
+        assert SENTENCE not in page
+        for words in ("Failed 1", "Undecided 1", "2 of 6", "Refused by the judge", "Calls made4", "A is better"):
+            assert words in page, words
+
+
+def test_lists_of_runs_have_dashes_for_a_run_that_goes_on(going, client_of):
+    for path in (reverse("judging:index"), reverse("judging:judge-detail", args=[going.judge_id])):
+        page = text_of(client_of("researcher").get(path))
+        assert "Counts are shown when a run has ended" in page
+        assert "– of 6" in page
+        assert "2 of 6" in text_of(client_of("curator").get(path))
+
+
+def test_the_list_of_a_judges_runs_tells_no_price_of_a_run_with_criteria_below_staff(going, client_of):
+    Run.objects.update(state="finished")
+    path = reverse("judging:judge-detail", args=[going.judge_id])
+    assert "$0.50" not in text_of(client_of("researcher").get(path))
+    assert "$0.50" in text_of(client_of("curator").get(path))
+
+
+def test_the_api_has_null_for_every_figure_of_a_run_that_goes_on(going, client_of):
+    one = f"/api/v1/runs/{going.pk}/"
+    for told in (
+        client_of("researcher").get(one).json(),
+        client_of("researcher").get("/api/v1/runs/").json()["results"][0],
+    ):
+        assert {name: told[name] for name in FIGURES} == dict.fromkeys(FIGURES)
+        assert (told["state"], told["total"]) == ("running", 6)
+    told = client_of("curator").get(one).json()
+    assert [told[name] for name in ("done", "failed", "calls", "lost")] == [2, 1, 4, 1]
+
+
+def test_a_comparison_with_a_run_that_goes_on_waits_until_it_has_ended(going, run_of, benchmark, client_of):
+    other = run_of(benchmark, [{"item": 0, "choice": "first"}], judge="osprey", state="finished")
+    path = reverse("judging:run-compare") + f"?a={other.pk}&b={going.pk}"
+    assert "Verdicts are shown when the run has ended" in text_of(client_of("researcher").get(path))
+    assert "Verdicts are shown when the run has ended" not in text_of(client_of("curator").get(path))
+
+
+def test_what_attacks_did_is_shown_when_the_run_has_ended(going, client_of):
+    settings = {"order": "fixed", "attacks": ["praise@1"]}
+    Run.objects.update(kind=Run.Kind.ATTACKS, settings=settings)
+    item = going.items.first()
+    Judgment.objects.all().delete()
+    for attack in ("", "praise@1"):
+        Trial.objects.create(run=going, item=item, attack=attack, choice="first")
+    path, page = f"/api/v1/runs/{going.pk}/attacks/", reverse("judging:run-detail", args=[going.pk])
+    assert client_of("researcher").get(path).json() == []
+    assert SENTENCE in text_of(client_of("researcher").get(page))
+    assert client_of("curator").get(path).json()[0]["n"] == 1
+    Run.objects.update(state="finished")
+    assert client_of("researcher").get(path).json()[0]["n"] == 1
+
+
+@pytest.mark.parametrize("query", ["", "show=first", "run={run}"])
+def test_where_a_page_of_judgments_ends_tells_nothing_of_a_run_that_goes_on(query, going, client_of, monkeypatch):
+    monkeypatch.setattr(browse, "LOOK", 1_000)
+    items = list(going.items.all())
+    more = [
+        Judgment(run=going, item=item, order=order, repeat=repeat, choice="first")
+        for repeat in range(1, 201)
+        for order in ("01", "10")
+        for item in items
+    ]
+    Judgment.objects.bulk_create(more)
+    path = f"{reverse('judging:judgment-list')}?{query.format(run=going.pk)}"
+    before = text_of(client_of("researcher").get(path)), client_of("researcher").get(path).context["listing"].after
+    Judgment.objects.create(run=going, item=items[0], order="10", repeat=300, choice="first")
+    again = text_of(client_of("researcher").get(path)), client_of("researcher").get(path).context["listing"].after
+    assert again == before
+    assert again[1] == ""
