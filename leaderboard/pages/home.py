@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from annotations.models import CampaignItem, Label
 from bank.access import Viewer
 from bank.models import Benchmark, Item, Sample, SampleImage
+from bank.models.catalogue import is_staff
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, item_votes, queries
 from leaderboard.boards import Board, kept
@@ -125,7 +126,8 @@ class _Place:
 def page_of(viewer: Viewer) -> Home:
     """Everything that the page shows; made again only when the data of a benchmark on it has changed."""
     newest = queries.newest_visible(viewer)
-    shelves = sorted(queries.shelves(newest), key=lambda shelf: -(shelf.labels + shelf.judgments))
+    shelves = queries.shelves(newest, staff=is_staff(viewer))
+    shelves.sort(key=lambda shelf: -(shelf.labels + shelf.judgments))
     addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in shelves[:MOST]]
     keys = [key_of(address.scope(), "home") for address in addresses]
     text = json.dumps([keys, queries.sees_labels(viewer), len(newest)])

@@ -5,6 +5,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from bank.access import requires, role_of
+from bank.models.catalogue import is_staff
 from leaderboard import finding, queries
 from leaderboard.pages import home as home_page
 from leaderboard.unchanged import until_written
@@ -13,7 +14,7 @@ from leaderboard.unchanged import until_written
 @requires("read-public")
 def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks that the viewer may see, newest version each, with what they hold."""
-    shelves = queries.shelves(queries.newest_visible(request.user))
+    shelves = queries.shelves(queries.newest_visible(request.user), staff=is_staff(request.user))
     return render(request, "leaderboard/index.html", {"section": "leaderboards", "shelves": shelves})
 
 
