@@ -12,6 +12,7 @@ from django.db import models
 
 from bank.criteria import Criterion, record
 from bank.criteria.tables import opened
+from bank.models.catalogue import Sample, in_hidden_splits
 
 KEY, COMPONENT = str(Criterion.Kind.ANSWER_KEY), str(Criterion.Kind.COMPONENT)
 
@@ -71,6 +72,17 @@ def open_samples(*, benchmark: Any, kind: str, hidden_splits: Sequence[str]) -> 
     rows = Criterion.objects.filter(sample__benchmark=benchmark, kind=kind).exclude(sample__split__in=hidden_splits)
     hidden = set(rows.exclude(shown_to=Criterion.ShownTo.PUBLIC).values_list("sample", flat=True))
     return set(rows.values_list("sample", flat=True)) - hidden
+
+
+@opened()
+def with_open_keys(samples: models.QuerySet[Sample]) -> models.QuerySet[Sample]:
+    """Those of these samples whose answer key everybody may see.
+
+    Tells nothing of what they say, so it is not logged.
+    """
+    keys = Criterion.objects.filter(sample=models.OuterRef("pk"), kind=KEY).order_by()
+    closed = keys.exclude(shown_to=Criterion.ShownTo.PUBLIC)
+    return samples.filter(models.Exists(keys), ~models.Exists(closed)).exclude(in_hidden_splits())
 
 
 @opened()

@@ -98,8 +98,8 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
         hidden_splits=["test"],
         required_splits=["test"],
         private_half=True,
-        notes="Answer by the **letter** of an option. The dev split is marked answer by answer; of the test split you "
-        "get numbers alone.",
+        notes="Answer by the **letter** of an option. You get totals; single answers are not marked, for the keys are "
+        "not open. Of the test split one half is kept back.",
     )
     for file, name, weights in (("kestrel", "Kestrel-VL 7B rotated", True), ("wren", "Wren 3B draft", True)):
         sent = submissions.submit(

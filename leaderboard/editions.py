@@ -3,7 +3,7 @@
 A cell is one number: of a model, over all samples or a level of them. What it owes to hidden inputs is, sample by
 sample, the key, the weights and the reading of the answer. Two cells that differ in that for one sample give its key
 away to whoever knows the answers; so no combination of a model's cells, of this edition and all earlier ones, may be
-about fewer than LEAST samples (``leaderboard.disclosure``). Corrections wait until so many have gathered.
+about fewer than LEAST samples (``stats.disclosure``). Corrections wait until so many have gathered.
 """
 
 import base64
@@ -25,10 +25,10 @@ from bank.models import Benchmark, User
 from judging.models import Run
 from leaderboard import points, votes
 from leaderboard.boards import graded, keyed, models
-from leaderboard.disclosure import LEAST, Cell, differing, tells_of_few
 from leaderboard.hidden import hidden_split, open_samples, rests_on_hidden
 from leaderboard.models import Edition
 from leaderboard.scope import KEYED, BadScope, Scope, scope_of
+from stats.disclosure import LEAST, Cell, differing, tells_of_few
 
 Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number
 WHOLE = ""  # the number of components, which is one

@@ -17,7 +17,7 @@ from leaderboard import totals, votes
 from leaderboard.boards.base import Board, Row
 from leaderboard.boards.correlation import correlations, usual_scope
 from leaderboard.boards.languages import languages
-from leaderboard.scope import KEYED, PEOPLE, Scope
+from leaderboard.scope import KEYED, PEOPLE, Scope, answers_shown
 from stats.majority import majority
 from stats.verdicts import three_way
 
@@ -89,11 +89,12 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[Row]:
 
 def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
     """Benchmarks with their counts, as far as this viewer may see them, in a few queries whatever their number."""
-    withheld = Run.objects.withheld_from(staff=is_staff(viewer))
+    staff = is_staff(viewer)
+    withheld = Run.objects.withheld_from(staff=staff)
     ids = [benchmark.pk for benchmark in benchmarks]
     approved = Q(status=Sample.Status.APPROVED, retired_in="")
     samples = _by(Sample.objects.filter(approved, benchmark__in=ids), "benchmark", Count("pk"))
-    answers = Response.objects.filter(sample__benchmark__in=ids)
+    answers = answers_shown(staff=staff).filter(sample__benchmark__in=ids)
     if len(ids) == 1:  # one answer of each model is enough
         answering = EvaluatedModel.objects.filter(Exists(answers.filter(model=OuterRef("pk"))))
         models = {ids[0]: answering.count()}
@@ -234,10 +235,7 @@ def votes_of(board: Board, scope: Scope, viewer: Viewer, *, other: str = "", out
 
 def has_answered(benchmark: Benchmark, model: str, viewer: Viewer) -> bool:
     """Whether the model has answers that boards show this viewer: below staff no submission that waits for release."""
-    found = Response.objects.filter(sample__benchmark=benchmark, model__name=model)
-    if not is_staff(viewer):
-        found = found.filter(Q(submission=None) | Q(submission__released_at__isnull=False))
-    return found.exists()
+    return answers_shown(staff=is_staff(viewer)).filter(sample__benchmark=benchmark, model__name=model).exists()
 
 
 def samples_by_id(ids: Iterable[int]) -> dict[int, Sample]:

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass, replace
 
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from annotations.models import Label
 from bank.actions import find_benchmark
-from bank.models import Benchmark, Response
+from bank.models import Benchmark, Item, Response
+from judging.models import Judgment
 
 HUMANS, INDIVIDUALS, ADJUDICATED = "humans", "individuals", "adjudicated"
 PEOPLE = (HUMANS, INDIVIDUALS, ADJUDICATED)
@@ -62,6 +66,23 @@ class Scope:
         return replace(self, source=judge)
 
 
+def answers_shown(*, staff: bool) -> QuerySet[Response]:
+    """The answers whose models are named: below staff none of submissions that wait for their release."""
+    found = Response.objects.all()
+    return found if staff else found.filter(Q(submission=None) | Q(submission__released_at__isnull=False))
+
+
+def _is_known(model: str, benchmark: Benchmark, *, staff: bool) -> bool:
+    """Whether this viewer may know that the model has answers here; boards of pairs name whom verdicts are about."""
+    here = {"model__name": model, "sample__benchmark": benchmark}
+    if answers_shown(staff=staff).filter(**here).exists():
+        return True
+    judged = Exists(Judgment.objects.filter(item=OuterRef("pk"), status=Judgment.Status.OK))
+    labelled = Exists(Label.objects.filter(item=OuterRef("pk"), excluded=False))
+    pairs = Item.objects.filter(kind=Item.Kind.PAIR, places__response__in=Response.objects.filter(**here))
+    return pairs.filter(judged | labelled).exists()
+
+
 def scope_of(
     *,
     benchmark: str | Benchmark,
@@ -87,7 +108,7 @@ def scope_of(
         raise BadScope(f"{majority!r} is no majority rule; there are: {', '.join(Benchmark.Majority.values)}.")
     if elo and elo not in (*ELO, NO_ELO):
         raise BadScope(f"{elo!r} is no way to compute Elo; there are: {', '.join((*ELO, NO_ELO))}.")
-    if anchor and not Response.objects.filter(model__name=anchor, sample__benchmark=benchmark).exists():
+    if anchor and not _is_known(anchor, benchmark, staff=staff):
         raise BadScope(f"{anchor!r} has no responses in {benchmark}.")
     if level and not benchmark.capabilities.filter(path=level).exists():
         tops = benchmark.capabilities.filter(parent=None).values_list("name", flat=True)

@@ -18,8 +18,7 @@ from django.utils.text import get_valid_filename
 from bank.access import Viewer
 from bank.formats.generic import escape
 from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules, User
-from bank.models.catalogue import in_hidden_splits, is_staff
-from bank.submissions import quota
+from bank.submissions import quota, scoring
 from bank.submissions.check import required_splits, wanted_samples
 
 SHAPES = ("jsonl", "csv", "tsv")
@@ -129,10 +128,7 @@ def download(text: str, name: str, *, kind: str) -> HttpResponse:
     return answer
 
 
-def marks_of(submission: Submission, viewer: Viewer) -> QuerySet[ResponseMark]:
-    """The marked answers of splits that are open now, in the order of the samples."""
-    found = ResponseMark.objects.filter(response__submission=submission)
-    if not is_staff(viewer):
-        found = found.exclude(in_hidden_splits("response__sample__"))
-    found = found.select_related("response__sample")
+def marks_of(submission: Submission) -> QuerySet[ResponseMark]:
+    """The marked answers whose keys are open now, in the order of the samples."""
+    found = scoring.marks(submission).select_related("response__sample")
     return found.order_by("response__sample__position", "response__sample", "response__variant")

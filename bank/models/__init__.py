@@ -8,7 +8,14 @@ from bank.models.people import User
 from bank.models.responses import EvaluatedModel, Response
 from bank.models.reviews import ReviewRound, SampleReview
 from bank.models.revisions import SampleRevision
-from bank.models.submissions import ResponseMark, Submission, SubmissionCount, SubmissionRules, SubmissionScore
+from bank.models.submissions import (
+    ResponseMark,
+    ScoredCells,
+    Submission,
+    SubmissionCount,
+    SubmissionRules,
+    SubmissionScore,
+)
 from bank.models.uploads import Upload
 from bank.models.verdict import Verdict
 
@@ -30,6 +37,7 @@ __all__ = [
     "SampleImage",
     "SampleReview",
     "SampleRevision",
+    "ScoredCells",
     "Submission",
     "SubmissionCount",
     "SubmissionRules",

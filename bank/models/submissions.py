@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import models
 
+from accounts.crypto import EncryptedTextField
 from bank.models.catalogue import Benchmark, is_staff
 from bank.models.responses import EvaluatedModel, Response
 
@@ -103,6 +104,7 @@ class SubmissionScore(models.Model):
     hidden = models.BooleanField()
     part = models.CharField(max_length=5, choices=Part.choices)
     kind = models.CharField(max_length=6, choices=Kind.choices)
+    open = models.BooleanField(default=False)  # everybody may see each of its keys
     n = models.PositiveIntegerField()
     numbers = models.JSONField()
     at = models.DateTimeField(auto_now_add=True)
@@ -114,8 +116,16 @@ class SubmissionScore(models.Model):
         constraints = [models.UniqueConstraint(fields=["submission", "split", "part", "kind"], name="score_once")]
 
 
+class ScoredCells(models.Model):
+    """What numbers of a submission are made of, from when they were first stored (``bank.submissions.told``)."""
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
+    cells = EncryptedTextField()
+    at = models.DateTimeField(auto_now_add=True)
+
+
 class ResponseMark(models.Model):
-    """One response of an open split held against its key."""
+    """One response held against a key that is open to everybody. Read it through ``bank.submissions.scoring.marks``."""
 
     response = models.OneToOneField(Response, on_delete=models.CASCADE, related_name="mark")
     option = models.CharField(max_length=60, blank=True)  # as the sample names it, or yes or no; empty: none was found

@@ -109,13 +109,17 @@ def submit(
 
 
 @transaction.atomic
-def rescore(*, submission: Submission) -> None:
-    """Hold what is stored against the keys of now."""
+def rescore(*, submission: Submission) -> list[str]:
+    """Hold what is stored against the keys of now. Of which splits the scores stay as they were and why, in words:
+    where a change would tell about few keys.
+    """
+    Submission.objects.select_for_update().get(pk=submission.pk)  # each scoring looks at all that were before it
     if submission.state in (Submission.State.FAILED, Submission.State.WITHDRAWN):
         raise Refused(f"A submission that is {submission.state} is not scored.")
-    scored = scoring.score(submission, rules_of(submission.benchmark))
+    scored, stays = scoring.score(submission, rules_of(submission.benchmark))
     submission.state = Submission.State.SCORED if scored else Submission.State.CHECKED
     submission.save(update_fields=["state", "counts"])
+    return stays
 
 
 @transaction.atomic
@@ -128,15 +132,15 @@ def withdraw(*, submission: Submission, by: User, reason: str = "", now: datetim
 
 
 @transaction.atomic
-def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> None:
-    """Take a withdrawal back. Raises Refused."""
+def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> list[str]:
+    """Take a withdrawal back; what ``rescore`` says. Raises Refused."""
     if not reason:
         raise Refused("Say why the submission is restored.")
     withdrawn = Submission.objects.filter(pk=submission.pk, state=Submission.State.WITHDRAWN)
     if not withdrawn.update(state=Submission.State.CHECKED, reason=reason, changed_by=by, changed_at=now):
         raise Refused("Only a withdrawn submission can be restored.")
     submission.refresh_from_db()
-    rescore(submission=submission)
+    return rescore(submission=submission)
 
 
 @transaction.atomic

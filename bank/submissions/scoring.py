@@ -1,7 +1,8 @@
-"""Holding a submission's responses against the answer keys: aggregates for every split, single marks for open ones.
+"""Holding a submission's responses against the answer keys: aggregates for every split, single marks for open keys.
 
 Keys are read through ``bank.criteria.for_scoring``, page by page, and each page is logged. Nothing that this module
-stores about a hidden split tells about fewer than ``LEAST`` samples.
+stores about a split whose keys are not all open to everybody tells about fewer than ``LEAST`` of these keys, also not
+held against what it stored before (``bank.submissions.told``).
 """
 
 from collections import defaultdict
@@ -10,21 +11,31 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from django.db.models import QuerySet
 
 import bank.criteria
+import bank.keys
+from accounts.secrets import keyed
 from bank.imports import batched
 from bank.models import Response, ResponseMark, Sample, Submission, SubmissionRules, SubmissionScore
+from bank.submissions import told
 from bank.submissions.halves import is_kept
 from stats.choices import choice_scores, shown_as
+from stats.disclosure import LEAST, Cell
 from stats.proportions import rate
 from stats.results import Estimate
 from stats.said import answer_in, option_in
 from stats.yes_no import yes_no_scores
 
-LEAST = 10  # samples of a hidden split that a number is about, at least
 PAGE = 500
 CHOICE, YES_NO = SubmissionScore.Kind.CHOICE, SubmissionScore.Kind.YES_NO
 YES = {"yes": 1, "no": 0}
+MAIN = ("circular", "vanilla", "accuracy")
+STAYS = (
+    "a new score would tell about fewer than ten answer keys. The score stays until ten corrections have gathered, "
+    "in each level that they touch."
+)
+STAYS_OLD = "its keys have changed, and it was scored before this site kept what scores are made of. The score stays."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,14 @@ class Held:
     sent: int  # responses, of which ...
     found: int  # ... so many name an option, or yes or no, and ...
     silent: int  # ... so many hold no text
+    sample: int = 0
+    # What the one pass, and right in every rotation, owe to the key, hashed; empty for nothing, and for an open key.
+    one: str = ""
+    every: str = ""
+    open: bool = False  # everybody may see the key
+
+
+Parts = dict[tuple[str, str, str], list[Held]]  # by split, part and kind of question
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,42 +89,99 @@ class Keyed:
         return (YES_NO, key.lower()) if key.lower() in YES else None
 
 
-def score(submission: Submission, rules: SubmissionRules) -> bool:
-    """Store the scores of a submission anew; whether anything in it has a key. Call it in a transaction."""
+def score(submission: Submission, rules: SubmissionRules) -> tuple[bool, list[str]]:
+    """Store the scores of a submission anew; whether anything in it has a key, and of which splits the scores stay as
+    they were and why, in words. Call it in a transaction.
+    """
     hidden = set(submission.benchmark.hidden_splits)
-    SubmissionScore.objects.filter(submission=submission).delete()
     ResponseMark.objects.filter(response__submission=submission).delete()
     held: list[Held] = []
     unscored = 0
     for page in _pages(submission):
-        keys = bank.criteria.for_scoring(submission=submission, sample_ids=[sample.pk for sample in page])
-        answers = _answers(submission, [sample.pk for sample in page])
+        ids = [sample.pk for sample in page]
+        keys = bank.criteria.for_scoring(submission=submission, sample_ids=ids)
+        asked = submission.benchmark.samples.filter(pk__in=ids)
+        open_ = set(bank.keys.with_open_keys(asked).values_list("pk", flat=True))
+        answers = _answers(submission, ids)
         marks: list[ResponseMark] = []
         for sample in page:
-            one = _hold(sample, keys.get(sample.pk, ""), answers[sample.pk])
+            one = _hold(sample, keys.get(sample.pk, ""), answers[sample.pk], open_=sample.pk in open_)
             if one is None:
                 unscored += 1
                 continue
             held.append(one[0])
-            if sample.split not in hidden:
+            if sample.pk in open_:
                 marks += one[1]
         ResponseMark.objects.bulk_create(marks, batch_size=1000)
-    circular = bool(submission.counts.get("circular"))
-    scores = [
-        SubmissionScore(
+    stored, stays = _store(submission, _parts(held, hidden, rules), hidden)
+    submission.counts = submission.counts | {"unscored": unscored}
+    return stored, stays
+
+
+def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool, list[str]]:
+    """Put the scores of these parts in the place of those stored, split by split, where that tells of no few keys."""
+    closed = {split for (split, _, _), rows in parts.items() if not all(row.open for row in rows)}
+    made: dict[str, list[tuple[SubmissionScore, told.Told]]] = defaultdict(list)
+    for (split, part, kind), rows in sorted(parts.items()):
+        found, cells = numbers(
+            kind,
+            rows,
+            circular=bool(submission.counts.get("circular")),
+            least=LEAST if split in closed else 1,
+            seed=submission.pk,
+        )
+        score = SubmissionScore(
             submission=submission,
             split=split,
             hidden=split in hidden,
+            open=split not in closed,
             part=part,
             kind=kind,
             n=len(rows),
-            numbers=numbers(kind, rows, circular=circular, least=LEAST if split in hidden else 1, seed=submission.pk),
+            numbers=found,
         )
-        for (split, part, kind), rows in sorted(_parts(held, hidden, rules).items())
-    ]
-    SubmissionScore.objects.bulk_create(scores)
-    submission.counts = submission.counts | {"unscored": unscored}
-    return bool(scores)
+        made[split].append((score, cells))
+    stored: dict[str, list[SubmissionScore]] = defaultdict(list)
+    for score in SubmissionScore.objects.filter(submission=submission):
+        stored[score.split].append(score)
+    before = told.shown_before(submission)
+    seen = {sample for cell in before for sample in cell}
+    fresh: list[Cell] = []
+    stays: dict[str, str] = {}
+    for split, scores in made.items():
+        new = [cell for _, of in scores for cell in of.values()]
+        old = [score for score in stored[split] if not score.open and score.numbers]
+        unknown = bool(old) and split in closed and seen.isdisjoint(sample for cell in new for sample in cell)
+        if unknown and not _the_same(old, [score for score, _ in scores]):
+            stays[split] = STAYS_OLD
+        elif told.may_follow(new, [*before, *fresh]):
+            fresh += [cell for cell in new if cell not in before]
+        elif stored[split]:
+            stays[split] = STAYS
+        else:
+            for score, _ in scores:
+                score.numbers = {}
+    SubmissionScore.objects.filter(submission=submission).exclude(split__in=stays).delete()
+    SubmissionScore.objects.bulk_create([score for split in made if split not in stays for score, _ in made[split]])
+    told.keep(submission, fresh)
+    return bool(made), [f"{split or 'no split'}: {why}" for split, why in stays.items()]
+
+
+def _the_same(old: list[SubmissionScore], new: list[SubmissionScore]) -> bool:
+    """Whether the main numbers are those of before, as far as there are both."""
+
+    def values(scores: list[SubmissionScore]) -> dict[tuple[str, str, str], Any]:
+        found = {(one.part, one.kind, name): one.numbers.get(name) for one in scores for name in MAIN}
+        return {name: number["value"] for name, number in found.items() if number}
+
+    one, other = values(old), values(new)
+    return all(one[name] == other[name] for name in one.keys() & other.keys()) and bool(one.keys() & other.keys())
+
+
+def marks(submission: Submission) -> QuerySet[ResponseMark]:
+    """The marked answers whose keys are open to everybody now, whatever they were when they were marked."""
+    open_ = bank.keys.with_open_keys(submission.benchmark.samples.order_by())
+    return ResponseMark.objects.filter(response__submission=submission, response__sample__in=open_)
 
 
 def _pages(submission: Submission) -> Iterator[list[Keyed]]:
@@ -127,7 +203,9 @@ def _answers(submission: Submission, ids: Sequence[int]) -> dict[int, list[Respo
     return found
 
 
-def _hold(sample: Keyed, key: str, responses: list[Response]) -> tuple[Held, list[ResponseMark]] | None:
+def _hold(
+    sample: Keyed, key: str, responses: list[Response], *, open_: bool = False
+) -> tuple[Held, list[ResponseMark]] | None:
     """A sample's responses against its key; None where the key is none that a rule can read."""
     asked = sample.kind_of(key)
     if asked is None:
@@ -140,6 +218,8 @@ def _hold(sample: Keyed, key: str, responses: list[Response]) -> tuple[Held, lis
     ]
     rights = [mark.right for mark in marks]
     first = said.get("", "")
+    complete = len(rights) == max(len(sample.labels), 1)
+    owed = "" if open_ else keyed("cell", f"{wanted}\x1f{first}")[:16]
     held = Held(
         split=sample.split,
         kind=kind,
@@ -147,12 +227,16 @@ def _hold(sample: Keyed, key: str, responses: list[Response]) -> tuple[Held, lis
         level=sample.level,
         options=len(sample.labels),
         right=first == wanted,
-        everywhere=all(rights) and len(rights) == max(len(sample.labels), 1),
+        everywhere=all(rights) and complete,
         said=YES.get(first, -1),
         key=YES.get(wanted, -1),
         sent=len(responses),
         found=sum(option != "" for option in said.values()),
         silent=sum(response.status != Response.Status.OK for response in responses),
+        sample=sample.pk,
+        one=owed if first or kind == YES_NO else "",
+        every=owed if first and complete and set(said.values()) == {first} else "",
+        open=open_,
     )
     return held, marks
 
@@ -184,9 +268,9 @@ def said_by(response: Answer, labels: tuple[str, ...]) -> str:
     return shown_as(label, labels, shift=shift, order=response.option_order)
 
 
-def _parts(held: Iterable[Held], hidden: set[str], rules: SubmissionRules) -> dict[tuple[str, str, str], list[Held]]:
+def _parts(held: Iterable[Held], hidden: set[str], rules: SubmissionRules) -> Parts:
     """The samples by split, part and kind of question."""
-    parts: dict[tuple[str, str, str], list[Held]] = defaultdict(list)
+    parts: Parts = defaultdict(list)
     for one in held:
         part = SubmissionScore.Part.WHOLE
         if one.split in hidden and rules.private_half:
@@ -196,20 +280,35 @@ def _parts(held: Iterable[Held], hidden: set[str], rules: SubmissionRules) -> di
     return parts
 
 
-def numbers(kind: str, rows: list[Held], *, circular: bool, least: int, seed: int) -> dict[str, Any]:
-    """The numbers of one part, as stored and shown; empty where they would be about fewer than ``least`` samples."""
+def numbers(kind: str, rows: list[Held], *, circular: bool, least: int, seed: int) -> tuple[dict[str, Any], told.Told]:
+    """The numbers of one part, as stored and shown, and what they are made of; empty where they would be about fewer
+    than ``least`` samples. One: the keys are open, and everything is told.
+    """
     if len(rows) < least:
-        return {}
-    found = _choice(rows, circular=circular) if kind == CHOICE else _yes_no(rows, seed=seed)
+        return {}, {}
+    levels = grouped(rows, least=least)
+    levels = levels if len(levels) > 1 else []
+    cells = told.tellable(kind, rows, levels, circular=circular) if least > 1 else {}
+
+    def kept(found: dict[str, Any], names: Sequence[str] = ()) -> dict[str, Any]:
+        """Without the numbers that are not told."""
+        untold = {name for name in MAIN if least > 1 and told.level_name(names, name) not in cells}
+        if not names and least > 1 and "yes" not in cells:
+            untold |= {"precision", "recall", "f1"}
+        return {name: None if name in untold else value for name, value in found.items()}
+
+    found = kept(_choice(rows, circular=circular) if kind == CHOICE else _yes_no(rows, seed=seed))
+    if not any(found.get(name) for name in MAIN):
+        return {}, {}
     found["extraction"] = {
         "label": sum(row.found for row in rows),
         "none": sum(row.sent - row.found - row.silent for row in rows),
         "no_text": sum(row.silent for row in rows),
     }
-    levels = grouped(rows, least=least)
-    if len(levels) > 1:
-        found["levels"] = [_level(kind, names, some, circular=circular) for names, some in levels]
-    return found
+    shown = [kept(_level(kind, names, some, circular=circular), names) for names, some in levels]
+    if shown := [level for level in shown if any(level.get(name) for name in MAIN)]:
+        found["levels"] = shown
+    return found, cells
 
 
 def _choice(rows: list[Held], *, circular: bool) -> dict[str, Any]:

@@ -5,9 +5,9 @@ import pandas as pd
 
 from leaderboard import grades, points, votes
 from leaderboard.boards.base import SEED, Board, Row, level_names, number
-from leaderboard.disclosure import LEAST
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
+from stats.disclosure import LEAST
 from stats.means import places_of_means
 from stats.proportions import mean
 from stats.results import Estimate

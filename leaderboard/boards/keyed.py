@@ -3,7 +3,7 @@
 Answer keys are hidden, and whoever knows what a model answered would learn a key from a number about few samples.
 Live, these boards are staff's, but for keys open to all; everybody else sees editions (``leaderboard.hidden``).
 In an edition a model has the numbers, and the levels, of which no combination is about fewer than LEAST samples
-(``leaderboard.disclosure``). A hidden split is shown as a whole alone, by its kept half (ADR 11).
+(``stats.disclosure``). A hidden split is shown as a whole alone, by its kept half (ADR 11).
 """
 
 import numpy as np
@@ -18,9 +18,9 @@ from bank.submissions.halves import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import SEED, Board, Row, number, share
-from leaderboard.disclosure import LEAST, Cell, tells_of_few
 from leaderboard.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.scope import PEOPLE, BadScope, Scope
+from stats.disclosure import LEAST, Cell, tells_of_few
 from stats.means import places_of_means
 from stats.proportions import mean, rate, rate_by_sizes
 from stats.results import Estimate

@@ -18,8 +18,8 @@ from bank.models import Benchmark
 from leaderboard import kinds
 from leaderboard.boards import keyed
 from leaderboard.boards.base import SEED, Row, number
-from leaderboard.disclosure import LEAST
 from leaderboard.scope import KEYED, BadScope, Scope
+from stats.disclosure import LEAST
 from stats.multiple import benjamini_hochberg
 from stats.paired import difference
 from stats.proportions import mean, rate

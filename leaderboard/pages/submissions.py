@@ -8,14 +8,17 @@ from django.utils.safestring import SafeString
 
 from bank.access import Viewer
 from bank.models import Submission, SubmissionScore
-from bank.submissions.scoring import LEAST
 from leaderboard.pages.marks import WIDE, Axis, axis_head, interval_bar
+from stats.disclosure import LEAST
 
 FIRST = 20  # faults of a kind that a page names; the others are in the file
-DIGITS = 2  # of a share about a hidden split: whole per cents, so that one answer more or less seldom shows
+# Of a share about keys that are not open: whole per cents. Up to a hundred samples one answer more or less still shows,
+# beyond that the seldomer the more there are: what keeps single keys is ``bank.submissions.told`` and the kept half.
+DIGITS = 2
 NOTHING_HIDDEN = (
-    "No split is hidden: whoever submits gets a mark for every answer, and the marks tell the keys. "
-    "Hide a split, and its scores come back as totals only."
+    "No split is hidden, so nothing is kept back from whoever submits often. Single answers are marked only where "
+    "everybody may see the key; of other splits scores come back as totals only, but the totals of many submissions "
+    "tell keys, too. Hide a split, and half of it can be kept back."
 )
 NAMES = {
     "vanilla": "Accuracy, one pass",
@@ -87,7 +90,7 @@ def split_name(split: str) -> str:
 
 
 def blocks(submission: Submission, viewer: Viewer) -> list[Block]:
-    """The scores that the viewer may see, the open splits first."""
+    """The scores that the viewer may see, the hidden splits last."""
     scores = SubmissionScore.objects.visible_to(viewer, submission)
     kept = SubmissionScore.Part.KEPT
     ordered = sorted(scores, key=lambda score: (score.hidden, score.split, score.part == kept, score.pk))
@@ -105,11 +108,11 @@ def _block(score: SubmissionScore, submission: Submission) -> Block:
         kept=kept,
         n=score.n,
         words=_words(score, submission),
-        lines=[_line(name, numbers[name], whole=score.hidden) for name in NAMES if numbers.get(name)],
+        lines=[_line(name, numbers[name], whole=not score.open) for name in NAMES if numbers.get(name)],
         levels=[
             (
                 ", ".join(name or "no level" for name in level["names"]),
-                [_line(n, level[n], whole=score.hidden) for n in NAMES if level.get(n)],
+                [_line(n, level[n], whole=not score.open) for n in NAMES if level.get(n)],
             )
             for level in numbers.get("levels", [])
         ],
@@ -140,7 +143,7 @@ def axis_ticks() -> SafeString:
 
 def _words(score: SubmissionScore, submission: Submission) -> str:
     if not score.numbers:
-        return f"Counted, but not shown: a number about a hidden split is about {LEAST} samples or more."
+        return f"Counted, but not shown: about keys that are not open to everybody, numbers tell of {LEAST} or more."
     if score.part == SubmissionScore.Part.KEPT:
         released = "It is released." if submission.released_at else "Only staff see it until a curator releases it."
         return f"The kept half: {score.n} samples drawn once for all, whose score ranks. {released}"
@@ -151,7 +154,12 @@ def _words(score: SubmissionScore, submission: Submission) -> str:
         )
     if score.hidden:
         return f"All {score.n} samples of the hidden split. Single answers are never marked."
-    return f"All {score.n} samples of the open split. Each answer is marked below."
+    if not score.open:
+        return (
+            f"All {score.n} samples of the split. Not all of its answer keys are open to everybody, and marks would "
+            "tell them: there are totals only."
+        )
+    return f"All {score.n} samples of the split, whose keys are open to everybody. Each answer is marked below."
 
 
 def _extraction(found: dict[str, int] | None, kind: str) -> str:
@@ -205,7 +213,7 @@ def fault_rows(problems: dict[str, Any]) -> Iterable[list[str]]:
 
 
 def scores_as_json(submission: Submission, viewer: Viewer) -> list[dict[str, Any]]:
-    """The same scores for scripts; shares about a hidden split in whole per cents, as the page has them."""
+    """The same scores for scripts; shares about keys that are not open in whole per cents, as the page has them."""
     return [
         {
             "split": score.split,
@@ -221,8 +229,8 @@ def scores_as_json(submission: Submission, viewer: Viewer) -> list[dict[str, Any
 
 
 def told_of(score: SubmissionScore) -> dict[str, Any]:
-    """The numbers as they are told: about a hidden split rounded."""
-    found: dict[str, Any] = _rounded(score.numbers) if score.hidden else score.numbers
+    """The numbers as they are told: rounded where not all keys are open."""
+    found: dict[str, Any] = score.numbers if score.open else _rounded(score.numbers)
     return found
 
 
@@ -249,7 +257,7 @@ def headline(scores: Iterable[SubmissionScore]) -> Headline | None:
         for name in ("circular", "vanilla", "accuracy"):
             number = told_of(score).get(name)
             if number:
-                line = _line(name, number, whole=score.hidden)
+                line = _line(name, number, whole=not score.open)
                 way = [] if name == "accuracy" else [SHORT[name]]
                 return Headline(
                     line.value, ", ".join([line.interval, *way, split_name(score.split), f"n = {line.n:,}"])

@@ -86,10 +86,11 @@ def _compare_link(address: Address, board: str) -> str:
 
 
 def _shelf(address: Address, data: str) -> queries.Shelf:
-    shelf: queries.Shelf | None = cache.get(f"shelf:{data}") if data else None
+    key = f"shelf:{address.staff}:{data}"
+    shelf: queries.Shelf | None = cache.get(key) if data else None
     if shelf is None:
         shelf = queries.shelves([address.benchmark], address.viewer)[0]
-        cache.set(f"shelf:{data}", shelf, FRAGMENT_SECONDS)
+        cache.set(key, shelf, FRAGMENT_SECONDS)
     return shelf
 
 

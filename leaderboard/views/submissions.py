@@ -140,7 +140,7 @@ def _take(request: HttpRequest, form: SubmissionForm, person: User, context: dic
 def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """What was sent, what it scored and what exactly each number is about; or why it did not pass."""
     submission = get_object_or_404(_visible(request), pk=pk)
-    marks = submissions.marks_of(submission, request.user)
+    marks = submissions.marks_of(submission)
     page = Paginator(marks, MARKS).get_page(request.GET.get("page"))
     blocks = shown.blocks(submission, request.user)
     context = {
@@ -169,11 +169,11 @@ def submission_problems(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("submit")
 @require_safe
 def submission_marks(request: HttpRequest, pk: int) -> HttpResponse:
-    """The marked answers of the open splits, as CSV."""
+    """The marked answers, those whose keys are open to everybody, as CSV."""
     submission = get_object_or_404(_visible(request), pk=pk)
     rows = (
         [mark.response.sample.key, mark.response.sample.split, mark.response.variant, mark.option, mark.right]
-        for mark in submissions.marks_of(submission, request.user).iterator(chunk_size=1000)
+        for mark in submissions.marks_of(submission).iterator(chunk_size=1000)
     )
     header = ["sample", "split", "variant", "option", "right"]
     return submissions.csv_file(header, rows, f"submission-{pk}-answers.csv")
@@ -214,8 +214,8 @@ def submission_restore(request: HttpRequest, pk: int) -> HttpResponse:
 
     def restore(submission: Submission) -> str:
         person = cast(User, request.user)
-        actions.restore(submission=submission, by=person, reason=_reason(request), now=timezone.now())
-        return f"{submission.name} is restored, and scored anew."
+        stays = actions.restore(submission=submission, by=person, reason=_reason(request), now=timezone.now())
+        return f"{submission.name} is restored. {_scored(stays)}"
 
     return _changed(request, pk, restore)
 
@@ -232,14 +232,17 @@ def submission_release(request: HttpRequest, pk: int) -> HttpResponse:
     return _changed(request, pk, release)
 
 
+def _scored(stays: list[str]) -> str:
+    return " ".join(["Scored anew with the keys of now.", *(f"But not {one}" for one in stays)])
+
+
 @requires("manage-submissions")
 @require_POST
 def submission_rescore(request: HttpRequest, pk: int) -> HttpResponse:
     """Score it anew, after keys or rules were changed."""
 
     def rescore(submission: Submission) -> str:
-        actions.rescore(submission=submission)
-        return "Scored anew with the keys of now."
+        return _scored(actions.rescore(submission=submission))
 
     return _changed(request, pk, rescore)
 

@@ -48,6 +48,7 @@ NEVER = {
         "GuidelinePicture",
         "SubmissionScore",
         "ResponseMark",
+        "ScoredCells",
         "SampleRevision",
         "SampleReview",
     ),

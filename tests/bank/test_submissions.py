@@ -4,9 +4,11 @@ import json
 import random
 import tempfile
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 
 import bank.criteria
 from bank.actions import make_items, plan_items
@@ -17,6 +19,7 @@ from bank.models import (
     Response,
     ResponseMark,
     Sample,
+    ScoredCells,
     Submission,
     SubmissionCount,
     SubmissionScore,
@@ -26,6 +29,7 @@ from bank.submissions.errors import Closed, Exceeded, NameTaken, Refused
 from bank.submissions.halves import is_kept
 from bank.submissions.scoring import LEAST, Held, grouped
 from tests.annotations.conftest import at_once
+from tests.hidden import criteria
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -35,23 +39,30 @@ EVERY = {"open": True, "per_day": None, "in_all": None, "count_failed": False, "
 
 @pytest.fixture
 def choices(folder, manage):
-    """``choices(dev=4, test=6)``: a benchmark of multiple-choice questions; question n's key is label n mod 4."""
+    """``choices(dev=4, test=6)``: a benchmark of multiple-choice questions; question n's key is label n mod 4.
 
-    def make(slug="choices", yes_no=0, **splits):
+    Everybody may see the keys of the splits ``dev`` and ``open``, the others' are staff's.
+    """
+
+    def key(split, text):
+        shown_to = "public" if split in ("dev", "open") else "staff"
+        return {"criteria": [{"key": "answer", "kind": "answer_key", "text": text, "shown_to": shown_to}]}
+
+    def make(slug="choices", yes_no=0, asked="open", **splits):
         rows = [
             {
                 "key": f"{split}{n}",
                 "instruction": "Which?",
                 "split": split,
                 "options": {label: f"option {label}" for label in LABELS},
-                "answer": LABELS[n % 4],
                 "level": "Odd" if n % 2 else "Even",
             }
+            | key(split, LABELS[n % 4])
             for split, count in splits.items()
             for n in range(count)
         ]
         rows += [
-            {"key": f"y{n}", "instruction": "Is it?", "split": "open", "answer": "yes" if n % 2 else "no"}
+            {"key": f"y{n}", "instruction": "Is it?", "split": asked} | key(asked, "yes" if n % 2 else "no")
             for n in range(yes_no)
         ]
         path = folder("samples", rows, name=f"{slug}.jsonl")
@@ -122,10 +133,10 @@ def test_a_good_file_is_stored_and_scored_and_its_keys_are_read_through_the_log(
     assert (access.how, access.about, access.sample_count) == ("scoring", f"submission {submission.pk}", 28)
 
 
-def test_single_marks_are_kept_for_open_splits_only(choices, allow, send):
-    benchmark = choices(dev=4, test=12)
+def test_single_marks_are_kept_only_where_everybody_may_see_the_key(choices, allow, send):
+    benchmark = choices(dev=4, test=12, val=12)
     allow(benchmark, hidden=["test"])
-    send(benchmark, answers(benchmark, right=lambda n: n > 0))
+    send(benchmark, answers(benchmark, right=lambda n: n > 0, splits=["dev", "test", "val"]))
     marks = dict(ResponseMark.objects.values_list("response__sample__key", "right"))
     assert marks == {"dev0": False, "dev1": True, "dev2": True, "dev3": True}
     assert ResponseMark.objects.get(response__sample__key="dev0").option == "B"
@@ -422,7 +433,7 @@ def test_365_probing_submissions_end_at_chance(choices, allow):
         """What the scoring says of one label a sample: (shown half, kept half)."""
         parts = scoring._parts([of[label] for of, label in zip(held, said, strict=True)], {"test"}, rules)
         found = [
-            scoring.numbers("choice", parts["test", part, "choice"], circular=False, least=LEAST, seed=1)
+            scoring.numbers("choice", parts["test", part, "choice"], circular=False, least=LEAST, seed=1)[0]
             for part in ("shown", "kept")
         ]
         return tuple(numbers["vanilla"]["value"] for numbers in found)
@@ -452,6 +463,125 @@ def test_the_kept_half_is_staffs_until_it_is_released(choices, allow, send, peop
     assert SubmissionScore.objects.visible_to(people["researcher"], submission).count() == 2
     with pytest.raises(Refused):
         actions.release(submission=submission, now=NOON)
+
+
+# ---- keys that are not open, in splits that are ----
+
+
+def test_all_but_one_answer_left_empty_tells_no_key(choices, allow, send):
+    """The one that is answered is the whole number: nothing else can be right."""
+    benchmark = choices(val=30)
+    allow(benchmark)
+    for count, shown in ((1, False), (9, False), (10, True)):
+        rows = [{"sample": f"val{n}", "text": "A" if n < count else "I cannot say."} for n in range(30)]
+        assert bool(numbers(send(benchmark, rows, name=f"m{count}"), "val")) is shown
+
+
+def test_one_answer_that_turns_with_the_rotation_is_not_told_by_two_accuracies(choices, allow, send):
+    """It can be right in the one pass alone: the two accuracies differ by its mark."""
+    benchmark = choices(val=30)
+    allow(benchmark)
+    rows = list(answers(benchmark, splits=["val"], rotations=4))
+    every = numbers(send(benchmark, rows), "val")
+    assert every["vanilla"]["value"] == every["circular"]["value"] == 1.0
+    next(row for row in rows if (row["sample"], row.get("variant")) == ("val0", "circular-1"))["text"] = "A"
+    found = numbers(send(benchmark, rows, name="Wren"), "val")
+    assert found["circular"]["value"] == pytest.approx(29 / 30)
+    assert found["vanilla"] is None
+    assert [level["names"] for level in found["levels"]] == [["Even"], ["Odd"]]
+    assert all(level["vanilla"] is None for level in found["levels"] if "Even" in level["names"])
+
+
+def test_few_answers_of_one_kind_keep_precision_and_recall_back(choices, allow, send):
+    benchmark = choices(yes_no=40, asked="val")
+    allow(benchmark)
+
+    def told(name, rare):
+        rows = [{"sample": f"y{n}", "text": "yes" if n < rare else "no"} for n in range(40)]
+        found = numbers(send(benchmark, rows, name=name), "val")
+        return {measure for measure in ("accuracy", "precision", "recall", "f1", "yes_ratio") if found.get(measure)}
+
+    assert told("Finch", 3) == {"accuracy", "yes_ratio"}
+    assert told("Wren", 12) == {"accuracy", "precision", "recall", "f1", "yes_ratio"}
+
+
+def correct(benchmark, split, count):
+    """Staff correct so many keys: the next label is the right one."""
+    for row in criteria("answer", sample__benchmark=benchmark, sample__key__in=[f"{split}{n}" for n in range(count)]):
+        row.text = LABELS[(LABELS.index(row.text) + 1) % 4]
+        row.version += 1
+        row.save()
+
+
+@pytest.mark.parametrize("hidden", [["val"], []])
+def test_a_corrected_key_is_not_read_off_a_score_made_anew(hidden, choices, allow, send):
+    """One key more or less: the score that somebody saw stays until ten have changed since."""
+    benchmark = choices(dev=2, val=30)
+    allow(benchmark, hidden=hidden)
+    submission = send(benchmark, answers(benchmark, right=lambda n: n % 3, splits=["dev", "val"]))
+    before = numbers(submission, "val")
+    correct(benchmark, "val", 1)
+    (said,) = actions.rescore(submission=submission)
+    assert said.startswith("val: ")
+    assert "until ten corrections have gathered" in said
+    assert numbers(submission, "val") == before
+    correct(benchmark, "dev", 1)
+    actions.rescore(submission=submission)
+    assert numbers(submission, "dev")["vanilla"]["value"] == 1.0, "its keys are open"
+    for row in criteria("answer", sample__key="val0"):
+        row.text = LABELS[0]
+        row.save()
+    assert actions.rescore(submission=submission) == [], "the old key again"
+    for count in range(1, 13):
+        for row in criteria("answer", sample__key=f"val{2 * count}"):  # of one level
+            row.text = LABELS[(2 * count + 1) % 4]
+            row.save()
+        assert bool(actions.rescore(submission=submission)) is (count != 10), count
+        assert (numbers(submission, "val") == before) is (count < 10), count
+
+
+def test_a_score_withdrawn_and_restored_tells_no_correction_either(choices, allow, send, people):
+    benchmark = choices(val=30)
+    allow(benchmark)
+    submission = send(benchmark, answers(benchmark, splits=["val"]))
+    before = numbers(submission, "val")
+    actions.withdraw(submission=submission, by=people["researcher"], now=NOON)
+    correct(benchmark, "val", 1)
+    actions.restore(submission=submission, by=people["curator"], reason="so", now=NOON)
+    assert numbers(submission, "val") == before
+
+
+def test_a_score_of_before_what_it_is_made_of_was_kept_stays_where_keys_have_changed(choices, allow, send):
+    benchmark = choices(val=30)
+    allow(benchmark)
+    first, second = (send(benchmark, answers(benchmark, splits=["val"]), name=name) for name in ("Finch", "Wren"))
+    ScoredCells.objects.all().delete()
+    assert actions.rescore(submission=first) == []
+    correct(benchmark, "val", 20)  # ten of each level
+    for submission, stays in ((first, False), (second, True)):
+        said = actions.rescore(submission=submission)
+        assert bool(said) is stays
+        assert numbers(submission, "val")["vanilla"]["value"] == pytest.approx(1.0 if stays else 1 / 3)
+    assert "scored before this site kept" in said[0]
+
+
+def test_updating_takes_marks_and_small_levels_of_keys_that_are_not_open(choices, allow, send):
+    benchmark = choices(dev=4, val=12, few=3, test=12)
+    allow(benchmark, hidden=["test"])
+    submission = send(benchmark, answers(benchmark, splits=["dev", "val", "few", "test"]))
+    for response in Response.objects.filter(mark=None):
+        ResponseMark.objects.create(response=response, option="A", right=True)
+    SubmissionScore.objects.update(numbers={"vanilla": {}, "levels": []}, open=False)
+    import_module("bank.migrations.0012_open_keys").close(apps, None)
+    assert set(ResponseMark.objects.values_list("response__sample__split", flat=True)) == {"dev"}
+    found = {score.split: (score.open, set(score.numbers)) for score in SubmissionScore.objects.all()}
+    assert found == {
+        "dev": (True, {"vanilla", "levels"}),
+        "val": (False, {"vanilla"}),
+        "few": (False, set()),
+        "test": (False, {"vanilla", "levels"}),
+    }
+    assert set(scoring.marks(submission).values_list("response__sample__split", flat=True)) == {"dev"}
 
 
 # ---- afterwards ----

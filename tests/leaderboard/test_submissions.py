@@ -2,18 +2,30 @@
 
 import io
 import json
+import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from knox.models import AuthToken
 
 from annotations.models import Campaign
-from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore, User
+from bank.models import (
+    Benchmark,
+    EvaluatedModel,
+    Item,
+    Response,
+    ResponseMark,
+    Sample,
+    Submission,
+    SubmissionScore,
+    User,
+)
 from bank.submissions import actions
 from bank.submissions.halves import is_kept
 from judging.models import Run
 from tests.access.crawl import TOKEN
 from tests.bank.test_submissions import LABELS, allow, answers, choices, send
+from tests.hidden import criteria
 
 __all__ = ["allow", "choices", "send"]
 pytestmark = pytest.mark.django_db
@@ -29,7 +41,7 @@ def as_file(rows, name="responses.jsonl"):
 
 @pytest.fixture
 def bench(choices, allow):
-    """4 open and 24 hidden samples, half of the hidden ones kept back."""
+    """4 samples with open keys and 24 hidden ones, half of the hidden ones kept back."""
     benchmark = choices(dev=4, test=24)
     rules = allow(benchmark, hidden=["test"], private_half=True, per_day=3, in_all=5)
     rules.seed = SEED
@@ -190,6 +202,76 @@ def test_no_answer_of_a_hidden_split_is_marked_anywhere(bench, researcher, allow
     assert "dev0" not in researcher.get(f"/submissions/{pk}/answers.csv").content.decode(), "hidden since"
 
 
+def test_one_letter_for_all_tells_no_key_that_is_staffs_though_nothing_is_hidden(choices, allow, researcher, client_of):
+    """Four submissions, all A to all D, and the marks of each would be every key."""
+    benchmark = choices(val=12)
+    allow(benchmark)
+    for label in LABELS:
+        sent = post(
+            researcher, benchmark, [{"sample": f"val{n}", "text": label} for n in range(12)], model=label
+        ).json()
+        assert sent["scores"][0]["numbers"]["vanilla"]["value"] == 0.25
+        assert "levels" not in sent["scores"][0]["numbers"], "six of each"
+        assert "marks would tell them" in sent["scores"][0]["words"]
+        page = researcher.get(f"/submissions/{sent['id']}/").content.decode()
+        assert "val0" not in page
+        assert '<b class="strong">25%</b>' in page
+        lines = researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()
+        assert lines == ["sample,split,variant,option,right"]
+    # Marks of before the keys were guarded, and of keys that are staff's again, are not served either.
+    response = Response.objects.filter(submission=sent["id"]).first()
+    ResponseMark.objects.create(response=response, option="D", right=False)
+    for client in (researcher, client_of("curator")):
+        assert len(client.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 1
+
+
+def test_open_samples_of_a_split_are_marked_and_their_totals_tell_nothing_of_the_others(choices, allow, researcher):
+    """The total without the marked ones would be about the few that are not."""
+    benchmark = choices(val=30)
+    allow(benchmark)
+    criteria("answer", sample__key__in=[f"val{n}" for n in range(21)]).update(shown_to="public")
+    sent = post(researcher, benchmark, answers(benchmark, splits=["val"])).json()
+    assert sent["scores"][0]["numbers"] == {}
+    assert len(researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 22
+    criteria("answer", sample__key="val20").update(shown_to="staff")
+    assert len(researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 21
+    again = post(researcher, benchmark, answers(benchmark, splits=["val"]), model="Wren").json()
+    assert again["scores"][0]["numbers"]["vanilla"]["value"] == 1.0, "ten keys are not open now"
+
+
+def test_staff_who_score_anew_are_told_that_a_score_stays(bench, researcher, client_of):
+    pk = post(researcher, bench, answers(bench)).json()["id"]
+    before = researcher.get(f"{API}{pk}/").json()["scores"]
+    for row in criteria("answer", sample__key="test0"):
+        row.text = "D"
+        row.save()
+    told = client_of("curator").post(f"/submissions/{pk}/rescore/", follow=True).context["messages"]
+    assert "But not test: a new score would tell about fewer than ten answer keys." in str(next(iter(told)))
+    assert researcher.get(f"{API}{pk}/").json()["scores"] == before
+
+
+@pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+def test_a_model_that_waits_for_its_release_is_below_staff_as_one_that_does_not_exist(role, bench, client_of):
+    """A guess at its name is not confirmed, and no page counts it."""
+    pk = post(client_of("researcher"), bench, answers(bench)).json()["id"]
+    board = "/api/v1/leaderboards/models/?benchmark=choices&kind=pair&anchor="
+
+    def asked(role, name):
+        answer = client_of(role).get(f"{board}{name}")
+        return answer.status_code, answer.content.decode().replace(name, "NAME")
+
+    def counted(role):
+        page = client_of(role).get("/leaderboards/choices/models/?kind=pair").content.decode()
+        return re.search(r"28 samples, (\d+) model", page)[1]
+
+    assert asked(role, "Finch") == asked(role, "Nobody")
+    assert asked(role, "Finch")[0] == 400
+    assert asked("curator", "Finch")[0] == 200
+    assert (counted(role), counted("curator")) == ("0", "1")
+    client_of("curator").post(f"/submissions/{pk}/release/")
+    assert asked(role, "Finch")[0] == 200
+
+
 def test_scores_of_a_hidden_split_come_in_tenths_of_a_percent(bench, researcher):
     sent = post(researcher, bench, answers(bench, right=lambda n: n % 3)).json()
     exact = SubmissionScore.objects.get(submission=sent["id"], part="shown").numbers["vanilla"]["value"]
@@ -268,10 +350,10 @@ def test_curators_keep_the_rules_on_a_page(bench, client_of):
     assert actions.rules_of(bench).per_day is None
 
 
-def test_opening_without_a_hidden_split_warns_that_marks_tell_the_keys(bench, client_of):
+def test_opening_without_a_hidden_split_warns_that_many_totals_tell_keys(bench, client_of):
     curator = client_of("curator")
     page = "/submissions/rules/choices@1/"
-    warning = "the marks tell the keys"
+    warning = "the totals of many submissions tell keys, too"
     assert warning in curator.get(page).content.decode(), "beside the switch"
     hidden = curator.post(page, {"open": "on", "hidden_splits": ["test"]}, follow=True)
     assert [str(message) for message in hidden.context["messages"]] == ["The rules are changed."]

@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaderboard.disclosure import tells_of_few
+from stats.disclosure import tells_of_few
 
 
 def cell(*samples, given="x"):

@@ -90,7 +90,8 @@ def _without(rows: Rows, column: int) -> Rows:
         return rows
     pivot = rows[used[0]] * pow(int(rows[used[0], column]), -1, _PRIME) % _PRIME
     rest = np.delete(rows, used[0], axis=0)
-    return (rest - rest[:, column, None] * pivot) % _PRIME
+    left: Rows = (rest - rest[:, column, None] * pivot) % _PRIME
+    return left
 
 
 def _proportional(rows: Rows) -> list[list[int]]:
