@@ -64,7 +64,7 @@ def test_it_is_proposed_by_one_curator_confirmed_by_another_and_read_without_cri
     assert propose(researcher, judgment.run_id).status_code == 403
     assert confirm(researcher, judgment.run_id, judgment).status_code == 403
     propose(curator, judgment.run_id)
-    assert "What the judge said" not in researcher.get(page).content.decode()
+    assert "Not released" in researcher.get(page).content.decode()
     assert said(researcher, judgment) == 403
     confirm(curator, judgment.run_id, judgment)  # the same person
     assert said(researcher, judgment) == 403

@@ -16,7 +16,7 @@ KEPT = {
     "Response": "option_order submission",
     "Item": "content_hash",
     "Submission": "name changed_by",
-    "Upload": "files received folder tries",
+    "Upload": "files received folder secret tries",
     "Judge": "paced_until any_host any_address created_at",
     "Run": """items_hash criteria_fingerprint reported live by
         abilities batches planned verdicts failures undecided priced""",
