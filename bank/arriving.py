@@ -62,9 +62,15 @@ class _Arrived(models.Func):
         return f"NOT ({hidden(self.table, column)})", params
 
 
+@cache
+def _arrived(kind: type[models.QuerySet[M]], model: type[M]) -> models.QuerySet[M]:
+    """Put together once: copying it takes a third of the time."""
+    return kind(model).filter(_Arrived(model._meta.db_table))
+
+
 class Arrived(models.Manager[M]):
     """The rows of a table without those of an import under way."""
 
     def get_queryset(self) -> models.QuerySet[M]:
         found = super().get_queryset()
-        return found if _everything.get() else found.filter(_Arrived(self.model._meta.db_table))
+        return found if _everything.get() else _arrived(type(found), found.model).all()
