@@ -18,16 +18,19 @@ from bank.arriving import Arrived, hidden, sees_everything
 
 M = TypeVar("M", bound=Model)
 Shape = tuple[tuple[str, int], ...]  # columns, with how many values each may have; 0: the one given
-# As Now() has it in a query: the time of the statement, not of its transaction.
-NOW = {"postgresql": "SELECT STATEMENT_TIMESTAMP()", "sqlite": "SELECT STRFTIME('%Y-%m-%d %H:%M:%f', 'NOW')"}
 
 
 def now() -> datetime:
-    """The time by the database's clock: the one clock that all machines share. Leases go by no other."""
+    """The time by the database's clock: the one clock that all machines share. Leases go by no other.
+
+    That of a query, as Now() has it, and not of its transaction. SQLite's is this machine's.
+    """
+    if connection.vendor == "sqlite":
+        return datetime.now(UTC)
     with connection.cursor() as cursor:
-        cursor.execute(NOW[connection.vendor])
-        found = cursor.fetchone()[0]
-    return found if isinstance(found, datetime) else datetime.fromisoformat(found).replace(tzinfo=UTC)
+        cursor.execute("SELECT STATEMENT_TIMESTAMP()")
+        found: datetime = cursor.fetchone()[0]
+    return found
 
 
 def find(model: type[M], *, only: Sequence[str] = (), lock: bool = False, **columns: Any) -> M | None:

@@ -11,7 +11,7 @@ from bank.submissions.keyed import counted
 from judging.models import Judgment, Run
 from leaderboard.scope import KINDS
 from leaderboard.unchanged import until_written
-from leaderboard.votes import PROTOCOLS
+from leaderboard.votes import PROTOCOLS, withheld_runs
 from stats.said import answer_in
 
 TITLES = {
@@ -70,7 +70,7 @@ def has_verdicts(benchmark: Benchmark, kind: str, *, staff: bool) -> bool:
     if kind == "score":
         labels = labels.filter(parts__isnull=True)
     runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=PROTOCOLS[kind])
-    runs = runs.exclude(pk__in=Run.objects.withheld_from(staff=staff))
+    runs = runs.exclude(pk__in=withheld_runs(staff=staff))
     return labels.exists() or Judgment.objects.filter(run__in=runs, status=Judgment.Status.OK).exists()
 
 

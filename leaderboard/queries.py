@@ -90,7 +90,7 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[Row]:
 def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
     """Benchmarks with their counts, as far as this viewer may see them, in a few queries whatever their number."""
     staff = is_staff(viewer)
-    withheld = Run.objects.withheld_from(staff=staff)
+    withheld = votes.withheld_runs(staff=staff)
     ids = [benchmark.pk for benchmark in benchmarks]
     approved = Q(status=Sample.Status.APPROVED, retired_in="")
     samples = _by(Sample.objects.filter(approved, benchmark__in=ids), "benchmark", Count("pk"))

@@ -15,6 +15,7 @@ from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard import columns as columns_of
 from leaderboard import totals
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, KEYED, PEOPLE, BadScope, Scope
+from leaderboard.unchanged import until_written
 from stats.arrays import blocks
 from stats.majority import majority
 from stats.orders import combine
@@ -129,7 +130,11 @@ def outcomes(scope: Scope) -> Outcomes:
     """The outcomes of the view's source. Raises BadScope."""
     if scope.run is not None:
         run = Run.objects.filter(pk=scope.run, benchmark=scope.benchmark).select_related("judge").first()
-        if run is None or (run.judge.baseline == OVERLAP and not scope.staff) or run.pk in withheld_from(scope):
+        if (
+            run is None
+            or (run.judge.baseline == OVERLAP and not scope.staff)
+            or run.pk in withheld_runs(staff=scope.staff)
+        ):
             raise BadScope(f"There is no run {scope.run} on {scope.benchmark}.")
         return of_runs([run])
     if scope.source in PEOPLE:
@@ -161,13 +166,15 @@ def judged_runs(scope: Scope) -> QuerySet[Run]:
     runs = Run.objects.filter(
         Exists(with_verdict), benchmark=scope.benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=PROTOCOLS[scope.kind]
     )
-    runs = runs if scope.staff else runs.exclude(judge__baseline=OVERLAP).exclude(pk__in=withheld_from(scope))
+    runs = (
+        runs if scope.staff else runs.exclude(judge__baseline=OVERLAP).exclude(pk__in=withheld_runs(staff=scope.staff))
+    )
     return runs.select_related("judge").order_by("pk")
 
 
-def withheld_from(scope: Scope) -> list[int]:
-    """Runs of which no number is shown in this view, for they go on: see ``RunQuerySet.withheld_from``."""
-    return Run.objects.withheld_from(staff=scope.staff)
+def withheld_runs(*, staff: bool) -> list[int]:
+    """Runs of which no number is shown, for they go on: see ``RunQuerySet.withheld_from``. Asked often for a page."""
+    return [] if staff else until_written("withheld", lambda: Run.objects.withheld_from(staff=False))
 
 
 def judges_of(scope: Scope) -> list[str]:
@@ -289,7 +296,7 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
 
     It is shown and names what is kept: what is withheld from the view is no part of it.
     """
-    withheld = withheld_from(scope)
+    withheld = withheld_runs(staff=scope.staff)
     labels = Label.objects.filter(campaign__benchmark=scope.benchmark)
     decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=scope.benchmark)
     samples = scope.benchmark.samples.order_by()

@@ -15,7 +15,7 @@ from annotations.models import CampaignItem, Label
 from bank.access import Viewer
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import OVERLAP, Judgment, Run
-from leaderboard import boards, item_votes, queries
+from leaderboard import boards, item_votes, queries, votes
 from leaderboard.boards import Board, kept
 from leaderboard.boards.base import key_of
 from leaderboard.boards.sums import LOWER
@@ -316,7 +316,7 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
         labels = labels.exclude(Exists(held))
     ids = list(labels.order_by().values_list("item").annotate(n=Count("pk")).order_by("-n", "item")[:SEARCHED])
     judged = Judgment.objects.filter(of_pair, status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
-    judged = judged.exclude(run__in=Run.objects.withheld_from(staff=False))
+    judged = judged.exclude(run__in=votes.withheld_runs(staff=False))
     if not ids:
         seen = judged.order_by("pk").values_list("item", flat=True)[:SEARCHED]
         ids = [(pk, 0) for pk in dict.fromkeys(seen)]
