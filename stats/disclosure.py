@@ -4,7 +4,7 @@ A number is a sum over samples: of each it takes what the sample gives, which ha
 several such sums may add and subtract them; what is left may be about one sample alone. Pure: knows no table.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,15 @@ def tells_of_few(cells: Sequence[Cell], least: int = LEAST) -> bool:
     for column, atom in enumerate(atoms):
         rows[list(atom), column] = 1
     return _Search(list(atoms.values()), least).finds(_basis(rows), ())
+
+
+def tellable(groups: Iterable[Mapping[str, Cell]]) -> dict[str, Cell]:
+    """The numbers, by name, that may stand together; earlier groups come first, and a group stands or falls whole."""
+    kept: dict[str, Cell] = {}
+    for group in groups:
+        if not tells_of_few([*kept.values(), *group.values()]):
+            kept |= group
+    return kept
 
 
 class _Search:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from bank.models import ScoredCells, Submission, SubmissionScore
+from stats import disclosure
 from stats.disclosure import Cell, tells_of_few
 
 Told = dict[str, Cell]  # what numbers are made of, by their names
@@ -56,11 +57,7 @@ def tellable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], lis
     everything = {name: one for group in groups for name, one in group.items()}
     if not tells_of_few(list(everything.values())):
         return everything
-    kept: Told = {}
-    for group in groups:
-        if not tells_of_few([*kept.values(), *group.values()]):
-            kept |= group
-    return kept
+    return disclosure.tellable(groups)
 
 
 # ---- over time ----

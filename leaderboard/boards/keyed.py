@@ -20,7 +20,7 @@ from leaderboard import votes
 from leaderboard.boards.base import SEED, Board, Row, number, share
 from leaderboard.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.scope import PEOPLE, BadScope, Scope
-from stats.disclosure import LEAST, Cell, tells_of_few
+from stats.disclosure import LEAST, Cell, tellable, tells_of_few
 from stats.means import places_of_means
 from stats.proportions import mean, rate, rate_by_sizes
 from stats.results import Estimate
@@ -120,16 +120,8 @@ def _of_choice(mine: pd.DataFrame) -> Told:
     complete = passes[passes["sample"].isin(every_rotation(mine)["sample"])]
     the_same = complete.groupby("sample")["said"].transform("nunique") == 1
     first = complete["variant"] == ""
-    told: Told = {}
-    for name, rows in (
-        (EVERY, complete[the_same & first]),
-        (ONE, mine[mine["variant"] == ""]),
-        (BOTH, complete[first]),
-    ):
-        cell = _cell(rows[rows["said"] != ""])
-        if len(rows) and not tells_of_few([*told.values(), cell]):
-            told[name] = cell
-    return told
+    of = {EVERY: complete[the_same & first], ONE: mine[mine["variant"] == ""], BOTH: complete[first]}
+    return tellable({name: _cell(rows[rows["said"] != ""])} for name, rows in of.items() if len(rows))
 
 
 def _of_yes_no(mine: pd.DataFrame) -> Told:
@@ -137,9 +129,7 @@ def _of_yes_no(mine: pd.DataFrame) -> Told:
     right = _cell(one[one["said"] != ""])
     if not len(one) or tells_of_few([right]):
         return {}
-    parts = {name: _cell(one[one["said"] == said]) for said, name in SAID.items()}
-    more = {} if tells_of_few([right, *parts.values()]) else parts
-    return {RIGHT: right} | more
+    return tellable([{RIGHT: right}, {name: _cell(one[one["said"] == said]) for said, name in SAID.items()}])
 
 
 def _add_levels(told: Told, mine: pd.DataFrame, paths: list[str]) -> None:
