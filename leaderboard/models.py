@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from accounts.crypto import EncryptedTextField
+from accounts.crypto import PackedJSONField
 from bank.models import Benchmark
 from bank.models.catalogue import is_staff
 from leaderboard.rows import in_order
@@ -32,7 +32,7 @@ class Edition(models.Model):
     number = models.PositiveIntegerField()
     run = models.ForeignKey("judging.Run", on_delete=models.PROTECT, null=True, related_name="+")  # that was read
     board = models.TextField()
-    cells = EncryptedTextField()
+    cells: Any = PackedJSONField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     published_at = models.DateTimeField(auto_now_add=True)
 

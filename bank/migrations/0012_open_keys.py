@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
             "ScoredCells",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("cells", accounts.crypto.EncryptedTextField()),
+                ("cells", accounts.crypto.PackedJSONField()),
                 ("at", models.DateTimeField(auto_now_add=True)),
                 (
                     "submission",

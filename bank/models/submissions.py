@@ -1,12 +1,12 @@
 """What researchers send in: the rules of a benchmark, each submission with its scores, and how many there were."""
 
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models
 
-from accounts.crypto import EncryptedTextField
+from accounts.crypto import PackedJSONField
 from bank.models.catalogue import Benchmark, is_staff
 from bank.models.responses import EvaluatedModel, Response
 
@@ -120,7 +120,7 @@ class ScoredCells(models.Model):
     """What numbers of a submission are made of, from when they were first stored (``bank.submissions.told``)."""
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
-    cells = EncryptedTextField()
+    cells: Any = PackedJSONField()
     at = models.DateTimeField(auto_now_add=True)
 
 

@@ -2,6 +2,8 @@
 
 from django.db import migrations
 
+import accounts.crypto
+
 
 def forget(apps, schema_editor):
     apps.get_model("leaderboard", "Edition").objects.all().delete()
@@ -9,4 +11,7 @@ def forget(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [("leaderboard", "0002_editions")]
-    operations = [migrations.RunPython(forget, migrations.RunPython.noop)]
+    operations = [
+        migrations.RunPython(forget, migrations.RunPython.noop),
+        migrations.AlterField("edition", "cells", accounts.crypto.PackedJSONField()),
+    ]
