@@ -1,11 +1,12 @@
 """Which kinds of boards a benchmark can fill."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from django.db.models import Exists, OuterRef
 
-from annotations.models import Label
+from annotations.models import Campaign, Label
 from bank.models import Benchmark, Item, Response
 from bank.submissions.keyed import counted
 from judging.models import Judgment, Run
@@ -66,12 +67,28 @@ def known_of(benchmark: Benchmark, what: str, *, staff: bool) -> list[str]:
 
 def has_verdicts(benchmark: Benchmark, kind: str, *, staff: bool) -> bool:
     """Whether somebody labelled or judged in this kind, as far as this viewer may see it."""
-    labels = Label.objects.filter(campaign__benchmark=benchmark, **{f"{COLUMNS[kind]}__isnull": False})
-    if kind == "score":
-        labels = labels.filter(parts__isnull=True)
-    runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=PROTOCOLS[kind])
-    runs = runs.exclude(pk__in=withheld_runs(staff=staff))
-    return labels.exists() or Judgment.objects.filter(run__in=runs, status=Judgment.Status.OK).exists()
+    asked = until_written(("asked on", benchmark.pk, staff), lambda: _asked_on(benchmark, staff=staff))
+    if asked.campaigns:
+        labels = Label.objects.filter(campaign__in=asked.campaigns, **{f"{COLUMNS[kind]}__isnull": False})
+        if (labels.filter(parts__isnull=True) if kind == "score" else labels).exists():
+            return True
+    runs = [run for run, protocol in asked.runs if protocol in PROTOCOLS[kind]]
+    return bool(runs) and Judgment.objects.filter(run__in=runs, status=Judgment.Status.OK).exists()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who was asked on a benchmark: the campaigns, and the runs of judges with their protocols."""
+
+    campaigns: list[int]
+    runs: list[tuple[int, str]]
+
+
+def _asked_on(benchmark: Benchmark, *, staff: bool) -> Asked:
+    """Each kind would ask for both again, and most benchmarks have one or the other."""
+    runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=withheld_runs(staff=staff))
+    campaigns = Campaign.objects.filter(benchmark=benchmark).order_by("pk").values_list("pk", flat=True)
+    return Asked(list(campaigns), list(runs.order_by("pk").values_list("pk", "protocol")))
 
 
 def has_items(benchmark: Benchmark, kind: str) -> bool:

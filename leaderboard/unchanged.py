@@ -21,13 +21,15 @@ def state() -> Hashable | None:
     """
     if connection.in_atomic_block:
         return None
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.execute("PRAGMA data_version")
-            return (connection.connection, cursor.fetchone()[0], connection.connection.total_changes)
-        if connection.vendor == "postgresql":
+    connection.ensure_connection()
+    driver = connection.connection
+    if connection.vendor == "sqlite":
+        # Asked of the driver itself, for a page asks it thirty times.
+        return (driver, driver.execute("PRAGMA data_version").fetchone()[0], driver.total_changes)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
             cursor.execute("SELECT pg_current_snapshot()::text")
-            return (connection.connection, cursor.fetchone()[0])
+            return (driver, cursor.fetchone()[0])
     return None
 
 

@@ -299,8 +299,6 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
     withheld = withheld_runs(staff=scope.staff)
     labels = Label.objects.filter(campaign__benchmark=scope.benchmark)
     decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=scope.benchmark)
-    samples = scope.benchmark.samples.order_by()
-    facts = ("status", "retired_in", "question_type", "split")
     return {
         "labels": labels.aggregate(n=Count("pk"), last=Max("changed_at"), top=Max("pk")),
         "excluded": labels.filter(excluded=True).aggregate(n=Count("pk"), sum=Sum("pk")),
@@ -310,16 +308,23 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
         "adjudications": list(decided.order_by("pk").values_list("pk", "choice")),
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
         "items": sum(totals.items(scope.benchmark).values()),
-        # The sum ties samples to their capabilities: moving one from a level to another changes it.
-        "samples": sorted(
-            samples.values_list(*facts).annotate(
-                n=Count("pk"), keys=Sum("pk"), places=Sum(F("pk") * F("capability_id"))
-            ),
-            key=str,
-        ),
+        "samples": sample_groups(scope.benchmark),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **(_keyed_facts(scope) if scope.kind in (*KEYED, "components") else {}),
     }
+
+
+def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:
+    """Status, version of retirement, question type, split, and then of the samples that share these: how many they are,
+    the sum of their ids, and the sum of ids times capabilities, which changes if one moves to another capability.
+    """
+    facts = ("status", "retired_in", "question_type", "split")
+
+    def find() -> list[tuple[Any, ...]]:
+        sums = {"n": Count("pk"), "keys": Sum("pk"), "places": Sum(F("pk") * F("capability_id"))}
+        return sorted(benchmark.samples.order_by().values_list(*facts).annotate(**sums), key=str)
+
+    return until_written(("sample groups", benchmark.pk), find)
 
 
 def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, without: Sequence[int]) -> list[list[Any]]:

@@ -259,7 +259,6 @@ def run_select(source: Source) -> list[Select]:
 
 def sample_selects(address: Address) -> list[Select]:
     """Capability, question type and split, where there is something to choose from."""
-    samples = address.benchmark.samples.filter(status=Sample.Status.APPROVED).order_by()
     selects = []
     tree = list(Capability.objects.filter(benchmark=address.benchmark).order_by("position", "pk"))
     tops = [node for node in tree if node.parent_id is None]
@@ -276,8 +275,9 @@ def sample_selects(address: Address) -> list[Select]:
     ]
     if tops:
         selects.append(_filter(address, "level", "Capability", groups))
-    for name, label in (("question_type", "Question"), ("split", "Split")):
-        values = sorted(value for value in samples.values_list(name, flat=True).distinct() if value)
+    groups_in_use = [group for group in votes.sample_groups(address.benchmark) if group[0] == Sample.Status.APPROVED]
+    for name, label, place in (("question_type", "Question", 2), ("split", "Split", 3)):
+        values = sorted({group[place] for group in groups_in_use if group[place]})
         if len(values) > 1 or name in address.given:
             selects.append(_filter(address, name, label, [("", [Choice(value, value) for value in values])]))
     return selects
