@@ -56,20 +56,21 @@ def parts_for_boards(
 
 
 @opened()
-def are_open(*, samples: models.QuerySet[Any], kind: str, hidden_splits: Sequence[str]) -> bool:
-    """Whether there are criteria of this kind about these samples and everybody may see each of them.
+def are_open(*, samples: models.QuerySet[Any], kinds: Sequence[str], hidden_splits: Sequence[str]) -> bool:
+    """Whether there are criteria of these kinds about these samples and everybody may see each of them.
 
     Tells nothing of what they say, so it is not logged.
     """
-    rows = Criterion.objects.filter(sample__in=samples.order_by(), kind=kind)
+    rows = Criterion.objects.filter(sample__in=samples.order_by(), kind__in=kinds)
     hidden = rows.exclude(shown_to=Criterion.ShownTo.PUBLIC) | rows.filter(sample__split__in=hidden_splits)
     return rows.exists() and not hidden.exists()
 
 
 @opened()
-def open_samples(*, benchmark: Any, kind: str, hidden_splits: Sequence[str]) -> set[int]:
-    """The samples of a benchmark whose criteria of this kind everybody may see, as ``are_open`` has it. Not logged."""
-    rows = Criterion.objects.filter(sample__benchmark=benchmark, kind=kind).exclude(sample__split__in=hidden_splits)
+def open_samples(*, benchmark: Any, kinds: Sequence[str], hidden_splits: Sequence[str]) -> set[int]:
+    """The samples of a benchmark whose criteria of these kinds all may see, as ``are_open`` has it. Not logged."""
+    rows = Criterion.objects.filter(sample__benchmark=benchmark, kind__in=kinds)
+    rows = rows.exclude(sample__split__in=hidden_splits)
     hidden = set(rows.exclude(shown_to=Criterion.ShownTo.PUBLIC).values_list("sample", flat=True))
     return set(rows.values_list("sample", flat=True)) - hidden
 

@@ -6,9 +6,8 @@ from django.db import transaction
 
 from bank.models import User
 from judging.models import Run
-from leaderboard import hidden
+from leaderboard import hidden, methods
 from leaderboard.boards import Board
-from leaderboard.boards.base import METHODS_VERSION
 from leaderboard.models import Snapshot
 from leaderboard.rows import order_of
 from leaderboard.scope import Scope
@@ -49,11 +48,11 @@ def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
     told = {"edition": edition["number"]} if edition else {} if hidden.rests_on_hidden(scope) else {"open": True}
     runs = Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk")
     return told | {
-        "kind": scope.kind,
+        "kind": scope.kind.name,
         "source": scope.source if scope.run is None else f"run {scope.run}",
         "majority": scope.rule,
         "anchor": scope.anchor,
-        "methods": METHODS_VERSION,
+        "methods": methods.VERSION,
         "notes": board.notes,
         "counted": {name: board.extra[name] for name in ("items", "labels", "annotators") if name in board.extra},
         "runs": [

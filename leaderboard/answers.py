@@ -4,11 +4,11 @@ import pandas as pd
 
 from bank.access import Viewer
 from bank.models.catalogue import is_staff
-from leaderboard import grades, points, queries
+from leaderboard import grades, queries
 from leaderboard.boards.graded import outcomes
 from leaderboard.boards.keyed import counted_answers
 from leaderboard.hidden import refuse_live
-from leaderboard.scope import KEYED, Scope
+from leaderboard.scope import Scope
 
 COLUMNS = ["sample", "item", "value", "said", "right"]
 
@@ -20,7 +20,7 @@ def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, in
     ``right``. Raises BadScope where hidden keys or weights are not for this viewer: with the answer, a mark tells them.
     """
     refuse_live(scope)
-    found = _keyed(scope, model) if scope.kind in KEYED else _graded(scope, model)
+    found = _keyed(scope, model) if scope.kind.keyed else _graded(scope, model)
     if is_staff(viewer):
         return found, 0
     sealed = found["sample"].isin(queries.sealed_samples(scope.benchmark, viewer))
@@ -32,8 +32,8 @@ def _graded(scope: Scope, model: str) -> pd.DataFrame:
     frame, _ = outcomes(scope)
     frame = frame[frame["item"].isin(items.index)].join(items, on="item")
     frame = frame[frame["models"] == (model,)]
-    if scope.kind == "components" and len(frame):
-        frame, _, _ = points.shares_of(scope, frame.assign(model=model))
+    if len(frame):
+        frame = scope.kind.shares(scope, frame.assign(model=model)).whole
     return frame.assign(said=None, right=None).sort_values(["sample", "item"])[COLUMNS].reset_index(drop=True)
 
 

@@ -15,9 +15,9 @@ from bank.models.catalogue import is_staff
 from leaderboard import boards
 from leaderboard.boards import kept
 from leaderboard.files import csv_text
-from leaderboard.kinds import default_of
+from leaderboard.kinds import KINDS, default_of
 from leaderboard.pages.address import run_number
-from leaderboard.scope import KINDS, BadScope, Scope, scope_of
+from leaderboard.scope import BadScope, Scope, scope_of
 
 SCOPE = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", "level", "question_type", "split")
 WORDS = {
@@ -90,8 +90,8 @@ class BoardView(APIView):
         staff = is_staff(request.user)
         try:
             run = run_number(chosen.pop("run", ""))
-            chosen["kind"] = chosen.get("kind") or default_of(benchmark, self.what, staff=staff)
-            return scope_of(benchmark=benchmark, run=run, staff=staff, **chosen)
+            kind = chosen.pop("kind", "") or default_of(benchmark, self.what, staff=staff)
+            return scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **chosen)
         except BadScope as error:
             raise ValidationError({"detail": str(error)}) from None
 

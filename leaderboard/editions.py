@@ -21,11 +21,12 @@ from accounts.secrets import keyed as keyed_hash
 from bank.actions import BadInput
 from bank.models import Benchmark, User
 from judging.models import Run
-from leaderboard import points, votes
+from leaderboard import votes
 from leaderboard.boards import graded, keyed, models
 from leaderboard.hidden import hidden_split, open_samples, rests_on_hidden
+from leaderboard.kinds import Kind
 from leaderboard.models import Edition
-from leaderboard.scope import KEYED, BadScope, Scope, scope_of
+from leaderboard.scope import BadScope, Scope, scope_of
 from stats.disclosure import LEAST, Cell, differing, tells_of_few
 
 Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number
@@ -48,14 +49,14 @@ def usual_run(scope: Scope) -> Run | None:
     last = _earlier(scope).last()
     if last is not None:
         return last.run
-    people = scope.kind not in KEYED and not graded.outcomes(replace(scope, edition=True))[0].empty
+    people = not scope.kind.keyed and not graded.outcomes(replace(scope, edition=True))[0].empty
     return None if people else next(iter(runs_to_read(scope)), None)
 
 
 def publish(
     *,
     benchmark: Benchmark,
-    kind: str,
+    kind: str | Kind,
     split: str = "",
     run: Run | None = None,
     by: User | None = None,
@@ -100,7 +101,7 @@ def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
         raise Refused(f"Nothing has changed since edition {earlier[-1].number}.")
     return Edition.objects.create(
         benchmark=scope.benchmark,
-        kind=scope.kind,
+        kind=scope.kind.name,
         split=hidden_split(scope) or "",
         number=(earlier[-1].number if earlier else 0) + 1,
         run=run,
@@ -111,15 +112,16 @@ def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
 
 
 def digits_of(scope: Scope) -> tuple[int, int]:
-    """After the point, for values and for the ends of intervals: tenths of a per cent, as the page has them.
+    """After the point, for values and for the ends of intervals, as the page has them.
 
     A number in full tells more than itself: a mean of shares of small whole weights is made of few sets of weights, and
     where some samples share a cluster, the ends of its interval depend on the points of these few.
     """
-    if scope.kind in KEYED:
-        return 3, 3  # the ends depend on the share and on sizes alone: see boards.keyed
+    digits = scope.kind.edition_digits
+    if scope.kind.keyed:
+        return digits, digits
     clusters = [sample.cluster for sample in scope.benchmark.samples.in_use().only("group", "key")]
-    return 1, 1 if len(set(clusters)) == len(clusters) else 0
+    return digits, digits if len(set(clusters)) == len(clusters) else digits - 1
 
 
 def rounded(told: Any, *, digits: int, ends: int, name: str = "") -> Any:
@@ -143,7 +145,7 @@ def _earlier(scope: Scope) -> QuerySet[Edition]:
 
 def _seen_before(scope: Scope) -> QuerySet[Edition]:
     """The editions of this kind, of all splits and all versions of the benchmark: their samples go by the same ids."""
-    found = Edition.objects.filter(benchmark__slug=scope.benchmark.slug, kind=scope.kind)
+    found = Edition.objects.filter(benchmark__slug=scope.benchmark.slug, kind=scope.kind.name)
     return found.select_related("benchmark").order_by("benchmark", "split", "number")
 
 
@@ -158,14 +160,16 @@ def name_of(edition: Edition, scope: Scope) -> str:
 
 def cells_of(scope: Scope) -> Cells:
     """What the numbers of this board, computed for an edition, are made of."""
-    if scope.kind in KEYED:
+    if scope.kind.keyed:
         frame, _, levels = keyed.counted_answers(scope)
         made = keyed.told_of_models(scope, frame, levels=levels)
     else:
         frame, _ = graded.verdicts_on_models(scope)
         hidden = (frame["model"] != "") & ~frame["sample"].isin(open_samples(scope))
         frame = frame[hidden].sort_values(["model", "sample", "item"])
-        given = points.made_of(scope, frame).groupby([frame["model"], frame["sample"]]).agg("\x1e".join).reset_index()
+        given = (
+            scope.kind.made_of(scope, frame).groupby([frame["model"], frame["sample"]]).agg("\x1e".join).reset_index()
+        )
         given.columns = pd.Index(["model", "sample", "given"])
         made = {str(name): {WHOLE: _cell(mine["sample"], mine["given"])} for name, mine in given.groupby("model")}
     ids = {str(pk): key for pk, key in scope.benchmark.samples.values_list("pk", "key")}

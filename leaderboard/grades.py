@@ -5,17 +5,12 @@ from string import ascii_uppercase
 from typing import Any
 
 import pandas as pd
-from django.db.models import QuerySet
 
-from annotations.models import Label
 from bank.models import Item
 from bank.models.items import ItemResponse
-from judging.models import Judgment, Run
-from leaderboard.scope import KEYED, Scope
+from judging.models import Run
+from leaderboard.scope import Scope
 from leaderboard.votes import dataset_of, samples_in
-
-# The column of the verdict that a kind of board reads.
-COLUMN = {"score": "score", "batch": "ranking", "components": "parts", "choice": "option", "yes-no": "answer"}
 
 
 def items_of(scope: Scope) -> pd.DataFrame:
@@ -23,7 +18,7 @@ def items_of(scope: Scope) -> pd.DataFrame:
 
     ``dataset`` is that of ``votes.dataset_of``; ``models`` is empty where a picture is rated.
     """
-    items = Item.objects.filter(kind=scope.item_kind, sample__in=samples_in(scope).order_by())
+    items = Item.objects.filter(kind=scope.kind.item_kind, sample__in=samples_in(scope).order_by())
     columns = ("pk", "sample_id", "sample__key", "sample__group", "sample__capability__path", "sample__source")
     frame = pd.DataFrame(items.values_list(*columns), columns=["item", "sample", "key", "group", "path", "dataset"])
     frame = frame.set_index("item")
@@ -46,19 +41,18 @@ def labels_of(scope: Scope) -> pd.DataFrame:
     The value is the score, each answer's place in the ranking, the points by component (a dict), or the option or
     answer that a text was taken for.
     """
-    column = COLUMN[scope.kind]
-    rows: QuerySet[Label] = Label.objects.filter(
-        campaign__benchmark=scope.benchmark, item__kind=scope.item_kind, excluded=False, **{f"{column}__isnull": False}
-    ).exclude(assignment__campaign_item__practice=True)
-    if scope.kind == "score":
-        rows = rows.filter(parts__isnull=True)  # a total of components is no score on the scale
+    column = scope.kind.column
+    rows = scope.kind.labels().filter(
+        campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False
+    )
+    # Practice ends with the right answer shown: such a label is no vote.
+    rows = rows.exclude(assignment__campaign_item__practice=True)
     if scope.campaign:
         rows = rows.filter(campaign__name=scope.campaign)
     frame = pd.DataFrame(
         rows.order_by("pk").values_list("item_id", "annotator_id", column), columns=["item", "annotator", "value"]
     )
-    if scope.kind == "batch":
-        frame["value"] = frame["value"].map(places_in)
+    frame["value"] = frame["value"].map(scope.kind.value)
     return frame.drop_duplicates(["item", "annotator"])
 
 
@@ -67,17 +61,13 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
 
     An item with a missing order is not counted; a further run of the same settings counts as more repeats.
     """
-    column = COLUMN[scope.kind]
-    rows = Judgment.objects.filter(run__in=[run.pk for run in runs], status=Judgment.Status.OK)
-    if scope.kind in KEYED:
-        rows = rows.filter(extraction="judge")  # the label in the text is no reading of the judge's
+    column, rows = scope.kind.column, scope.kind.judgments(runs)
     frame = pd.DataFrame(
         rows.order_by("run", "item", "repeat", "order").values_list("run_id", "item_id", "repeat", column),
         columns=["run", "item", "repeat", "value"],
     )
-    if scope.kind == "batch":
-        frame["value"] = frame["value"].map(places_in)
-    orders = 2 if runs[0].orders == "both" and scope.item_kind != "score" else 1
+    frame["value"] = frame["value"].map(scope.kind.value)
+    orders = 2 if runs[0].orders == "both" and scope.kind.item_kind != Item.Kind.SCORE else 1
     grouped = frame.groupby(["run", "item", "repeat"])["value"]
     found = grouped.agg(mean_of)[grouped.size() >= orders].reset_index()
     codes, _ = pd.factorize(pd.MultiIndex.from_frame(found[["run", "repeat"]]), sort=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import bank.keys
 from leaderboard.models import Edition
-from leaderboard.scope import HUMANS, KEYED, BadScope, Scope
+from leaderboard.scope import HUMANS, BadScope, Scope
 
 NONE_YET = "No edition of this board is published yet: it rests on hidden answers, so it is staff's until then."
 AS_A_WHOLE = (
@@ -27,23 +27,23 @@ class Withheld(BadScope):
 
 def rests_on_hidden(scope: Scope) -> bool:
     """Whether the numbers of this view depend on hidden keys or weights."""
-    if scope.kind not in (*KEYED, "components"):
+    if not scope.kind.hidden:
         return False
     if hidden_split(scope) is not None:
         return True
-    keyed, splits = scope.kind in KEYED, scope.benchmark.hidden_splits
+    splits = scope.benchmark.hidden_splits
     samples = scope.benchmark.samples.in_use()
     return not bank.keys.are_open(
-        samples=samples.exclude(split__in=splits) if keyed else samples,
-        kind=bank.keys.KEY if keyed else bank.keys.COMPONENT,
+        samples=samples.exclude(split__in=splits) if scope.kind.keyed else samples,
+        kinds=scope.kind.hidden,
         hidden_splits=splits,
     )
 
 
 def open_samples(scope: Scope) -> set[int]:
     """The samples whose keys, or weights, are open to everybody: numbers owe nothing hidden to them."""
-    kind = bank.keys.KEY if scope.kind in KEYED else bank.keys.COMPONENT
-    return bank.keys.open_samples(benchmark=scope.benchmark, kind=kind, hidden_splits=scope.benchmark.hidden_splits)
+    splits = scope.benchmark.hidden_splits
+    return bank.keys.open_samples(benchmark=scope.benchmark, kinds=scope.kind.hidden, hidden_splits=splits)
 
 
 def is_kept_back(scope: Scope) -> bool:
@@ -60,7 +60,7 @@ def refuse_live(scope: Scope) -> None:
 def hidden_split(scope: Scope) -> str | None:
     """The hidden split that the view is about; also where the benchmark has no other."""
     hidden = scope.benchmark.hidden_splits
-    if scope.kind not in KEYED or not hidden:
+    if not scope.kind.keyed or not hidden:
         return None
     if scope.split in hidden:
         return scope.split
@@ -71,7 +71,7 @@ def hidden_split(scope: Scope) -> str | None:
 
 def newest_edition(scope: Scope) -> Edition | None:
     """Of the board that the view is about."""
-    found = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind, split=hidden_split(scope) or "")
+    found = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind.name, split=hidden_split(scope) or "")
     return found.order_by("-number").first()
 
 

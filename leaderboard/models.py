@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from bank.access import Viewer
 
 
-# Kinds of boards that can rest on hidden keys or weights, see leaderboard.hidden.
-CAN_REST_ON_HIDDEN = ("choice", "yes-no", "components")
+# Kinds of verdicts whose numbers can rest on hidden criteria, see leaderboard.kinds.
+CAN_REST_ON_HIDDEN = ("components", "choice", "yes-no", "reference", "reasoning")
 
 
 class Edition(models.Model):

@@ -17,7 +17,7 @@ from leaderboard import totals, votes
 from leaderboard.boards.base import Board, Row
 from leaderboard.boards.correlation import correlations, usual_scope
 from leaderboard.boards.languages import languages
-from leaderboard.scope import KEYED, PEOPLE, Scope, answers_shown
+from leaderboard.scope import PEOPLE, Scope, answers_shown
 from stats.majority import majority
 from stats.verdicts import three_way
 
@@ -71,7 +71,7 @@ def correlated(scope: Scope, viewer: Viewer) -> Board:
 
 def languages_beside(scope: Scope, viewer: Viewer) -> list[Row]:
     """The rows of ``languages``, each with the two benchmarks and languages that it is about; none of other kinds."""
-    if scope.kind not in KEYED:
+    if not scope.kind.keyed:
         return []
     return [
         {

@@ -1,6 +1,7 @@
 """What a leaderboard is about: benchmark, source of verdicts, filters."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -9,15 +10,13 @@ from bank.actions import find_benchmark
 from bank.models import Benchmark, Item, Response
 from judging.models import Judgment
 
+if TYPE_CHECKING:
+    from leaderboard.kinds.base import Kind
+
 HUMANS, INDIVIDUALS, ADJUDICATED = "humans", "individuals", "adjudicated"
 PEOPLE = (HUMANS, INDIVIDUALS, ADJUDICATED)
 ELO = ("online-bootstrap", "online")
 NO_ELO = "none"
-# Kinds of boards. ``pair``, ``score`` and ``batch`` are verdicts on such items; ``components`` are points for weighted
-# parts; ``choice`` and ``yes-no`` are answers held against keys.
-KINDS = ("pair", "score", "batch", "components", "choice", "yes-no")
-KEYED = ("choice", "yes-no")
-ALSO = {"multiple-choice": "choice", "choice-extraction": "choice", "yes_no": "yes-no"}
 FILTERS = ("level", "question_type", "split")
 
 
@@ -34,7 +33,7 @@ class Scope:
     """
 
     benchmark: Benchmark
-    kind: str = "pair"
+    kind: "Kind"
     source: str = HUMANS
     run: int | None = None
     campaign: str = ""
@@ -51,11 +50,6 @@ class Scope:
     def rule(self) -> str:
         """The majority rule in force."""
         return self.majority or self.benchmark.majority
-
-    @property
-    def item_kind(self) -> str:
-        """The kind of the items that its verdicts are about."""
-        return self.kind if self.kind in ("pair", "batch") else "score"
 
     @property
     def narrowed(self) -> bool:
@@ -86,7 +80,7 @@ def _is_known(model: str, benchmark: Benchmark, *, staff: bool) -> bool:
 def scope_of(
     *,
     benchmark: str | Benchmark,
-    kind: str = "pair",
+    kind: "str | Kind" = "",
     source: str = "",
     run: int | None = None,
     campaign: str = "",
@@ -98,12 +92,13 @@ def scope_of(
     split: str = "",
     staff: bool = False,
 ) -> Scope:
-    """A checked scope. Raises BadScope, or BadInput for an unknown benchmark."""
+    """A checked scope; without a kind it is about pairs. Raises BadScope, or BadInput for an unknown benchmark."""
+    from leaderboard import kinds  # a kind says how it is computed, and all of that takes a scope
+
     if isinstance(benchmark, str):
         benchmark = find_benchmark(benchmark)
-    kind = ALSO.get(kind, kind)
-    if kind not in KINDS:
-        raise BadScope(f"There are no boards of kind {kind!r}; there are: {', '.join(KINDS)}.")
+    if isinstance(kind, str):
+        kind = kinds.get(kind) if kind else kinds.USUAL
     if majority and majority not in Benchmark.Majority.values:
         raise BadScope(f"{majority!r} is no majority rule; there are: {', '.join(Benchmark.Majority.values)}.")
     if elo and elo not in (*ELO, NO_ELO):

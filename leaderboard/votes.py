@@ -14,23 +14,14 @@ from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submi
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard import columns as columns_of
 from leaderboard import totals
-from leaderboard.scope import ADJUDICATED, INDIVIDUALS, KEYED, PEOPLE, BadScope, Scope
+from leaderboard.methods import FEWEST_CLUSTERS
+from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
 from leaderboard.unchanged import until_written
 from stats.arrays import blocks
 from stats.majority import majority
 from stats.orders import combine
 from stats.verdicts import VERDICTS
 
-FEWEST_CLUSTERS = 30
-# Whose verdicts a kind of board counts: a mark against a reference and a score of quality do not mix.
-PROTOCOLS = {
-    "pair": ("pairwise-criteria", "pair"),
-    "score": ("score",),
-    "batch": ("batch",),
-    "components": ("components",),
-    "choice": ("choice-extraction",),
-    "yes-no": ("yes-no",),
-}
 # Formats in which a sample's source is the data set it was taken from: averages are over these.
 DATA_SETS = ("mllm-as-a-judge", "alt-test", "generic")
 OUTCOMES = ("win", "tie", "loss")
@@ -162,9 +153,11 @@ def judged_runs(scope: Scope) -> QuerySet[Run]:
     The overlap baseline goes by the hidden criteria: it, and every number made of it, is staff's. So are runs with
     criteria as long as they go on.
     """
-    with_verdict = Judgment.objects.filter(run=OuterRef("pk"), status=Judgment.Status.OK, item__kind=scope.item_kind)
+    with_verdict = Judgment.objects.filter(
+        run=OuterRef("pk"), status=Judgment.Status.OK, item__kind=scope.kind.item_kind
+    )
     runs = Run.objects.filter(
-        Exists(with_verdict), benchmark=scope.benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=PROTOCOLS[scope.kind]
+        Exists(with_verdict), benchmark=scope.benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=scope.kind.protocols
     )
     runs = (
         runs if scope.staff else runs.exclude(judge__baseline=OVERLAP).exclude(pk__in=withheld_runs(staff=scope.staff))
@@ -310,7 +303,7 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
         "items": sum(totals.items(scope.benchmark).values()),
         "samples": sample_groups(scope.benchmark),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
-        **(_keyed_facts(scope) if scope.kind in (*KEYED, "components") else {}),
+        **(_hidden_facts(scope) if scope.kind.hidden else {}),
     }
 
 
@@ -335,8 +328,8 @@ def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, withou
     return [[(run, n) for run, n in counts.items() if run not in without], list(found)]
 
 
-def _keyed_facts(scope: Scope) -> dict[str, Any]:
-    """What answers that are held against keys depend on beside verdicts."""
+def _hidden_facts(scope: Scope) -> dict[str, Any]:
+    """What numbers that rest on hidden criteria depend on beside verdicts."""
     sent = Submission.objects.filter(benchmark=scope.benchmark).order_by("pk")
     return {
         "responses": Response.objects.filter(sample__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),

@@ -80,6 +80,7 @@ class Protocol(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     kind: ClassVar[str]  # of the items it judges: score, pair, batch
+    verdict_kind: ClassVar[str]  # whose boards its verdicts are counted on, see leaderboard.kinds
     reasonings: ClassVar[tuple[str, ...]] = ("none", "first", "after")
     defaults: ClassVar[Mapping[str, Any]] = {}
     weighted: ClassVar[bool] = False  # the verdict is a number, so that log-probabilities can weigh the scores

@@ -13,6 +13,7 @@ class Batch(Protocol):
     name = "batch"
     title = "Rankings"
     kind = Item.Kind.BATCH
+    verdict_kind = "batch"
     answer_forms = ((r"(\[\[[A-C]\]\][, >]*){3}", "every letter in double brackets, [[A]], [[B]], [[C]]"),)
     reasonings = ("none", "first", "after", "three-step")
     defaults = {"criteria": False, "order": "shuffled"}

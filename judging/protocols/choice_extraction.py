@@ -19,6 +19,7 @@ class ChoiceExtraction(Protocol):
     name = "choice-extraction"
     title = "Multiple choice: the option meant"
     kind = Item.Kind.SCORE
+    verdict_kind = "choice"
     answer_forms = (
         (r"Choice: ", "Choice: and a label"),
         (r"\bX\b", "{{ none_of_them }} where the answer means none"),

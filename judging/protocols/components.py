@@ -12,6 +12,7 @@ class Components(Protocol):
     name = "components"
     title = "Weighted components"
     kind = Item.Kind.SCORE
+    verdict_kind = "components"
     answer_forms = (
         (
             r"[Ss]core of component 1: \S+/4, score of component 2: \S+/6, total score: \S+/10",

@@ -12,6 +12,7 @@ class Pair(Protocol):
     name = "pair"
     title = "Pairs"
     kind = Item.Kind.PAIR
+    verdict_kind = "pair"
     answer_forms = (
         (r"\[\[A\]\]", "[[A]]"),
         (r"\[\[B\]\]", "[[B]]"),

@@ -15,6 +15,7 @@ class PairwiseCriteria(Protocol):
     name = "pairwise-criteria"
     title = "Pairs with criteria"
     kind = Item.Kind.PAIR
+    verdict_kind = "pair"
     answer_forms = (
         (r"Answer1", "Answer1"),
         (r"Answer2", "Answer2"),

@@ -20,6 +20,7 @@ class ReasoningQuality(Protocol):
     name = "reasoning-quality"
     title = "Quality of the reasoning"
     kind = Item.Kind.SCORE
+    verdict_kind = "reasoning"
     weighted = True
     answer_forms = ((r"(?:Mark|Score): [0-9]", "Score: and a number from 0 to 10"),)
     reasonings = ("first",)

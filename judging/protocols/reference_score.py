@@ -15,6 +15,7 @@ class ReferenceScore(Protocol):
     name = "reference-score"
     title = "Marks against a reference"
     kind = Item.Kind.SCORE
+    verdict_kind = "reference"
     weighted = True
     answer_forms = ((r"(?:Mark|Score): [1-5]", "Mark: and a number from 1 to 5"),)
     defaults = {"context": "none"}

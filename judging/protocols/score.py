@@ -12,6 +12,7 @@ class Score(Protocol):
     name = "score"
     title = "Scores"
     kind = Item.Kind.SCORE
+    verdict_kind = "score"
     weighted = True
     answer_forms = ((r"\[\[[0-9.]+\]\]", "a score in double brackets, [[{{ scale[0][0] }}]]"),)
     reasonings = ("none", "first", "after", "three-step")

@@ -13,6 +13,7 @@ class YesNo(Protocol):
     name = "yes-no"
     title = "Yes or no"
     kind = Item.Kind.SCORE
+    verdict_kind = "yes-no"
     answer_forms = (
         (r"Answer: Yes", "Answer: Yes"),
         (r"Answer: No", "Answer: No"),

@@ -3,10 +3,8 @@
 from collections.abc import Callable
 
 from leaderboard.boards.agreement import agreements
-from leaderboard.boards.base import PROVISIONAL, Board, kept
+from leaderboard.boards.base import Board, judges, kept, models
 from leaderboard.boards.bias import biases
-from leaderboard.boards.judges import judges
-from leaderboard.boards.models import models
 from leaderboard.scope import Scope
 
 BOARDS: dict[str, Callable[[Scope], Board]] = {
@@ -16,4 +14,4 @@ BOARDS: dict[str, Callable[[Scope], Board]] = {
     "bias": biases,
 }
 
-__all__ = ["BOARDS", "PROVISIONAL", "Board", "agreements", "biases", "judges", "kept", "models"]
+__all__ = ["BOARDS", "Board", "agreements", "biases", "judges", "kept", "models"]

@@ -10,8 +10,9 @@ from annotations.models import Annotator
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, Row, number
-from leaderboard.boards.judges import kappa
 from leaderboard.boards.sources import judge_groups
+from leaderboard.methods import FEWEST_CLUSTERS
+from leaderboard.metrics import kappa
 from leaderboard.scope import BadScope, Scope
 from stats.agreement import ASYMPTOTIC, agreement, agreement_decided, pairwise_agreement, pairwise_kappa
 from stats.majority import majority
@@ -30,8 +31,8 @@ def agreements(scope: Scope, *, names: bool = False) -> Board:
     number of items and what the compare page calls it, in the order of the rows: annotators by name, the majority,
     judges.
     """
-    if scope.kind != "pair":
-        raise BadScope(f"The board of agreement is over pairs; there is none of kind {scope.kind!r}.")
+    if not scope.kind.pairwise:
+        raise BadScope(f"The board of agreement is over pairs; there is none of kind {scope.kind}.")
     items = votes.pairs(scope)
     labels = votes.labels_of(scope)
     labels = labels[labels["item"].isin(items.index)]
@@ -92,7 +93,7 @@ def _rows(given: pd.DataFrame, voters: list[Row], items: pd.DataFrame) -> list[R
     table = pairwise_kappa(annotator=given["who"], item=given["item"], verdict=read_all)
     kappas = {(a, b): one for a, b, *one in table.itertuples(index=False)}
     groups = items["group"]
-    clustered = groups.nunique() >= votes.FEWEST_CLUSTERS and bool(groups.duplicated().any())
+    clustered = groups.nunique() >= FEWEST_CLUSTERS and bool(groups.duplicated().any())
     by_voter = {who: mine.set_index("item")["choice"] for who, mine in given.groupby("who")} if clustered else {}
     rows: list[Row] = []
     for a, b in sorted(tables["agreement"], key=lambda pair: _order(voters, *pair)):
@@ -125,7 +126,7 @@ def _clustered(first: Any, second: Any, groups: Any) -> dict[str, Row] | None:
     """The same by cluster; None where no two shared items have a group in common, or groups are too few."""
     both = pd.concat([first, second], axis=1, join="inner", keys=["first", "second"])
     both["group"] = groups.reindex(both.index)
-    if both["group"].nunique() < votes.FEWEST_CLUSTERS or not both["group"].duplicated().any():
+    if both["group"].nunique() < FEWEST_CLUSTERS or not both["group"].duplicated().any():
         return None
     cluster = both["group"].to_numpy()
     mine, theirs = both["first"].to_numpy(object), both["second"].to_numpy(object)

@@ -12,16 +12,13 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from bank.models import Capability
-from leaderboard import votes
-from leaderboard.hidden import is_kept_back, newest_edition
+from leaderboard import methods, votes
+from leaderboard.hidden import STAFFS, edition_of, is_kept_back, newest_edition
 from leaderboard.scope import Scope
 from stats.results import Estimate
 
 Row = dict[str, Any]
-SEED = 20_240_101  # of rank draws and bootstraps: the same data gives the same numbers
-PROVISIONAL = 30  # items below which a number is not ranked on the page
 CACHE_SECONDS = 24 * 3600
-METHODS_VERSION = 3  # a change of method makes what was kept under the old one worthless
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -42,6 +39,19 @@ class Board:
     def data(self) -> str:
         """The fingerprint as it is shown."""
         return self.key[:8]
+
+
+def models(scope: Scope) -> Board:
+    """Every model by verdicts of the view's kind; below staff, a board that rests on hidden inputs is an edition."""
+    if is_kept_back(scope):
+        edition, seen = edition_of(scope)
+        return Board(**seen, computed_at=edition.published_at if edition else None)
+    return scope.kind.models(scope)
+
+
+def judges(scope: Scope) -> Board:
+    """Every judge beside people, by verdicts of the view's kind."""
+    return Board([], [STAFFS]) if is_kept_back(scope) else scope.kind.judges(scope)
 
 
 def number(name: str, estimate: Estimate | None) -> Row:
@@ -85,7 +95,7 @@ def kept(scope: Scope, what: str, compute: Callable[[Scope], Board]) -> Board:
 def key_of(scope: Scope, what: str) -> str:
     """The name of a view together with the data it is computed from."""
     view = {name: getattr(scope, name) for name in scope.__dataclass_fields__ if name != "benchmark"}
-    view |= {"benchmark": scope.benchmark.pk, "rule": scope.rule, "what": what, "methods": METHODS_VERSION}
+    view |= {"benchmark": scope.benchmark.pk, "rule": scope.rule, "what": what, "methods": methods.VERSION}
     if is_kept_back(scope):  # live data are no part of what is seen
         edition = newest_edition(scope)
         data: Any = edition and edition.pk

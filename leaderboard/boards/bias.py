@@ -18,10 +18,10 @@ from annotations.models import Label
 from bank.models import EvaluatedModel
 from judging.models import Run
 from leaderboard import columns, grades, votes
-from leaderboard.boards.base import SEED, Board, Row, number, share
-from leaderboard.boards.graded_judges import numbers_of
+from leaderboard.boards.base import Board, Row, number, share
 from leaderboard.boards.sources import judge_groups
 from leaderboard.hidden import STAFFS, is_kept_back
+from leaderboard.methods import SEED
 from leaderboard.scope import BadScope, Scope
 from stats.bias import high_scores, length, own_family, position
 from stats.majority import majority
@@ -31,8 +31,6 @@ from stats.results import Estimate
 from stats.verdicts import MISSING, VERDICTS
 
 HUMANS = "humans"
-OF_PAIRS = ("position", "length", "self")
-OF_SCORES = ("high_score", "self")
 NOTHING = "No verdicts yet."
 
 
@@ -44,11 +42,9 @@ def biases(scope: Scope) -> Board:
     """
     if is_kept_back(scope):
         return Board([], [STAFFS])
-    if scope.kind == "pair":
-        return _of_pairs(scope)
-    if scope.kind in ("score", "components"):
-        return _of_scores(scope)
-    raise BadScope(f"Biases are told of pairs, scores and components; there are none of kind {scope.kind!r}.")
+    if not scope.kind.biases:
+        raise BadScope(f"Biases are told of pairs, scores and components; there are none of kind {scope.kind}.")
+    return _of_pairs(scope) if scope.kind.pairwise else _of_scores(scope)
 
 
 def _row(judge: str, run: Run | None, bias: str, estimate: Estimate | None, detail: Row) -> Row:
@@ -90,7 +86,9 @@ def _of_pairs(scope: Scope) -> Board:
         rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
     if not rows:
         return Board([], [NOTHING])
-    return Board(rows, _corrected(rows), tuple(run.pk for run in used), {"biases": OF_PAIRS, "labels": len(labels)})
+    return Board(
+        rows, _corrected(rows), tuple(run.pk for run in used), {"biases": scope.kind.biases, "labels": len(labels)}
+    )
 
 
 def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> Row:
@@ -215,14 +213,14 @@ def _own(run: Run, frame: pd.DataFrame, families: dict[str, str]) -> Row:
 
 def _of_scores(scope: Scope) -> Board:
     items = grades.items_of(scope)
-    labels = numbers_of(scope, grades.labels_of(scope), items)
+    labels = scope.kind.numbers(scope, grades.labels_of(scope), items)
     labels = labels[labels["item"].isin(items.index)]
     families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
     truth = labels.groupby("item")["value"].mean() if len(labels) else pd.Series(dtype=float)
     rows: list[Row] = []
     used: list[Run] = []
     for runs in judge_groups(scope):
-        found = numbers_of(scope, grades.of_runs(scope, runs), items)
+        found = scope.kind.numbers(scope, grades.of_runs(scope, runs), items)
         run = runs[-1]
         used += runs
         told = found.groupby("item")["value"].mean().rename("judge").reset_index()
@@ -235,7 +233,9 @@ def _of_scores(scope: Scope) -> Board:
         rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
     if not rows:
         return Board([], [NOTHING])
-    return Board(rows, _corrected(rows), tuple(run.pk for run in used), {"biases": OF_SCORES, "labels": len(labels)})
+    return Board(
+        rows, _corrected(rows), tuple(run.pk for run in used), {"biases": scope.kind.biases, "labels": len(labels)}
+    )
 
 
 def _high(name: str, run: Run, both: pd.DataFrame) -> Row:

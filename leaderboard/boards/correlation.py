@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from leaderboard import kinds, votes
-from leaderboard.boards.base import PROVISIONAL, SEED, Board, Row, kept, number
-from leaderboard.boards.models import models
+from leaderboard.boards.base import Board, Row, kept, models, number
 from leaderboard.boards.sources import judge_groups
 from leaderboard.hidden import is_kept_back
-from leaderboard.scope import HUMANS, KEYED, BadScope, Scope, scope_of
+from leaderboard.methods import PROVISIONAL, SEED
+from leaderboard.scope import HUMANS, BadScope, Scope, scope_of
 from stats.multiple import benjamini_yekutieli
 from stats.rank_correlation import rank_correlation
 
@@ -73,7 +73,7 @@ def _numbers(board: Board) -> "pd.Series[float]":
 
 def _of_sources(scope: Scope) -> list[Ranking]:
     found = []
-    if scope.kind in KEYED or is_kept_back(scope):
+    if scope.kind.keyed or is_kept_back(scope):
         values = _numbers(kept(scope, "models", models))
         return [Ranking(f"{scope.benchmark}", "benchmark", values)] if len(values) else []
     if kinds.has_verdicts(scope.benchmark, scope.kind, staff=scope.staff):
@@ -111,7 +111,7 @@ def usual_scope(benchmark: Any, *, staff: bool) -> Scope:
     """The view of another benchmark that it is compared by: its first kind; people, or the newest judge's run."""
     kind = kinds.default_of(benchmark, "models", staff=staff)
     scope = scope_of(benchmark=benchmark, kind=kind, staff=staff)
-    if kind in KEYED or is_kept_back(scope) or not votes.judged_runs(scope).exists():
+    if kind.keyed or is_kept_back(scope) or not votes.judged_runs(scope).exists():
         return scope
     people = _numbers(kept(scope, "models", models))
     judged = [run for run in votes.judged_runs(scope) if not run.judge.is_baseline]
@@ -137,7 +137,7 @@ def _meta(rankings: Sequence[Ranking]) -> list[Row]:
 
 def _repeats(scope: Scope) -> list[Row]:
     """By judge with several repeats and model: mean and standard deviation (n - 1) of the win rate over the repeats."""
-    if scope.kind != "pair":
+    if not scope.kind.pairwise:
         return []
     items = votes.pairs(scope)
     rows: list[Row] = []

@@ -1,22 +1,33 @@
 """The boards of models by scores and by components."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pandas as pd
 
-from leaderboard import grades, points, votes
-from leaderboard.boards.base import SEED, Board, Row, level_names, number
+from leaderboard import grades, votes
+from leaderboard.boards.base import Board, Row, number
+from leaderboard.methods import SEED
 from leaderboard.scope import PEOPLE, BadScope, Scope
-from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
 from stats.disclosure import LEAST
 from stats.means import places_of_means
 from stats.proportions import mean
 from stats.results import Estimate
 
-NO_LABELS = "No labels by people yet, so no judge can be compared with them."
 NO_VERDICTS = "No verdicts yet."
 NO_MODELS = "What is scored here are pictures, not answers of models: see the board of judges."
-CORRELATIONS = {PEARSON: pearson, SPEARMAN: spearman}
-ALL = "all"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shares:
+    """Verdicts on models as numbers: ``whole`` one row a verdict, ``parts`` one row a verdict or component with the
+    ``part`` of the board that it belongs to, which are shown in this ``order``; and what has to be said.
+    """
+
+    whole: pd.DataFrame
+    parts: pd.DataFrame
+    order: list[str]
+    notes: list[str] = field(default_factory=list)
 
 
 def models(scope: Scope) -> Board:
@@ -26,34 +37,28 @@ def models(scope: Scope) -> Board:
     weight (MIA-Bench, Table 1). ``extra``: ``items``, ``groups`` (``levels`` or ``categories``) with ``order``, and
     ``within[model][name]`` the numbers of each with their intervals.
     """
-    if scope.kind == "batch":
-        raise BadScope("Rankings rank answers to one instruction at a time; models are ranked by pairs or scores.")
     frame, runs = verdicts_on_models(scope)
     if frame.empty:
         return Board([], [NO_VERDICTS], runs)
     frame = frame[frame["model"] != ""]
     if frame.empty:
         return Board([], [NO_MODELS], runs)
-    groups, parts = "levels", frame
-    notes: list[str] = []
-    if scope.kind == "components":
-        frame, parts, notes = points.shares_of(scope, frame)
-        groups = "categories"
-        if frame.empty:
-            return Board([], notes, runs)
-    column = "category" if groups == "categories" else "level"
-    order = points.order_of(parts[column]) if groups == "categories" else level_names(scope)
-    order = [name for name in order if name in set(parts[column])]
+    found = scope.kind.shares(scope, frame)
+    frame, parts = found.whole, found.parts
+    if frame.empty:
+        return Board([], found.notes, runs)
+    there = set(parts["part"])
+    order = [name for name in found.order if name in there]
     within: dict[str, dict[str, Row]] = {}
     rows: list[Row] = []
     for name, mine in frame.groupby("model"):
         row: Row = {"model": name, "rank": None} | number("score", _mean(mine))
         own = parts[parts["model"] == name]
         within[str(name)] = {
-            one: number("score", _mean(some)) | {"n": len(some)}
-            for one, some in ((one, own[own[column] == one]) for one in order)
+            part: number("score", _mean(some)) | {"n": len(some)}
+            for part, some in ((part, own[own["part"] == part]) for part in order)
         }
-        row[groups] = {one: numbers["score"] for one, numbers in within[str(name)].items()}
+        row[scope.kind.parts] = {part: numbers["score"] for part, numbers in within[str(name)].items()}
         rows.append(row | {"n": int(mine["item"].nunique())})
     place = {row["model"]: at for at, row in enumerate(rows)}
     places = places_of_means(
@@ -66,8 +71,8 @@ def models(scope: Scope) -> Board:
     for row, one in zip(rows, places, strict=True):
         row |= {"rank": one.rank, "rank_low": one.rank_low, "rank_high": one.rank_high, "tier": one.tier}
     rows.sort(key=lambda row: row["rank"])
-    extra = {"items": int(frame["item"].nunique()), "groups": groups, "order": order, "within": within}
-    return Board(rows, notes, runs, extra)
+    extra = {"items": int(frame["item"].nunique()), "groups": scope.kind.parts, "order": order, "within": within}
+    return Board(rows, found.notes, runs, extra)
 
 
 def verdicts_on_models(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:

@@ -17,8 +17,9 @@ from bank.submissions import keyed
 from bank.submissions.halves import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
-from leaderboard.boards.base import SEED, Board, Row, number, share
+from leaderboard.boards.base import Board, Row, number, share
 from leaderboard.hidden import hidden_split, open_samples, refuse_live
+from leaderboard.methods import SEED
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.disclosure import LEAST, Cell, tellable, tells_of_few
 from stats.means import places_of_means
@@ -26,7 +27,6 @@ from stats.proportions import mean, rate, rate_by_sizes
 from stats.results import Estimate
 from stats.yes_no import yes_no_scores
 
-KIND = {"choice": "choice", "yes-no": "yes_no"}  # as scores of submissions are kept
 NO_ANSWERS = "No answers to questions with a key yet."
 YES_NO = ("accuracy", "precision", "recall", "f1", "yes_ratio")
 REST_ON_SAID = ("precision", "recall", "f1")  # from these, what is right among the answers yes follows
@@ -76,7 +76,7 @@ def _answered_by(samples: QuerySet[Sample], model: str) -> QuerySet[Sample]:
 def _counted(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...]]:
     read, runs = read_by_judges(scope)
     samples = _answered_by(votes.samples_in(scope).exclude(split__in=scope.benchmark.hidden_splits), model)
-    return _named(keyed.answered(scope.benchmark, samples, kind=KIND[scope.kind], read=read), scope), runs
+    return _named(keyed.answered(scope.benchmark, samples, kind=scope.kind.question, read=read), scope), runs
 
 
 # ---- what an edition tells ----
@@ -95,7 +95,7 @@ def told_of_models(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> dict[s
     """
     frame = frame.assign(given=_given(frame), open=frame["sample"].isin(open_samples(scope)))
     paths = [path for depth in (_depths(scope, frame) if levels else []) for path in depth]
-    tell = _of_choice if scope.kind == "choice" else _of_yes_no
+    tell = _of_choice if scope.kind.rotates else _of_yes_no
     found = {}
     for name, mine in frame.groupby("model"):
         told = tell(mine)
@@ -171,7 +171,7 @@ def read_by_judges(scope: Scope) -> tuple[dict[int, tuple[str, str]], tuple[int,
     told = Judgment.objects.filter(run__in=ids, status=Judgment.Status.OK, repeat=0).order_by("pk")
     answers = {True: "yes", False: "no"}
     verdicts = {
-        item: (option if scope.kind == "choice" else answers.get(bool(answer), ""), how or keyed.JUDGE)
+        item: (option if scope.kind.rotates else answers.get(bool(answer), ""), how or keyed.JUDGE)
         for item, option, answer, how in told.values_list("item", "option", "answer", "extraction")
         if option is not None or answer is not None
     }
@@ -211,7 +211,7 @@ def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row]
         row: Row = {"model": name, "rank": None}
         own = told[str(name)] if told is not None else None
         paths = [path for depth in depths for path in depth if own is None or path in own]
-        if scope.kind == "choice":
+        if scope.kind.rotates:
             every = every_rotation(mine)
             n = one["sample"].nunique()
             if own is not None:
@@ -246,7 +246,7 @@ def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row]
         if len(counted):
             ranked.append(counted.assign(place=len(rows) - 1))
     _rank(rows, ranked)
-    if scope.kind == "choice":
+    if scope.kind.rotates:
         extra["ranked_by"] = "circular" if rotated else "vanilla"
         # Of an edition not: a letter may be the key of few, and a model may always say one letter but for few.
         extra["key"] = _shares(frame.drop_duplicates("sample")["key"]) if told is None else {}
@@ -383,7 +383,7 @@ def _hidden_answers(scope: Scope, split: str, model: str = "") -> tuple[pd.DataF
     rules = SubmissionRules.objects.filter(benchmark=scope.benchmark).first()
     read, runs = read_by_judges(scope)
     samples = _answered_by(scope.benchmark.samples.in_use().filter(split=split), model)
-    frame = _named(keyed.answered(scope.benchmark, samples, kind=KIND[scope.kind], read=read), scope)
+    frame = _named(keyed.answered(scope.benchmark, samples, kind=scope.kind.question, read=read), scope)
     if rules is None or not rules.private_half:
         return frame, runs, False
     kept = {group: is_kept(seed=rules.seed, cluster=group) for group in frame["group"].unique()}

@@ -17,8 +17,9 @@ import pandas as pd
 from bank.models import Benchmark
 from leaderboard import kinds
 from leaderboard.boards import keyed
-from leaderboard.boards.base import SEED, Row, number
-from leaderboard.scope import KEYED, BadScope, Scope
+from leaderboard.boards.base import Row, number
+from leaderboard.methods import SEED
+from leaderboard.scope import BadScope, Scope
 from stats.disclosure import LEAST
 from stats.multiple import benjamini_hochberg
 from stats.paired import difference
@@ -60,14 +61,14 @@ def languages(scope: Scope, others: Sequence[Benchmark]) -> list[TwoLanguages]:
 
     None under a filter, and of benchmarks without keys.
     """
-    if scope.kind not in KEYED or scope.narrowed:
+    if not scope.kind.keyed or scope.narrowed:
         return []
     own = sides(scope)
     found = list(combinations(own, 2))
     mine = {side.language for side in own}
     for benchmark in others:
         codes = set(benchmark.samples.exclude(language="").values_list("language", flat=True).order_by().distinct())
-        if mine and codes - mine and scope.kind in kinds.of_models(benchmark, staff=scope.staff):
+        if mine and codes - mine and scope.kind in kinds.known_of(benchmark, "models", staff=scope.staff):
             found += product(own, sides(replace(scope, benchmark=benchmark, anchor="", run=None)))
     told = (_told(scope, a, b) for a, b in found if a.language != b.language)
     return [one for one in told if one is not None][:MOST]
@@ -107,7 +108,7 @@ def _told(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
     if len(shared) < LEAST and a.benchmark.slug != b.benchmark.slug:
         return None
     names = sorted(set(a.frame["model"]) & set(b.frame["model"]), key=str.casefold)
-    circular = scope.kind == "choice" and a.rotated and b.rotated
+    circular = scope.kind.rotates and a.rotated and b.rotated
     rows = [row for name in names if (row := _row(scope, name, _rights(a, name, circular), _rights(b, name, circular)))]
     if not rows:
         return None
@@ -115,7 +116,7 @@ def _told(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
     for row, counts in zip(tested, benjamini_hochberg(p=[row["p"] for row in tested]) if tested else (), strict=True):
         row["significant"] = bool(counts)
     rows.sort(key=lambda row: (-row["a"], row["model"].casefold()))
-    measure = "circular" if circular else "vanilla" if scope.kind == "choice" else "accuracy"
+    measure = "circular" if circular else "vanilla" if scope.kind.rotates else "accuracy"
     return TwoLanguages(a, b, measure, len(shared), rows)
 
 

@@ -1,8 +1,7 @@
 """Win rates of every model against every other."""
 
 from leaderboard import votes
-from leaderboard.boards.base import Board, Row, kept, number
-from leaderboard.boards.models import models
+from leaderboard.boards.base import Board, Row, kept, models, number
 from leaderboard.scope import BadScope, Scope
 from stats.proportions import rate
 
@@ -16,8 +15,8 @@ def win_rates(scope: Scope, rows: int = 0, columns: int = 0) -> Board:
     ``extra``: ``models`` and ``others`` name the two blocks, ``of`` is how many models there are. Repeats are averaged:
     an item counts once.
     """
-    if scope.kind != "pair":
-        raise BadScope(f"Win rates are told of pairs; there are none of kind {scope.kind!r}.")
+    if not scope.kind.pairwise:
+        raise BadScope(f"Win rates are told of pairs; there are none of kind {scope.kind}.")
     ranked = kept(scope, "models", models)
     names = [row["model"] for row in ranked.rows]
     blocks = [names[MOST * start : MOST * (start + 1)] for start in (rows, columns)]

@@ -8,23 +8,22 @@ import pandas as pd
 from judging.models import Run
 from leaderboard import grades, votes
 from leaderboard.boards.base import Board, Row, kept, number
+from leaderboard.boards.pair_judges import majority_of
 from leaderboard.boards.sources import judge_groups
 from leaderboard.scope import HUMANS, BadScope, Scope
 from stats.alternative import FEWEST, alternative_annotator_test
-from stats.majority import majority
 from stats.prediction import prediction_powered
 from stats.proportions import mean, rate
 from stats.results import InvalidCount
 from stats.verdicts import three_way
 
-OF = ("pair", "score")  # kinds of verdicts that both are told of
 EPSILON = 0.2
 FEWEST_PEOPLE = 3  # annotators below which leaving one out leaves no group to be close to
 
 
 def _refuse(scope: Scope) -> None:
-    if scope.kind not in OF:
-        raise BadScope(f"This is told of pairs and scores; there is none of kind {scope.kind!r}.")
+    if not scope.kind.stand_in:
+        raise BadScope(f"This is told of pairs and scores; there is none of kind {scope.kind}.")
 
 
 def judges_of(scope: Scope) -> list[list[Run]]:
@@ -60,8 +59,7 @@ def _tested(scope: Scope, run: Run, labels: pd.DataFrame, told: pd.DataFrame, ep
         return row | none | {"reason": f"{people} annotators: the test leaves one out and needs {FEWEST_PEOPLE}"}
     if not len(told):
         return row | none | {"reason": "no verdict on what people labelled"}
-    measure = "equality" if scope.kind == "pair" else "distance"
-    found = alternative_annotator_test(labels=labels, judge=told, measure=measure, epsilon=epsilon)
+    found = alternative_annotator_test(labels=labels, judge=told, measure=scope.kind.stand_in, epsilon=epsilon)
     each: list[Row] = [
         {"n": one.n, "advantage": one.advantage, "p": one.p, "rejected": one.rejected}
         for one in sorted(found.annotators, key=lambda one: -one.n)
@@ -81,7 +79,7 @@ def _tested(scope: Scope, run: Run, labels: pd.DataFrame, told: pd.DataFrame, ep
 
 def _labels(scope: Scope) -> pd.DataFrame:
     """``item, annotator, value``."""
-    if scope.kind != "pair":
+    if not scope.kind.pairwise:
         labels = grades.labels_of(scope)
         return labels[labels["item"].isin(grades.items_of(scope).index)]
     labels = votes.labels_of(scope).rename(columns={"choice": "value"})
@@ -90,7 +88,7 @@ def _labels(scope: Scope) -> pd.DataFrame:
 
 def _told(scope: Scope, runs: list[Run]) -> pd.DataFrame:
     """``item, repeat, value``."""
-    if scope.kind != "pair":
+    if not scope.kind.pairwise:
         return grades.of_runs(scope, runs)
     return votes.of_runs(runs).frame.rename(columns={"choice": "value"})
 
@@ -119,7 +117,7 @@ def _together(scope: Scope) -> Board:
     runs = next((runs for runs in judges_of(scope) if scope.run in [run.pk for run in runs]), None)
     if runs is None:
         raise BadScope(f"No judge has a run {scope.run} here.")
-    labels = _majority(scope) if scope.kind == "pair" else _labels(scope)
+    labels = _majority(scope) if scope.kind.pairwise else _labels(scope)
     if labels.empty:  # then a judge's verdicts stand alone, on the board of models
         return Board([], [], tuple(run.pk for run in runs), {"judge": runs[-1].judge.name})
     people, judge = _by_model(scope, labels), _by_model(scope, _told(scope, runs))
@@ -131,15 +129,13 @@ def _together(scope: Scope) -> Board:
 
 
 def _majority(scope: Scope) -> pd.DataFrame:
-    labels = votes.labels_of(scope)
-    if labels.empty:
-        return labels.rename(columns={"choice": "value"})
-    return majority(labels=labels, rule=scope.rule)[["choice"]].reset_index().rename(columns={"choice": "value"})
+    labels = votes.labels_of(scope).rename(columns={"choice": "value"})
+    return labels if labels.empty else majority_of(labels, scope.rule)
 
 
 def _by_model(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
     """``model, item, value``: whether it won, as a mean over repeats; or its mean score."""
-    if scope.kind == "pair":
+    if scope.kind.pairwise:
         items = votes.pairs(scope)
         rows = frame.rename(columns={"value": "choice"}).join(items, on="item", how="inner")
         anchor = scope.anchor if (items[["a", "b"]] == scope.anchor).to_numpy().any() else ""
@@ -159,7 +155,7 @@ def _estimated(scope: Scope, model: str, rows: pd.DataFrame) -> Row:
     alone: Any = None
     if len(told):
         cluster = rows.loc[labelled, "item"].to_numpy()
-        alone = rate(hits=told, cluster=cluster) if scope.kind == "pair" else mean(values=told, cluster=cluster)
+        alone = rate(hits=told, cluster=cluster) if scope.kind.pairwise else mean(values=told, cluster=cluster)
     row: Row = {"model": model} | number("people", alone) | {"people_n": len(told), "n": len(shared)}
     row |= {"further": len(further), "judge": float(rows.loc[judged, "value_judge"].mean()) if judged.any() else None}
     try:

@@ -1,6 +1,5 @@
 """Ranks of judges, and their metrics by level, from confusion tables: one per judge, repeat and sample."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +7,11 @@ import numpy as np
 import pandas as pd
 
 from leaderboard import votes
-from leaderboard.boards.base import PROVISIONAL, SEED, Row
-from stats.agreement import kappa_of
+from leaderboard.boards.base import Row
+from leaderboard.methods import PROVISIONAL, SEED
+from leaderboard.metrics import PAIRS, Metric
 from stats.arrays import FloatArray, IntArray, dense_codes, ratio
-from stats.classification import confusion_by_cluster, macro_f1, macro_recall
+from stats.classification import confusion_by_cluster
 from stats.ranks import rank_ranges, tiers
 from stats.resampling import distinct_rows
 from stats.verdicts import three_way
@@ -21,25 +21,7 @@ AT_ONCE = 4_000_000  # numbers drawn
 SIZE = 3  # first, second, tie
 
 
-def _accuracy(tables: FloatArray) -> FloatArray:
-    return ratio(np.trace(tables, axis1=-2, axis2=-1), tables.sum(axis=(-2, -1)))
-
-
-def _decided(measure: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
-    return lambda tables: measure(tables[..., :2, :2])
-
-
-MEASURES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "accuracy_with_tie": _accuracy,
-    "f1_with_tie": macro_f1,
-    "recall_with_tie": macro_recall,
-    "accuracy_without_tie": _decided(_accuracy),
-    "f1_without_tie": _decided(macro_f1),
-    "recall_without_tie": _decided(macro_recall),
-    "agreement": _accuracy,
-    "agreement_decided": _decided(_accuracy),
-    "kappa": kappa_of,
-}
+MEASURES = {one.name: one for one in PAIRS if one.of_sums}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +46,7 @@ class Tables:
         self.judges: dict[int, _Judged] = {}
 
     def add(self, run: int, both: pd.DataFrame, *, ranked: bool) -> None:
-        """``both`` as ``item, choice, verdict, repeat, level``."""
+        """``both`` as ``item, value, told, repeat, level``."""
         repeats = sorted(both["repeat"].unique().tolist())
         tables = [self._confusion(both[both["repeat"] == repeat]) for repeat in repeats]
         of_level = {str(name): part for name, part in both.groupby("level")}
@@ -80,16 +62,16 @@ class Tables:
 
     def _confusion(self, frame: pd.DataFrame) -> IntArray:
         cluster = self.cluster.reindex(frame["item"]).to_numpy()
-        first, second = three_way(frame["choice"]), three_way(frame["verdict"])
+        first, second = three_way(frame["value"]), three_way(frame["told"])
         return confusion_by_cluster(first, second, size=SIZE, cluster=cluster, clusters=self.clusters)
 
     def by_level(self) -> dict[str, dict[int, dict[str, Row]]]:
         """By metric, run and level: ``value`` and ``n``."""
         found: dict[str, dict[int, dict[str, Row]]] = {name: {} for name in MEASURES}
         for run, judged in self.judges.items():
-            for name, measure in MEASURES.items():
+            for name, metric in MEASURES.items():
                 found[name][run] = {
-                    level: {"value": _mean(measure, tables), "n": _counted(name, tables)}
+                    level: {"value": _mean(metric, tables), "n": _counted(metric, tables)}
                     for level, tables in judged.levels.items()
                 }
         return found
@@ -99,16 +81,20 @@ def _square(tables: Any) -> FloatArray:
     return np.asarray(tables, dtype=np.float64).reshape(*tables.shape[:-1], SIZE, SIZE)
 
 
-def _mean(measure: Callable[[FloatArray], FloatArray], tables: IntArray) -> float | None:
-    """The measure of each repeat's table (R, 9), averaged."""
-    values = measure(_square(tables))
+def _mean(metric: Metric, tables: IntArray) -> float | None:
+    """The metric of each repeat's table (R, 9), averaged."""
+    values = _values(metric, _square(tables))
     return float(values.mean()) if len(values) and np.isfinite(values).all() else None
 
 
-def _counted(name: str, tables: IntArray) -> int:
+def _values(metric: Metric, tables: FloatArray) -> FloatArray:
+    assert metric.of_sums
+    return metric.of_sums(tables)
+
+
+def _counted(metric: Metric, tables: IntArray) -> int:
     square = _square(tables)
-    decided = name.endswith("without_tie") or name == "agreement_decided"
-    return int((square[:, :2, :2] if decided else square).sum(axis=(1, 2)).max(initial=0))
+    return int((square[:, :2, :2] if metric.decided else square).sum(axis=(1, 2)).max(initial=0))
 
 
 def standing_of(tables: Tables) -> dict[str, dict[int, Row]]:
@@ -126,9 +112,9 @@ def standing_of(tables: Tables) -> dict[str, dict[int, Row]]:
     sets = [_drawn(wide[tables.dataset == one], rng) for one in np.unique(tables.dataset)]
     owner = np.repeat(np.arange(len(judges)), [len(judged.tables) for judged in judges.values()])
     found = {}
-    for name, measure in MEASURES.items():
-        value = _per_judge(_over_sets([measure(point) for point, _ in sets]), owner)[0]
-        draws = _per_judge(_over_sets([measure(drawn) for _, drawn in sets]), owner)
+    for name, metric in MEASURES.items():
+        value = _per_judge(_over_sets([_values(metric, point) for point, _ in sets]), owner)[0]
+        draws = _per_judge(_over_sets([_values(metric, drawn) for _, drawn in sets]), owner)
         found[name] = ranked(list(judges), value, draws, clusters=tables.clusters)
     return found
 

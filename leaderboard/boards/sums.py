@@ -5,78 +5,21 @@ once for all judges and adds their sums; what two judges share cancels in their 
 once, within each data set.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from leaderboard import grades
-from leaderboard.boards.base import PROVISIONAL, SEED, Row
+from leaderboard.boards.base import Row
 from leaderboard.boards.standing import REPLICATES, ranked
-from leaderboard.scope import KEYED
-from stats.arrays import FloatArray, dense_codes, mean_ranks, ratio
-from stats.rankings import distances
+from leaderboard.methods import PROVISIONAL, SEED
+from leaderboard.metrics import Metric
+from stats.arrays import FloatArray, dense_codes, ratio
 
 MOST = 5_000  # clusters drawn: more are put together, which costs no precision at such numbers
 AT_ONCE = 4_000_000  # numbers drawn
-LOWER = ("levenshtein",)  # is better
-
-
-def _correlation(sums: FloatArray) -> FloatArray:
-    """r of (..., 6) sums n, x, y, xx, yy, xy; NaN where a column does not vary."""
-    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
-    vx, vy, cov = n * xx - x * x, n * yy - y * y, n * xy - x * y
-    flat = (vx <= 1e-9 * n * n) | (vy <= 1e-9 * n * n)
-    return np.where(flat, np.nan, ratio(cov, np.sqrt(np.maximum(vx, 0) * np.maximum(vy, 0))))
-
-
-def _mean(sums: FloatArray) -> FloatArray:
-    return ratio(sums[..., 1], sums[..., 0])
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """``terms`` turns rows into the columns that are summed, ``of`` the sums (..., K) into values."""
-
-    terms: Callable[[pd.DataFrame], FloatArray]
-    of: Callable[[FloatArray], FloatArray]
-
-
-def _products(x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1)
-
-
-def _scores(frame: pd.DataFrame) -> FloatArray:
-    x, y = frame["told"].to_numpy(np.float64), frame["value"].to_numpy(np.float64)
-    return _products(x - x.mean(), y - y.mean()) if len(x) else np.zeros((0, 6))
-
-
-def _ranks(frame: pd.DataFrame) -> FloatArray:
-    columns = []
-    for name in ("told", "value"):
-        within = frame.groupby("part")[name].transform(lambda values: mean_ranks(values.to_numpy()) / len(values))
-        columns.append(within.to_numpy(np.float64) - 0.5)
-    return _products(columns[0], columns[1]) if len(frame) else np.zeros((0, 6))
-
-
-def _distance(frame: pd.DataFrame) -> FloatArray:
-    letters = [[grades.as_letters(places) for places in frame[column]] for column in ("told", "value")]
-    return np.stack([np.ones(len(frame)), distances(first=letters[0], second=letters[1])], axis=1)
-
-
-def _hits(frame: pd.DataFrame) -> FloatArray:
-    return np.stack([np.ones(len(frame)), (frame["told"] == frame["value"]).to_numpy(np.float64)], axis=1)
-
-
-def measures_of(kind: str) -> dict[str, Measure]:
-    """The metrics of a kind that judges are ranked by."""
-    if kind == "batch":
-        return {"levenshtein": Measure(_distance, _mean)}
-    if kind in KEYED:
-        return {"agreement": Measure(_hits, _mean)}
-    return {"pearson": Measure(_scores, _correlation), "spearman": Measure(_ranks, _correlation)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +37,11 @@ class _Judged:
 class Sums:
     """The sums of all judges against one reference over the same clusters; ``columns`` are data sets or levels."""
 
-    def __init__(self, kind: str, items: pd.DataFrame, columns: list[str]) -> None:
+    def __init__(self, metrics: Sequence[Metric], items: pd.DataFrame, columns: list[str]) -> None:
         codes, clusters = dense_codes(items["group"].to_numpy())
         self.clusters = min(clusters, MOST)
         self.cluster = pd.Series(codes % self.clusters if clusters else codes, index=items.index)
-        self.measures = measures_of(kind)
+        self.measures = {one.name: one for one in metrics if one.terms and one.of_sums}
         self.columns = columns
         self.sets = sorted(items["dataset"].unique())
         self.judges: dict[int, _Judged] = {}
@@ -116,19 +59,20 @@ class Sums:
             cells[name] = np.stack(by)
         self.judges[run] = _Judged(sums, cells, int(both["item"].nunique()), ranked)
 
-    def _summed(self, frame: pd.DataFrame, measure: Measure, part: "pd.Series[str]", parts: list[str]) -> FloatArray:
+    def _summed(self, frame: pd.DataFrame, measure: Metric, part: "pd.Series[str]", parts: list[str]) -> FloatArray:
         """The sums (clusters, parts, K) of the rows that lie in one of ``parts``."""
         frame = frame.assign(part=pd.Categorical(part, parts).codes)
         frame = frame[frame["part"] >= 0]
+        assert measure.terms
         terms = measure.terms(frame)
         size = max(len(parts), 1)
         at = self.cluster.reindex(frame["item"]).to_numpy(np.int64) * size + frame["part"].to_numpy(np.int64)
         table = [np.bincount(at, weights=term, minlength=self.clusters * size) for term in terms.T]
         return np.stack(table, axis=1).reshape(self.clusters, size, terms.shape[1]).astype(np.float64)
 
-    def _whole(self, measure: Measure, sums: FloatArray) -> FloatArray:
+    def _whole(self, measure: Metric, sums: FloatArray) -> FloatArray:
         """The mean (...) over the data sets that have a value, of sums (..., sets, K)."""
-        each = measure.of(sums)
+        each = _values(measure, sums)
         known = np.isfinite(each)
         return ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
 
@@ -137,7 +81,7 @@ class Sums:
         found: dict[str, dict[int, dict[str, Row]]] = {name: {} for name in self.measures}
         for run, judged in self.judges.items():
             for name, cells in judged.cells.items():
-                values = self.measures[name].of(cells)
+                values = _values(self.measures[name], cells)
                 found[name][run] = {
                     column: {"value": _known(values[:, at]), "n": int(cells[:, at, 0].max(initial=0))}
                     for at, column in enumerate(self.columns)
@@ -162,7 +106,7 @@ class Sums:
             for begin in range(0, REPLICATES, block)
         ]
         for name, measure in self.measures.items():
-            sign = -1.0 if name in LOWER else 1.0
+            sign = -1.0 if measure.lower_is_better else 1.0
             value, drawn = [], []
             for judged in judges.values():
                 sums = judged.sums[name]
@@ -174,6 +118,11 @@ class Sums:
                 list(judges), sign * np.asarray(value), sign * np.stack(drawn, axis=1), clusters=self.clusters
             )
         return found
+
+
+def _values(metric: Metric, sums: FloatArray) -> FloatArray:
+    assert metric.of_sums
+    return metric.of_sums(sums)
 
 
 def _known(values: Any) -> float | None:

@@ -13,15 +13,16 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from annotations.models import Adjudication, Campaign, Label
+from annotations.models import Adjudication, Campaign
 from bank.access import Viewer, allowed
 from bank.models import Benchmark, Capability, Sample
 from bank.models.catalogue import is_staff
 from judging.models import OVERLAP
 from leaderboard import kinds, votes
 from leaderboard.hidden import is_kept_back
+from leaderboard.kinds import Kind
 from leaderboard.models import Edition
-from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, KEYED, NO_ELO, PEOPLE, BadScope, Scope, scope_of
+from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, NO_ELO, PEOPLE, BadScope, Scope, scope_of
 
 VIEW = ("kind", "source", "run", "campaign", "anchor", "majority", "level", "question_type", "split")
 PEOPLE_IN_WORDS = {
@@ -103,12 +104,15 @@ class Address:
         )
 
     @property
-    def kind(self) -> str:
-        """The kind of board: as given, else the first that the benchmark can fill; pairs for pages of pairs alone."""
-        what = self.page.removeprefix("leaderboard:")
-        if "kind" in self.given or what not in BY_KIND:
-            return self.given.get("kind", "pair")
-        return kinds.default_of(self.benchmark, BY_KIND[what], staff=self.staff)
+    def kind(self) -> Kind:
+        """The kind of board: as given, else the first that the benchmark can fill; pairs for pages of pairs alone.
+
+        Raises BadScope.
+        """
+        if "kind" in self.given:
+            return kinds.get(self.given["kind"])
+        what = BY_KIND.get(self.page.removeprefix("leaderboard:"), "")
+        return kinds.default_of(self.benchmark, what, staff=self.staff)
 
 
 def read(request: HttpRequest, page: str, name: str, *, known: Sequence[str]) -> Address:
@@ -153,7 +157,7 @@ def source_of(address: Address) -> Source:
     """
     note = ""
     chosen = address.given.get("source", "")
-    if not chosen and "run" not in address.given and address.kind not in KEYED:
+    if not chosen and "run" not in address.given and not address.kind.keyed:
         chosen, note = _default_source(address)
     scope = address.scope(source=chosen)
     if scope.source in PEOPLE:
@@ -168,11 +172,7 @@ def source_of(address: Address) -> Source:
 def _default_source(address: Address) -> tuple[str, str]:
     if is_kept_back(address.scope()):
         return HUMANS, ""  # the edition's own
-    column = kinds.COLUMNS[address.kind]
-    labels = Label.objects.filter(campaign__benchmark=address.benchmark, excluded=False, **{f"{column}__isnull": False})
-    if address.kind == "score":
-        labels = labels.filter(parts__isnull=True)
-    if labels.exists():
+    if address.kind.labels().filter(campaign__benchmark=address.benchmark, excluded=False).exists():
         return HUMANS, ""
     judged = list(votes.judged_runs(address.scope()).exclude(judge__baseline=OVERLAP))
     judged.sort(key=lambda run: (run.judge.is_baseline, run.pk))
@@ -207,22 +207,21 @@ def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
     """The switch between kinds: (label, link, chosen); empty where there is one only, and it is shown."""
     what = BY_KIND[address.page.removeprefix("leaderboard:")]
     there = kinds.known_of(address.benchmark, what, staff=address.staff)
-    there = [kind for kind in there if what != "bias" or kind in kinds.OF_BIAS]
     chosen = address.kind
-    if len(there) < 2 and chosen in (*there, "pair"):
+    if len(there) < 2 and chosen in (*there, kinds.USUAL):
         return []
     kept = {name: address.given[name] for name in ("split",) if name in address.given}
     return [
-        (title, address.to(address.page, **kept, kind=kind), kind == chosen)
-        for kind, title in kinds.TITLES.items()
-        if kind in there or kind == chosen
+        (kind.title, address.to(address.page, **kept, kind=kind.name), kind is chosen)
+        for kind in kinds.KINDS.values()
+        if kind in there or kind is chosen
     ]
 
 
 def view_segments(address: Address) -> list[tuple[str, str, bool]]:
     """The switch between the ways to look at models: (label, link, chosen)."""
-    matrix = [("Win rates", "matrix")] if address.kind == "pair" else []
-    both = [("People and judge", "together")] if address.kind in ("pair", "score") else []
+    matrix = [("Win rates", "matrix")] if address.kind.pairwise else []
+    both = [("People and judge", "together")] if address.kind.stand_in else []
     ways = [("Ranking", "models"), *matrix, ("Profile", "profile"), *both]
     here = address.page.removeprefix("leaderboard:")
     return [(label, address.to(f"leaderboard:{page}", **address.view()), page == here) for label, page in ways]
@@ -238,10 +237,10 @@ def reader_select(address: Address, scope: Scope) -> list[Select]:
 
 
 def source_select(address: Address, scope: Scope) -> Select:
-    called = PEOPLE_IN_WORDS | ({HUMANS: "people, mean"} if scope.kind != "pair" else {})
+    called = PEOPLE_IN_WORDS | ({HUMANS: "people, mean"} if scope.kind.by_mean else {})
     people = [Choice(name, called[name]) for name in (HUMANS, INDIVIDUALS)]
     decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=address.benchmark)
-    if scope.kind == "pair" and decided.exists():
+    if scope.kind.pairwise and decided.exists():
         people.append(Choice(ADJUDICATED, PEOPLE_IN_WORDS[ADJUDICATED]))
     judges: dict[str, list[Choice]] = {"Judges": [], "Baselines": []}
     found = votes.judged_runs(scope).order_by("judge__name").values_list("judge__name", "judge__baseline").distinct()
@@ -249,6 +248,13 @@ def source_select(address: Address, scope: Scope) -> Select:
         judges["Baselines" if baseline else "Judges"].append(Choice(name, name))
     groups = [("People", people), *((title, choices) for title, choices in judges.items() if choices)]
     return Select("source", "Judged by", groups, scope.source, on="source" in address.given)
+
+
+def verdict_selects(address: Address, source: Source) -> list[Select]:
+    """Whose verdicts count; of answers compared with keys, whose reading."""
+    scope = source.scope
+    whose = reader_select(address, scope) if scope.kind.keyed else [source_select(address, scope)]
+    return [*whose, *run_select(source), *sample_selects(address)]
 
 
 def run_select(source: Source) -> list[Select]:
@@ -285,7 +291,7 @@ def sample_selects(address: Address) -> list[Select]:
 
 def edition_selects(address: Address, scope: Scope) -> list[Select]:
     """Of a board that is seen by its editions: the hidden splits that have one, beside the rest."""
-    found = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind).exclude(split="")
+    found = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind.name).exclude(split="")
     splits = sorted(set(found.values_list("split", flat=True)))
     if not splits or not address.benchmark.samples.in_use().exclude(split__in=splits).exists():
         return []
@@ -300,13 +306,12 @@ def _below(node: Capability, top: Capability) -> bool:
 def people_selects(address: Address, scope: Scope) -> list[Select]:
     """Campaign, for those who may read campaigns, and majority rule."""
     selects = []
-    column = kinds.COLUMNS[scope.kind]
-    labelled = Label.objects.filter(campaign=OuterRef("pk"), **{f"{column}__isnull": False})
+    labelled = scope.kind.labels().filter(campaign=OuterRef("pk"))
     campaigns = Campaign.objects.filter(Exists(labelled), benchmark=address.benchmark).order_by("pk")
     names = list(campaigns.values_list("name", flat=True)) if allowed(address.viewer, "read-judging") else []
     if len(names) > 1 or (names and "campaign" in address.given):
         selects.append(_filter(address, "campaign", "Campaign", [("", [Choice(name, name) for name in names])]))
-    if scope.source != INDIVIDUALS and scope.kind == "pair":
+    if scope.source != INDIVIDUALS and scope.kind.pairwise:
         rules = [Choice(rule, RULES_IN_WORDS[rule]) for rule in Benchmark.Majority.values]
         on = scope.rule != address.benchmark.majority
         selects.append(Select("majority", "Majority", [("", rules)], scope.rule, on=on))

@@ -7,9 +7,9 @@ from django.utils.safestring import SafeString
 from leaderboard.boards import Board
 from leaderboard.boards.agreement import METRICS
 from leaderboard.boards.base import Row
+from leaderboard.figures import NONE, number_of, tick, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
-from leaderboard.pages.figures import NONE, number_of, tick, two, whole
 
 FEW, MANY = 12, 60
 PAIRS = 100

@@ -8,9 +8,10 @@ from django.utils.safestring import SafeString
 from judging.models import Run
 from leaderboard.boards import Board
 from leaderboard.boards.base import Row
+from leaderboard.figures import NONE, percent, signed, signed_points, whole
+from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, settings_in_words
-from leaderboard.pages.figures import NONE, percent, signed, signed_points, whole
 from leaderboard.pages.provenance import run_link, verdicts_link
 
 LABELS = {"position": "Position", "length": "Length", "self": "Own family", "high_score": "High scores"}
@@ -21,7 +22,7 @@ UNITS = {
     "high_score": "judge minus people",
 }
 # From where a bias is notable and strong, in its unit (points as shares).
-# Of components, which count in percent, ten times as much.
+# Of what counts on a wider scale more: see ``Kind.wide``.
 LIMITS = {"position": (0.05, 0.10), "length": (0.15, 0.20), "self": (0.05, 0.08), "high_score": (0.25, 0.5)}
 
 
@@ -79,7 +80,7 @@ class BiasPage:
     plots: list[BiasPlot]
 
 
-def page_of(address: Address, board: Board, *, kind: str) -> BiasPage:
+def page_of(address: Address, board: Board, *, kind: Kind) -> BiasPage:
     """Everything that the page shows."""
     names = board.extra["biases"]
     by_run: dict[int | None, dict[str, Row]] = {}
@@ -164,7 +165,7 @@ def _axis(name: str, scale: marks.Axis, names: Any) -> SafeString:
 
 
 def _row(
-    address: Address, run: Run | None, biases: dict[str, Row], names: Any, scales: dict[str, marks.Axis], kind: str
+    address: Address, run: Run | None, biases: dict[str, Row], names: Any, scales: dict[str, marks.Axis], kind: Kind
 ) -> BiasRow:
     position, length = biases.get("position", {}).get("detail", {}), biases.get("length", {}).get("detail", {})
     consistent, longer = position.get("consistent"), length.get("longer")
@@ -183,7 +184,7 @@ def _row(
     )
 
 
-def _cell(name: str, row: Row | None, scale: marks.Axis, names: Any, kind: str) -> BiasCell:
+def _cell(name: str, row: Row | None, scale: marks.Axis, names: Any, kind: Kind) -> BiasCell:
     if row is None or row["value"] is None:
         reason = (row or {}).get("detail", {}).get("reason", "")
         return BiasCell(NONE, marks.interval_bar(scale, None, None, None), reason, reason=reason)
@@ -197,13 +198,12 @@ def _cell(name: str, row: Row | None, scale: marks.Axis, names: Any, kind: str) 
     return BiasCell(write(row["value"]), bar, f"{said}n = {whole(row['n'])}{tested}", css)
 
 
-def _css(name: str, row: Row, kind: str) -> str:
+def _css(name: str, row: Row, kind: Kind) -> str:
     """``warn`` for a notable bias, ``bad`` for a strong one; what may be none is not marked, nor are people."""
     low, high = row["value_low"], row["value_high"]
     if row["run"] is None or (low is not None and low <= 0 <= high):
         return ""
-    wide = 10 if kind == "components" else 1
-    notable, strong = (wide * limit for limit in LIMITS[name])
+    notable, strong = (kind.wide * limit for limit in LIMITS[name])
     return "bad" if abs(row["value"]) >= strong else "warn" if abs(row["value"]) >= notable else ""
 
 
@@ -220,9 +220,9 @@ class Chip:
 SHORT = {"position": "position", "length": "length", "self": "own family", "high_score": "scores"}
 
 
-def chips_of(address: Address, board: Board, kind: str) -> dict[int, list[Chip]]:
+def chips_of(address: Address, board: Board, kind: Kind) -> dict[int, list[Chip]]:
     """By run the biases whose interval leaves 0 out."""
-    link = address.to("leaderboard:bias", **(address.view() | {"kind": kind if kind != "pair" else None}))
+    link = address.to("leaderboard:bias", **(address.view() | {"kind": kind.in_address}))
     found: dict[int, list[Chip]] = {}
     for row in board.rows:
         low, high = row["value_low"], row["value_high"]
@@ -231,7 +231,7 @@ def chips_of(address: Address, board: Board, kind: str) -> dict[int, list[Chip]]
         # Where every pair went the same way there is no interval, and no doubt either.
         if row["run"] is None or value is None or (low is None and not css) or (low is not None and low <= 0 <= high):
             continue
-        points = _unit(name, of_pairs=kind == "pair") == 0.01
+        points = _unit(name, of_pairs=kind.pairwise) == 0.01
         write = signed_points if points else signed
         ends = "" if low is None else f"; 95%: {write(low)} to {write(high)}"
         title = f"{LABELS[name]}, {_words(name, board.extra['biases'])}{ends}"

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from leaderboard.boards import Board
 from leaderboard.boards.base import Row
+from leaderboard.figures import NONE, percent, two, whole
 from leaderboard.pages import marks
-from leaderboard.pages.figures import NONE, percent, two, whole
 from leaderboard.pages.versus import p_value
 
 LOW, HIGH = -1.0, 1.0

@@ -18,28 +18,19 @@ from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, item_votes, queries, votes
 from leaderboard.boards import Board, kept
 from leaderboard.boards.base import key_of
-from leaderboard.boards.sums import LOWER
-from leaderboard.pages import judges as judges_page
+from leaderboard.figures import NONE, number_of, percent, span, tick, two, whole
+from leaderboard.kinds import Kind
+from leaderboard.metrics import Metric
 from leaderboard.pages import marks
 from leaderboard.pages import models as models_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, source_of
-from leaderboard.pages.figures import NONE, number_of, percent, span, tick, two, whole
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.scope import BadScope
 
 BLANK = SafeString()
 TOP = 5
 MOST = 4  # benchmarks shown; the index has all
-# What ranks the models of each kind, and what it counts in.
-MAIN = {"pair": "win_rate", "score": "score", "components": "score", "choice": "circular", "yes-no": "accuracy"}
-UNITS = {
-    "pair": "win %",
-    "score": "mean score",
-    "components": "points %",
-    "choice": "right %",
-    "yes-no": "right %",
-}
 SEARCHED = 200  # items looked at for the one that is shown
 TRIED = 12  # of them with everybody's verdict
 SHORT = 150  # characters
@@ -113,13 +104,13 @@ class _Place:
     judges: Board
     anchor: str
     note: str
-    models_kind: str
+    models_kind: Kind
     main: str  # the number that ranks the models
-    judges_kind: str
+    judges_kind: Kind
 
     @property
-    def metric(self) -> str:
-        return judges_page.DEFAULTS[self.judges_kind]
+    def metric(self) -> Metric:
+        return self.judges_kind.metrics[0]
 
 
 def page_of(viewer: Viewer) -> Home:
@@ -146,7 +137,7 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
         _shares(place, row)
         for place, rows in zip(places, models, strict=True)
         for row in rows
-        if place.models_kind != "score"
+        if place.models_kind.shape.hundred
     ]
     model_axis = marks.axis((end for ends in shares for end in ends), width=marks.WIDE, unit=0.01)
     ceilings = [_ceiling(place) for place in places]
@@ -164,10 +155,10 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
                 judges_link=place.address.to("leaderboard:judges"),
                 models=[_model_row(place, row, model_axis) for row in top],
                 models_note=place.note or _models_note(place, top),
-                models_unit=UNITS[place.models_kind] if top else "",
+                models_unit=place.models_kind.shape.short if top else "",
                 judges=[_judge_row(place, *one, judge_axis, ceiling) for one in ranked],
                 judges_note=_judges_note(place, ranked),
-                judges_unit=_judges_unit(place.metric) if ranked else "",
+                judges_unit=place.metric.within_sentence if ranked else "",
             )
             for place, top, ranked, ceiling in zip(places, models, judges, ceilings, strict=True)
         ],
@@ -192,16 +183,11 @@ def _place(shelf: queries.Shelf, address: Address) -> _Place:
         board = Board([], [str(error)])
     of_judges = Address(address.viewer, "leaderboard:judges", address.name, address.benchmark).scope()
     judges = kept(of_judges, "judges", boards.judges)
-    main = board.extra.get("ranked_by") or MAIN[source.scope.kind]
+    kind = source.scope.kind
+    main = kind.shapes.get(board.extra.get("ranked_by", ""), kind.shape).main.name
     return _Place(
         shelf, address, board, judges, source.scope.anchor, source.note, source.scope.kind, main, of_judges.kind
     )
-
-
-def _judges_unit(metric: str) -> str:
-    """The metric as it stands within a sentence: names of people keep their capital."""
-    label = judges_page.METRICS[metric]
-    return label if metric in ("pearson", "spearman") else label.lower()
 
 
 def _counts(shelf: queries.Shelf) -> str:
@@ -224,21 +210,20 @@ def _few(place: _Place, row: dict[str, Any]) -> bool:
 
 def _shares(place: _Place, row: dict[str, Any]) -> list[float | None]:
     """The number that ranks and its ends, as shares of 1."""
-    percents = 100 if place.models_kind == "components" else 1
-    return [None if row[end] is None else row[end] / percents for end in _ends(place.main)]
+    hundred = place.models_kind.shape.hundred or 1.0
+    return [None if row[end] is None else row[end] / hundred for end in _ends(place.main)]
 
 
 def _model_row(place: _Place, row: dict[str, Any], scale: marks.Axis) -> MiniRow:
     few = _few(place, row)
     write: Any = percent
     ends = _shares(place, row)
-    if place.models_kind == "score":
-        steps = [step["value"] for step in place.shelf.benchmark.score_scale] or [1, 5]
-        scale, write = marks.Axis(float(min(steps)), float(max(steps)), (), marks.WIDE), two
+    kind = place.models_kind
+    if not kind.shape.hundred:
+        scale, write = marks.Axis(*kind.ends(place.shelf.benchmark), (), marks.WIDE), kind.shape.main.write
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
     rank = NONE if few or row["rank"] is None else str(row.get("tier") or row["rank"])
-    page = "leaderboard:votes" if place.models_kind == "pair" else "leaderboard:answers"
-    link = place.address.to(page, model=row["model"], kind=None if place.models_kind == "pair" else place.models_kind)
+    link = place.address.to(kind.rows_page, model=row["model"], kind=kind.in_address)
     ranks = "" if few else span(row.get("rank_low"), row.get("rank_high"))
     return MiniRow(rank, ranks, row["model"], link, write(ends[0]), bar)
 
@@ -258,10 +243,10 @@ def _top_judges(place: _Place) -> list[Ranked]:
     """The metric's row of the best judges, then of baselines, with the standing of those that have one."""
     if not place.judges.rows:
         return []
-    standing = place.judges.extra["standing"]["majority"].get(place.metric, {})
-    wanted = {"reference": "majority", "metric": place.metric, "source_dataset": "all"}
+    standing = place.judges.extra["standing"]["majority"].get(place.metric.name, {})
+    wanted = {"reference": "majority", "metric": place.metric.name, "source_dataset": "all"}
     rows = [row for row in place.judges.rows if wanted.items() <= row.items() and row["value"] is not None]
-    better = 1 if place.metric in LOWER else -1
+    better = 1 if place.metric.lower_is_better else -1
     rows.sort(key=lambda row: (row["run"] not in standing, better * row["value"]))
     runs = Run.objects.select_related("judge").in_bulk([row["run"] for row in rows[:TOP]])
     return [(runs[row["run"]], row, standing.get(row["run"])) for row in rows[:TOP]]
@@ -276,8 +261,8 @@ def _judge_row(
     top: float | None,
 ) -> MiniRow:
     bar = marks.interval_bar(scale, *(row[end] for end in _ends("value")), ceiling=top)
-    link = place.address.to("leaderboard:judges", kind=place.judges_kind)
-    if place.judges_kind == "pair":
+    link = place.address.to("leaderboard:judges", kind=place.judges_kind.name)
+    if place.judges_kind.pairwise:
         link = verdicts_link(place.address, run) or link
     if standing is None:
         return MiniRow(NONE, "", row["judge"], link, two(row["value"]), bar)
@@ -288,7 +273,7 @@ def _judge_row(
 def _ceiling(place: _Place) -> float | None:
     if not place.judges.rows:
         return None
-    value: float | None = place.judges.extra["ceiling"]["majority"].get(place.metric, {}).get("value")
+    value: float | None = place.judges.extra["ceiling"]["majority"].get(place.metric.name, {}).get("value")
     return value
 
 

@@ -5,16 +5,14 @@ from dataclasses import dataclass, field
 from django.utils.safestring import SafeString
 
 from judging.models import Judge, Run
-from leaderboard.boards import PROVISIONAL
 from leaderboard.boards.base import Row
+from leaderboard.figures import NONE, percent, span, two, whole
+from leaderboard.methods import PROVISIONAL
+from leaderboard.metrics import Metric
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.bias import Chip
-from leaderboard.pages.figures import NONE, percent, span, two, whole
 from leaderboard.pages.provenance import run_link, verdicts_link
-
-HEAT = {"kappa": (-0.1, 0.9), "pearson": (0.0, 0.9), "spearman": (0.0, 0.9), "levenshtein": (1.0, 0.0)}
-HEAT_DEFAULT = (0.2, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class JudgeRow:
     key: str = ""  # what the page of two judges calls it
 
 
-def _value(metric: str, numbers: Row | None) -> str:
+def _value(numbers: Row | None) -> str:
     return NONE if not numbers else two(numbers["value"])
 
 
@@ -65,9 +63,9 @@ def judge_row(
     run: Run,
     numbers: dict[str, Row],
     *,
-    metric: str,
+    metric: Metric,
     standing: Row | None,
-    beside: list[str],
+    beside: list[Metric],
     levels: list[tuple[str, Row | None]],
     scale: marks.Axis,
     ceiling: float | None,
@@ -76,7 +74,7 @@ def judge_row(
     running: list[Cell],
     biases: list[Chip],
 ) -> JudgeRow:
-    main = numbers.get(metric) or {"value": None, "value_low": None, "value_high": None, "n": 0, "coverage": None}
+    main = numbers.get(metric.name) or {"value": None, "value_low": None, "value_high": None, "n": 0, "coverage": None}
     judge: Judge = run.judge
     few = not judge.is_baseline and standing is None and main["value"] is not None and main["n"] < PROVISIONAL
     kind = "baseline" if judge.is_baseline else "provisional" if few else ""
@@ -92,11 +90,11 @@ def judge_row(
         ranks="" if standing is None else span(standing["rank_low"], standing["rank_high"]),
         tinted=tinted,
         last_of_tier=last,
-        value=_value(metric, main),
+        value=_value(main),
         bar=marks.interval_bar(
             scale, main["value"], main["value_low"], main["value_high"], provisional=few, ceiling=ceiling
         ),
-        beside=[Cell(_value(name, numbers.get(name)), title=_title(numbers.get(name))) for name in beside],
+        beside=[Cell(_value(numbers.get(one.name)), title=_title(numbers.get(one.name))) for one in beside],
         levels=_level_cells(metric, levels),
         n=whole(main["n"]),
         coverage=NONE if main["coverage"] is None else percent(main["coverage"]),
@@ -126,8 +124,8 @@ def running_cell(numbers: Row, name: str) -> Cell:
     return Cell(write(value), title=f"{ends}n = {whole(n)}")
 
 
-def _level_cells(metric: str, levels: list[tuple[str, Row | None]]) -> list[Cell]:
-    low, high = HEAT.get(metric, HEAT_DEFAULT)
+def _level_cells(metric: Metric, levels: list[tuple[str, Row | None]]) -> list[Cell]:
+    low, high = metric.heat
     return [
         Cell(two(cell["value"]), marks.heat(cell["value"], low, high), f"{name}, n = {whole(cell['n'])}")
         if cell
@@ -137,9 +135,13 @@ def _level_cells(metric: str, levels: list[tuple[str, Row | None]]) -> list[Cell
 
 
 def ceiling_row(
-    ceiling: dict[str, Row], metric: str, beside: list[str], levels: list[tuple[str, Row | None]], scale: marks.Axis
+    ceiling: dict[str, Row],
+    metric: Metric,
+    beside: list[Metric],
+    levels: list[tuple[str, Row | None]],
+    scale: marks.Axis,
 ) -> JudgeRow:
-    main = ceiling[metric]
+    main = ceiling[metric.name]
     return JudgeRow(
         name="Person against person",
         kind="ceiling",
@@ -152,9 +154,9 @@ def ceiling_row(
         ranks="",
         tinted=False,
         last_of_tier=True,
-        value=_value(metric, main),
+        value=_value(main),
         bar=marks.interval_bar(scale, main["value"], main["value_low"], main["value_high"], ceiling=main["value"]),
-        beside=[Cell(_value(name, ceiling.get(name)), title=_title(ceiling.get(name))) for name in beside],
+        beside=[Cell(_value(ceiling.get(one.name)), title=_title(ceiling.get(one.name))) for one in beside],
         levels=_level_cells(metric, levels),
         n=whole(main["n"]),
         coverage=NONE,

@@ -9,15 +9,14 @@ from judging.analyses import sees_usage
 from judging.models import Run
 from leaderboard.boards import Board
 from leaderboard.boards.base import Row
-from leaderboard.boards.judges import PEOPLE, REFERENCES
-from leaderboard.boards.sums import LOWER
+from leaderboard.boards.pair_judges import PEOPLE, REFERENCES
+from leaderboard.figures import number_of, tick, two, whole
+from leaderboard.kinds import Kind
+from leaderboard.metrics import Metric
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.bias import Chip
-from leaderboard.pages.figures import number_of, tick, two, whole
 from leaderboard.pages.judge_rows import (
-    HEAT,
-    HEAT_DEFAULT,
     RUNNING,
     JudgeRow,
     ceiling_row,
@@ -28,50 +27,7 @@ from leaderboard.pages.models import Head
 from leaderboard.pages.provenance import Fact, data_facts, rule_fact
 from leaderboard.scope import Scope
 
-DEFAULTS = {
-    "pair": "accuracy_with_tie",
-    "score": "pearson",
-    "components": "pearson",
-    "batch": "levenshtein",
-    "choice": "agreement",
-    "yes-no": "agreement",
-}
-METRICS = {
-    "pearson": "Pearson",
-    "spearman": "Spearman",
-    "levenshtein": "Distance",
-    "accuracy_with_tie": "Accuracy",
-    "f1_with_tie": "F1",
-    "recall_with_tie": "Recall",
-    "accuracy_without_tie": "Accuracy, decided",
-    "f1_without_tie": "F1, decided",
-    "recall_without_tie": "Recall, decided",
-    "agreement": "Agreement",
-    "agreement_decided": "Agreement, decided",
-    "kappa": "Kappa",
-    "consistency": "Consistency",
-    "mcc": "Same in most repeats",
-}
-IN_WORDS = {
-    "pearson": "Pearson correlation with people's scores, within each data set, then their mean",
-    "spearman": "Spearman correlation with people's scores, within each data set, then their mean",
-    "levenshtein": "normalized Levenshtein distance from people's order: 0 is the same order, lower is better",
-    "accuracy_with_tie": "share of items with people's verdict; undecided counts as a tie",
-    "f1_with_tie": "F1, mean over first, second and tie",
-    "recall_with_tie": "recall, mean over first, second and tie",
-    "accuracy_without_tie": "share of items with people's verdict where both chose a side",
-    "f1_without_tie": "F1, mean over first and second, where both chose a side",
-    "recall_without_tie": "recall, mean over first and second, where both chose a side",
-    "agreement": "share of items with the same verdict; undecided counts as a tie",
-    "agreement_decided": "share of items with the same verdict where both chose a side",
-    "kappa": "Cohen's kappa over first, second and tie: agreement beyond chance",
-    "consistency": "mean share of the most frequent verdict over a judge's repeats",
-    "mcc": "share of items where more than half of the repeats are the same",
-}
-# Beside the chosen metric; agreement is accuracy by another name.
-BESIDE = ("pearson", "spearman", "accuracy_with_tie", "accuracy_without_tie", "f1_with_tie", "kappa", "consistency")
-REFERENCE_WORDS = {"majority": "majority of people", "individuals": "each label"}
-MEAN_WORDS = {"majority": "mean of people", "individuals": "each label"}
+EACH_LABEL = "each label"
 BEST_FIRST = "-value"
 SORTS = ("value", "judge", "n", "coverage")
 
@@ -95,22 +51,22 @@ class JudgesPage:
     has_biases: bool = False
 
 
-def chosen(address: Address, kind: str) -> tuple[str, str]:
+def chosen(address: Address, kind: Kind) -> tuple[Metric, str]:
     """Metric and reference of the address, or their defaults."""
-    metric, reference = address.given.get("metric", ""), address.given.get("reference", "")
-    return metric if metric in METRICS else DEFAULTS[kind], reference if reference in REFERENCES else REFERENCES[0]
+    reference = address.given.get("reference", "")
+    return kind.metric(address.given.get("metric", "")), reference if reference in REFERENCES else REFERENCES[0]
 
 
-def reference_words(kind: str) -> dict[str, str]:
-    return MEAN_WORDS if kind in ("score", "components", "batch") else REFERENCE_WORDS
+def reference_words(kind: Kind) -> dict[str, str]:
+    return {"majority": kind.reference, "individuals": EACH_LABEL}
 
 
-def selects(address: Address, board: Board, kind: str) -> list[Select]:
+def selects(address: Address, board: Board, kind: Kind) -> list[Select]:
     metric, reference = chosen(address, kind)
-    there = {row["metric"] for row in board.rows} or set(METRICS)
-    metrics = [Choice(name, label) for name, label in METRICS.items() if name in there]
+    there = {row["metric"] for row in board.rows}
+    metrics = [Choice(one.name, one.label) for one in kind.metrics if one.name in there]
     return [
-        Select("metric", "Metric", [("", metrics)], metric, on=metric != DEFAULTS[kind]),
+        Select("metric", "Metric", [("", metrics)], metric.name, on=metric is not kind.metrics[0]),
         Select(
             "reference",
             "Against",
@@ -129,30 +85,31 @@ def _as_seen(running: Row, run: Run | None, address: Address) -> Row:
 
 
 def page_of(
-    address: Address, board: Board, *, kind: str, biases: Mapping[int, list[Chip]] = MappingProxyType({})
+    address: Address, board: Board, *, kind: Kind, biases: Mapping[int, list[Chip]] = MappingProxyType({})
 ) -> JudgesPage:
     """Everything that the table shows. ``biases`` are the marks of each run."""
-    metric, reference = chosen(address, kind)
+    chosen_metric, reference = chosen(address, kind)
+    metric = chosen_metric.name
     judges = _by_run(board, reference)
     there = {name for numbers in judges.values() for name in numbers}
     runs = Run.objects.filter(pk__in=judges).select_related("judge").in_bulk()
     standing = board.extra["standing"][reference].get(metric, {})
     ceiling = board.extra["ceiling"][reference]
-    beside = [name for name in BESIDE if name != metric and name in there]
-    levels = _level_names(board, reference, DEFAULTS[kind])
+    beside = [one for one in kind.metrics if one.beside and one.name != metric and one.name in there]
+    levels = _level_names(board, reference, kind.metrics[0].name)
     running = {pk: _as_seen(one, runs.get(pk), address) for pk, one in board.extra["running"].items()}
     known = [name for name in RUNNING if any(one.get(name) is not None for one in running.values())]
     values = [numbers[metric] for numbers in judges.values() if metric in numbers]
     ends = [row[end] for row in values for end in ("value", "value_low", "value_high")]
     ends += [ceiling.get(metric, {}).get(end) for end in ("value", "value_low", "value_high")]
     scale = marks.axis(ends, unit=1)
-    order = _ordered(address, judges, runs, metric, standing)
+    order = _ordered(address, judges, runs, chosen_metric, standing)
     tints = _tints(order, standing) if _sort(address) == BEST_FIRST else {}
     by_level = board.extra["levels"][reference].get(metric, {})
     rows = []
     if ceiling.get(metric):
         people = by_level.get(PEOPLE, {})
-        rows.append(ceiling_row(ceiling, metric, beside, [(name, people.get(name)) for name in levels], scale))
+        rows.append(ceiling_row(ceiling, chosen_metric, beside, [(name, people.get(name)) for name in levels], scale))
     for place, run in enumerate(order):
         following = order[place + 1] if place + 1 < len(order) else None
         rows.append(
@@ -160,7 +117,7 @@ def page_of(
                 address,
                 runs[run],
                 judges[run],
-                metric=metric,
+                metric=chosen_metric,
                 standing=standing.get(run),
                 beside=beside,
                 levels=[
@@ -174,14 +131,14 @@ def page_of(
                 running=[running_cell(running.get(run, {}), name) for name in known],
             )
         )
-    low, high = HEAT.get(metric, HEAT_DEFAULT)
+    low, high = chosen_metric.heat
     return JudgesPage(
         metric=metric,
-        metric_label=METRICS[metric],
-        in_words=IN_WORDS[metric],
+        metric_label=chosen_metric.label,
+        in_words=chosen_metric.words,
         reference=reference,
-        heads=_heads(address, metric, scale),
-        beside=[Head(METRICS[name], address.link(metric=name, sort=None), title=IN_WORDS[name]) for name in beside],
+        heads=_heads(address, chosen_metric, scale),
+        beside=[Head(one.label, address.link(metric=one.name, sort=None), title=one.words) for one in beside],
         levels=levels,
         running=[Head(RUNNING[name][0], "", title=RUNNING[name][1]) for name in known],
         rows=rows,
@@ -212,21 +169,21 @@ def _level_names(board: Board, reference: str, metric: str) -> list[str]:
 
 
 def _ordered(
-    address: Address, judges: dict[int, dict[str, Row]], runs: dict[int, Run], metric: str, standing: dict[int, Row]
+    address: Address, judges: dict[int, dict[str, Row]], runs: dict[int, Run], metric: Metric, standing: dict[int, Row]
 ) -> list[int]:
     """Judges by the sorted column, those that are not ranked after them, baselines as the floor."""
     sort = _sort(address)
     key = sort.removeprefix("-")
 
     def value(run: int) -> Any:
-        numbers = judges[run].get(metric) or next(iter(judges[run].values()))
+        numbers = judges[run].get(metric.name) or next(iter(judges[run].values()))
         if key == "judge":
             return runs[run].judge.name.casefold()
         return numbers[key]
 
     order = sorted(judges, key=lambda run: (runs[run].judge.name.casefold(), run))
     known = [run for run in order if value(run) is not None]
-    turned = key == "value" and metric in LOWER  # best first is smallest first
+    turned = key == "value" and metric.lower_is_better  # best first is smallest first
     known.sort(key=value, reverse=sort.startswith("-") != turned)
     if sort == "-value":
         known.sort(key=lambda run: standing[run]["tier"] if run in standing else len(judges) + 1)
@@ -251,16 +208,15 @@ def _tints(order: list[int], standing: dict[int, Row]) -> dict[int, bool]:
     return tints
 
 
-def ceiling_in_words(reference: str, n: float, kind: str) -> str:
+def ceiling_in_words(reference: str, n: float, kind: Kind) -> str:
     """How the ceiling is computed."""
-    if reference == "majority" and kind in ("score", "components", "batch"):
-        return f"Ceiling: each of {whole(n)} labels against the mean of the other people on its item."
     if reference == "majority":
-        return f"Ceiling: each of {whole(n)} labels against the majority of the other people on its item."
+        others = "mean" if kind.by_mean else "majority"
+        return f"Ceiling: each of {whole(n)} labels against the {others} of the other people on its item."
     return f"Ceiling: every two people who labelled the same item, {whole(n)} pairs of labels."
 
 
-def _heads(address: Address, metric: str, scale: marks.Axis) -> dict[str, Head]:
+def _heads(address: Address, metric: Metric, scale: marks.Axis) -> dict[str, Head]:
     sort = _sort(address)
 
     def made(label: str, column: str, *, best_first: bool = True, **more: Any) -> Head:
@@ -272,7 +228,7 @@ def _heads(address: Address, metric: str, scale: marks.Axis) -> dict[str, Head]:
     ticks = marks.axis_head(scale, tick)
     return {
         "judge": made("Judge", "judge", best_first=False),
-        "value": made(METRICS[metric], "value", marks=ticks, title=IN_WORDS[metric]),
+        "value": made(metric.label, "value", marks=ticks, title=metric.words),
         "n": made("n", "n", title="Pairs of verdicts compared"),
         "coverage": made("Cov. %", "coverage", title="Share of people's items that the judge has a verdict on"),
     }
@@ -285,6 +241,6 @@ def facts(scope: Scope, board: Board) -> list[Fact]:
     return [
         Fact("Human labels", counted),
         Fact("Items", whole(extra["items"])),
-        *([rule_fact(scope)] if scope.kind == "pair" else []),
+        *([rule_fact(scope)] if scope.kind.pairwise else []),
         *data_facts(board, counted=number_of(len(board.runs), "run")),
     ]

@@ -8,11 +8,11 @@ from django.utils.translation import get_language_info
 from leaderboard import queries
 from leaderboard.boards.base import Row
 from leaderboard.boards.languages import Side, TwoLanguages, languages
+from leaderboard.figures import MINUS, NONE, percent, signed_points, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
-from leaderboard.pages.figures import MINUS, NONE, percent, signed_points, whole
 from leaderboard.pages.versus import p_value
-from leaderboard.scope import KEYED, Scope
+from leaderboard.scope import Scope
 
 MEASURES = {"circular": "Circular accuracy, %", "vanilla": "Accuracy of one pass, %", "accuracy": "Accuracy, %"}
 
@@ -47,7 +47,7 @@ class LanguagesTable:
 
 def tables_of(address: Address, scope: Scope) -> list[LanguagesTable]:
     """The benchmark beside the versions and benchmarks in other languages that the viewer may see."""
-    if scope.kind not in KEYED:
+    if not scope.kind.keyed:
         return []
     return [_table(one) for one in languages(scope, queries.to_compare(address.benchmark, address.viewer))]
 

@@ -11,7 +11,7 @@ from math import ceil, floor, isfinite, log10
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from leaderboard.pages.figures import two
+from leaderboard.figures import two
 
 WIDTH = 116
 WIDE = 168

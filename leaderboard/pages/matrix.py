@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from leaderboard.boards import Board
 from leaderboard.boards.base import Row, kept
 from leaderboard.boards.matrix import MOST, win_rates
+from leaderboard.figures import NONE, count, number_of, percent
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
-from leaderboard.pages.figures import NONE, count, number_of, percent
 from leaderboard.scope import Scope
 
 BLOCKS = ("rows", "columns")

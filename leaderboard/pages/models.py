@@ -6,11 +6,12 @@ from itertools import pairwise
 from django.utils.safestring import SafeString
 
 from bank.models import EvaluatedModel
-from leaderboard.boards import PROVISIONAL, Board
+from leaderboard.boards import Board
 from leaderboard.boards.base import Row
+from leaderboard.figures import NONE, count, number_of, percent, signed, span, whole
+from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
-from leaderboard.pages.figures import NONE, count, number_of, percent, signed, span, whole
 
 BLANK = SafeString()
 DEFAULT_SORT = "rank"

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from leaderboard.boards import PROVISIONAL, Board
+from leaderboard.boards import Board
 from leaderboard.boards.base import Row
+from leaderboard.figures import NONE, whole
+from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import models as models_page
 from leaderboard.pages import plots, scored
 from leaderboard.pages.address import Address, Choice, Select
-from leaderboard.pages.figures import NONE, percent, whole
 from leaderboard.scope import Scope
 
 SIDES = ("a", "b", "c", "d")
@@ -57,16 +58,14 @@ def page_of(address: Address, scope: Scope, board: Board) -> ProfilePage:
     """Everything that the page shows."""
     names = chosen(address, board)
     rows = {row["model"]: row for row in board.rows}
+    shape = scored.shape_of(scope, board)
+    main, measure, write = shape.main.name, shape.main.label, shape.main.write
+    low, high = scope.kind.ends(scope.benchmark)
     cell: scored.Levels
-    write: scored.Write
-    if scope.kind == "pair":
-        levels, main, low, high = models_page.levels_of(board), "win_rate", 0.0, 1.0
-        measure, write, cell = "Win rate, %", percent, _of_level
+    if scope.kind.pairwise:
+        levels, cell = models_page.levels_of(board), _of_level
     else:
-        shape = scored.shape_of(scope, board)
         levels, cell, _ = scored.levels_of(address, scope, board)
-        main, measure, write = shape.main.name, shape.main.label, shape.main.write
-        low, high = scored.heat_of(shape, scope)
     numbers = {name: [cell(rows[name], level) for level in levels] for name in names}
     profiles = [
         plots.Profile(name, tuple(_share((one or {}).get(main), low, high) for one in numbers[name])) for name in names

@@ -9,9 +9,9 @@ from django.urls import NoReverseMatch, reverse
 from bank.access import Viewer, allowed
 from judging.models import Run
 from leaderboard.boards import Board
+from leaderboard.figures import NONE, percent
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
-from leaderboard.pages.figures import NONE, percent
-from leaderboard.scope import HUMANS, INDIVIDUALS, KEYED, Scope
+from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ def verdicts_link(address: Address, run: Run) -> str:
 
 def source_facts(scope: Scope, board: Board, viewer: Viewer) -> list[Fact]:
     """Judged by whom, with which prompt, under which rule; or by answer keys."""
-    if scope.kind in KEYED:
+    if scope.kind.keyed:
         return [Fact("Compared with", "answer keys"), *reader_facts(board, viewer)]
     runs = list(Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk"))
     if not runs:
-        who = "people, mean" if scope.kind != "pair" and scope.source == HUMANS else ""
+        who = "people, mean" if scope.kind.by_mean and scope.source == HUMANS else ""
         facts = [Fact("Judged by", who or PEOPLE_IN_WORDS.get(scope.source, scope.source))]
-        return facts + ([rule_fact(scope)] if scope.source != INDIVIDUALS and scope.kind == "pair" else [])
+        return facts + ([rule_fact(scope)] if scope.source != INDIVIDUALS and scope.kind.pairwise else [])
     return [*run_facts(runs, viewer), *_prompt_facts(runs)]
 
 

@@ -7,80 +7,19 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from bank.models import EvaluatedModel
-from leaderboard.boards import PROVISIONAL, Board
+from leaderboard.boards import Board
 from leaderboard.boards.base import Row
+from leaderboard.figures import NONE, percent, span, whole
 from leaderboard.hidden import is_kept_back
+from leaderboard.kinds.base import Column, Shape
+from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
-from leaderboard.pages.figures import NONE, percent, signed_points, span, two, whole
 from leaderboard.pages.models import Head
 from leaderboard.scope import Scope
 
 BLANK = SafeString()
 Write = Callable[[float | None], str]
-
-
-def _one(value: float | None) -> str:
-    """``83.1``: a score that is a percentage already."""
-    return NONE if value is None else f"{value:.1f}"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A number of a row: its name there, its head, how it is written, what it means."""
-
-    name: str
-    label: str
-    write: Write
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the table of a kind shows: the number that ranks, those beside it, and how cells of levels are coloured."""
-
-    main: Column
-    beside: tuple[Column, ...]
-    heat: tuple[float, float]
-    unit: float  # of the axis
-    in_words: str
-
-
-SHAPES = {
-    "score": Shape(
-        Column("score", "Score", two, "Mean score"), (), (1.0, 5.0), 1.0, "mean of the scores, an item counts once"
-    ),
-    "components": Shape(
-        Column("score", "Score %", _one, "Points of all components per total weight"),
-        (),
-        (0.0, 100.0),
-        1.0,
-        "points per weight, in percent; a category is the mean over its components",
-    ),
-    "choice": Shape(
-        Column("circular", "Circular %", percent, "Right in every rotation of the options"),
-        (
-            Column("vanilla", "One pass %", percent, "Right in the pass with the options as they stand"),
-            Column("difference", "Difference", signed_points, "Circular minus one pass, in points"),
-        ),
-        (0.0, 1.0),
-        0.01,
-        "circular: right in every rotation of the options",
-    ),
-    "yes-no": Shape(
-        Column("accuracy", "Accuracy %", percent, "Share of right answers; one that says neither is not right"),
-        (
-            Column("precision", "Precision %", percent, "Of the answers yes, how many are right"),
-            Column("recall", "Recall %", percent, "Of the questions whose answer is yes, how many were found"),
-            Column("f1", "F1 %", percent, "Harmonic mean of precision and recall"),
-            Column("yes_ratio", "Yes %", percent, "Share of answers that say yes: no score, but a lean"),
-        ),
-        (0.0, 1.0),
-        0.01,
-        "accuracy: an answer that says neither yes nor no is not right",
-    ),
-}
-VANILLA = Column("vanilla", "One pass %", percent, "Right in the pass with the options as they stand")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +95,7 @@ def page_of(address: Address, scope: Scope, board: Board) -> ScoredPage:
     scale = marks.axis(ends, unit=shape.unit)
     tints = _tints(settled) if (key, descending) == ("rank", False) else {}
     organisations = dict(EvaluatedModel.objects.exclude(organisation="").values_list("name", "organisation"))
-    low, high = heat_of(shape, scope)
+    low, high = scope.kind.ends(scope.benchmark)
     kept_back = is_kept_back(scope)
     shown = []
     for place, row in enumerate(rows):
@@ -185,7 +124,7 @@ def page_of(address: Address, scope: Scope, board: Board) -> ScoredPage:
             _head(address, short(name), f"in:{name}", key, descending, title=f"{shape.main.label} on {name}")
             for name in names
         ],
-        level_word="category" if scope.kind == "components" else "level",
+        level_word=scope.kind.part_word,
         rows=shown,
         ranked=sum(row["rank"] is not None for row in settled),
         provisional=len(rows) - len(settled),
@@ -193,22 +132,14 @@ def page_of(address: Address, scope: Scope, board: Board) -> ScoredPage:
         heat_low=shape.main.write(low),
         heat_high=shape.main.write(high),
         letters=_letters(board) if board.extra.get("letters") else None,
-        steps=_steps(board) if scope.kind == "choice" else [],
+        steps=_steps(board) if scope.kind.rotates else [],
         tinted=bool(tints),
     )
 
 
 def shape_of(scope: Scope, board: Board) -> Shape:
-    """Where nobody answered in rotations, one pass is what ranks."""
-    shape = SHAPES[scope.kind]
-    if scope.kind == "choice" and board.extra.get("ranked_by") == "vanilla":
-        return Shape(VANILLA, (), shape.heat, shape.unit, "one pass: nobody answered in every rotation of the options")
-    return shape
-
-
-def heat_of(shape: Shape, scope: Scope) -> tuple[float, float]:
-    scale = [step["value"] for step in scope.benchmark.score_scale] if scope.kind == "score" else []
-    return (float(min(scale)), float(max(scale))) if len(scale) > 1 else shape.heat
+    """The shape of the board, by what ranks it where its kind has several."""
+    return scope.kind.shapes.get(board.extra.get("ranked_by", ""), scope.kind.shape)
 
 
 Levels = Callable[[Row, str], Row | None]
@@ -230,7 +161,7 @@ def levels_of(address: Address, scope: Scope, board: Board) -> tuple[list[str], 
         for n in range(len(depths))
     ]
     within = extra["levels"]
-    if scope.kind == "choice":
+    if scope.kind.rotates:
         return depths[at], lambda row, name: row["levels"].get(name), groups if len(depths) > 1 else []
     return depths[at], lambda row, name: within[row["model"]].get(name), groups if len(depths) > 1 else []
 

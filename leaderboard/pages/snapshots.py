@@ -7,11 +7,11 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from leaderboard.boards.base import Row
-from leaderboard.kinds import TITLES
+from leaderboard.figures import NONE, signed
+from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
-from leaderboard.pages.figures import NONE, signed
 from leaderboard.pages.provenance import Fact
 from leaderboard.tables import columns, three
 
@@ -42,7 +42,10 @@ def table_of(snapshot: Snapshot) -> Table:
 def title_of(snapshot: Snapshot) -> str:
     """``Models, pairs, judged by gpt-4``."""
     made = snapshot.made_from
-    parts = [NAMES.get(snapshot.what, snapshot.what), TITLES.get(made.get("kind", ""), "").lower()]
+    parts = [
+        NAMES.get(snapshot.what, snapshot.what),
+        kind.title.lower() if (kind := KINDS.get(made.get("kind", ""))) else "",
+    ]
     if snapshot.what == "models" and made.get("source"):
         parts.append(f"by {made['source']}")
     parts += [f"{name.replace('_', ' ')} {snapshot.scope[name]}" for name in FILTERS if snapshot.scope.get(name)]
@@ -61,7 +64,7 @@ def facts(snapshot: Snapshot) -> list[Fact]:
         if run["prompt"]:
             version = run["prompt_version"] or ""
             found.append(Fact("Prompt", f"{run['prompt']} {version}, {run['prompt_sha256'][:16]}", mono=True))
-    if made.get("kind") == "pair":
+    if (kind := KINDS.get(made.get("kind", ""))) and kind.pairwise:
         found.append(Fact("Majority", made["majority"]))
     found += [Fact(name.capitalize(), f"{n:,}") for name, n in made.get("counted", {}).items()]
     found.append(Fact("Methods", f"version {made.get('methods')}"))

@@ -7,9 +7,10 @@ from django.utils.safestring import SafeString
 from leaderboard.boards import Board
 from leaderboard.boards.base import Row
 from leaderboard.boards.standin import EPSILON, judges_of
+from leaderboard.figures import NONE, number_of, two, whole
+from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
-from leaderboard.pages.figures import NONE, number_of, percent, two, whole
 from leaderboard.scope import Scope
 
 STEPS = ("0", "0.05", "0.1", "0.15", "0.2", "0.3")
@@ -41,7 +42,7 @@ class TestPanel:
     distance: bool
 
 
-def panel_of(address: Address, board: Board, *, kind: str) -> TestPanel:
+def panel_of(address: Address, board: Board, *, kind: Kind) -> TestPanel:
     """The alternative annotator test, judges that pass with most advantage first."""
     chosen = f"{epsilon_of(address):g}"
     default = f"{EPSILON:g}"
@@ -50,7 +51,7 @@ def panel_of(address: Address, board: Board, *, kind: str) -> TestPanel:
     ]
     order = sorted(board.rows, key=lambda row: (-(row["winning_rate"] or -1), -(row["advantage"] or -1), row["judge"]))
     rows = [_test_row(row) for row in order]
-    return TestPanel(rows, steps, number_of(board.extra["people"], "annotator"), kind != "pair")
+    return TestPanel(rows, steps, number_of(board.extra["people"], "annotator"), kind.stand_in == "distance")
 
 
 def _test_row(row: Row) -> TestRow:
@@ -109,11 +110,10 @@ def judge_select(scope: Scope, run: int | None) -> Select:
 
 def page_of(address: Address, scope: Scope, board: Board) -> BothPage:
     """Everything that the table shows."""
-    pairs = scope.kind == "pair"
-    write = percent if pairs else two
-    to = "leaderboard:votes" if pairs else "leaderboard:answers"
+    shape, to = scope.kind.shape, scope.kind.rows_page
+    write = shape.main.write
     ends = [row[f"{name}{end}"] for row in board.rows for name in ("people", "both") for end in ("", "_low", "_high")]
-    scale = marks.axis(ends, unit=0.01 if pairs else 1.0)
+    scale = marks.axis(ends, unit=shape.unit)
 
     def title(row: Row, name: str) -> str:
         low, high = row[f"{name}_low"], row[f"{name}_high"]
@@ -138,5 +138,5 @@ def page_of(address: Address, scope: Scope, board: Board) -> BothPage:
         )
         for row in board.rows
     ]
-    axis = marks.axis_head(scale, lambda value: whole(100 * value) if pairs else f"{value:g}")
-    return BothPage(board.extra["judge"], "Win %" if pairs else "Score", axis, rows)
+    axis = marks.axis_head(scale, lambda value: whole(100 * value) if shape.hundred else f"{value:g}")
+    return BothPage(board.extra["judge"], shape.main.label, axis, rows)

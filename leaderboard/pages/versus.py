@@ -11,9 +11,9 @@ from bank.models import SampleImage
 from leaderboard import grades, queries
 from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.versus import Versus
+from leaderboard.figures import NONE, percent, signed, signed_points, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select, settings_in_words
-from leaderboard.pages.figures import NONE, percent, signed, signed_points, two, whole
 from leaderboard.pages.votes import verdict_words
 from leaderboard.scope import PEOPLE, BadScope, Scope
 

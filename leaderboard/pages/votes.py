@@ -9,9 +9,10 @@ from django.utils.safestring import SafeString
 
 from bank.models import Item, SampleImage
 from leaderboard import item_votes, queries
+from leaderboard.figures import number_of
+from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
-from leaderboard.pages.figures import number_of, two
 
 PAGE = 50
 OUTCOME_WORDS = {"win": "won", "tie": "tied", "loss": "lost"}
@@ -112,7 +113,7 @@ class AnswerRow:
     right: bool | None
 
 
-def answer_rows(address: Address, table: pd.DataFrame, model: str, kind: str) -> list[AnswerRow]:
+def answer_rows(address: Address, table: pd.DataFrame, model: str, kind: Kind) -> list[AnswerRow]:
     """Rows of ``answers.of_model``, with their samples and texts; texts only where people do not label them blind."""
     samples = queries.samples_by_id(table["sample"])
     texts = queries.texts_of(table["sample"], model, address.viewer)
@@ -129,11 +130,7 @@ def answer_rows(address: Address, table: pd.DataFrame, model: str, kind: str) ->
                 image=images[0] if images else None,
                 text=texts.get(sample.pk, ""),
                 link=address.to("leaderboard:item", item, **address.view()) if item is not None else "",
-                value=""
-                if row["value"] is None
-                else f"{row['value']:.1f}"
-                if kind == "components"
-                else two(row["value"]),
+                value="" if row["value"] is None else kind.shape.main.write(row["value"]),
                 said=row["said"] or "",
                 right=None if row["right"] is None else bool(row["right"]),
             )

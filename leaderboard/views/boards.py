@@ -8,8 +8,8 @@ from django.template.loader import render_to_string
 from bank.access import allowed, requires
 from leaderboard import boards, queries
 from leaderboard.boards import Board, kept, standin
+from leaderboard.figures import number_of
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
-from leaderboard.kinds import OF_BIAS
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
@@ -21,8 +21,7 @@ from leaderboard.pages import models as models_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import VIEW, Address
-from leaderboard.pages.figures import number_of
-from leaderboard.scope import KEYED, Scope
+from leaderboard.scope import Scope
 from leaderboard.views.frame import PEOPLE, SAMPLES, api_files, board_page, downloads, fragment, frame
 from leaderboard.views.plots import plot_link
 
@@ -41,18 +40,16 @@ def _models(request: HttpRequest, address: Address) -> str:
     selects = [
         *(addresses.edition_selects(address, scope) if is_kept_back(scope) else _verdict_selects(address, source)),
         *chosen.selects,
-        *([addresses.elo_select(address, scope)] if board.rows and scope.kind == "pair" else []),
+        *([addresses.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
     ]
     note = " ".join(filter(None, [source.note, chosen.note]))
     context = frame(request, address, "models", selects, data=board.key) | {"board": board, "note": note}
-    context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind in KEYED}
+    context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind.keyed}
     context["views"] = addresses.view_segments(address) if board.rows else []
     if rests_on_hidden(scope):
         context["edition"] = _edition(address, scope, board)
     if board.rows:
-        template, make = (
-            ("_models.html", _models_context) if scope.kind == "pair" else ("_scored.html", _scored_context)
-        )
+        template, make = ("_models.html", _models_context) if scope.kind.pairwise else ("_scored.html", _scored_context)
         context["fragment"] = fragment(
             f"leaderboard/{template}", board, address, lambda: make(address, scope, board), facts=chosen.facts
         )
@@ -65,7 +62,7 @@ def _edition(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
     """What is said of the editions of this board, to those who see one and to those who see it live."""
     newest = newest_edition(scope)
     told = {"number": newest.number, "as_of": newest.published_at} if newest else {}
-    view = address.view(("kind", "split")) | {"kind": scope.kind}
+    view = address.view(("kind", "split")) | {"kind": scope.kind.name}
     publish = address.to("leaderboard:edition-new", **view) if allowed(address.viewer, "publish") else ""
     return {"live": scope.staff, "publish": publish} | told
 
@@ -87,9 +84,7 @@ def _models_context(address: Address, scope: Scope, board: Board) -> dict[str, A
 
 
 def _scored_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
-    counted = models_page.counted(board, 1)
-    if scope.kind in KEYED:
-        counted = counted.replace("item", "sample")
+    counted = number_of(board.extra.get("items", 0), scope.kind.counted_word)
     facts = provenance.source_facts(scope, board, address.viewer)
     notes = [*board.notes, *filter(None, [board.extra.get("withheld")])]
     return {
@@ -104,12 +99,9 @@ def _scored_context(address: Address, scope: Scope, board: Board) -> dict[str, A
 def _verdict_selects(address: Address, source: addresses.Source) -> list[addresses.Select]:
     """Whose verdicts count, and about which samples."""
     scope = source.scope
-    labelled = scope.source in addresses.PEOPLE_IN_WORDS and scope.kind not in KEYED
+    labelled = scope.source in addresses.PEOPLE_IN_WORDS and not scope.kind.keyed
     return [
-        *([addresses.source_select(address, scope)] if scope.kind not in KEYED else []),
-        *(addresses.reader_select(address, scope) if scope.kind in KEYED else []),
-        *addresses.run_select(source),
-        *addresses.sample_selects(address),
+        *addresses.verdict_selects(address, source),
         *(addresses.people_selects(address, scope) if labelled else []),
     ]
 
@@ -142,12 +134,12 @@ def _judges(request: HttpRequest, address: Address) -> str:
 
 def _judges_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
     swayed = {}
-    if scope.kind in OF_BIAS:
+    if scope.kind.biases:
         swayed = bias_page.chips_of(address, kept(scope, "bias", boards.BOARDS["bias"]), scope.kind)
     page = judges_page.page_of(address, board, kind=scope.kind, biases=swayed)
     ceiling = board.extra["ceiling"][page.reference].get(page.metric)
     test = None
-    if scope.kind in standin.OF:
+    if scope.kind.stand_in:
         found = standin.stand_ins(scope, standin_page.epsilon_of(address))
         test = standin_page.panel_of(address, found, kind=scope.kind) if found.rows else None
     return {
@@ -190,7 +182,7 @@ def _bias_context(address: Address, scope: Scope, board: Board) -> dict[str, Any
     return {
         "page": bias_page.page_of(address, board, kind=scope.kind),
         "facts": [
-            *([provenance.rule_fact(scope)] if scope.kind == "pair" else []),
+            *([provenance.rule_fact(scope)] if scope.kind.pairwise else []),
             *provenance.data_facts(board, counted=f"{number_of(len(board.runs), 'run')}, {labels}"),
         ],
         "notes": board.notes,

@@ -9,11 +9,11 @@ from django.views.decorators.http import require_http_methods
 
 from bank.access import requires
 from bank.models import User
-from leaderboard import editions, kinds
+from leaderboard import editions
 from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import settings_in_words
-from leaderboard.scope import KEYED, BadScope
+from leaderboard.scope import BadScope
 from leaderboard.views.frame import refused
 
 
@@ -47,12 +47,12 @@ def edition_new(request: HttpRequest, name: str) -> HttpResponse:
         "section": "leaderboards",
         "address": address,
         "benchmark": scope.benchmark,
-        "kind_title": kinds.TITLES[scope.kind],
+        "kind_title": scope.kind.title,
         "split": hidden_split(scope),
         "last": newest_edition(scope),
         "runs": [(run, settings_in_words(run.protocol, run.settings)) for run in runs],
         "chosen": usual,
-        "nobody": "none: answers that name no option count as such" if scope.kind in KEYED else "people, mean",
+        "nobody": "none: answers that name no option count as such" if scope.kind.keyed else "people, mean",
         "problem": problem,
         "board": board,
     }

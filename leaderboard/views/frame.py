@@ -79,7 +79,13 @@ def frame(
 
 
 def _compare_link(address: Address, board: str) -> str:
-    if board not in ("models", "judges") or is_kept_back(Scope(address.benchmark, address.kind, staff=address.staff)):
+    if board not in ("models", "judges"):
+        return ""
+    try:
+        scope = Scope(address.benchmark, address.kind, staff=address.staff)
+    except BadScope:  # of a page that says so
+        return ""
+    if is_kept_back(scope):
         return ""
     names = VIEW if board == "models" else ("kind", *SAMPLES, *PEOPLE)
     return address.to(f"leaderboard:{board}-compare", **address.view(names))
@@ -113,7 +119,7 @@ def downloads(what: str, address: Address, scope: Scope, board: Board) -> list[t
     """The rows as the API gives them, under the view of this page: (label, link, file name)."""
     view = address.given | {"source": scope.source, "run": str(scope.run or "")}
     names = (*VIEW, "elo") if what == "models" else ("kind", *SAMPLES, *PEOPLE)
-    view["kind"] = "" if scope.kind == "pair" else scope.kind
+    view["kind"] = scope.kind.in_address or ""
     query = {"benchmark": str(scope.benchmark)} | {name: view[name] for name in names if view.get(name)}
     base = reverse(f"api-leaderboard-{what}")
     stem = f"{scope.benchmark.slug}-{what}-{board.data}"
@@ -129,8 +135,8 @@ def api_files(what: str, address: Address, **more: str) -> list[tuple[str, str, 
     """What the API gives under this page's address, for boards without Parquet: (label, link, file name)."""
     query = {"benchmark": str(address.benchmark)} | address.given | more
     query.pop("page", None)
-    if address.kind != "pair":
-        query["kind"] = address.kind
+    if address.kind.in_address:
+        query["kind"] = address.kind.in_address
     route = {"correlation": "api-leaderboard-correlation"}.get(what, f"api-compare-{what}")
     stem = "-".join((address.benchmark.slug, what, *more.values()))
     return [

@@ -22,22 +22,11 @@ from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import VIEW, Address
-from leaderboard.scope import KEYED, BadScope
+from leaderboard.scope import BadScope
 from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, frame
 
 OF_MODELS = (*VIEW, "elo", "depth", *whose.NAMES, *profile_page.SIDES)
 OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "who", "all", "page")
-
-
-def _controls(address: Address, source: addresses.Source) -> list[addresses.Select]:
-    """Whose verdicts and which samples: what the board of models offers, too."""
-    scope = source.scope
-    return [
-        *([addresses.source_select(address, scope)] if scope.kind not in KEYED else []),
-        *(addresses.reader_select(address, scope) if scope.kind in KEYED else []),
-        *addresses.run_select(source),
-        *addresses.sample_selects(address),
-    ]
 
 
 @requires("read-public")
@@ -49,7 +38,7 @@ def matrix(request: HttpRequest, name: str) -> HttpResponse:
 def _matrix(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
     board = matrix_page.board_of(address, source.scope)
-    selects = [*_controls(address, source), *matrix_page.selects(address, board)]
+    selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
     context = frame(request, address, "models", selects, data=board.key)
     context |= {"views": addresses.view_segments(address), "note": source.note, "scale": marks.heat_scale()}
     if board.extra["of"]:
@@ -70,7 +59,10 @@ def profile(request: HttpRequest, name: str) -> HttpResponse:
 def _profile(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
     board = kept(source.scope, "models", boards.models)
-    selects = [*(profile_page.selects(address, board) if board.rows else []), *_controls(address, source)]
+    selects = [
+        *(profile_page.selects(address, board) if board.rows else []),
+        *addresses.verdict_selects(address, source),
+    ]
     context = frame(request, address, "models", selects, data=board.key)
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     context["note"] = source.note
@@ -113,7 +105,7 @@ def plot_link(address: Address, what: str) -> str:
 
 def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
-    if scope.kind != "pair":
+    if not scope.kind.pairwise:
         raise BadScope("Strengths are told of pairs.")
     return models_page.forest(whose.shown_of(address, kept(scope, "models", boards.models)).board, scope.anchor)
 

@@ -70,7 +70,7 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
     model = address.given.get("model", "")
     try:
         source = addresses.source_of(address)
-        if source.scope.kind in ("pair", "batch"):
+        if source.scope.kind.item_kind != Item.Kind.SCORE:
             raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
         if len(model) and not queries.has_answered(source.scope.benchmark, model, request.user):
             raise Http404("no such model here")
@@ -86,7 +86,7 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
     page = Paginator(found, votes_page.PAGE).get_page(request.GET.get("page"))
     context = frame(request, address, "models", addresses.sample_selects(address)) | {
         "model": model,
-        "kind": source.scope.kind,
+        "value_head": "" if source.scope.kind.keyed else source.scope.kind.shape.main.label,
         "n": len(found),
         "sealed": sealed,
         "marks": counts if any(counts.values()) else {},

@@ -35,7 +35,7 @@ def snapshot_new(request: HttpRequest, name: str, what: str) -> HttpResponse:
     try:
         scope = public_scope(address, what)
         board = kept(scope, what, BOARDS[what])
-        view = address.given | ({"kind": scope.kind} if what != "agreement" else {})
+        view = address.given | ({"kind": scope.kind.name} if what != "agreement" else {})
         if scope.run is not None:
             view["run"] = str(scope.run)
         elif what == "models":

@@ -16,7 +16,7 @@ from leaderboard.pages import provenance
 from leaderboard.pages import versus as versus_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import VIEW, Address
-from leaderboard.scope import KEYED, BadScope, Scope
+from leaderboard.scope import BadScope, Scope
 from leaderboard.unchanged import until_written
 from leaderboard.views.frame import PEOPLE, SAMPLES, api_files, frame, refused
 
@@ -36,9 +36,7 @@ def models(request: HttpRequest, name: str) -> HttpResponse:
     selects = [
         versus_page.side_select("a", "One", names, a),
         versus_page.side_select("b", "Other", names, b),
-        *([addresses.source_select(address, scope)] if scope.kind not in KEYED else []),
-        *addresses.run_select(source),
-        *addresses.sample_selects(address),
+        *addresses.verdict_selects(address, source),
     ]
     return _page(request, address, scope, "models", selects, found)
 

@@ -65,7 +65,7 @@ def test_its_own_family_and_a_soft_heart_are_held_against_people(brought):
     assert sum(detail["judge"]) == pytest.approx(1)
     assert detail["judge_mean"] - detail["people_mean"] == pytest.approx(kin["high_score"]["value"])
     assert sum(of(board, "humans")["high_score"]["detail"]["people"].values()) == pytest.approx(1)
-    with pytest.raises(BadScope, match="none of kind 'batch'"):
+    with pytest.raises(BadScope, match="none of kind batch"):
         biases(scope_of(benchmark="grove", kind="batch"))
 
 

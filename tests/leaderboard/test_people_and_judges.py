@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from annotations.models import Annotator, Label
-from leaderboard import boards, votes
+from leaderboard import boards, methods, votes
+from leaderboard.boards import judges
 from leaderboard.boards.agreement import METRICS
 from leaderboard.boards.base import kept
-from leaderboard.boards.judges import against_others, ceiling, judges
+from leaderboard.boards.pair_judges import against_others, ceiling
 from leaderboard.scope import scope_of
 from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
 from stats.results import DuplicateVerdict
@@ -79,7 +80,7 @@ class TestAgreement:
         people = votes.of_people(scope).frame.merge(votes.of_runs(votes.runs_of(scope, "keen")).frame, on="item")
         group = votes.pairs(scope)["group"].reindex(people["item"]).to_numpy()
         both = [people[f"choice_{side}"].replace("undecided", "tie") for side in "xy"]
-        rng = np.random.default_rng(boards.base.SEED)
+        rng = np.random.default_rng(methods.SEED)
         expected = cohen_kappa(first=both[0], second=both[1], cluster=group, rng=rng)
         assert row["value"] == pytest.approx(expected.value)
         assert (row["value_low"], row["value_high"]) == pytest.approx(
@@ -108,12 +109,12 @@ class TestCeiling:
         """A long table: one string of letters an item, f, s, t or u for each person in turn."""
         words = dict(zip("fstu", VERDICTS, strict=True))
         rows = [(n, who, words[word]) for n, given in enumerate(votes_of_items) for who, word in enumerate(given)]
-        return pd.DataFrame(rows, columns=["item", "annotator", "choice"])
+        return pd.DataFrame(rows, columns=["item", "annotator", "value"])
 
     def test_against_the_majority_leaves_the_labels_own_vote_out(self, brought):
         # ffs: each f meets {f, s} = a draw = tie; s meets {f, f} = first. f alone is compared with nobody.
         found = against_others(self.rows("ffs", "f"), "plurality")
-        assert list(zip(found["verdict"], found["choice"], strict=True)) == [
+        assert list(zip(found["told"], found["value"], strict=True)) == [
             ("first", "tie"),
             ("first", "tie"),
             ("second", "first"),
@@ -131,7 +132,7 @@ class TestCeiling:
         assert each["accuracy_with_tie"]["value"] == pytest.approx(each["agreement"]["value"])
 
     def test_one_label_an_item_gives_no_ceiling(self):
-        assert ceiling(pd.DataFrame(columns=["item", "choice", "verdict", "group"]), twice=False) == {}
+        assert ceiling(pd.DataFrame(columns=["item", "value", "told", "group"]), twice=False) == {}
 
 
 @pytest.mark.django_db

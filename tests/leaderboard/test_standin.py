@@ -43,7 +43,7 @@ def test_too_few_people_are_told_in_words(brought, client):
     assert row["winning_rate"] is None
     assert "2 annotators" in row["reason"]
     assert row["reason"].capitalize() in client.get(f"{BASE}/judges/").content.decode()
-    with pytest.raises(BadScope, match="none of kind 'batch'"):
+    with pytest.raises(BadScope, match="none of kind batch"):
         standin.stand_ins(scope_of(benchmark="grove", kind="batch"))
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from bank.models import EvaluatedModel
-from leaderboard.scope import KINDS
+from leaderboard.kinds import KINDS
 from tests.leaderboard.conftest import judgments, labels
 from tests.leaderboard.test_bias_board import always_first
 from tests.leaderboard.test_board_pages import Tables

@@ -7,8 +7,7 @@ import pandas as pd
 
 from judging.models import Run
 from leaderboard import grades, votes
-from leaderboard.boards.base import SEED, Row
-from leaderboard.boards.graded_judges import far_apart, numbers_of
+from leaderboard.boards.base import Row
 from leaderboard.boards.versus.measures import (
     Versus,
     by_level_of,
@@ -18,7 +17,9 @@ from leaderboard.boards.versus.measures import (
     of_rows,
     tested_together,
 )
-from leaderboard.scope import KEYED, BadScope, Scope
+from leaderboard.methods import SEED
+from leaderboard.metrics import distance_of_rankings
+from leaderboard.scope import BadScope, Scope
 from stats.arrays import FloatArray, dense_codes
 from stats.correlation import pearson, spearman, williams
 from stats.majority import majority
@@ -34,8 +35,7 @@ def judges(scope: Scope, a: int, b: int) -> Versus:
     first, second = _group(scope, a), _group(scope, b)
     if first[-1].pk == second[-1].pk:
         raise BadScope("Choose two different judges, or two settings of one.")
-    found = _judges_by_pairs(scope, first, second) if scope.kind == "pair" else _judges_by_scores(scope, first, second)
-    return tested_together(found)
+    return tested_together(scope.kind.compare_judges(scope, first, second))
 
 
 def named(runs: list[Run], other: list[Run]) -> str:
@@ -54,7 +54,7 @@ def _group(scope: Scope, pk: int) -> list[Run]:
     return list(same)
 
 
-def _judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+def by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
     items = votes.pairs(scope)
     labels = votes.labels_of(scope)
     labels = labels[labels["item"].isin(items.index)]
@@ -88,40 +88,63 @@ def _judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versu
     return Versus(a, b, "points", measures, by_level_of(scope, accuracy), table, notes=notes, runs=runs)
 
 
-def _judges_by_scores(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+def _beside(scope: Scope, first: list[Run], second: list[Run]) -> pd.DataFrame:
+    """What people (``people``) and the two judges (``told_a``, ``told_b``) say of the items that all have."""
     items = grades.items_of(scope)
-    labels = numbers_of(scope, grades.labels_of(scope), items)
+    labels = scope.kind.numbers(scope, grades.labels_of(scope), items)
     people = labels[labels["item"].isin(items.index)].groupby("item")["value"].agg(grades.mean_of).rename("people")
     both = people.to_frame()
     for name, group in (("told_a", first), ("told_b", second)):
-        told = numbers_of(scope, grades.of_runs(scope, group), items)
+        told = scope.kind.numbers(scope, grades.of_runs(scope, group), items)
         both = both.join(told.groupby("item")["value"].agg(grades.mean_of).rename(name), how="inner")
-    both = both.join(items[["level", "group", "dataset"]], how="inner")
+    return both.join(items[["level", "group", "dataset"]], how="inner")
+
+
+def _versus(
+    first: list[Run],
+    second: list[Run],
+    unit: str,
+    measures: list[Row],
+    levels: list[Row],
+    table: pd.DataFrame,
+    **more: Any,
+) -> Versus:
     runs = tuple(run.pk for run in (*first, *second))
-    a, b = named(first, second), named(second, first)
-    if scope.kind in KEYED:
-        hits = both.assign(**{name: (both[f"told_{name}"] == both["people"]).astype(float) for name in ("a", "b")})
-        table = _told(both, hits["a"] - hits["b"])
-        rows, levels = [of_rows("Agreement", hits)], by_level_of(scope, hits)
-        return Versus(a, b, "points", rows, levels, table, notes=fixed(both), runs=runs)
-    if scope.kind == "batch":
-        far = both.assign(**{name: _distances(both, f"told_{name}") for name in ("a", "b")})
-        table = _told(both, far["a"] - far["b"])
-        row = of_rows("Distance from people's order (lower is better)", far)
-        return Versus(a, b, "distance", [row], by_level_of(scope, far), table, notes=fixed(both), runs=runs)
+    return Versus(named(first, second), named(second, first), unit, measures, levels, table, runs=runs, **more)
+
+
+def by_readings(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+    """By whether each reads an answer as most people do."""
+    both = _beside(scope, first, second)
+    hits = both.assign(**{name: (both[f"told_{name}"] == both["people"]).astype(float) for name in ("a", "b")})
+    table, levels = _told(both, hits["a"] - hits["b"]), by_level_of(scope, hits)
+    return _versus(first, second, "points", [of_rows("Agreement", hits)], levels, table, notes=fixed(both))
+
+
+def by_rankings(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+    """By the distance from people's order."""
+    both = _beside(scope, first, second)
+    far = both.assign(**{name: _distances(both, f"told_{name}") for name in ("a", "b")})
+    table, levels = _told(both, far["a"] - far["b"]), by_level_of(scope, far)
+    row = of_rows("Distance from people's order (lower is better)", far)
+    return _versus(first, second, "distance", [row], levels, table, notes=fixed(both))
+
+
+def by_scores(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+    """By the correlation with people's scores, and the distance from them."""
+    both = _beside(scope, first, second)
     measures = [_correlations(name, both) for name in ("Pearson", "Spearman")]
     near = both.assign(**{name: (both[f"told_{name}"] - both["people"]).abs() for name in ("a", "b")})
     measures.append(of_rows("Distance from people's score (lower is better)", near, shares=False))
     table = _told(both, both["told_a"].astype(float) - both["told_b"].astype(float))
-    return Versus(
-        a,
-        b,
+    return _versus(
+        first,
+        second,
         "correlation",
         measures,
         by_level_of(scope, near, shares=False),
         table,
         notes=fixed(both),
-        runs=runs,
         by_level=measures[-1]["measure"],
         of_sets=near["dataset"].nunique() > 1,
     )
@@ -133,7 +156,7 @@ def _told(both: pd.DataFrame, change: "pd.Series[Any]") -> pd.DataFrame:
 
 
 def _distances(both: pd.DataFrame, name: str) -> FloatArray:
-    return far_apart(both.rename(columns={name: "told", "people": "value"})[["told", "value"]])
+    return distance_of_rankings(both.rename(columns={name: "told", "people": "value"})[["told", "value"]])
 
 
 def _correlations(name: str, both: pd.DataFrame) -> Row:

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from leaderboard import grades, points, votes
+from leaderboard import grades, votes
 from leaderboard.boards import graded, keyed
 from leaderboard.boards.base import Row
-from leaderboard.boards.models import Battle
+from leaderboard.boards.pairs import Battle
 from leaderboard.boards.versus.measures import (
     Versus,
     by_level_of,
@@ -16,21 +16,17 @@ from leaderboard.boards.versus.measures import (
     refuse_unknown,
     tested_together,
 )
-from leaderboard.scope import KEYED, BadScope, Scope
+from leaderboard.scope import BadScope, Scope
 
 
 def models(scope: Scope, a: str, b: str) -> Versus:
     """Two models by the verdicts, scores or keys of the view. Raises BadScope where one has nothing."""
     if a == b:
         raise BadScope("Choose two different models.")
-    if scope.kind == "pair":
-        return tested_together(_models_by_pairs(scope, a, b))
-    if scope.kind in KEYED:
-        return tested_together(_models_by_keys(scope, a, b))
-    return tested_together(_models_by_scores(scope, a, b))
+    return tested_together(scope.kind.compare_models(scope, a, b))
 
 
-def _models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
+def by_pairs(scope: Scope, a: str, b: str) -> Versus:
     items = votes.pairs(scope)
     found = votes.outcomes(scope)
     frame = votes.told(items, found.frame)
@@ -78,7 +74,7 @@ def _contrast(frame: pd.DataFrame, a: str, b: str, repeats: int) -> Row:
     return measure("Bradley–Terry strength", ends[0], ends[1], found.difference, found.p, "contrast of the fit")
 
 
-def _models_by_scores(scope: Scope, a: str, b: str) -> Versus:
+def by_scores(scope: Scope, a: str, b: str) -> Versus:
     items = grades.items_of(scope)
     found, runs = graded.outcomes(scope)
     frame = found[found["item"].isin(items.index)].join(items, on="item")
@@ -86,29 +82,26 @@ def _models_by_scores(scope: Scope, a: str, b: str) -> Versus:
     frame = frame.assign(model=[models[0] for models in frame["models"]])
     refuse_unknown(set(frame["model"]), a, b)
     frame = frame[frame["model"].isin([a, b])]
-    if scope.kind == "components":
-        frame, _, _ = points.shares_of(scope, frame)
+    frame = scope.kind.shares(scope, frame).whole
     by_sample = frame.groupby(["sample", "model"])["value"].mean().unstack().reindex(columns=[a, b]).dropna()
     by_sample.columns = pd.Index(["a", "b"])
     both = by_sample.astype(float).join(frame.groupby("sample")[["level", "group"]].first())
-    name = "Mean score" if scope.kind == "score" else "Points per weight, %"
     table = both[["a", "b"]].assign(people=None, apart=(both["a"] - both["b"]).abs())
     table["item"] = frame[frame["model"] == a].groupby("sample")["item"].first().reindex(table.index)
-    unit = "scores" if scope.kind == "score" else "percent"
-    rows, levels = of_rows(name, both, shares=False), by_level_of(scope, both, shares=False)
-    return Versus(a, b, unit, [rows], levels, table, by="sample", notes=fixed(both), runs=runs)
+    rows, levels = of_rows(scope.kind.compared_by, both, shares=False), by_level_of(scope, both, shares=False)
+    return Versus(a, b, scope.kind.compared_in, [rows], levels, table, by="sample", notes=fixed(both), runs=runs)
 
 
-def _models_by_keys(scope: Scope, a: str, b: str) -> Versus:
+def by_keys(scope: Scope, a: str, b: str) -> Versus:
     frame, runs, levels = keyed.counted_answers(scope)
     refuse_unknown(set(frame["model"]), a, b)
     frame = frame[frame["model"].isin([a, b])]
     depth = len(scope.level.split(" / ")) if scope.level else 0
     steps = frame["path"].str.split(" / ")
     frame = frame.assign(level=steps.map(lambda path: path[depth] if len(path) > depth else ""))
-    rights = {"One pass" if scope.kind == "choice" else "Accuracy": frame[frame["variant"] == ""]}
+    rights = {"One pass" if scope.kind.rotates else "Accuracy": frame[frame["variant"] == ""]}
     every = {name: keyed.every_rotation(mine) for name, mine in frame.groupby("model")}
-    if scope.kind == "choice" and all(len(one) for one in every.values()):
+    if scope.kind.rotates and all(len(one) for one in every.values()):
         whole = pd.concat([one.assign(model=name) for name, one in every.items()], ignore_index=True)
         whole = whole.merge(frame.drop_duplicates("sample")[["sample", "level"]], on="sample")
         rights = {"Circular": whole, **rights}

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaderboard import votes
-from leaderboard.boards.base import SEED, Row, level_names, number
+from leaderboard.boards.base import Row, level_names, number
+from leaderboard.methods import FEWEST_CLUSTERS, SEED
 from leaderboard.scope import BadScope, Scope
 from stats.multiple import benjamini_hochberg
 from stats.paired import change, difference
@@ -58,13 +58,13 @@ def of_rows(name: str, frame: pd.DataFrame, *, shares: bool = True) -> Row:
 def clusters_of(frame: pd.DataFrame) -> Any:
     """The ``group`` of each row; where they are too few, each row is one, as on the boards."""
     group = frame["group"]
-    return group.to_numpy() if group.nunique() >= votes.FEWEST_CLUSTERS else np.arange(len(frame))
+    return group.to_numpy() if group.nunique() >= FEWEST_CLUSTERS else np.arange(len(frame))
 
 
 def fixed(frame: pd.DataFrame) -> list[str]:
     """What has to be said where rows that share a group stand by themselves."""
     groups = frame["group"].nunique()
-    if groups >= min(votes.FEWEST_CLUSTERS, len(frame)):
+    if groups >= min(FEWEST_CLUSTERS, len(frame)):
         return []
     return [f"{groups} prompts or pictures are too few to generalise from: they are treated as fixed, items as drawn."]
 

@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from bank.actions import BadInput, find_benchmark
 from leaderboard import boards
 from leaderboard.files import csv_text
-from leaderboard.kinds import default_of
-from leaderboard.scope import ELO, KINDS, BadScope, scope_of
+from leaderboard.kinds import KINDS, default_of
+from leaderboard.scope import ELO, BadScope, scope_of
 from leaderboard.tables import print_table
 
 

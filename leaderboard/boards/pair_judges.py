@@ -1,7 +1,6 @@
 """The board of judges: how well each one's verdicts match people's, beside how well people match each other."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,44 +8,40 @@ import pandas as pd
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import graded_judges
-from leaderboard.boards.base import SEED, Board, Row, averaged, number, share
+from leaderboard.boards.base import Board, Row, averaged, number, share
 from leaderboard.boards.running import running
 from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.standing import Tables, standing_of
-from leaderboard.hidden import STAFFS, is_kept_back
+from leaderboard.metrics import CONSISTENCY, MCC, PAIRS, OfPairs
 from leaderboard.scope import Scope
-from stats.agreement import agreement, agreement_decided, cohen_kappa
-from stats.classification import pair_scores
 from stats.majority import RULES, majority
 from stats.results import Estimate
 from stats.steadiness import steadiness
-from stats.verdicts import VERDICTS, encode, three_way, words
+from stats.verdicts import VERDICTS, encode, words
 
 NO_LABELS = "No labels by people yet, so no judge can be compared with them."
 PEOPLE = 0  # where runs are told apart by number: people against people
 REFERENCES = ("majority", "individuals")
+LOWEST = {one.name: one.lowest for one in PAIRS}
 
 
-def judges(scope: Scope) -> Board:
+def by_pairs(scope: Scope) -> Board:
     """How well each judge's verdicts match the humans' (MLLM-as-a-Judge, Table 2; MLLM-Bench, Table 6).
 
     ``extra``: ``labels``, ``annotators``, ``items`` of the reference; ``ceiling[reference][metric]`` how well people
     match each other; ``standing[reference][metric][run]`` a judge's rank among the judges that are no baselines;
     ``levels[reference][metric][run][level]`` the metric by level, as ``value`` and ``n``, people's own under run 0; and
-    ``level_order``. Other kinds than pairs have boards of their own: see ``graded_judges``.
+    ``level_order``.
     """
-    if is_kept_back(scope):
-        return Board([], [STAFFS])
-    if scope.kind != "pair":
-        return graded_judges.judges(scope)
     items = votes.pairs(scope)
     labels = votes.labels_of(scope)
     labels = labels[labels["item"].isin(items.index)]
     if labels.empty:
         return Board([], [NO_LABELS])
+    labels = labels.rename(columns={"choice": "value"})
     references = {
-        "majority": majority(labels=labels, rule=scope.rule)[["choice"]].reset_index(),
-        "individuals": labels[["item", "choice"]],
+        "majority": majority_of(labels, scope.rule),
+        "individuals": labels[["item", "value"]],
     }
     groups = [(runs, votes.of_runs(runs)) for runs in judge_groups(scope)]
     labelled = items.loc[items.index.isin(labels["item"])]
@@ -81,8 +76,8 @@ def judges(scope: Scope) -> Board:
 
 
 def _compared(truth: pd.DataFrame, verdicts: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
-    """Reference and judge side by side: ``item, choice, verdict, repeat, group, level, dataset``."""
-    verdicts = verdicts.rename(columns={"choice": "verdict"})
+    """Reference and judge side by side: ``item, value, told, repeat, group, level, dataset``."""
+    verdicts = verdicts.rename(columns={"choice": "told"})
     return truth.merge(verdicts, on="item").join(items[["group", "level", "dataset"]], on="item", how="inner")
 
 
@@ -102,7 +97,7 @@ def _judge_rows(
     if found.repeats > 1 and reference == "majority":
         told = found.frame.rename(columns={"choice": "verdict"}).join(items["group"], on="item", how="inner")
         steady = steadiness(told)
-        again = {"consistency": averaged([steady.consistency]), "mcc": averaged([steady.mcc])}
+        again = {CONSISTENCY.name: averaged([steady.consistency]), MCC.name: averaged([steady.mcc])}
         whole |= again
         each = {name: numbers | again for name, numbers in each.items()} if len(each) == 1 else each
     rows = []
@@ -142,36 +137,24 @@ def mean_of_sets(sets: list[dict[str, Row]]) -> dict[str, Row]:
                 for end in ("value_low", "value_high")
             )
             row |= {
-                "value_low": max(value - below, -1.0 if name == "kappa" else 0.0),
+                "value_low": max(value - below, LOWEST[name]),
                 "value_high": min(value + above, 1.0),
             }
         found[name] = row
     return found
 
 
-def pair_metrics(frame: pd.DataFrame) -> dict[str, Estimate]:
-    """Every metric of ``verdict`` against ``choice``."""
-    truth, verdict = frame["choice"].to_numpy(object), frame["verdict"].to_numpy(object)
-    cluster = votes.clusters(frame).to_numpy()
-    metrics: dict[str, Estimate] = {}
-    for ties, name in ((True, "with_tie"), (False, "without_tie")):
-        rng = np.random.default_rng(SEED)
-        scores = pair_scores(reference=truth, prediction=verdict, cluster=cluster, ties=ties, rng=rng)
-        metrics |= {f"accuracy_{name}": scores.accuracy, f"f1_{name}": scores.f1, f"recall_{name}": scores.recall}
-    metrics["agreement"] = agreement(first=truth, second=verdict, cluster=cluster).share
-    metrics["agreement_decided"] = agreement_decided(first=truth, second=verdict, cluster=cluster).share
-    metrics["kappa"] = kappa(truth, verdict, cluster)
-    return metrics
+def pair_metrics(both: pd.DataFrame) -> dict[str, Estimate]:
+    """Every metric of ``told`` against ``value``."""
+    votes_of_both = OfPairs(both)
+    known = ((one.name, one.compute(votes_of_both)) for one in PAIRS if one.compute)
+    return {name: found[0] for name, found in known if found is not None}
 
 
-def kappa(first: Any, second: Any, cluster: Any) -> Estimate:
-    """Cohen's kappa over first, second and tie, undecided counting as a tie."""
-    return cohen_kappa(
-        first=words(three_way(first)),
-        second=words(three_way(second)),
-        cluster=cluster,
-        rng=np.random.default_rng(SEED),
-    )
+def majority_of(labels: pd.DataFrame, rule: str) -> pd.DataFrame:
+    """``item``, ``value``: what most people say of each item, of labels ``item, annotator, value``."""
+    found = majority(labels=labels.rename(columns={"value": "choice"}), rule=rule)[["choice"]].reset_index()
+    return found.rename(columns={"choice": "value"})
 
 
 # ---- how well people match each other ----
@@ -193,21 +176,21 @@ def ceiling(both: pd.DataFrame, *, twice: bool) -> dict[str, Row]:
 
 
 def against_others(labels: pd.DataFrame, rule: str) -> pd.DataFrame:
-    """Each label (``verdict``) beside the majority of the other people on its item (``choice``); items with one label
-    are left out.
+    """Each label (``told``) beside the majority of the other people on its item (``value``); items with one label are
+    left out.
     """
-    codes, size = encode(labels["choice"]), len(VERDICTS)
+    codes, size = encode(labels["value"]), len(VERDICTS)
     item, _ = pd.factorize(labels["item"])
     counts = np.bincount(item * size + codes, minlength=(item.max(initial=-1) + 1) * size).reshape(-1, size)
     others = counts[item]
     others[np.arange(len(codes)), codes] -= 1
     some = others.sum(axis=1) > 0
-    frame = labels.loc[some, ["item"]].assign(verdict=labels.loc[some, "choice"])
-    return frame.assign(choice=words(RULES[rule](others[some])))
+    frame = labels.loc[some, ["item"]].assign(told=labels.loc[some, "value"])
+    return frame.assign(value=words(RULES[rule](others[some])))
 
 
 def against_each(labels: pd.DataFrame) -> pd.DataFrame:
-    """Each label (``choice``) beside each other label on its item (``verdict``): every two of them twice."""
+    """Each label (``value``) beside each other label on its item (``told``): every two of them twice."""
     both = labels.merge(labels, on="item", suffixes=("", "_other"))
     both = both[both["annotator"] != both["annotator_other"]]
-    return both.rename(columns={"choice_other": "verdict"})[["item", "choice", "verdict"]]
+    return both.rename(columns={"value_other": "told"})[["item", "value", "told"]]

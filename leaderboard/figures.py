@@ -40,6 +40,11 @@ def signed_points(share: float | None) -> str:
     return "0.0" if float(text) == 0 else _written(text)
 
 
+def tenth(value: float | None) -> str:
+    """``83.1``: a number that is a percentage already."""
+    return NONE if value is None else f"{value:.1f}"
+
+
 def whole(value: float | None) -> str:
     """``1,134``."""
     return NONE if value is None else _written(f"{value:,.0f}")

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from leaderboard import votes
-from leaderboard.boards import graded, keyed
-from leaderboard.boards.base import SEED, Board, Row, level_names, number, share
-from leaderboard.hidden import edition_of, is_kept_back
-from leaderboard.scope import KEYED, NO_ELO, Scope
+from leaderboard.boards.base import Board, Row, level_names, number, share
+from leaderboard.methods import FEWEST_CLUSTERS, SEED
+from leaderboard.scope import NO_ELO, Scope
 from stats import bradley_terry, elo
 from stats.arrays import BoolArray, IntArray, counted
 from stats.proportions import rates
@@ -19,19 +18,11 @@ from stats.results import Estimate
 NO_VERDICTS = "No verdicts yet."
 
 
-def models(scope: Scope) -> Board:
+def by_pairs(scope: Scope) -> Board:
     """Wins, ties, losses, win rate, Bradley-Terry and Elo of every model (MLLM-Bench, Table 5).
 
-    ``extra``: ``items`` and ``outcomes`` counted, ``coverage`` of the whole, ``repeats``. Other kinds than pairs have
-    boards of their own: see ``graded`` and ``keyed``; one that rests on hidden inputs is an edition below staff.
+    ``extra``: ``items`` and ``outcomes`` counted, ``coverage`` of the whole, ``repeats``.
     """
-    if is_kept_back(scope):
-        edition, seen = edition_of(scope)
-        return Board(**seen, computed_at=edition.published_at if edition else None)
-    if scope.kind in KEYED:
-        return keyed.models(scope)
-    if scope.kind != "pair":
-        return graded.models(scope)
     items = votes.pairs(scope)[["level", "group", "a", "b"]]
     found = votes.outcomes(scope)
     repeats, runs = found.repeats, tuple(run.pk for run in found.runs)
@@ -177,7 +168,7 @@ class Tallies:
             part=model,
             parts=models,
             finer=None if one.all() else both(*[frame["item"].to_numpy()] * 2),
-            fewest=votes.FEWEST_CLUSTERS,
+            fewest=FEWEST_CLUSTERS,
         )
 
     def row(self, model: int) -> Row:

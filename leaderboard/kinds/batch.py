@@ -1,0 +1,37 @@
+"""Rankings of several answers to one instruction (MLLM-as-a-Judge, batch ranking)."""
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from bank.models import Benchmark, Item
+from judging.models import Run
+from leaderboard import grades, metrics
+from leaderboard.boards.versus import between_judges
+from leaderboard.boards.versus.measures import Versus
+from leaderboard.kinds.base import Kind
+from leaderboard.scope import BadScope, Scope
+
+NO_MODELS = "Rankings rank answers to one instruction at a time; models are ranked by pairs or scores."
+
+
+class Batch(Kind):
+    name = "batch"
+    title = "Rankings"
+    column = "ranking"
+    item_kind = Item.Kind.BATCH
+    metrics = metrics.RANKINGS
+
+    def value(self, stored: Any) -> tuple[float, ...]:
+        return grades.places_in(stored)
+
+    def has_models(self, benchmark: Benchmark, has_verdicts: Callable[[Kind], bool]) -> bool:
+        return False
+
+    def models(self, scope: Scope) -> NoReturn:
+        raise BadScope(NO_MODELS)
+
+    def compare_models(self, scope: Scope, a: str, b: str) -> NoReturn:
+        raise BadScope(NO_MODELS)
+
+    def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+        return between_judges.by_rankings(scope, first, second)

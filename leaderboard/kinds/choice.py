@@ -1,0 +1,68 @@
+"""Answers to multiple choice, compared with their keys (MMBench, CircularEval)."""
+
+from collections.abc import Callable, Sequence
+
+from django.db.models import QuerySet
+
+from bank.models import Benchmark, Response
+from bank.submissions.keyed import counted
+from judging.models import Judgment, Run
+from leaderboard import metrics
+from leaderboard.boards import keyed
+from leaderboard.boards.base import Board
+from leaderboard.boards.versus import between_judges, between_models
+from leaderboard.boards.versus.measures import Versus
+from leaderboard.figures import percent, signed_points
+from leaderboard.kinds.base import Column, Kind, Shape
+from leaderboard.scope import Scope
+
+
+class Keyed(Kind):
+    """Answers of which a key says whether they are right. Judges only read in them what they chose.
+
+    Whether there are keys is hidden, too: what is offered goes by the questions and the answers alone.
+    """
+
+    keyed = True
+    hidden = ("answer_key",)
+    metrics = metrics.READINGS
+    reference = "majority of people"
+    counted_word = "sample"
+    edition_digits = 3  # the ends of intervals depend on the share and on sizes alone, see boards.keyed
+
+    def judgments(self, runs: Sequence[Run]) -> QuerySet[Judgment]:
+        # A label that stands in the answer itself is no reading of the judge's.
+        return super().judgments(runs).filter(extraction="judge")
+
+    def models(self, scope: Scope) -> Board:
+        return keyed.models(scope)
+
+    def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
+        return between_models.by_keys(scope, a, b)
+
+    def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+        return between_judges.by_readings(scope, first, second)
+
+
+ONE_PASS = Column("vanilla", "One pass %", percent, "Right in the pass with the options as they stand")
+
+
+class Choice(Keyed):
+    name = "choice"
+    title = "Multiple choice"
+    also = ("multiple-choice", "choice-extraction")
+    column = "option"
+    question = "choice"
+    rotates = True
+    shape = Shape(
+        Column("circular", "Circular %", percent, "Right in every rotation of the options"),
+        "right %",
+        "circular: right in every rotation of the options",
+        beside=(ONE_PASS, Column("difference", "Difference", signed_points, "Circular minus one pass, in points")),
+    )
+    shapes = {
+        "vanilla": Shape(ONE_PASS, "right %", "one pass: nobody answered in every rotation of the options"),
+    }
+
+    def has_models(self, benchmark: Benchmark, has_verdicts: Callable[[Kind], bool]) -> bool:
+        return Response.objects.filter(counted(), sample__benchmark=benchmark).exclude(sample__options={}).exists()

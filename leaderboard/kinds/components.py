@@ -1,0 +1,47 @@
+"""Points for the weighted components of an instruction (MIA-Bench)."""
+
+import pandas as pd
+
+from leaderboard import metrics, points
+from leaderboard.boards.graded import Shares
+from leaderboard.figures import tenth
+from leaderboard.kinds.base import Column, Kind, Shape
+from leaderboard.scope import Scope
+
+
+class Components(Kind):
+    name = "components"
+    title = "Components"
+    column = "parts"
+    shape = Shape(
+        Column("score", "Score %", tenth, "Points of all components per total weight"),
+        "points %",
+        "points per weight, in percent; a category is the mean over its components",
+        ends=(0.0, 100.0),
+        unit=1.0,
+        hundred=100.0,
+    )
+    metrics = metrics.SCORES
+    hidden = ("component",)
+    biases = ("high_score", "self")
+    wide = 10
+    parts = "categories"
+    part_word = "category"
+    compared_by = "Points per weight, %"
+    compared_in = "percent"
+    edition_digits = 1
+
+    def numbers(self, scope: Scope, frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
+        """Points as percentages of their weights."""
+        if frame.empty:
+            return frame
+        told = frame[frame["item"].isin(items.index)]
+        whole, _, _ = points.shares_of(scope, told.join(items[["sample", "group"]], on="item").assign(model=""))
+        return whole[list(frame.columns)].astype({"value": float})
+
+    def shares(self, scope: Scope, frame: pd.DataFrame) -> Shares:
+        whole, single, notes = points.shares_of(scope, frame)
+        return Shares(whole, single.rename(columns={"category": "part"}), points.order_of(single["category"]), notes)
+
+    def made_of(self, scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
+        return points.made_of(scope, frame)

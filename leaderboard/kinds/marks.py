@@ -1,0 +1,49 @@
+"""Marks that a judge gives an answer beside the right one: of the answer (MMBench, Table 3: 1 to 5) or of its reasoning
+(ChEF, C.4: 0 to 10). People give none.
+
+A mark tells of a known answer whether it is right, so it owes to what the right one is.
+"""
+
+from dataclasses import replace
+
+import pandas as pd
+from django.db.models import QuerySet
+
+from annotations.models import Label
+from judging.protocols.base import KINDS_OF_REFERENCE
+from leaderboard.boards.base import Board
+from leaderboard.boards.graded import Shares
+from leaderboard.kinds.base import Kind, Shape
+from leaderboard.kinds.score import IN_WORDS, MEAN
+from leaderboard.scope import Scope
+
+NO_PEOPLE = "People give no marks of this kind, so no judge can be compared with them."
+
+
+class _Marks(Kind):
+    column = "score"
+    hidden = KINDS_OF_REFERENCE
+
+    def labels(self) -> QuerySet[Label]:
+        return Label.objects.none()
+
+    def shares(self, scope: Scope, frame: pd.DataFrame) -> Shares:
+        found = super().shares(scope, frame)
+        return replace(found, parts=found.parts.iloc[:0], order=[]) if scope.edition else found
+
+    def judges(self, scope: Scope) -> Board:
+        return Board([], [NO_PEOPLE])
+
+
+class Reference(_Marks):
+    name = "reference"
+    title = "Marks"
+    also = ("reference-score",)
+    shape = Shape(MEAN, "mean mark", IN_WORDS, ends=(1.0, 5.0), unit=1.0, hundred=None)
+
+
+class Reasoning(_Marks):
+    name = "reasoning"
+    title = "Reasoning"
+    also = ("reasoning-quality",)
+    shape = Shape(MEAN, "mean mark", IN_WORDS, ends=(0.0, 10.0), unit=1.0, hundred=None)

@@ -1,0 +1,29 @@
+"""Scores of one answer on the benchmark's scale (MLLM-as-a-Judge: 1 to 5)."""
+
+from django.db.models import QuerySet
+
+from annotations.models import Label
+from bank.models import Benchmark
+from leaderboard import metrics
+from leaderboard.figures import two
+from leaderboard.kinds.base import Column, Kind, Shape
+
+MEAN = Column("score", "Score", two, "Mean score")
+IN_WORDS = "mean of the scores, an item counts once"
+
+
+class Score(Kind):
+    name = "score"
+    title = "Scores"
+    column = "score"
+    shape = Shape(MEAN, "mean score", IN_WORDS, ends=(1.0, 5.0), unit=1.0, hundred=None)
+    metrics = metrics.SCORES
+    biases = ("high_score", "self")
+    stand_in = "distance"
+
+    def ends(self, benchmark: Benchmark) -> tuple[float, float]:
+        scale = [float(step["value"]) for step in benchmark.score_scale]
+        return (min(scale), max(scale)) if len(scale) > 1 else self.shape.ends
+
+    def labels(self) -> QuerySet[Label]:
+        return super().labels().filter(parts__isnull=True)  # a total of components is no score on the scale

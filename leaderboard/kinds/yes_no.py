@@ -1,0 +1,48 @@
+"""Answers to questions of yes or no, compared with their keys (POPE)."""
+
+from collections.abc import Callable
+
+import pandas as pd
+from django.db.models import Exists, OuterRef
+
+from bank.models import Benchmark, Response
+from bank.submissions.keyed import counted
+from leaderboard.figures import percent
+from leaderboard.kinds.base import Column, Kind, Shape
+from leaderboard.kinds.choice import Keyed
+from leaderboard.scope import Scope
+from stats.said import answer_in
+
+LOOKED_AT = 20  # answers read to see whether a question is one of yes or no
+
+
+class YesNo(Keyed):
+    name = "yes-no"
+    title = "Yes or no"
+    also = ("yes_no",)
+    column = "answer"
+    question = "yes_no"
+    shape = Shape(
+        Column("accuracy", "Accuracy %", percent, "Share of right answers; one that says neither is not right"),
+        "right %",
+        "accuracy: an answer that says neither yes nor no is not right",
+        beside=(
+            Column("precision", "Precision %", percent, "Of the answers yes, how many are right"),
+            Column("recall", "Recall %", percent, "Of the questions whose answer is yes, how many were found"),
+            Column("f1", "F1 %", percent, "Harmonic mean of precision and recall"),
+            Column("yes_ratio", "Yes %", percent, "Share of answers that say yes: no score, but a lean"),
+        ),
+    )
+
+    def numbers(self, scope: Scope, frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
+        """Yes and no as words."""
+        return frame.assign(value=frame["value"].map({True: "yes", False: "no"}))
+
+    def has_models(self, benchmark: Benchmark, has_verdicts: Callable[[Kind], bool]) -> bool:
+        """Questions without options, most of whose answers say yes or no: by the first that have an answer."""
+        answers = Response.objects.filter(counted()).exclude(text="")
+        asked = benchmark.samples.filter(Exists(answers.filter(sample=OuterRef("pk"))), options={})
+        first = list(asked.order_by("position", "pk").values_list("pk", flat=True)[:LOOKED_AT])
+        texts = answers.filter(sample__in=first).order_by("sample__position", "pk").values_list("text", flat=True)
+        said = [answer_in(text) for text in texts[:LOOKED_AT]]
+        return bool(said) and sum(one is not None for one in said) * 2 > len(said)

@@ -1,0 +1,326 @@
+"""How judges are compared with people: one object a metric, which says all that is known of it.
+
+A metric is computed from the rows on which people (``value``) and a judge (``told``) both said something, one repeat at
+a time; ``group`` says which rows depend on one another. Ranks of judges, and numbers by level, come from sums over
+these rows instead (``boards.standing``, ``boards.sums``).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leaderboard import grades, votes
+from leaderboard.methods import SEED
+from stats import agreement as agreements
+from stats.agreement import kappa_of
+from stats.arrays import FloatArray, mean_ranks, ratio
+from stats.classification import PairScores, macro_f1, macro_recall, pair_scores
+from stats.correlation import PEARSON, SPEARMAN, mean_over_sets, pearson, spearman
+from stats.proportions import mean, rate
+from stats.rankings import distances
+from stats.results import Estimate
+from stats.verdicts import three_way, words
+
+Measured = tuple[Estimate, float | None] | None  # with p where there is a test; None: not told of such rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """``label`` is its head in a table, ``words`` what it is in a line. ``lowest`` and ``heat``: the least that it can
+    be, and the two ends of the colours of its cells, worst first.
+
+    ``compute`` takes what the kind of verdict makes of the rows (``OfPairs``, ``OfGrades``); without it the metric is
+    about a judge's own repeats. ``terms`` turns rows into columns to sum (n, K), ``of_sums`` sums (..., K)
+    into values; pairs sum confusion tables (..., 3, 3). ``decided``: only rows where both chose a side count.
+    """
+
+    name: str
+    label: str
+    words: str
+    compute: Callable[[Any], Measured] | None = None
+    of_sums: Callable[[FloatArray], FloatArray] | None = None
+    terms: Callable[[pd.DataFrame], FloatArray] | None = None
+    lowest: float = 0.0
+    heat: tuple[float, float] = (0.2, 1.0)
+    beside: bool = False  # shown beside whichever is chosen
+    decided: bool = False
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.heat[0] > self.heat[1]
+
+    @property
+    def within_sentence(self) -> str:
+        """Its name after the first word of a sentence: names of people keep their capital."""
+        return self.label if self.name in (PEARSON, SPEARMAN) else self.label.lower()
+
+
+CONSISTENCY = Metric(
+    name="consistency",
+    label="Consistency",
+    words="mean share of the most frequent verdict over a judge's repeats",
+    beside=True,
+)
+MCC = Metric(
+    name="mcc", label="Same in most repeats", words="share of items where more than half of the repeats are the same"
+)
+OF_REPEATS = (CONSISTENCY, MCC)
+
+
+# ---- pairs ----
+
+
+class OfPairs:
+    """Votes of people (``value``) and a judge (``told``) on the same pairs."""
+
+    def __init__(self, both: pd.DataFrame) -> None:
+        self.people, self.judge = both["value"].to_numpy(object), both["told"].to_numpy(object)
+        self.cluster = votes.clusters(both).to_numpy()
+        self.scores = cache(self._scores)
+
+    def _scores(self, *, ties: bool) -> PairScores:
+        rng = np.random.default_rng(SEED)
+        return pair_scores(reference=self.people, prediction=self.judge, cluster=self.cluster, ties=ties, rng=rng)
+
+    def agreement(self, *, decided: bool = False) -> Measured:
+        share = agreements.agreement_decided if decided else agreements.agreement
+        return share(first=self.people, second=self.judge, cluster=self.cluster).share, None
+
+    def kappa(self) -> Measured:
+        return kappa(self.people, self.judge, self.cluster), None
+
+
+def kappa(first: Any, second: Any, cluster: Any) -> Estimate:
+    """Cohen's kappa over first, second and tie, undecided counting as a tie."""
+    return agreements.cohen_kappa(
+        first=words(three_way(first)),
+        second=words(three_way(second)),
+        cluster=cluster,
+        rng=np.random.default_rng(SEED),
+    )
+
+
+def _accuracy(tables: FloatArray) -> FloatArray:
+    return ratio(np.trace(tables, axis1=-2, axis2=-1), tables.sum(axis=(-2, -1)))
+
+
+def _where_decided(measure: Callable[[FloatArray], FloatArray], tables: FloatArray) -> FloatArray:
+    return measure(tables[..., :2, :2])
+
+
+def _of_scores(name: str, label: str, said: str, of_sums: Callable[[FloatArray], FloatArray], **more: Any) -> Metric:
+    """One of MLLM-as-a-Judge, Table 2: ``with_tie`` and ``without_tie``."""
+    field, _, ties = name.partition("_")
+    decided = ties == "without_tie"
+    return Metric(
+        name=name,
+        label=label,
+        words=said,
+        compute=lambda both: (getattr(both.scores(ties=not decided), field), None),
+        of_sums=partial(_where_decided, of_sums) if decided else of_sums,
+        decided=decided,
+        **more,
+    )
+
+
+WITH_TIE = "share of items with people's verdict; undecided counts as a tie"
+WITHOUT_TIE = "share of items with people's verdict where both chose a side"
+PAIRS = (
+    _of_scores("accuracy_with_tie", "Accuracy", WITH_TIE, _accuracy, beside=True),
+    _of_scores("f1_with_tie", "F1", "F1, mean over first, second and tie", macro_f1, beside=True),
+    _of_scores("recall_with_tie", "Recall", "recall, mean over first, second and tie", macro_recall),
+    _of_scores("accuracy_without_tie", "Accuracy, decided", WITHOUT_TIE, _accuracy, beside=True),
+    _of_scores("f1_without_tie", "F1, decided", "F1, mean over first and second, where both chose a side", macro_f1),
+    _of_scores(
+        "recall_without_tie",
+        "Recall, decided",
+        "recall, mean over first and second, where both chose a side",
+        macro_recall,
+    ),
+    Metric(
+        name="agreement",
+        label="Agreement",
+        words="share of items with the same verdict; undecided counts as a tie",
+        compute=OfPairs.agreement,
+        of_sums=_accuracy,
+    ),
+    Metric(
+        name="agreement_decided",
+        label="Agreement, decided",
+        words="share of items with the same verdict where both chose a side",
+        compute=lambda both: both.agreement(decided=True),
+        of_sums=partial(_where_decided, _accuracy),
+        decided=True,
+    ),
+    Metric(
+        name="kappa",
+        label="Kappa",
+        words="Cohen's kappa over first, second and tie: agreement beyond chance",
+        compute=OfPairs.kappa,
+        of_sums=kappa_of,
+        lowest=-1.0,
+        heat=(-0.1, 0.9),
+        beside=True,
+    ),
+    *OF_REPEATS,
+)
+
+
+# ---- scores, points and rankings ----
+
+
+class OfGrades:
+    """Scores, percents of points or rankings by people (``value``) and a judge (``told``).
+
+    ``whole``: the mean over several data sets is asked for.
+    """
+
+    def __init__(self, both: pd.DataFrame, *, whole: bool) -> None:
+        self.both, self.whole = both, whole
+        self.cluster = both["group"].to_numpy()
+
+    def correlation(self, name: str) -> Measured:
+        columns: dict[str, Any] = {
+            "x": self.both["told"].to_numpy(np.float64),
+            "y": self.both["value"].to_numpy(np.float64),
+            "cluster": self.cluster,
+            "rng": np.random.default_rng(SEED),
+        }
+        if self.whole:
+            return mean_over_sets(**columns, dataset=self.both["dataset"].to_numpy(), name=name), None
+        found = {PEARSON: pearson, SPEARMAN: spearman}[name](**columns)
+        return found.estimate, found.p
+
+    def distance(self) -> Measured:
+        apart = distance_of_rankings(self.both)
+        return mean(values=apart * _even(self.both) if self.whole else apart, cluster=self.cluster), None
+
+    def agreement(self) -> Measured:
+        hits = (self.both["told"] == self.both["value"]).to_numpy(np.float64)
+        if self.whole:
+            return mean(values=hits * _even(self.both), cluster=self.cluster), None
+        return rate(hits=hits, cluster=self.cluster), None
+
+    def kappa(self) -> Measured:
+        if self.whole:
+            return None
+        found = agreements.cohen_kappa(
+            first=self.both["told"].to_numpy(object),
+            second=self.both["value"].to_numpy(object),
+            cluster=self.cluster,
+            rng=np.random.default_rng(SEED),
+        )
+        return found, None
+
+
+def distance_of_rankings(both: pd.DataFrame) -> FloatArray:
+    """The distance of each judged ranking (``told``) from people's (``value``), shape (n,)."""
+    letters = [[grades.as_letters(places) for places in both[column]] for column in ("told", "value")]
+    return distances(first=letters[0], second=letters[1])
+
+
+def _even(both: pd.DataFrame) -> FloatArray:
+    """Weights under which each data set counts the same, however many items it has."""
+    size = both.groupby("dataset")["item"].transform("size").to_numpy(np.float64)
+    return np.asarray(len(both) / (size * both["dataset"].nunique()))
+
+
+def _r_of_sums(sums: FloatArray) -> FloatArray:
+    """r of (..., 6) sums n, x, y, xx, yy, xy; NaN where a column does not vary."""
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    vx, vy, cov = n * xx - x * x, n * yy - y * y, n * xy - x * y
+    flat = (vx <= 1e-9 * n * n) | (vy <= 1e-9 * n * n)
+    return np.where(flat, np.nan, ratio(cov, np.sqrt(np.maximum(vx, 0) * np.maximum(vy, 0))))
+
+
+def _mean_of_sums(sums: FloatArray) -> FloatArray:
+    return ratio(sums[..., 1], sums[..., 0])
+
+
+def _products(x: FloatArray, y: FloatArray) -> FloatArray:
+    return np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1)
+
+
+def _centred(both: pd.DataFrame) -> FloatArray:
+    x, y = both["told"].to_numpy(np.float64), both["value"].to_numpy(np.float64)
+    return _products(x - x.mean(), y - y.mean()) if len(x) else np.zeros((0, 6))
+
+
+def _ranks(both: pd.DataFrame) -> FloatArray:
+    """Taken once, within each ``part``."""
+    columns = []
+    for name in ("told", "value"):
+        within = both.groupby("part")[name].transform(lambda values: mean_ranks(values.to_numpy()) / len(values))
+        columns.append(within.to_numpy(np.float64) - 0.5)
+    return _products(columns[0], columns[1]) if len(both) else np.zeros((0, 6))
+
+
+def _counted(values: Callable[[pd.DataFrame], FloatArray], both: pd.DataFrame) -> FloatArray:
+    return np.stack([np.ones(len(both)), values(both)], axis=1)
+
+
+def _hits(both: pd.DataFrame) -> FloatArray:
+    return (both["told"] == both["value"]).to_numpy(np.float64)
+
+
+SCORES = (
+    Metric(
+        name=PEARSON,
+        label="Pearson",
+        words="Pearson correlation with people's scores, within each data set, then their mean",
+        compute=lambda both: both.correlation(PEARSON),
+        of_sums=_r_of_sums,
+        terms=_centred,
+        lowest=-1.0,
+        heat=(0.0, 0.9),
+        beside=True,
+    ),
+    Metric(
+        name=SPEARMAN,
+        label="Spearman",
+        words="Spearman correlation with people's scores, within each data set, then their mean",
+        compute=lambda both: both.correlation(SPEARMAN),
+        of_sums=_r_of_sums,
+        terms=_ranks,
+        lowest=-1.0,
+        heat=(0.0, 0.9),
+        beside=True,
+    ),
+    *OF_REPEATS,
+)
+RANKINGS = (
+    Metric(
+        name="levenshtein",
+        label="Distance",
+        words="normalized Levenshtein distance from people's order: 0 is the same order, lower is better",
+        compute=OfGrades.distance,
+        of_sums=_mean_of_sums,
+        terms=partial(_counted, distance_of_rankings),
+        heat=(1.0, 0.0),
+    ),
+    *OF_REPEATS,
+)
+READINGS = (
+    Metric(
+        name="agreement",
+        label="Agreement",
+        words="share of answers that the judge reads as most people do",
+        compute=OfGrades.agreement,
+        of_sums=_mean_of_sums,
+        terms=partial(_counted, _hits),
+    ),
+    Metric(
+        name="kappa",
+        label="Kappa",
+        words="Cohen's kappa over the options: agreement beyond chance",
+        compute=OfGrades.kappa,
+        lowest=-1.0,
+        heat=(-0.1, 0.9),
+        beside=True,
+    ),
+    *OF_REPEATS,
+)
