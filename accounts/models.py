@@ -1,11 +1,30 @@
-"""The key of an installation, the log of what people did with their rights, and the counts of sign-ins."""
+"""People who sign in, the key of an installation, the log of what people did, and the counts of sign-ins."""
 
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import AbstractUser
 from django.db import models
 
 from accounts.crypto import EncryptedTextField
+
+
+class Role(models.TextChoices):
+    """What each may do stands in ``accounts.rules``."""
+
+    ANNOTATOR = "annotator"
+    RESEARCHER = "researcher"
+    CURATOR = "curator"
+    ADMINISTRATOR = "administrator"
+
+
+class User(AbstractUser):
+    role = models.CharField(max_length=16, choices=Role.choices, default=Role.ANNOTATOR)
+    # How pages look and speak to this person, on every device; see accounts.forms.Preferences.
+    preferences = models.JSONField(default=dict, blank=True, db_default={})
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known")]
 
 
 class InstallationKey(models.Model):

@@ -6,7 +6,6 @@ from hashlib import sha256
 
 from cryptography.exceptions import InvalidTag
 from django.apps import apps
-from django.apps.registry import Apps
 from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Cast
 
@@ -32,13 +31,10 @@ def keyed(purpose: str, message: str) -> str:
     return hmac.new(_key(), f"{purpose}\x1f{message}".encode(), sha256).hexdigest()
 
 
-def check_keys(registry: Apps = apps) -> None:
-    """Raises WrongKeys where CRITERIA_KEYS do not open this database. A database without its key gets one.
-
-    Migrations give the models as they stand then.
-    """
+def check_keys() -> None:
+    """Raises WrongKeys where CRITERIA_KEYS do not open this database. A database without its key gets one."""
     global _kept
-    _kept = _stored() or _made(registry)
+    _kept = _stored() or _made()
 
 
 def forget() -> None:
@@ -50,7 +46,7 @@ def forget() -> None:
 def _key() -> bytes:
     global _kept
     if _kept is None:
-        _kept = _stored() or _made(apps)
+        _kept = _stored() or _made()
     return _kept
 
 
@@ -62,9 +58,9 @@ def _stored() -> bytes | None:
     return bytes.fromhex(found.secret) if found else None
 
 
-def _made(registry: Apps) -> bytes:
+def _made() -> bytes:
     """A new key, unless there are texts that these CRITERIA_KEYS cannot read: then they are the wrong ones."""
-    if not _opens_what_is_there(registry):
+    if not _opens_what_is_there():
         raise WrongKeys
     key = os.urandom(32)
     try:
@@ -75,8 +71,8 @@ def _made(registry: Apps) -> bytes:
     return key
 
 
-def _opens_what_is_there(registry: Apps) -> bool:
-    for model in registry.get_models():
+def _opens_what_is_there() -> bool:
+    for model in apps.get_models():
         for field in model._meta.local_concrete_fields:
             if isinstance(field, EncryptedTextField):
                 rows = model._base_manager.annotate(token=Cast(field.name, models.TextField())).order_by("-pk")

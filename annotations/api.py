@@ -14,6 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import bank.masking
+from accounts.models import User
+from accounts.rules import allowed
 from annotations import actions, ballots, exports, interludes, material
 from annotations.ballots import BadVerdict
 from annotations.inflow import flow_in
@@ -33,9 +35,8 @@ from annotations.serializers import (
 from annotations.verdicts import is_right
 from annotations.views.data import download
 from bank import direct
-from bank.access import allowed
 from bank.media import image_response
-from bank.models import Benchmark, SampleImage, User
+from bank.models import Benchmark, SampleImage
 from bank.models.catalogue import in_hidden_splits, is_staff
 from bank.models.verdict import COLUMNS
 

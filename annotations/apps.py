@@ -5,6 +5,7 @@ from django.apps import AppConfig
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
+    from accounts.models import User
     from bank.models import Benchmark, Item
 
 
@@ -12,6 +13,8 @@ class AnnotationsConfig(AppConfig):
     name = "annotations"
 
     def ready(self) -> None:
+        from accounts.actions import on_role
+        from accounts.models import Role
         from bank import exports
         from bank.imports import parts
         from judging import item_sets
@@ -20,6 +23,13 @@ class AnnotationsConfig(AppConfig):
         exports.register("labels", "annotations.exports.labels")
         exports.register("preferences", "annotations.exports.all_preferences")
         item_sets.register("campaign", _items)
+        on_role(Role.ANNOTATOR, _make_annotator)
+
+
+def _make_annotator(person: "User") -> None:
+    from annotations.actions import make_annotator
+
+    make_annotator(person)
 
 
 def _items(benchmark: "Benchmark", name: str) -> "QuerySet[Item]":

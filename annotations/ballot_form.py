@@ -7,12 +7,13 @@ from typing import Any
 
 from django import forms
 
+from accounts.forms import Styled
 from annotations import ballots
 from annotations.ballots import BadSettings, number_in
 from annotations.ballots.scores import marks_between
 from annotations.models import Campaign
 from bank.actions import BadInput
-from bank.forms import Clean, Styled
+from bank.forms import Clean
 from bank.models import Benchmark
 
 PAIRS = ("pair", "pairwise-criteria")

@@ -8,6 +8,8 @@ from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext_lazy as lazy
 
+from accounts.forms import Styled
+from accounts.models import User
 from annotations import ballots, disputes, sampling
 from annotations.actions.campaigns import MAY_LABEL
 from annotations.actions.making import HIGHEST_GOLD_RATE, LONGEST_LEASE, MOST_A_DAY, MOST_OVERLAP, OPTIONS
@@ -15,8 +17,8 @@ from annotations.ballot_form import BallotForm
 from annotations.models import Campaign, Membership
 from annotations.sampling import Plan, plan_of
 from bank.actions import BadInput
-from bank.forms import BenchmarkChoice, Clean, Styled
-from bank.models import Benchmark, EvaluatedModel, Item, User
+from bank.forms import BenchmarkChoice, Clean
+from bank.models import Benchmark, EvaluatedModel, Item
 from judging.models import Judgment, Run
 
 EVERYBODY, THESE = "everybody", "these"

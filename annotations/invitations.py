@@ -16,11 +16,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotations.actions import add_annotators, make_account
+from accounts.actions import make_account
+from accounts.models import Role, User
+from annotations.actions import add_annotators
 from annotations.models import Campaign, Invitation, Membership
 from bank.actions import BadInput
-from bank.models import User
-from bank.models.people import Role
 
 SALT = "annotations.invitation"
 MOST_MAILS = 200
@@ -119,8 +119,11 @@ def accept(*, invitation: Invitation, person: User, now: datetime) -> None:
 @transaction.atomic
 def accept_anew(*, invitation: Invitation, username: str, password: str, now: datetime) -> User:
     """A new account of an annotator, in the campaign. Raises BadInput."""
-    person, _password = make_account(
-        name=username.strip(), role=Role.ANNOTATOR, password=password, email=invitation.email, how="invitation"
-    )
+    try:
+        person, _password = make_account(
+            name=username.strip(), role=Role.ANNOTATOR, password=password, email=invitation.email, how="invitation"
+        )
+    except ValidationError as error:
+        raise BadInput(" ".join(error.messages)) from None
     accept(invitation=invitation, person=person, now=now)
     return person

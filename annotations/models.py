@@ -8,8 +8,9 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.crypto import EncryptedJSONField
+from accounts.models import User
 from bank.arriving import Arrived
-from bank.models import Benchmark, Item, Sample, User, Verdict
+from bank.models import Benchmark, Item, Sample, Verdict
 from judging.models import Judgment
 
 

@@ -13,12 +13,12 @@ from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from accounts.rules import Viewer
 from annotations import ballots
 from annotations.agreement import Agreed, with_others
 from annotations.given import Given, by_place, labels_of
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from annotations.verdicts import in_words, main_column
-from bank.access import Viewer
 from bank.models import Benchmark
 from bank.models.catalogue import in_hidden_splits, is_staff
 from bank.models.verdict import Choice

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 import bank.masking
 import bank.text
+from accounts.models import User
 from annotations import ballots, interludes, material
 from annotations.actions import quality
 from annotations.ballots.answers import ChoiceExtraction
@@ -22,7 +23,7 @@ from annotations.ballots.pairs import Pair
 from annotations.groups import Group, groups_of
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import direct
-from bank.models import Item, ItemResponse, Response, Sample, SampleImage, User
+from bank.models import Item, ItemResponse, Response, Sample, SampleImage
 
 PACE_OF = 20  # labels
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")

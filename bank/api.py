@@ -10,9 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import bank.criteria
+from accounts.models import User
 from bank.actions import BadInput, find_benchmark
 from bank.actions.items import make_some, plan_items
-from bank.models import Benchmark, EvaluatedModel, Item, Sample, User
+from bank.models import Benchmark, EvaluatedModel, Item, Sample
 from bank.models import Response as ModelResponse
 from bank.models.catalogue import is_staff
 

@@ -16,9 +16,11 @@ from django.utils.module_loading import import_string
 
 import bank.criteria
 from accounts import audit
-from bank.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS, escape
+from accounts.csv import escape
+from accounts.models import User
+from bank.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS
 from bank.imports import BadInput, batched
-from bank.models import Benchmark, Item, Response, Sample, User
+from bank.models import Benchmark, Item, Response, Sample
 
 Records = Iterator[dict[str, Any]]
 SHAPES = ("jsonl", "csv", "parquet")

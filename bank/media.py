@@ -5,7 +5,7 @@ from typing import Any, Protocol
 from django.conf import settings
 from django.http import FileResponse, Http404, HttpRequest, HttpResponseBase
 
-from bank.access import requires
+from accounts.rules import requires
 from bank.models import SampleImage
 from bank.models.catalogue import Benchmark, is_staff
 

@@ -11,8 +11,9 @@ from django.db.models import Count, F
 from django.utils import timezone
 
 import bank.criteria
+from accounts.models import User
 from bank.imports import batched, chunks
-from bank.models import Benchmark, Sample, SampleImage, User
+from bank.models import Benchmark, Sample, SampleImage
 
 SHORT_EDGE = 512  # pixels; MLLM-Bench's guideline (Table 10)
 NEAR = 5  # bits of 64 that may differ between pictures that look alike

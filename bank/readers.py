@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from bank.models import Sample, User
+    from accounts.models import User
+    from bank.models import Sample
 
 
 class JudgingRun(Protocol):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from bank.access import allowed
+from accounts.rules import allowed
 
 
 def chrome(request: HttpRequest) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from django.conf import settings as site
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.models import User
 from annotations import ballots
 from annotations.actions import make_annotator, make_campaign, presented_order
 from annotations.actions.making import dealt
@@ -15,7 +16,7 @@ from annotations.models import Assignment, Campaign, CampaignItem, Membership
 from bank import actions
 from bank.formats import generic
 from bank.imports.bundle import bring
-from bank.models import Benchmark, EvaluatedModel, Item, User
+from bank.models import Benchmark, EvaluatedModel, Item
 from bank.submissions import actions as submissions
 from evalsite import demo_accounts
 from evalsite.demo_drafts import load_drafts

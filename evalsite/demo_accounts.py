@@ -1,6 +1,6 @@
 """The accounts of the demo, whose password everybody can read here: they are for this machine alone."""
 
-from bank.models import User
+from accounts.models import User
 
 PASSWORD = "evalsite-demo"  # noqa: S105 (printed at the start of a local installation, which listens to localhost only)
 SIGN_INS = {

@@ -7,11 +7,12 @@ from typing import Any
 
 from PIL import Image
 
+from accounts.models import User
 from bank import images
 from bank.actions.benchmarks import make_benchmark
 from bank.actions.reviews import decide, give_review, open_round
 from bank.actions.samples import Picture, save_sample
-from bank.models import Benchmark, Sample, User
+from bank.models import Benchmark, Sample
 from bank.models.reviews import GUIDELINE
 
 SLUG = "household-drafts"

@@ -11,14 +11,18 @@ from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from accounts.rules import requires
 from accounts.secrets import WrongKeys, check_keys
 from bank import direct
-from bank.access import requires
 from bank.outages import outage
 from judging.models import WorkerBeat
 
 log = logging.getLogger(__name__)
 OK = "ok"
+OLDER = (
+    "it was made by a version whose data this one cannot take over. Nothing was changed. Start with a new data folder "
+    "(EVALSITE_DATA) and, where DATABASE_URL is set, an empty database; or go back to the version that made it"
+)
 WORKER_SILENT_AFTER = 60  # seconds
 PATIENCE = 2000  # milliseconds that the probe waits for whoever writes
 SPARE = 64 * 2**20  # bytes that must be free
@@ -46,8 +50,16 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def migrations() -> str:
     """Whether the tables are those that this version works with."""
     executor = MigrationExecutor(connection)
+    if older(executor):
+        return OLDER
     waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     return f"{waiting} wait: run `manage.py migrate`" if waiting else OK
+
+
+def older(executor: MigrationExecutor) -> bool:
+    """Whether the database was made by migrations that are here no longer: those of before 0.1.0 were written anew."""
+    ours = {app for app, _ in executor.loader.disk_migrations}
+    return any(app in ours for app, _ in set(executor.loader.applied_migrations) - set(executor.loader.disk_migrations))
 
 
 def keys() -> str:

@@ -65,14 +65,14 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "evalsite.middleware.strangers",
     "django_htmx.middleware.HtmxMiddleware",
-    "evalsite.language.speak",
-    "bank.access.AccessMiddleware",
+    "accounts.middleware.speak",
+    "accounts.middleware.AccessMiddleware",
 ]
 
 CSRF_FAILURE_VIEW = "evalsite.views.form_out_of_date"
 ROOT_URLCONF = "evalsite.urls"
 WSGI_APPLICATION = "evalsite.wsgi.application"
-AUTH_USER_MODEL = "bank.User"
+AUTH_USER_MODEL = "accounts.User"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 TEMPLATES = [
@@ -185,7 +185,7 @@ REST_FRAMEWORK = {
         "knox.auth.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["bank.access.Declared"],
+    "DEFAULT_PERMISSION_CLASSES": ["accounts.permissions.Declared"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["bank.rest.PlainJSON"],
     "DEFAULT_PAGINATION_CLASS": "bank.rest.Pages",

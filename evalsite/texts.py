@@ -17,7 +17,7 @@ from django.conf import settings
 from django.utils.translation import gettext, override
 from django.utils.translation.template import templatize
 
-ROOMS = ("bank", "judging", "annotations", "leaderboard", "evalsite")
+ROOMS = ("accounts", "bank", "judging", "annotations", "leaderboard", "evalsite")
 MARKS = {"_", "gettext", "lazy", "gettext_lazy", "noop", "gettext_noop", "ngettext"}
 _STRING = r"u?(?:\'(?:\\.|[^\'\\])*\'|\"(?:\\.|[^\"\\])*\")"
 _IN_TEMPLATE = re.compile(rf"(?:\b_|gettext)\(\s*({_STRING}(?:\s*,\s*{_STRING})?)")

@@ -1,10 +1,11 @@
-"""Every address of the site. Each view behind one carries its access rule; see bank.access."""
+"""Every address of the site. Each view behind one carries its access rule; see accounts.rules."""
 
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from bank.access import requires
-from evalsite import audit, health, people, views
+from accounts.rules import requires
+from accounts.urls import people
+from evalsite import health, views
 from leaderboard.views import home
 
 api = [
@@ -16,11 +17,8 @@ api = [
 
 urlpatterns = [
     path("", home, name="home"),
-    path("accounts/", include("evalsite.accounts_urls")),
-    path("people/", people.people, name="people"),
-    path("people/audit/", audit.page, name="audit"),
-    path("people/audit/export/", audit.export, name="audit-export"),
-    path("people/<int:pk>/", people.person, name="person"),
+    path("accounts/", include("accounts.urls")),
+    path("people/", include(people)),
     path("bank/", include("bank.urls")),
     path("judging/", include("judging.urls")),
     path("", include("annotations.urls")),  # /annotate/ and /campaigns/

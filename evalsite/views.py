@@ -13,7 +13,7 @@ from django.utils import translation
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
 
-from bank.access import requires
+from accounts.rules import requires
 from bank.outages import COME_BACK, outage
 
 _making = Lock()  # drf-spectacular loads itself with the first schema, which two threads at once break

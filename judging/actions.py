@@ -12,9 +12,10 @@ from django.conf import settings as site
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from accounts.models import User
 from bank import bulk
 from bank.imports import BadInput
-from bank.models import Benchmark, Item, Sample, User
+from bank.models import Benchmark, Item, Sample
 from judging import attacks as catalogue
 from judging import baselines, client, item_sets, plan, prompts, protocols, use
 from judging.models import BASELINES, OVERLAP, STRICT, Judge, PromptTemplate, Run, RunItem, made_by, reason_key

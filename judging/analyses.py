@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from django.db.models import Count, QuerySet
 
 import bank.criteria
+from accounts.models import User
 from bank.likeness import examined
-from bank.models import User
 from bank.models.catalogue import is_staff
 from bank.redactor import Redacted
 from judging.models import JURY, AnalysisRelease, Judgment, Run
 
 if TYPE_CHECKING:
-    from bank.access import Viewer
+    from accounts.rules import Viewer
 
 # Told which judgments' analyses leave, and logs it.
 Reader = Callable[[Sequence[Judgment]], None]

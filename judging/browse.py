@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
-from bank.access import Viewer
+from accounts.rules import Viewer
 from bank.models import Item, Sample
 from bank.models.catalogue import is_staff
 from judging import analyses

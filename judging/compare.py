@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bank.access import Viewer
+from accounts.rules import Viewer
 from bank.models import Item, Sample
 from judging import analyses, queries
 from judging.models import Judgment, Run

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db.models import QuerySet
 
-from bank.access import Viewer
+from accounts.rules import Viewer
 from bank.exports import Asked, Records, note_analyses, ref, refs, trimmed
 from bank.imports import batched
 from bank.models import Benchmark

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from bank.access import Viewer
+from accounts.rules import Viewer
 from bank.models import Benchmark
 from bank.models.catalogue import is_staff
 from judging.models import Judge, Run

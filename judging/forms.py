@@ -4,7 +4,8 @@ from typing import Any
 
 from django import forms
 
-from bank.forms import BenchmarkChoice, Clean, Styled
+from accounts.forms import Styled
+from bank.forms import BenchmarkChoice, Clean
 from bank.forms.benchmarks import SHAPES
 from bank.models import Benchmark, Item
 from judging import attacks, item_sets, plan, prompts, protocols, queries

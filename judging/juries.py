@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import RestrictedError
 from django.utils import timezone
 
+from accounts.models import User
 from bank.imports import chunks
-from bank.models import User
 from judging import compare, protocols
 from judging.actions import BadInput
 from judging.models import JURY, OVERLAP, Judge, Judgment, Run, RunItem, reason_key

@@ -11,8 +11,9 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 import bank.criteria
+from accounts.models import User
 from accounts.secrets import keyed
-from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage, User
+from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from judging import attacks, prompts, protocols
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem, Trial, judged_by
 from judging.protocols import CannotAsk, Criterion, Material, Option, Protocol, Settings

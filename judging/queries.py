@@ -10,8 +10,8 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from accounts.rules import Viewer
 from bank import direct
-from bank.access import Viewer
 from bank.models import Benchmark, Item
 from bank.models.catalogue import is_staff
 from judging import analyses, plan

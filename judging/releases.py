@@ -13,11 +13,11 @@ from django.utils import timezone
 
 import accounts.audit
 import bank.criteria
+from accounts.models import Role, User
 from bank.imports import BadInput
 from bank.likeness import Examined, examined
-from bank.models import Item, User
+from bank.models import Item
 from bank.models.catalogue import is_staff
-from bank.models.people import Role
 from judging.models import AnalysisRelease, Judgment, Run
 
 PAGE = 20

@@ -4,7 +4,8 @@ from typing import Any
 
 from django import forms
 
-from bank.forms import BenchmarkChoice, Styled
+from accounts.forms import Styled
+from bank.forms import BenchmarkChoice
 from bank.models import Benchmark
 from judging import item_sets, prompts, queries
 from judging.collecting import COLLECTORS

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
 
-from bank.access import Viewer
+from accounts.rules import Viewer
 from judging import prompts, protocols
 from judging.models import PromptTemplate, Run
 

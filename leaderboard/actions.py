@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import transaction
 
-from bank.models import User
+from accounts.models import User
 from judging.models import Run
 from leaderboard import hidden, methods
 from leaderboard.boards import Board

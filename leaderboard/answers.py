@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from bank.access import Viewer
+from accounts.rules import Viewer
 from bank.models.catalogue import is_staff
 from leaderboard import grades, queries
 from leaderboard.boards.graded import outcomes

@@ -11,7 +11,8 @@ from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from bank.models import Benchmark, Submission, User
+from accounts.models import User
+from bank.models import Benchmark, Submission
 from bank.rest import PlainJSON
 from bank.submissions import actions
 from bank.submissions.check import Checked

@@ -17,9 +17,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accounts import audit
+from accounts.models import User
 from accounts.secrets import keyed as keyed_hash
 from bank.actions import BadInput
-from bank.models import Benchmark, User
+from bank.models import Benchmark
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import graded, keyed, models

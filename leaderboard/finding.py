@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 
-from bank.access import Viewer, allowed
+from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.models.catalogue import is_staff
 from bank.queries import holding

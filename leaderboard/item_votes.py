@@ -7,8 +7,8 @@ from string import ascii_uppercase
 
 import pandas as pd
 
+from accounts.rules import Viewer
 from annotations.models import Adjudication, Label
-from bank.access import Viewer
 from bank.models import Item, ItemResponse, Response
 from bank.models.catalogue import is_staff
 from bank.models.verdict import Verdict

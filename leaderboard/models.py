@@ -12,7 +12,7 @@ from bank.models.catalogue import is_staff
 from leaderboard.rows import in_order
 
 if TYPE_CHECKING:
-    from bank.access import Viewer
+    from accounts.rules import Viewer
 
 
 # Kinds of verdicts whose numbers can rest on hidden criteria, see leaderboard.kinds.

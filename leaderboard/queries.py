@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from accounts.rules import Viewer, allowed
 from annotations.models import Annotator, Campaign, CampaignItem, Label
-from bank.access import Viewer, allowed
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
 from bank.models.catalogue import is_staff
 from judging.models import Judgment, Run

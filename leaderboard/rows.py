@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from bank.formats.generic import escape
+from accounts.csv import escape
 
 
 def flat(row: dict[str, Any]) -> dict[str, Any]:

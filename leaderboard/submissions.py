@@ -15,9 +15,10 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils.text import get_valid_filename
 
-from bank.access import Viewer
-from bank.formats.generic import escape
-from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules, User
+from accounts.csv import escape
+from accounts.models import User
+from accounts.rules import Viewer
+from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules
 from bank.submissions import quota, scoring
 from bank.submissions.check import required_splits, wanted_samples
 

@@ -11,8 +11,7 @@ from django.test import Client
 from hypothesis import HealthCheck, settings
 
 from accounts import secrets
-from bank.models import User
-from bank.models.people import Role
+from accounts.models import Role, User
 from leaderboard import columns
 from tests.once import once
 

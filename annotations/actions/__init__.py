@@ -34,7 +34,6 @@ from annotations.actions.errors import (
 from annotations.actions.labels import Submitted, change_label, save_draft, submit_label
 from annotations.actions.leases import lease_end, next_assignment, presented_order, release_expired, skip
 from annotations.actions.making import add_items, change_ballot, change_campaign, copy_campaign, make_campaign
-from annotations.actions.people import make_account, new_password, set_active, set_role
 from annotations.actions.quality import let_go_on, let_in, practise_again, see_interludes, see_warning
 
 __all__ = [
@@ -63,13 +62,11 @@ __all__ = [
     "lease_end",
     "let_go_on",
     "let_in",
-    "make_account",
     "make_all_known",
     "make_annotator",
     "make_campaign",
     "make_known",
     "make_ordinary",
-    "new_password",
     "next_assignment",
     "open_campaign",
     "pause_campaign",
@@ -81,8 +78,6 @@ __all__ = [
     "save_draft",
     "see_interludes",
     "see_warning",
-    "set_active",
-    "set_role",
     "skip",
     "submit_label",
     "withdraw_adjudication",

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.db import transaction
 
+from accounts.models import User
 from annotations.actions.errors import Refused
 from annotations.known import Known
 from annotations.models import Adjudication, Assignment, CampaignItem, Label, LabelReturn, Membership
 from annotations.verdicts import main_column
 from bank.actions import BadInput
-from bank.models import User
 from bank.models.verdict import COLUMNS
 
 LONGEST_NOTE = 5_000

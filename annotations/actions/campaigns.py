@@ -7,6 +7,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from accounts.models import User
+from accounts.rules import RULES
 from annotations.actions.errors import NotInvited, Refused
 from annotations.actions.leases import release_all
 from annotations.models import (
@@ -19,9 +21,7 @@ from annotations.models import (
     new_pseudonym,
 )
 from bank import direct
-from bank.access import RULES
 from bank.actions import BadInput
-from bank.models import User
 
 MAY_LABEL = RULES["label"]
 

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from accounts.models import User
 from annotations import ballots, eligible, sampling
 from annotations.actions.campaigns import add_annotators
 from annotations.actions.errors import Refused
@@ -18,7 +19,7 @@ from annotations.actions.leases import wait_for_annotators
 from annotations.models import Campaign, CampaignItem, GuidelinePicture, Membership
 from annotations.sampling import Candidate, Chosen, Plan
 from bank.actions import BadInput
-from bank.models import Benchmark, User
+from bank.models import Benchmark
 from judging.models import Run
 
 REVIEW = "review"

@@ -11,13 +11,14 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.models import User
+from accounts.rules import allowed, requires
 from annotations import actions, ballots, guidelines
 from annotations.forms import AddAnnotators, Invite
 from annotations.invitations import open_invitations
 from annotations.models import Campaign
 from annotations.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
-from bank.access import allowed, requires
-from bank.models import Item, User
+from bank.models import Item
 
 PAGE = 50
 

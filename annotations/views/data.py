@@ -7,15 +7,15 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, St
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.models import User
+from accounts.rules import allowed, requires
 from annotations import actions, disputes, exports, inflow, material, subsets
 from annotations.actions.making import candidates_of
 from annotations.models import Campaign, Label
 from annotations.monitor import visible_campaigns
-from bank.access import allowed, requires
 from bank.actions import BadInput
 from bank.exports import pieces
 from bank.imports import chunks
-from bank.models import User
 from bank.models.catalogue import is_staff
 from judging.exports import of_keys
 from judging.models import Judgment, Run

@@ -13,15 +13,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.models import User
+from accounts.rules import allowed, requires
 from annotations import actions, ballots, entry, items, known
 from annotations.agreement import agreement_of
 from annotations.given import labels_of
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from annotations.monitor import visible_campaigns
 from annotations.verdicts import in_words
-from bank.access import allowed, requires
 from bank.actions import BadInput
-from bank.models import User
 from bank.models.catalogue import is_staff
 
 PAGE = 50

@@ -12,6 +12,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.models import User
+from accounts.rules import requires
 from annotations import actions, ballots, interludes, material
 from annotations.ballots import BadVerdict
 from annotations.guidelines import rendered
@@ -19,9 +21,8 @@ from annotations.inflow import flow_in
 from annotations.models import Annotator, Assignment, Campaign
 from annotations.queries import annotator_of, assignment_of, my_campaigns, progress_of, work_of
 from bank import direct
-from bank.access import requires
 from bank.media import image_response
-from bank.models import SampleImage, User
+from bank.models import SampleImage
 
 FRAGMENT = "X-Fragment"  # set by the page's script
 CONFIDENCES = (

@@ -7,6 +7,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.models import User
+from accounts.rules import allowed, requires
 from annotations import actions, ballots, guidelines
 from annotations.actions.making import candidates_for, foresee, new_seed
 from annotations.ballot_form import BallotForm, initial_of
@@ -14,11 +16,10 @@ from annotations.eligible import why_none
 from annotations.forms import THESE, Guidelines, HandedOut, NewCampaign
 from annotations.models import Campaign, GuidelinePicture
 from annotations.queries import annotator_of, campaigns_of
-from bank.access import allowed, requires
 from bank.actions import BadInput
 from bank.images import NotAnImage
 from bank.media import image_response
-from bank.models import Benchmark, Item, User
+from bank.models import Benchmark, Item
 from judging import analyses
 from judging.models import Judgment
 

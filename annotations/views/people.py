@@ -12,12 +12,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts import audit
 from accounts.address import client_address
+from accounts.models import User
+from accounts.rules import allowed, requires
 from annotations import actions, invitations
 from annotations.forms import AddAnnotators, Invite, JoinAnew
 from annotations.models import Campaign, Invitation, Membership
-from bank.access import allowed, requires
 from bank.actions import BadInput
-from bank.models import User
 
 
 @requires("write-campaigns")

@@ -8,9 +8,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from accounts import audit
+from accounts.models import User
 from bank.actions.errors import BadInput, Stale
 from bank.capability_trees import TREES
-from bank.models import Benchmark, User
+from bank.models import Benchmark
 
 RESERVED = ("new",)  # an address of its own
 FIELDS = ("title", "description", "licence", "anchor", "majority", "score_scale")

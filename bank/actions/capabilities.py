@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from django.db import transaction
 from django.db.models import Max
 
+from accounts.models import User
 from bank.actions.errors import BadInput
 from bank.actions.samples import change_many
 from bank.capability_trees import Tree
-from bank.models import Benchmark, Capability, Sample, User
+from bank.models import Benchmark, Capability, Sample
 
 LONGEST = 200
 LONGEST_PATH = 700

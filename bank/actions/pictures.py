@@ -7,8 +7,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from accounts.models import User
 from bank.actions.samples import told
-from bank.models import Sample, SampleImage, SampleRevision, User
+from bank.models import Sample, SampleImage, SampleRevision
 
 
 @transaction.atomic

@@ -8,9 +8,10 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from accounts.models import User
 from bank.actions.errors import BadInput
 from bank.actions.samples import set_status
-from bank.models import Benchmark, ReviewRound, Sample, SampleReview, User
+from bank.models import Benchmark, ReviewRound, Sample, SampleReview
 from bank.models.catalogue import is_staff
 from bank.models.reviews import GUIDELINE
 

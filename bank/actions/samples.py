@@ -9,10 +9,11 @@ from django.db.models import F, Max, QuerySet
 from django.utils import timezone
 
 import bank.criteria
+from accounts.models import User
 from bank import images, quality
 from bank.actions.errors import BadInput, Stale
 from bank.imports import batched
-from bank.models import Benchmark, Capability, Sample, SampleImage, SampleReview, SampleRevision, User
+from bank.models import Benchmark, Capability, Sample, SampleImage, SampleReview, SampleRevision
 
 FIELDS = ("key", "instruction", "hint", "language", "question_type", "options", "split", "source", "group")
 BULK = ("split", "capability", "status", "question_type")

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from bank.models import Sample, User
+    from accounts.models import User
+    from bank.models import Sample
     from bank.readers import AssignmentOfCampaign, JudgingRun, KeyedSubmission
 
 

@@ -1,6 +1,5 @@
 """The project's own format: JSON Lines, and CSV or Parquet with the same names (lists and objects as JSON text)."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from accounts.csv import unescape
 from bank.formats.blocks import Block, json_blocks, table_blocks
 from bank.formats.quick import TAKERS
 from bank.formats.reading import BadFile, Problem, Row, Where, kind_of, parse_json, rows, validated
@@ -35,7 +35,6 @@ LISTS = frozenset(
 )
 FLOATS = frozenset({"score", "seconds", "confidence", "cost"})
 INTEGERS = frozenset(["tokens", "situation", "grade", "repeat", "prompt_tokens", "completion_tokens"])
-FORMULA = re.compile(r"'*[=+\-@\t\r]")  # with the apostrophes that escaping puts before it
 BOOLEANS = frozenset({"answer", "agree", "hallucination"})
 
 
@@ -83,15 +82,6 @@ def blocks(path: Path, what: str) -> Iterator[Block | Row | Problem]:
     if record not in TAKERS:
         return _read(path, what)
     return json_blocks(path, record) if kind_of(path) == "jsonl" else table_blocks(_rows(path, what), record)
-
-
-def escape(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula; ``unescape`` gives it back."""
-    return "'" + cell if FORMULA.match(cell) else cell
-
-
-def unescape(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
 def _file(path: Path, what: str) -> Path:

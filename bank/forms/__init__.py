@@ -5,17 +5,6 @@ from typing import Any
 from django import forms
 
 
-class Styled(forms.Form):
-    """A form whose controls look as the style sheet draws them."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.label_suffix = ""
-        for field in self.fields.values():
-            ticks = isinstance(field.widget, forms.CheckboxInput | forms.CheckboxSelectMultiple | forms.RadioSelect)
-            field.widget.attrs.setdefault("class", "check" if ticks else "input")
-
-
 class Clean(forms.CharField):
     """Text without characters that the database refuses."""
 

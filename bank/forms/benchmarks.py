@@ -6,9 +6,10 @@ from typing import Any
 from django import forms
 from django.utils.text import slugify
 
+from accounts.forms import Styled
 from bank import exports
 from bank.capability_trees import TITLES
-from bank.forms import Clean, Styled
+from bank.forms import Clean
 from bank.models import Benchmark, EvaluatedModel
 
 LABELS = {"plurality": "Most frequent verdict wins", "mllm-bench": "As in MLLM-Bench: undecided outweighs"}

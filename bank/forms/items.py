@@ -4,8 +4,8 @@ from typing import Any
 
 from django import forms
 
+from accounts.forms import Styled
 from bank.actions.items import ItemPlan, models_answering, plan_items
-from bank.forms import Styled
 from bank.models import Benchmark, Item
 
 KINDS = {

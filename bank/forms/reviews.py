@@ -5,10 +5,12 @@ from typing import Any
 from django import forms
 from django.db.models import QuerySet
 
+from accounts.forms import Styled
+from accounts.models import User
+from accounts.rules import RULES
 from bank.actions.reviews import MOST_REVIEWS
-from bank.forms import Clean, Styled
-from bank.models import SampleReview, User
-from bank.models.catalogue import STAFF
+from bank.forms import Clean
+from bank.models import SampleReview
 from bank.models.reviews import GUIDELINE
 
 VERDICTS = {
@@ -24,7 +26,7 @@ class People(forms.ModelMultipleChoiceField):
 
 
 def people_who_review() -> QuerySet[User]:
-    return User.objects.filter(is_active=True, role__in=STAFF).order_by("username")
+    return User.objects.filter(is_active=True, role__in=RULES["review-samples"]).order_by("username")
 
 
 class OpenRound(Styled):

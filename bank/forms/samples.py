@@ -8,9 +8,10 @@ from typing import Any
 from django import forms
 from django.core import signing
 
+from accounts.forms import Styled
 from bank import images
 from bank.actions.samples import Picture
-from bank.forms import Clean, Styled
+from bank.forms import Clean
 from bank.models import Benchmark, Sample
 from bank.models.catalogue import Capability
 from bank.queries import tree_of

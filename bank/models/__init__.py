@@ -4,7 +4,6 @@ from bank.criteria.tables import AccessedSample, CriteriaAccess  # and with them
 from bank.models.catalogue import Benchmark, Capability, PictureStorage, Sample, SampleImage
 from bank.models.imports import Import, ImportRange
 from bank.models.items import Item, ItemResponse
-from bank.models.people import User
 from bank.models.responses import EvaluatedModel, Response
 from bank.models.reviews import ReviewRound, SampleReview
 from bank.models.revisions import SampleRevision
@@ -43,6 +42,5 @@ __all__ = [
     "SubmissionRules",
     "SubmissionScore",
     "Upload",
-    "User",
     "Verdict",
 ]

@@ -1,31 +1,22 @@
 """Benchmarks and their samples: what anybody who may see the benchmark may see."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from accounts.rules import Viewer, allowed
 from bank.arriving import Arrived
-from bank.models.people import Role
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser
-
-    from bank.models.people import User
-
-    Viewer = User | AnonymousUser
-
-STAFF = (Role.CURATOR, Role.ADMINISTRATOR)
 
 
-def is_staff(viewer: "Viewer") -> bool:
+def is_staff(viewer: Viewer) -> bool:
     """Curators and administrators: those who see everything in the bank."""
-    return bool(viewer.is_authenticated and viewer.is_active and getattr(viewer, "role", None) in STAFF)
+    return allowed(viewer, "read-bank")
 
 
 class BenchmarkQuerySet(models.QuerySet["Benchmark"]):
-    def visible_to(self, viewer: "Viewer") -> "BenchmarkQuerySet":
+    def visible_to(self, viewer: Viewer) -> "BenchmarkQuerySet":
         return self if is_staff(viewer) else self.filter(visibility=Benchmark.Visibility.PUBLIC)
 
     def named(self, name: str) -> "Benchmark":
@@ -120,7 +111,7 @@ def in_hidden_splits(prefix: str = "") -> Q:
 
 
 class SampleQuerySet(models.QuerySet["Sample"]):
-    def visible_to(self, viewer: "Viewer") -> "SampleQuerySet":
+    def visible_to(self, viewer: Viewer) -> "SampleQuerySet":
         if is_staff(viewer):
             return self
         return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC, status=Sample.Status.APPROVED)
@@ -129,7 +120,7 @@ class SampleQuerySet(models.QuerySet["Sample"]):
         """Approved, and not left out of this version."""
         return self.filter(status=Sample.Status.APPROVED, retired_in="")
 
-    def verdicts_visible_to(self, viewer: "Viewer") -> "SampleQuerySet":
+    def verdicts_visible_to(self, viewer: Viewer) -> "SampleQuerySet":
         """Visible samples about which the viewer may read single verdicts: not those of hidden splits."""
         found = self.visible_to(viewer)
         return found if is_staff(viewer) else found.exclude(in_hidden_splits())

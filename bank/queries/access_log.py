@@ -12,7 +12,8 @@ from typing import Any
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from bank.models import AccessedSample, CriteriaAccess, Sample, User
+from accounts.models import User
+from bank.models import AccessedSample, CriteriaAccess, Sample
 
 PAGE = 50
 NAMED = 3  # samples named in a row of the page

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
-from bank.models import Benchmark, ReviewRound, Sample, SampleReview, User
+from accounts.models import User
+from bank.models import Benchmark, ReviewRound, Sample, SampleReview
 
 Verdict = SampleReview.Verdict
 

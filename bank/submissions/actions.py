@@ -10,12 +10,13 @@ from django.db import transaction
 from pydantic import TypeAdapter, ValidationError
 
 from accounts import audit
+from accounts.models import User
 from bank.actions import BadInput
 from bank.arriving import StillComing
 from bank.formats.reading import Problem, Row
 from bank.formats.records import Name, ResponseRecord
 from bank.imports import batched
-from bank.models import Benchmark, EvaluatedModel, Response, Submission, SubmissionRules, User
+from bank.models import Benchmark, EvaluatedModel, Response, Submission, SubmissionRules
 from bank.submissions import quota, scoring
 from bank.submissions.check import Checked, check, read, wanted_samples
 from bank.submissions.errors import Closed, NameTaken, Refused

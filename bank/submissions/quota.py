@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from django.db import transaction
 from django.db.models import F
 
-from bank.models import Benchmark, SubmissionCount, SubmissionRules, User
+from accounts.models import User
+from bank.models import Benchmark, SubmissionCount, SubmissionRules
 from bank.submissions.errors import Exceeded
 
 ALL = "all"

@@ -12,8 +12,9 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
+from accounts.models import User
 from bank.imports import BadInput, intake, scratch
-from bank.models import Upload, User
+from bank.models import Upload
 from bank.uploads import staging
 
 CHUNK = 8 * 2**20  # what a browser sends at once

@@ -11,7 +11,8 @@ from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from bank.models import Upload, User
+from accounts.models import User
+from bank.models import Upload
 from bank.rest import PlainJSON
 from bank.uploads import actions, queries, staging
 from bank.uploads.forms import ChoicesForm

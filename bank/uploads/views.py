@@ -8,9 +8,10 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpRe
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from bank.access import requires
+from accounts.models import User
+from accounts.rules import requires
 from bank.media import TYPES
-from bank.models import Benchmark, Upload, User
+from bank.models import Benchmark, Upload
 from bank.uploads import actions, queries, staging
 from bank.uploads.forms import ChoicesForm
 

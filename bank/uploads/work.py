@@ -13,7 +13,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from bank.formats import generic, reader
+from accounts.csv import escape
+from bank.formats import reader
 from bank.formats.reading import BadFile, Problem
 from bank.imports import BadInput, Cancelled, Report, bundle, diff, intake
 from bank.models import Benchmark, Upload
@@ -196,7 +197,7 @@ def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
         with staging_list.open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
             table.writerow(["part", "kind", "file", "line", "record", "field", "reason"])
-            table.writerows(map(generic.escape, row) for row in _rows(faults, upload))
+            table.writerows(map(escape, row) for row in _rows(faults, upload))
     reasons = _by_reason(faults, upload)
     return {
         "counted": [_counted(name, report) for name, report in reports.items()],

@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.rules import requires
 from bank import exports, quality
-from bank.access import requires
 from bank.actions import benchmarks as actions
 from bank.actions.errors import BadInput, Stale
 from bank.forms.benchmarks import Export, Facts, NewBenchmark, facts_of

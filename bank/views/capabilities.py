@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from bank.access import requires
+from accounts.rules import requires
 from bank.actions import capabilities as actions
 from bank.actions.errors import BadInput
 from bank.capability_trees import TITLES, TREES

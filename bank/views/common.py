@@ -4,7 +4,8 @@ from typing import cast
 
 from django.http import Http404, HttpRequest
 
-from bank.models import Benchmark, Sample, User
+from accounts.models import User
+from bank.models import Benchmark, Sample
 from bank.queries import Filter, chosen_samples, groups_of
 
 

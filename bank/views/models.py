@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from bank.access import requires
+from accounts.rules import requires
 from bank.actions.errors import BadInput
 from bank.actions.models import set_makers
 from bank.models import Benchmark, EvaluatedModel, Response

@@ -8,8 +8,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 import bank.criteria
+from accounts.rules import requires
 from bank import plots, quality
-from bank.access import requires
 from bank.actions import reviews as actions
 from bank.actions.errors import BadInput
 from bank.forms.reviews import Check, OpenRound, Review

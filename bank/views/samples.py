@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 import bank.criteria
+from accounts.rules import requires
 from bank import quality
-from bank.access import requires
 from bank.actions import samples as actions
 from bank.actions.errors import BadInput, Stale
 from bank.forms.samples import Bulk, Editor

@@ -8,7 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from bank.models import User
+from accounts.models import User
 from bank.models.catalogue import is_staff
 from bank.models.verdict import COLUMNS
 from judging import analyses

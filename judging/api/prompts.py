@@ -7,7 +7,7 @@ from rest_framework import exceptions, mixins, serializers, status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from bank.models import User
+from accounts.models import User
 from judging import actions
 from judging.models import PromptTemplate
 

@@ -10,7 +10,8 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from bank.models import Benchmark, User
+from accounts.models import User
+from bank.models import Benchmark
 from bank.models.catalogue import is_staff
 from judging import actions, analyses, juries, queries
 from judging.api.errors import Conflict, bad

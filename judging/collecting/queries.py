@@ -1,6 +1,6 @@
 """Reads for the pages of collecting runs."""
 
-from bank.access import Viewer
+from accounts.rules import Viewer
 from bank.models.catalogue import is_staff
 from judging.models import Collected, Run
 

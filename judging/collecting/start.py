@@ -8,8 +8,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accounts.models import User
 from bank import bulk
-from bank.models import Benchmark, Sample, SampleImage, User
+from bank.models import Benchmark, Sample, SampleImage
 from judging import item_sets, prompts, protocols
 from judging.actions import BadInput, check_abilities, check_budget, check_limit, go_on
 from judging.collecting import COLLECTORS

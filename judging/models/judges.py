@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import models
 
+from accounts.models import User
 from bank.arriving import Arrived
-from bank.models import User
 from judging.prompts import Prompt
 
 BASELINES = ("random", "first", "longest", "criteria-overlap")

@@ -14,7 +14,7 @@ from judging.models.judges import OVERLAP
 from judging.models.runs import Run
 
 if TYPE_CHECKING:
-    from bank.access import Viewer
+    from accounts.rules import Viewer
 
 
 def reason_key(reason: str) -> str:

@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 
-from bank.models import User
+from accounts.models import User
 from judging.models.made import Judgment
 from judging.models.runs import Run
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.db.models import Q
 
+from accounts.models import User
 from bank.arriving import Arrived
-from bank.models import Benchmark, Item, Sample, User
+from bank.models import Benchmark, Item, Sample
 from bank.models.catalogue import is_staff
 from judging.models.judges import OVERLAP, Judge
 
 if TYPE_CHECKING:
-    from bank.access import Viewer
+    from accounts.rules import Viewer
     from judging.models.holds import RunHold
 
 

@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from bank.access import requires
-from bank.models import User
+from accounts.models import User
+from accounts.rules import requires
 from judging import attacks, plan, prompts, protocols, queries
 from judging.filters import whole
 from judging.forms import AttackForm

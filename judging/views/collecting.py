@@ -5,8 +5,8 @@ from typing import cast
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from bank.access import requires
-from bank.models import User
+from accounts.models import User
+from accounts.rules import requires
 from judging.collecting.start import start_collecting
 from judging.request_forms import CollectForm
 from judging.views.common import HERE, begun

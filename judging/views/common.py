@@ -7,7 +7,7 @@ from django import forms
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from bank.models import User
+from accounts.models import User
 from judging.actions import BadInput
 from judging.models import Run
 

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
-from bank.access import allowed, requires
+from accounts.rules import allowed, requires
 from judging import actions, queries, readiness
 from judging.filters import whole
 from judging.forms import JudgeForm

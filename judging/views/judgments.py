@@ -10,10 +10,10 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import audit
-from bank.access import Viewer, allowed, requires
+from accounts.models import User
+from accounts.rules import Viewer, allowed, requires
 from bank.exports import TYPES
 from bank.exports import pieces as table_pieces
-from bank.models import User
 from judging import analyses, browse, exports, filters, plan, prompts, protocols
 from judging.forms import SelectionForm
 from judging.models import Attempt, Judgment

@@ -7,8 +7,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from bank.access import requires
-from bank.models import User
+from accounts.models import User
+from accounts.rules import requires
 from judging import actions, juries, queries
 from judging.forms import JuryForm
 from judging.models import Run

@@ -10,8 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from bank.access import requires
-from bank.models import User
+from accounts.models import User
+from accounts.rules import requires
 from judging import filters, queries, releases
 from judging.actions import BadInput
 from judging.models import Run

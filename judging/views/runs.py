@@ -8,8 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from bank.access import requires
-from bank.models import User
+from accounts.models import User
+from accounts.rules import requires
 from judging import actions, analyses, collecting, filters, item_sets, juries, plan, protocols, queries, releases
 from judging.attacks.report import report
 from judging.collecting.queries import newest

@@ -7,8 +7,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from bank.access import requires
-from bank.models import Benchmark, Item, User
+from accounts.models import User
+from accounts.rules import requires
+from bank.models import Benchmark, Item
 from judging import actions, plan, prompts, protocols, queries, use
 from judging.forms import PreviewForm, TemplateForm
 from judging.models import PromptTemplate

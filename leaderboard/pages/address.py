@@ -13,8 +13,8 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
-from bank.access import Viewer, allowed
 from bank.models import Benchmark, Capability, Sample
 from bank.models.catalogue import is_staff
 from judging.models import OVERLAP

@@ -11,8 +11,8 @@ from django.core.cache import cache
 from django.db.models import Count, Exists, OuterRef
 from django.utils.safestring import SafeString
 
+from accounts.rules import Viewer
 from annotations.models import CampaignItem, Label
-from bank.access import Viewer
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, item_votes, queries, votes

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.urls import NoReverseMatch, reverse
 
-from bank.access import Viewer, allowed
+from accounts.rules import Viewer, allowed
 from judging.models import Run
 from leaderboard.boards import Board
 from leaderboard.figures import NONE, percent

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from bank.access import Viewer
+from accounts.rules import Viewer
 from bank.models import Submission, SubmissionScore
 from leaderboard.pages.marks import WIDE, Axis, axis_head, interval_bar
 from stats.disclosure import LEAST

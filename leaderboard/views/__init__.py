@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from bank.access import requires, role_of
+from accounts.rules import requires, role_of
 from leaderboard import finding, queries
 from leaderboard.pages import home as home_page
 from leaderboard.unchanged import until_written

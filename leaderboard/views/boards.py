@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from bank.access import allowed, requires
+from accounts.rules import allowed, requires
 from leaderboard import boards, queries
 from leaderboard.boards import Board, kept, standin
 from leaderboard.figures import number_of

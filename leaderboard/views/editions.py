@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from bank.access import requires
-from bank.models import User
+from accounts.models import User
+from accounts.rules import requires
 from leaderboard import editions
 from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
 from leaderboard.pages import address as addresses

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
-from bank.access import allowed, role_of
+from accounts.rules import allowed, role_of
 from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.hidden import Withheld, is_kept_back

@@ -7,7 +7,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.text import get_valid_filename
 
-from bank.access import requires
+from accounts.rules import requires
 from leaderboard import boards, queries
 from leaderboard.boards import kept, standin
 from leaderboard.pages import address as addresses

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.http import urlencode
 
 import bank.criteria
-from bank.access import requires
+from accounts.rules import requires
 from bank.models import Item, Sample
 from leaderboard import answers as single_answers
 from leaderboard import item_votes, queries

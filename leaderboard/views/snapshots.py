@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
-from bank.access import requires
+from accounts.rules import requires
 from leaderboard import actions, files
 from leaderboard.boards import BOARDS, kept
 from leaderboard.models import Snapshot

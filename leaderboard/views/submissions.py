@@ -11,9 +11,10 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from bank.access import allowed, requires
+from accounts.models import User
+from accounts.rules import allowed, requires
 from bank.actions import BadInput
-from bank.models import Benchmark, Submission, SubmissionScore, User
+from bank.models import Benchmark, Submission, SubmissionScore
 from bank.models.catalogue import is_staff
 from bank.submissions import actions
 from bank.submissions.errors import Exceeded, Refused

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
 
-from bank.access import requires
+from accounts.rules import requires
 from leaderboard import boards
 from leaderboard.boards import kept
 from leaderboard.boards import versus as two

@@ -129,9 +129,9 @@ def build(endpoint, world):
     from django.core.management import call_command
     from django.test import Client
 
+    from accounts.models import User
     from accounts.secrets import check_keys
     from annotations.models import Label
-    from bank.models import User
     from judging.actions import ensure_baselines
 
     call_command("migrate", verbosity=0, interactive=False)

@@ -5,9 +5,8 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 import bank.criteria
-from accounts.models import AuditEntry
-from bank.models import CriteriaAccess, Item, Response, Submission, User
-from bank.models.people import Role
+from accounts.models import AuditEntry, Role, User
+from bank.models import CriteriaAccess, Item, Response, Submission
 from judging.models import AnalysisRelease, Judgment
 from tests.access.world import CANARY, PRIVATE, PUBLIC, spellings
 

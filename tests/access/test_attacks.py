@@ -15,10 +15,11 @@ from django.utils.http import urlencode
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from accounts.models import User
 from annotations import disputes
 from annotations.actions import make_annotator
 from annotations.models import Campaign, Label
-from bank.models import Sample, User
+from bank.models import Sample
 from judging.models import Judge, Run
 from tests.access.crawl import TOKEN
 from tests.access.test_routes import TABLE, doors, refused

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from knox.models import AuthToken
 
+from accounts.models import User
 from annotations.models import Annotator
-from bank.models import User
 
 pytestmark = pytest.mark.django_db
 PAGE = "/people/"

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import NoReverseMatch, reverse
 
-from bank.access import RULES, rule_of
+from accounts.rules import RULES, rule_of
 from tests.access.conftest import ROLES
 from tests.access.world import PRIVATE, PUBLIC, routes
 
@@ -331,7 +331,7 @@ def test_an_undeclared_view_is_closed(rf, people):
     from django.contrib.auth.models import AnonymousUser
     from django.http import Http404, HttpResponse
 
-    from bank.access import AccessMiddleware
+    from accounts.rules import AccessMiddleware
 
     request = rf.get("/new/")
     for user in (AnonymousUser(), people["administrator"]):

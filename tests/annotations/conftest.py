@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connections
 
+from accounts.models import User
 from annotations.actions import make_annotator, make_campaign
 from bank.actions import make_items, plan_items
-from bank.models import Benchmark, EvaluatedModel, Response, Sample, User
+from bank.models import Benchmark, EvaluatedModel, Response, Sample
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

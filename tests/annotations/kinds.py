@@ -3,9 +3,10 @@
 from django.utils import timezone
 
 import bank.criteria
+from accounts.models import User
 from annotations.actions import make_annotator, make_campaign
 from bank.actions import make_items, plan_items
-from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, User
+from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from judging.models import AnalysisRelease, Judge, Judgment, Run
 
 SECRET = "Names exactly seven grey herons on the left bank"

@@ -6,8 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from accounts.models import User
 from annotations.models import Annotator, Campaign
-from bank.models import User
 
 
 @pytest.fixture

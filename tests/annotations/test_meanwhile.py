@@ -3,6 +3,7 @@
 import pytest
 from django.urls import reverse
 
+from accounts.models import User
 from annotations.actions import (
     Refused,
     SlotTaken,
@@ -18,7 +19,7 @@ from annotations.actions import (
 from annotations.models import Campaign, CampaignItem, Label
 from annotations.queries import progress_of
 from bank.actions import BadInput
-from bank.models import Item, Sample, User
+from bank.models import Item, Sample
 from judging.juries import make_jury
 from judging.models import Judge, Judgment, Run
 from tests.annotations.kinds import benchmark_of

@@ -29,7 +29,8 @@ import json, sys
 from knox.models import AuthToken
 from annotations.actions import make_annotator, make_campaign
 from bank.actions import make_items, plan_items
-from bank.models import Benchmark, EvaluatedModel, Response, Sample, User
+from accounts.models import User
+from bank.models import Benchmark, EvaluatedModel, Response, Sample
 items, people, overlap = map(int, sys.argv[1:4])
 benchmark = Benchmark.objects.create(slug="soak", title="Soak", visibility="public")
 models = [EvaluatedModel.objects.create(name=name) for name in ("model-one", "model-two")]

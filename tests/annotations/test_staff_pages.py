@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from accounts.models import User
 from annotations import ballots, invitations, material
 from annotations.actions import (
     add_annotators,
@@ -37,7 +38,6 @@ from annotations.models import (
 )
 from annotations.monitor import monitor_of
 from annotations.verdicts import LINE
-from bank.models import User
 from tests.annotations import kinds
 from tests.annotations.test_quality import answer
 from tests.bank.conftest import picture

@@ -6,6 +6,7 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from accounts.models import User
 from bank.actions import capabilities as trees
 from bank.actions.benchmarks import make_benchmark
 from bank.actions.errors import BadInput, Stale
@@ -13,7 +14,7 @@ from bank.actions.reviews import close_round, decide, give_review, open_round
 from bank.actions.samples import change_many, save_sample
 from bank.capability_trees import TREES
 from bank.criteria import CriteriaAccess, Criterion, CriterionRevision, fingerprint, for_staff
-from bank.models import Benchmark, Response, Sample, SampleReview, User
+from bank.models import Benchmark, Response, Sample, SampleReview
 from bank.models.reviews import GUIDELINE
 from bank.queries import Filter, list_samples, summary_of, tree_of
 from bank.queries.reviews import rounds_of

@@ -14,6 +14,7 @@ from collections import Counter
 import pytest
 from django.db import OperationalError, connections, transaction
 
+from accounts.models import User
 from bank import bulk
 from bank.actions import make_items, plan_items
 from bank.criteria import Criterion
@@ -29,7 +30,6 @@ from bank.models import (
     Response,
     Sample,
     SampleImage,
-    User,
 )
 from bank.queries.benchmarks import summary_of
 from bank.uploads import actions, work

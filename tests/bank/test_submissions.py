@@ -4,11 +4,9 @@ import json
 import random
 import tempfile
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-from django.apps import apps
 
 import bank.criteria
 from bank.actions import make_items, plan_items
@@ -563,25 +561,6 @@ def test_a_score_of_before_what_it_is_made_of_was_kept_stays_where_keys_have_cha
         assert bool(said) is stays
         assert numbers(submission, "val")["vanilla"]["value"] == pytest.approx(1.0 if stays else 1 / 3)
     assert "scored before this site kept" in said[0]
-
-
-def test_updating_takes_marks_and_small_levels_of_keys_that_are_not_open(choices, allow, send):
-    benchmark = choices(dev=4, val=12, few=3, test=12)
-    allow(benchmark, hidden=["test"])
-    submission = send(benchmark, answers(benchmark, splits=["dev", "val", "few", "test"]))
-    for response in Response.objects.filter(mark=None):
-        ResponseMark.objects.create(response=response, option="A", right=True)
-    SubmissionScore.objects.update(numbers={"vanilla": {}, "levels": []}, open=False)
-    import_module("bank.migrations.0012_open_keys").close(apps, None)
-    assert set(ResponseMark.objects.values_list("response__sample__split", flat=True)) == {"dev"}
-    found = {score.split: (score.open, set(score.numbers)) for score in SubmissionScore.objects.all()}
-    assert found == {
-        "dev": (True, {"vanilla", "levels"}),
-        "val": (False, {"vanilla"}),
-        "few": (False, set()),
-        "test": (False, {"vanilla", "levels"}),
-    }
-    assert set(scoring.marks(submission).values_list("response__sample__split", flat=True)) == {"dev"}
 
 
 # ---- afterwards ----

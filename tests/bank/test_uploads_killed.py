@@ -10,7 +10,8 @@ from tests.judging.outside import installation
 
 ROWS = 6_000
 PREPARE = """
-from bank.models import Upload, User
+from accounts.models import User
+from bank.models import Upload
 from bank.uploads import actions
 by = User.objects.create_user("curator", role="curator")
 data = b"".join(b'{{"key": "k%d", "instruction": "How many boats?", "criteria": [{{"text": "Three."}}]}}\\n' % n for n in range({rows}))

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from accounts.models import User
 from bank import bulk
 from bank.models import (
     Benchmark,
@@ -21,7 +22,6 @@ from bank.models import (
     Sample,
     SampleImage,
     SampleReview,
-    User,
 )
 from tests.bench.parts import Result, database
 

@@ -207,8 +207,9 @@ answer = most_memory()
 
 def _large() -> Iterator[Result]:
     """A run of a million planned judgments: its start, the first calls to make, and its page with most of them made."""
+    from accounts.models import User
     from bank import bulk
-    from bank.models import Benchmark, Item, Sample, User
+    from bank.models import Benchmark, Item, Sample
     from judging import actions, plan
     from judging.models import Judge, Judgment, RunItem
     from judging.work import kinds

@@ -20,9 +20,10 @@ def labelling() -> Iterator[Result]:
     """Submit and next, by page and by API: CPU time of each request, the first ones left out."""
     from knox.models import AuthToken
 
+    from accounts.models import User
     from annotations.actions import make_campaign
     from bank.actions import make_items, plan_items
-    from bank.models import Benchmark, EvaluatedModel, Response, Sample, User
+    from bank.models import Benchmark, EvaluatedModel, Response, Sample
 
     with database():
         benchmark = Benchmark.objects.create(slug="labels", title="Labels", visibility="public")

@@ -21,7 +21,8 @@ WAIT = 120_000  # milliseconds
 PREPARE = """
 from annotations.actions import make_campaign
 from annotations.sampling import Plan
-from bank.models import Benchmark, EvaluatedModel, User
+from accounts.models import User
+from bank.models import Benchmark, EvaluatedModel
 users = [User.objects.create_user(f"person-{n}", password="a-long-password", role="annotator") for n in range(3)]
 benchmark = Benchmark.objects.get(slug="mllm-bench")
 # The first of each pair is the candidate, the second the anchor.

@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from accounts.models import User
 from annotations.models import Assignment, Label
-from bank.models import User
 from tests.annotations.kinds import WEIGHTS, benchmark_of, campaign_of, judged
 from tests.browser.conftest import go_offline, looked_at
 

@@ -7,11 +7,12 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from accounts.models import User
 from annotations.actions import make_annotator, make_campaign
 from annotations.models import Assignment, Label, LabelRevision
 from bank import images
 from bank.actions import make_items, plan_items
-from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage, User
+from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
 from tests.bank.conftest import picture
 from tests.browser.conftest import go_offline, serious
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from django.utils import timezone
 
+from accounts.models import User
 from annotations.actions import make_annotator, make_campaign, next_assignment, submit_label
-from bank.models import Benchmark, Submission, User
+from bank.models import Benchmark, Submission
 from bank.submissions import actions
 from leaderboard import editions
 from leaderboard.boards import models

@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from knox.models import AuthToken
 
+from accounts.models import User
 from annotations.models import Campaign
 from bank.models import (
     Benchmark,
@@ -18,7 +19,6 @@ from bank.models import (
     Sample,
     Submission,
     SubmissionScore,
-    User,
 )
 from bank.submissions import actions
 from bank.submissions.halves import is_kept

@@ -11,9 +11,7 @@ import pytest
 
 from tests.operations.served import HOST, Slow, asked, nginx
 
-PERSON = (
-    "from annotations.actions import make_account; make_account(name='{}', role='curator', password='{}'); answer = 0"
-)
+PERSON = "from accounts.actions import make_account; make_account(name='{}', role='curator', password='{}'); answer = 0"
 PASSWORD = "a right long password"
 
 

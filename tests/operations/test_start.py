@@ -60,6 +60,20 @@ def test_gunicorn_and_worker_say_what_to_run_first_and_start_when_it_was_run(fre
 
 @pytest.mark.check("K3")
 @pytest.mark.one_database
+def test_a_data_folder_of_before_the_migrations_were_written_anew_is_refused(fresh, tmp_path):
+    (tmp_path / "data").mkdir()
+    with closing(sqlite3.connect(tmp_path / "data" / "evalsite.sqlite3")) as older, older:
+        older.execute("CREATE TABLE django_migrations (id INTEGER PRIMARY KEY, app text, name text, applied datetime)")
+        older.execute("INSERT INTO django_migrations VALUES (1, 'bank', '0012_open_keys', '2026-11-01')")
+        tables = older.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    for command in [*starts().values(), [*MANAGE, "migrate"]]:
+        assert "Start with a new data folder" in said(fresh, *command), command
+    with closing(sqlite3.connect(tmp_path / "data" / "evalsite.sqlite3")) as older:
+        assert older.execute("SELECT count(*) FROM sqlite_master").fetchone() == tables
+
+
+@pytest.mark.check("K3")
+@pytest.mark.one_database
 def test_accounts_with_the_demos_password_keep_production_from_starting_until_they_are_off(fresh):
     fresh.manage("migrate", "-v0")
     fresh.ask(DEMO)
@@ -69,7 +83,7 @@ def test_accounts_with_the_demos_password_keep_production_from_starting_until_th
     assert "No account has the demo's password" in fresh.manage("remove_demo_accounts")
     fresh.manage("check", "--deploy")
     fresh.manage("worker", "--until-idle")
-    assert fresh.ask("from bank.models import User; answer = User.objects.filter(is_active=True).count()") == 0
+    assert fresh.ask("from accounts.models import User; answer = User.objects.filter(is_active=True).count()") == 0
 
 
 @pytest.mark.check("K3")

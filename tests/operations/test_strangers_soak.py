@@ -15,7 +15,7 @@ from tests.operations.served import HOST, Slow, free_port, nginx, running, wait_
 
 SECONDS = 120
 PREPARE = """
-from bank.models import User
+from accounts.models import User
 from knox.models import AuthToken
 from annotations.actions import make_campaign
 from tests.judging.small import make_benchmark

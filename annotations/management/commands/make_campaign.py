@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from accounts.models import User
 from annotations import ballots
 from annotations.actions import make_campaign
 from bank.actions import BadInput, find_benchmark
 from bank.management.importing import bad_input_fails, counted
-from bank.models import User
 from judging.models import Run
 
 

@@ -4,15 +4,14 @@ import getpass
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from knox.models import AuthToken
 
 from accounts import audit
-from annotations.actions import make_account, new_password, set_role
-from bank.management.importing import bad_input_fails
-from bank.models import User
-from bank.models.people import Role
+from accounts.actions import make_account, new_password, set_role
+from accounts.models import Role, User
 
 
 class Command(BaseCommand):
@@ -30,19 +29,22 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         name, role, given = options["name"], options["role"], _asked() if options["password"] else None
-        with bad_input_fails(), transaction.atomic():
-            person = User.objects.filter(username=name).first()
-            made = person is None
-            password = ""
-            if person is None:
-                person, password = make_account(name=name, role=role, password=given, how="make_user")
-            else:
-                set_role(person=person, role=role, how="make_user")
-                if given is not None:
-                    new_password(person=person, password=given, how="make_user")
-            token = AuthToken.objects.create(person, expiry=None)[1] if options["token"] else ""
-            if token:
-                audit.record("token-made", command="make_user", about=person.username)
+        try:
+            with transaction.atomic():
+                person = User.objects.filter(username=name).first()
+                made = person is None
+                password = ""
+                if person is None:
+                    person, password = make_account(name=name, role=role, password=given, how="make_user")
+                else:
+                    set_role(person=person, role=role, how="make_user")
+                    if given is not None:
+                        new_password(person=person, password=given, how="make_user")
+                token = AuthToken.objects.create(person, expiry=None)[1] if options["token"] else ""
+                if token:
+                    audit.record("token-made", command="make_user", about=person.username)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages), returncode=1) from None
         self.stdout.write(f"{'Made' if made else 'Changed'} {name}: {person.role}.")
         if made and given is None:
             self.stdout.write(f"Password: {password}")

@@ -9,14 +9,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser
-from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponseBase
-from rest_framework.permissions import BasePermission
-from rest_framework.request import Request
 
-from bank.models import User
-from bank.models.people import Role
+from accounts.models import Role, User
 
 ANONYMOUS = "anonymous"
 EVERYBODY = frozenset({ANONYMOUS, *Role.values})
@@ -81,40 +75,3 @@ def rule_of(view: Any) -> str | None:
         if rule is not None:
             return str(rule)
     return None
-
-
-class AccessMiddleware:
-    """Closes every view that declares no rule, and enforces the declared one on pages.
-
-    API views authenticate later (by token) and are held to the same table by ``Declared``.
-    """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
-
-    def process_view(
-        self, request: HttpRequest, view: Callable[..., Any], args: object, kwargs: object
-    ) -> HttpResponseBase | None:
-        rule = rule_of(view)
-        if rule is None:
-            raise Http404("undeclared")
-        if hasattr(view, "cls") or allowed(request.user, rule):
-            return None
-        if request.user.is_authenticated:
-            raise PermissionDenied
-        return redirect_to_login(request.get_full_path())
-
-
-class Declared(BasePermission):
-    """The same table for API classes; an action may carry its own rule in ``access_rules``."""
-
-    def has_permission(self, request: Request, view: Any) -> bool:
-        own = getattr(view, "access_rules", {})
-        actions = [getattr(view, "action", None)]
-        if request.method == "OPTIONS":  # asks about the route: whoever may do something here may ask
-            actions = list(getattr(view, "action_map", {}).values()) or actions
-        rules = {own.get(action, getattr(view, "access_rule", None)) for action in actions}
-        return any(rule is not None and allowed(request.user, rule) for rule in rules)

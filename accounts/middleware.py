@@ -1,0 +1,64 @@
+"""What every request passes that depends on who asks: the rule of the view, and the language of the page."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+
+from accounts.rules import allowed, rule_of
+
+# Pages that annotators meet are translated whole and speak the person's language, else the browser's. All others speak
+# English: a page half translated is worse than one in a language that its reader did not choose.
+TRANSLATED = ("/annotate/", "/accounts/", "/invitations/")
+
+
+def speak(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Activate the page's language for the time of the request."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith(TRANSLATED):
+            return get_response(request)
+        with translation.override(language_of(request)):
+            response = get_response(request)
+        patch_vary_headers(response, ("Accept-Language",))
+        return response
+
+    return middleware
+
+
+def language_of(request: HttpRequest) -> str:
+    """What the person chose, else what the browser asks for, else English."""
+    chosen = getattr(request.user, "preferences", {}).get("language")
+    if chosen in dict(settings.LANGUAGES):
+        return str(chosen)
+    return translation.get_language_from_request(request)
+
+
+class AccessMiddleware:
+    """Closes every view that declares no rule, and enforces the declared one on pages.
+
+    API views authenticate later (by token) and are held to the same table by ``Declared``.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: object, kwargs: object
+    ) -> HttpResponseBase | None:
+        rule = rule_of(view)
+        if rule is None:
+            raise Http404("undeclared")
+        if hasattr(view, "cls") or allowed(request.user, rule):
+            return None
+        if request.user.is_authenticated:
+            raise PermissionDenied
+        return redirect_to_login(request.get_full_path())

@@ -1,0 +1,21 @@
+"""Signing in and out, one's own settings, password and tokens; ``people`` are administrators' pages."""
+
+from django.urls import path
+
+from accounts import views
+from accounts.rules import requires
+
+app_name = "accounts"
+urlpatterns = [
+    path("sign-in/", requires("read-public")(views.SignIn.as_view()), name="sign-in"),
+    path("settings/", views.preferences, name="settings"),
+    path("password/", requires("be-signed-in")(views.NewPassword.as_view()), name="password"),
+    path("tokens/", views.tokens, name="tokens"),
+    path("sign-out/", requires("be-signed-in")(views.SignOut.as_view()), name="sign-out"),
+]
+people = [
+    path("", views.people, name="people"),
+    path("audit/", views.audit_log, name="audit"),
+    path("audit/export/", views.audit_export, name="audit-export"),
+    path("<int:pk>/", views.person, name="person"),
+]

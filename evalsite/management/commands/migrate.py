@@ -1,0 +1,20 @@
+"""manage.py migrate, which leaves alone what this version cannot take over, and gives a new database its key"""
+
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.core.management.commands import migrate
+from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
+
+from accounts.secrets import check_keys
+from evalsite import health
+
+
+class Command(migrate.Command):
+    def handle(self, *args: Any, **options: Any) -> None:
+        if health.older(MigrationExecutor(connections[options["database"]])):
+            raise CommandError(f"The database is not that of this version: {health.OLDER}.")
+        super().handle(*args, **options)
+        if health.migrations() == health.OK:
+            check_keys()  # from now on it is known whether CRITERIA_KEYS are those of this database
