@@ -27,11 +27,14 @@ RULES: dict[str, frozenset[str]] = {
     "write-campaigns": STAFF,
     "submit": frozenset({Role.RESEARCHER, *STAFF}),  # own submissions; staff see all
     "manage-submissions": STAFF,
-    "read-bank": STAFF,
+    "read-bank": STAFF,  # private benchmarks, and samples in every state
     "write-bank": STAFF,  # benchmarks, samples, capabilities; every change is kept; uploads
     "review-samples": STAFF,  # others' samples only
     "read-criteria": STAFF,  # and each read is logged
-    "read-analyses": STAFF,
+    "read-analyses": STAFF,  # what judges wrote; below, the redacted ones that two people released
+    "read-hidden": STAFF,  # what rests on hidden inputs: verdicts on hidden splits, live boards, runs that go on
+    "read-calls": STAFF,  # prices, durations and failures call by call: they tell how long hidden text is
+    "read-names": STAFF,  # who labelled; below, pseudonyms
     "publish": STAFF,  # benchmarks, editions of boards
     "administer": frozenset({Role.ADMINISTRATOR}),
 }

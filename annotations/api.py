@@ -37,7 +37,7 @@ from annotations.views.data import download
 from bank import direct
 from bank.media import image_response
 from bank.models import Benchmark, SampleImage
-from bank.models.catalogue import in_hidden_splits, is_staff
+from bank.models.catalogue import in_hidden_splits
 from bank.models.verdict import COLUMNS
 
 
@@ -65,7 +65,7 @@ class Campaigns(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
         if not allowed(viewer, "read-judging"):
             mine = campaigns_of(annotator_of(viewer)).values("pk")
             return self.queryset.filter(pk__in=mine)
-        if is_staff(viewer):
+        if allowed(viewer, "read-bank"):
             return self.queryset
         return self.queryset.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
 
@@ -179,7 +179,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
     }
 
     def get_queryset(self) -> Any:
-        if is_staff(self.request.user):
+        if allowed(self.request.user, "read-hidden"):
             return self.queryset
         public = self.queryset.filter(campaign__benchmark__visibility=Benchmark.Visibility.PUBLIC)
         return public.exclude(in_hidden_splits("item__sample__"))

@@ -13,14 +13,14 @@ from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from accounts.rules import Viewer
+from accounts.rules import Viewer, allowed
 from annotations import ballots
 from annotations.agreement import Agreed, with_others
 from annotations.given import Given, by_place, labels_of
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from annotations.verdicts import in_words, main_column
 from bank.models import Benchmark
-from bank.models.catalogue import in_hidden_splits, is_staff
+from bank.models.catalogue import in_hidden_splits
 from bank.models.verdict import Choice
 from stats.paired import mcnemar
 from stats.results import Estimate
@@ -38,7 +38,7 @@ PACE_DAYS = 7
 def visible_campaigns(viewer: Viewer) -> QuerySet[Campaign]:
     """Every campaign for staff; those on public benchmarks for researchers."""
     found = Campaign.objects.select_related("benchmark")
-    return found if is_staff(viewer) else found.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
+    return found if allowed(viewer, "read-bank") else found.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
 
 
 def with_counts(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
@@ -324,7 +324,7 @@ def _member(
     typical = median(times) if times else None
     return Member(
         annotator=annotator,
-        name=annotator.name if is_staff(viewer) else annotator.pseudonym,
+        name=annotator.name if allowed(viewer, "read-names") else annotator.pseudonym,
         labels=len(mine),
         held=held.get("held", 0),
         seconds=typical,
@@ -364,7 +364,7 @@ class Recent:
 def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) -> list[Recent]:
     """The newest labels; ``noted``: only those with a flag or a comment."""
     found = Label.objects.filter(campaign=campaign).select_related("annotator", "item__sample")
-    if not is_staff(viewer):
+    if not allowed(viewer, "read-hidden"):
         found = found.exclude(in_hidden_splits("item__sample__"))
     if noted:
         found = found.filter(~Q(flags=[]) | ~Q(comment=""))
@@ -374,9 +374,9 @@ def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) ->
         better, over = "", ""
         if len(names) == 2:
             better, over = names if label.choice == Choice.FIRST else names[::-1]
-        who = label.annotator.name if is_staff(viewer) else label.annotator.pseudonym
+        who = label.annotator.name if allowed(viewer, "read-names") else label.annotator.pseudonym
         given = label.verdict()
-        if not is_staff(viewer):
+        if not allowed(viewer, "read-criteria"):
             given.pop("parts", None)  # their names are those of components, which may be hidden
         verdict = in_words(given, letters=names) if main_column(given) != "choice" else ""
         rows.append(Recent(label, who, better, over, verdict, [ballots.FLAGS.get(flag, flag) for flag in label.flags]))

@@ -4,9 +4,9 @@ from typing import Any
 
 from rest_framework import serializers
 
+from accounts.rules import allowed
 from annotations import ballots, material
 from annotations.models import Campaign, Label
-from bank.models.catalogue import is_staff
 
 
 class CampaignSerializer(serializers.ModelSerializer[Campaign]):
@@ -178,9 +178,9 @@ class LabelSerializer(serializers.ModelSerializer[Label]):
 
     def to_representation(self, label: Label) -> dict[str, Any]:
         data = super().to_representation(label)
-        if label.parts and not is_staff(self.context["request"].user):
+        if label.parts and not allowed(self.context["request"].user, "read-criteria"):
             data["parts"] = material.open_parts(label.item.sample_id, label.parts) or None
         return data
 
     def get_annotator_name(self, label: Label) -> str | None:
-        return label.annotator.name if is_staff(self.context["request"].user) else None
+        return label.annotator.name if allowed(self.context["request"].user, "read-names") else None

@@ -11,11 +11,11 @@ from rest_framework.response import Response
 
 import bank.criteria
 from accounts.models import User
+from accounts.rules import allowed
 from bank.actions import BadInput, find_benchmark
 from bank.actions.items import make_some, plan_items
 from bank.models import Benchmark, EvaluatedModel, Item, Sample
 from bank.models import Response as ModelResponse
-from bank.models.catalogue import is_staff
 
 
 class ReadOnly(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet):
@@ -160,7 +160,7 @@ class Models(ReadOnly):
     filters = {"name": "name", "organisation": "organisation"}
 
     def get_queryset(self) -> Any:
-        if is_staff(self.request.user):
+        if allowed(self.request.user, "read-bank"):
             return self.queryset
         seen = ModelResponse.objects.visible_to(self.request.user)
         return self.queryset.filter(pk__in=seen.values("model"))

@@ -5,9 +5,9 @@ from typing import Any, Protocol
 from django.conf import settings
 from django.http import FileResponse, Http404, HttpRequest, HttpResponseBase
 
-from accounts.rules import requires
+from accounts.rules import allowed, requires
 from bank.models import SampleImage
-from bank.models.catalogue import Benchmark, is_staff
+from bank.models.catalogue import Benchmark
 
 TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 
@@ -38,7 +38,7 @@ def image_response(image: Kept, request: HttpRequest) -> HttpResponseBase:
 def image(request: HttpRequest, sha256: str, kind: str) -> HttpResponseBase:
     """A picture of a sample that the viewer may see; of anything else 404."""
     found = SampleImage.objects.filter(sha256=sha256, kind=kind)
-    if not is_staff(request.user):
+    if not allowed(request.user, "read-bank"):
         found = found.filter(sample__benchmark__visibility=Benchmark.Visibility.PUBLIC, sample__status="approved")
     first = found.first()
     if first is None:

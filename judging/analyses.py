@@ -8,8 +8,8 @@ from django.db.models import Count, QuerySet
 
 import bank.criteria
 from accounts.models import User
+from accounts.rules import allowed
 from bank.likeness import examined
-from bank.models.catalogue import is_staff
 from bank.redactor import Redacted
 from judging.models import JURY, AnalysisRelease, Judgment, Run
 
@@ -76,7 +76,7 @@ def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:
     price, no duration, of the time only the day.
     """
     rows = list(judgments)
-    if is_staff(viewer):
+    if allowed(viewer, "read-analyses"):
         return rows
     keys = bank.criteria.public_keys(row.item.sample_id for row in rows if row.parts)
     for row in rows:
@@ -96,7 +96,7 @@ def run_as_seen(run: Run, viewer: "Viewer") -> Run:
     Below staff: no seed, no words of why it paused, and where its calls held criteria neither prices nor durations,
     nor, until it has ended, what of its calls came back.
     """
-    if not is_staff(viewer):
+    if not allowed(viewer, "read-calls"):
         run.seed, run.state_reason = 0, ""
         if withheld(run, viewer):
             run.calls = run.lost = 0
@@ -110,14 +110,14 @@ def run_as_seen(run: Run, viewer: "Viewer") -> Run:
 
 def withheld(run: Run, viewer: "Viewer") -> bool:
     """Whether this viewer sees nothing of what a run makes, for it goes on: see ``RunQuerySet.withheld_from``."""
-    if is_staff(viewer):
+    if allowed(viewer, "read-hidden"):
         return False
     return run.holds_back or (JURY in run.settings and run.pk in Run.objects.withheld_from(staff=False))
 
 
 def sees_usage(run: Run, viewer: "Viewer") -> bool:
     """Whether this viewer may see tokens, prices and durations of a run."""
-    return is_staff(viewer) or not run.used_criteria
+    return allowed(viewer, "read-calls") or not run.used_criteria
 
 
 def on_the_day(at: datetime) -> datetime:

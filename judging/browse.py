@@ -12,9 +12,8 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
-from accounts.rules import Viewer
+from accounts.rules import Viewer, allowed
 from bank.models import Item, Sample
-from bank.models.catalogue import is_staff
 from judging import analyses
 from judging.filters import ORDERS, Chosen, Order, amount, benchmarks_named, whole
 from judging.models import Judgment, Run
@@ -107,7 +106,7 @@ class _View:
 
     @classmethod
     def of(cls, chosen: Chosen, viewer: Viewer, *, all_runs: bool = False) -> "_View":
-        withheld = Run.objects.withheld_from(staff=is_staff(viewer))
+        withheld = Run.objects.withheld_from(staff=allowed(viewer, "read-hidden"))
         runs = Run.objects.visible_to(viewer).exclude(pk__in=withheld)
         if chosen.run is not None:
             runs = runs.filter(pk=chosen.run)
@@ -172,7 +171,7 @@ class _View:
         chosen = self.chosen
         column = ORDERS[chosen.sort].column
         amount = {"latency": chosen.cost, "cost": chosen.seconds}.get(column, chosen.seconds or chosen.cost)
-        return bool(chosen.level or amount or (column and chosen.show) or not is_staff(self.viewer))
+        return bool(chosen.level or amount or (column and chosen.show) or not allowed(self.viewer, "read-hidden"))
 
     # -- in an order --------------------------------------------------------------------------------------------
 

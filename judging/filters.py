@@ -7,9 +7,8 @@ from urllib.parse import urlencode
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from accounts.rules import Viewer
+from accounts.rules import Viewer, allowed
 from bank.models import Benchmark
-from bank.models.catalogue import is_staff
 from judging.models import Judge, Run
 from judging.queries import STATUSES
 
@@ -49,7 +48,7 @@ ORDERS = {
 
 def orders_for(viewer: Viewer) -> dict[str, Order]:
     """The orders that this viewer may choose."""
-    return {name: order for name, order in ORDERS.items() if not order.column or is_staff(viewer)}
+    return {name: order for name, order in ORDERS.items() if not order.column or allowed(viewer, "read-calls")}
 
 
 FACTS = ("run", "judge", "protocol", "benchmark", "level", "sample", "item", "show", "differs", "seconds", "cost")
@@ -92,8 +91,8 @@ class Chosen:
             item=whole(text("item")),
             show=one_of("show", SHOWS),
             differs=one_of("differs", DIFFERS),
-            seconds=amount(text("seconds")) if is_staff(viewer) else None,
-            cost=amount(text("cost")) if is_staff(viewer) else None,
+            seconds=amount(text("seconds")) if allowed(viewer, "read-calls") else None,
+            cost=amount(text("cost")) if allowed(viewer, "read-calls") else None,
             sort=one_of("sort", orders_for(viewer), "newest"),
         )
 

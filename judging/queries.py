@@ -10,10 +10,9 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from accounts.rules import Viewer
+from accounts.rules import Viewer, allowed
 from bank import direct
 from bank.models import Benchmark, Item
-from bank.models.catalogue import is_staff
 from judging import analyses, plan
 from judging.models import Judge, Judgment, Run, RunItem, WorkerBeat, made_by
 from judging.verdicts import NONE_OF_THEM
@@ -186,7 +185,7 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
 
 def _failures(run: Run, viewer: Viewer) -> list[Failure]:
     """What ended without a verdict; below staff by status alone, for a reason can tell something hidden."""
-    whole, made = is_staff(viewer), made_by(run).objects
+    whole, made = allowed(viewer, "read-calls"), made_by(run).objects
     without = made.filter(run=run, status__in=STATUSES)  # named, so that an index finds them
     groups = without.values("status", *(["reason_hash"] if whole else []))
     rows = list(groups.annotate(n=Count("pk"), last=Max("created_at"), newest=Max("pk")))
@@ -270,7 +269,7 @@ class Listed:
 
 def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
     """Runs as this viewer may see them, with their counts, in a few queries for all of them."""
-    withheld = set(Run.objects.withheld_from(staff=is_staff(viewer)))
+    withheld = set(Run.objects.withheld_from(staff=allowed(viewer, "read-hidden")))
     uncounted = [run.pk for run in runs if None in (run.verdicts, run.failures)]
     rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
     judged = {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}

@@ -14,10 +14,10 @@ from django.utils import timezone
 import accounts.audit
 import bank.criteria
 from accounts.models import Role, User
+from accounts.rules import allowed
 from bank.imports import BadInput
 from bank.likeness import Examined, examined
 from bank.models import Item
-from bank.models.catalogue import is_staff
 from judging.models import AnalysisRelease, Judgment, Run
 
 PAGE = 20
@@ -109,7 +109,7 @@ def _may_be_second(by: User, first: int) -> bool:
 
 
 def _check_staff(by: User) -> None:
-    if not is_staff(by):
+    if not allowed(by, "write-judging"):
         raise BadInput("Analyses are released by curators.")
 
 

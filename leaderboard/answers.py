@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from accounts.rules import Viewer
-from bank.models.catalogue import is_staff
+from accounts.rules import Viewer, allowed
 from leaderboard import grades, queries
 from leaderboard.boards.graded import outcomes
 from leaderboard.boards.keyed import counted_answers
@@ -21,7 +20,7 @@ def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, in
     """
     refuse_live(scope)
     found = _keyed(scope, model) if scope.kind.keyed else _graded(scope, model)
-    if is_staff(viewer):
+    if allowed(viewer, "read-hidden"):
         return found, 0
     sealed = found["sample"].isin(queries.sealed_samples(scope.benchmark, viewer))
     return found[~sealed], int(sealed.sum())

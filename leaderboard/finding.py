@@ -7,7 +7,6 @@ from django.urls import reverse
 
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
-from bank.models.catalogue import is_staff
 from bank.queries import holding
 from judging.models import Judge, Run
 
@@ -95,7 +94,7 @@ def _judges(text: str, viewer: Viewer) -> list[Hit]:
 def _samples(text: str, viewer: Viewer) -> list[Hit]:
     found = holding(Sample.objects.visible_to(viewer), text)
     rows = list(found.select_related("benchmark").order_by("-benchmark", "position", "pk")[: MOST + 1])
-    to = {one.pk: reverse("bank:sample-detail", args=[one.pk]) for one in rows} if is_staff(viewer) else {}
+    to = {one.pk: reverse("bank:sample-detail", args=[one.pk]) for one in rows} if allowed(viewer, "read-bank") else {}
     if not to:
         open_ones = Sample.objects.verdicts_visible_to(viewer).filter(pk__in=[one.pk for one in rows])
         items = Item.objects.filter(sample__in=open_ones.values("pk"), kind=Item.Kind.PAIR).order_by("-pk")

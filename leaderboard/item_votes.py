@@ -7,10 +7,9 @@ from string import ascii_uppercase
 
 import pandas as pd
 
-from accounts.rules import Viewer
+from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Label
 from bank.models import Item, ItemResponse, Response
-from bank.models.catalogue import is_staff
 from bank.models.verdict import Verdict
 from judging.models import Judgment, Run
 from leaderboard.queries import is_held, sees_labels
@@ -84,7 +83,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
         counts={str(choice): int(n) for choice, n in counts.items()},
         votes=[
             OneVote(
-                who=label.annotator.name if is_staff(viewer) else label.annotator.pseudonym,
+                who=label.annotator.name if allowed(viewer, "read-names") else label.annotator.pseudonym,
                 choice=said[label.pk],
                 situation=label.situation,
                 campaign=label.campaign.name,

@@ -11,7 +11,6 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from accounts.rules import Viewer, allowed
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
-from bank.models.catalogue import is_staff
 from judging.models import Judgment, Run
 from leaderboard import totals, votes
 from leaderboard.boards.base import Board, Row
@@ -89,7 +88,7 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[Row]:
 
 def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
     """Benchmarks with their counts, as far as this viewer may see them, in a few queries whatever their number."""
-    staff = is_staff(viewer)
+    staff = allowed(viewer, "read-hidden")
     withheld = votes.withheld_runs(staff=staff)
     ids = [benchmark.pk for benchmark in benchmarks]
     approved = Q(status=Sample.Status.APPROVED, retired_in="")
@@ -146,7 +145,7 @@ def is_held(item: Item) -> bool:
 
 def sealed_items(benchmark: Benchmark, viewer: Viewer) -> set[int]:
     """Items of hidden splits, about which this viewer reads no single verdict; none for staff."""
-    if is_staff(viewer) or not benchmark.hidden_splits:
+    if allowed(viewer, "read-hidden") or not benchmark.hidden_splits:
         return set()
     found = Item.objects.filter(sample__benchmark=benchmark, sample__split__in=benchmark.hidden_splits)
     return set(found.values_list("pk", flat=True))
@@ -154,7 +153,7 @@ def sealed_items(benchmark: Benchmark, viewer: Viewer) -> set[int]:
 
 def sealed_samples(benchmark: Benchmark, viewer: Viewer) -> set[int]:
     """Samples of hidden splits, about which this viewer reads no single verdict; none for staff."""
-    if is_staff(viewer) or not benchmark.hidden_splits:
+    if allowed(viewer, "read-hidden") or not benchmark.hidden_splits:
         return set()
     return set(benchmark.samples.filter(split__in=benchmark.hidden_splits).values_list("pk", flat=True))
 
@@ -235,7 +234,11 @@ def votes_of(board: Board, scope: Scope, viewer: Viewer, *, other: str = "", out
 
 def has_answered(benchmark: Benchmark, model: str, viewer: Viewer) -> bool:
     """Whether the model has answers that boards show this viewer: below staff no submission that waits for release."""
-    return answers_shown(staff=is_staff(viewer)).filter(sample__benchmark=benchmark, model__name=model).exists()
+    return (
+        answers_shown(staff=allowed(viewer, "manage-submissions"))
+        .filter(sample__benchmark=benchmark, model__name=model)
+        .exists()
+    )
 
 
 def samples_by_id(ids: Iterable[int]) -> dict[int, Sample]:
@@ -312,7 +315,7 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
         if person is None:
             raise NoSuchVoter(key)
         labels = votes.labels_of(scope)
-        name, frame = person.name if is_staff(viewer) else key, labels[labels["annotator"] == person.pk]
+        name, frame = person.name if allowed(viewer, "read-names") else key, labels[labels["annotator"] == person.pk]
     frame = frame[frame["item"].isin(items.index) & ~frame["item"].isin(sealed_items(scope.benchmark, viewer))]
     return Voter(key, name, frame.set_index("item")["choice"])
 

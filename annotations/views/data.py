@@ -16,7 +16,6 @@ from annotations.monitor import visible_campaigns
 from bank.actions import BadInput
 from bank.exports import pieces
 from bank.imports import chunks
-from bank.models.catalogue import is_staff
 from judging.exports import of_keys
 from judging.models import Judgment, Run
 
@@ -37,7 +36,7 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
         "shapes": exports.SHAPES,
         "labels": labels.count(),
         "changed": labels.filter(revisions__isnull=False).distinct().count(),
-        "staff": is_staff(viewer),
+        "staff": allowed(viewer, "read-names"),
         "may_write": allowed(viewer, "write-campaigns"),
         "tab": "data",
     }
@@ -66,7 +65,7 @@ def download(campaign: Campaign, viewer: User, asked: Any) -> HttpResponseBase:
     shape = asked.get("as", "jsonl")
     if shape not in exports.SHAPES:
         raise Http404("no such file")
-    staff = is_staff(viewer)
+    staff = allowed(viewer, "read-hidden")
     _, content, ending = exports.SHAPES[shape]
     body = exports.written(
         shape=shape,

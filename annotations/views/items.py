@@ -22,7 +22,6 @@ from annotations.models import Annotator, Campaign, CampaignItem, Label
 from annotations.monitor import visible_campaigns
 from annotations.verdicts import in_words
 from bank.actions import BadInput
-from bank.models.catalogue import is_staff
 
 PAGE = 50
 MOST_IN_MATRIX = 30
@@ -42,7 +41,7 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     cells = agreement.cells
     matrix = [
         (
-            people[a].name if is_staff(viewer) else people[a].pseudonym,
+            people[a].name if allowed(viewer, "read-names") else people[a].pseudonym,
             [None if a == b else cells.get((min(a, b), max(a, b))) for b in shown],
         )
         for a in shown

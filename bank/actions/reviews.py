@@ -9,10 +9,10 @@ from django.db.models import Max
 from django.utils import timezone
 
 from accounts.models import User
+from accounts.rules import allowed
 from bank.actions.errors import BadInput
 from bank.actions.samples import set_status
 from bank.models import Benchmark, ReviewRound, Sample, SampleReview
-from bank.models.catalogue import is_staff
 from bank.models.reviews import GUIDELINE
 
 Verdict = SampleReview.Verdict
@@ -33,7 +33,7 @@ def open_round(
         raise BadInput("There are no drafts to review. Samples under review, approved and rejected ones are left out.")
     if not reviewers:
         raise BadInput("Choose at least one reviewer.")
-    if not all(is_staff(person) for person in reviewers):
+    if not all(allowed(person, "review-samples") for person in reviewers):
         raise BadInput("Reviewers see criteria, so they are curators or administrators.")
     if not 1 <= per_sample <= MOST_REVIEWS:
         raise BadInput(f"A sample gets 1 to {MOST_REVIEWS} reviews in a round.")

@@ -16,6 +16,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.db.models import Q
 
+from accounts.rules import allowed
 from bank import bulk
 from bank.criteria.tables import AccessedSample, CriteriaAccess, Criterion, CriterionRevision, opened
 
@@ -51,9 +52,8 @@ class Text:
 
 def for_staff(*, user: "User", samples: Iterable["Sample"], how: str, reason: str = "") -> dict[int, list[Text]]:
     """Criteria by sample id for a curator or administrator. Raises PermissionDenied for anybody else."""
-    from bank.models.catalogue import is_staff
 
-    if not is_staff(user):
+    if not allowed(user, "read-criteria"):
         raise PermissionDenied("Criteria are for curators and administrators.")
     ids = [sample.pk for sample in samples]
     record(who=user, how=how, sample_ids=ids, reason=reason)
@@ -75,9 +75,8 @@ def note_quoted(
 
     Raises PermissionDenied below staff, and without a reason.
     """
-    from bank.models.catalogue import is_staff
 
-    if user is not None and not is_staff(user):
+    if user is not None and not allowed(user, "read-analyses"):
         raise PermissionDenied("What judges wrote is for curators and administrators.")
     if not reason.strip():
         raise PermissionDenied("Say why texts that can quote criteria leave.")
@@ -198,9 +197,8 @@ def edit(*, user: "User", sample: "Sample", rows: Sequence[dict[str, Any]]) -> l
     A changed criterion gets the next version, and every change is kept with its old and new text, encrypted. Returns
     what changed in words that hold no hidden text. Call it inside a transaction. Raises PermissionDenied.
     """
-    from bank.models.catalogue import is_staff
 
-    if not is_staff(user):
+    if not allowed(user, "write-bank"):
         raise PermissionDenied("Criteria are for curators and administrators.")
     stored = {row.key: row for row in Criterion.objects.select_for_update().filter(sample=sample)}
     said: list[str] = []
@@ -259,9 +257,8 @@ class Change:
 @opened()
 def changes_for_staff(*, user: "User", sample: "Sample") -> list[Change]:
     """Every kept change of a sample's criteria, newest first. Logged. Raises PermissionDenied."""
-    from bank.models.catalogue import is_staff
 
-    if not is_staff(user):
+    if not allowed(user, "read-criteria"):
         raise PermissionDenied("Criteria are for curators and administrators.")
     record(who=user, how="history", sample_ids=[sample.pk])
     rows = CriterionRevision.objects.filter(sample=sample).select_related("by")

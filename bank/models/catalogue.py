@@ -10,14 +10,9 @@ from accounts.rules import Viewer, allowed
 from bank.arriving import Arrived
 
 
-def is_staff(viewer: Viewer) -> bool:
-    """Curators and administrators: those who see everything in the bank."""
-    return allowed(viewer, "read-bank")
-
-
 class BenchmarkQuerySet(models.QuerySet["Benchmark"]):
     def visible_to(self, viewer: Viewer) -> "BenchmarkQuerySet":
-        return self if is_staff(viewer) else self.filter(visibility=Benchmark.Visibility.PUBLIC)
+        return self if allowed(viewer, "read-bank") else self.filter(visibility=Benchmark.Visibility.PUBLIC)
 
     def named(self, name: str) -> "Benchmark":
         """The benchmark called ``SLUG`` (its newest version) or ``SLUG@VERSION``. Raises Benchmark.DoesNotExist."""
@@ -112,7 +107,7 @@ def in_hidden_splits(prefix: str = "") -> Q:
 
 class SampleQuerySet(models.QuerySet["Sample"]):
     def visible_to(self, viewer: Viewer) -> "SampleQuerySet":
-        if is_staff(viewer):
+        if allowed(viewer, "read-bank"):
             return self
         return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC, status=Sample.Status.APPROVED)
 
@@ -123,7 +118,7 @@ class SampleQuerySet(models.QuerySet["Sample"]):
     def verdicts_visible_to(self, viewer: Viewer) -> "SampleQuerySet":
         """Visible samples about which the viewer may read single verdicts: not those of hidden splits."""
         found = self.visible_to(viewer)
-        return found if is_staff(viewer) else found.exclude(in_hidden_splits())
+        return found if allowed(viewer, "read-hidden") else found.exclude(in_hidden_splits())
 
 
 class Sample(models.Model):

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.db.models import Q
 
+from accounts.rules import allowed
 from bank.arriving import Arrived
-from bank.models.catalogue import Sample, is_staff
+from bank.models.catalogue import Sample
 
 if TYPE_CHECKING:
     from bank.models.catalogue import Viewer
@@ -32,7 +33,7 @@ class EvaluatedModel(models.Model):
 class ResponseQuerySet(models.QuerySet["Response"]):
     def visible_to(self, viewer: "Viewer") -> "ResponseQuerySet":
         """Responses to samples that the viewer may see; what somebody else submitted is for staff."""
-        if is_staff(viewer):
+        if allowed(viewer, "manage-submissions"):
             return self
         own = models.Q(submission__by=viewer.pk) if viewer.is_authenticated else models.Q()
         return self.filter(models.Q(submission=None) | own, sample__in=Sample.objects.visible_to(viewer))

@@ -7,7 +7,8 @@ from django.conf import settings
 from django.db import models
 
 from accounts.crypto import PackedJSONField
-from bank.models.catalogue import Benchmark, is_staff
+from accounts.rules import allowed
+from bank.models.catalogue import Benchmark
 from bank.models.responses import EvaluatedModel, Response
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class SubmissionRules(models.Model):
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def visible_to(self, viewer: "Viewer") -> "SubmissionQuerySet":
         """Staff see all, others their own to benchmarks that they may see."""
-        if is_staff(viewer):
+        if allowed(viewer, "manage-submissions"):
             return self
         if not viewer.is_authenticated:
             return self.none()
@@ -82,7 +83,7 @@ class SubmissionScoreQuerySet(models.QuerySet["SubmissionScore"]):
     def visible_to(self, viewer: "Viewer", submission: Submission) -> "SubmissionScoreQuerySet":
         """The scores of a submission that the viewer may see, who may see the submission."""
         found = self.filter(submission=submission)
-        if is_staff(viewer) or submission.released_at is not None:
+        if allowed(viewer, "read-hidden") or submission.released_at is not None:
             return found
         return found.exclude(part=SubmissionScore.Part.KEPT)
 

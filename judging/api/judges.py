@@ -8,7 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from bank.models.catalogue import is_staff
+from accounts.rules import allowed
 from judging import actions
 from judging.api.errors import Conflict, bad
 from judging.models import Judge
@@ -41,7 +41,7 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
 
     def to_representation(self, judge: Judge) -> dict[str, Any]:
         data = super().to_representation(judge)
-        if not is_staff(self.context["request"].user):
+        if not allowed(self.context["request"].user, "write-judging"):
             for name in self.Meta.staff_only:
                 data.pop(name)
         return data

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from bank.models.catalogue import is_staff
+from accounts.rules import allowed
 from bank.models.verdict import COLUMNS
 from judging import analyses
 from judging.models import Judgment
@@ -97,7 +97,7 @@ class Judgments(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
     def analysis(self, request: Request, pk: str) -> Response:
         """The judge's analysis and its whole reply; below staff the redacted one of a released run, else 403."""
         judgment = self.get_object()
-        if is_staff(request.user):
+        if allowed(request.user, "read-analyses"):
             said = {"analysis": judgment.analysis, "raw": judgment.raw, "gaps": 0, "withheld": False}
         elif shown := analyses.released(judgment, reader=cast(User, request.user)):
             said = {"analysis": shown.text, "raw": None, "gaps": shown.gaps, "withheld": shown.withheld}

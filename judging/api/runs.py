@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
+from accounts.rules import allowed
 from bank.models import Benchmark
-from bank.models.catalogue import is_staff
 from judging import actions, analyses, juries, queries
 from judging.api.errors import Conflict, bad
 from judging.attacks.report import report
@@ -71,7 +71,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     def to_representation(self, run: Run) -> dict[str, Any]:
         viewer = self.context["request"].user
         data = super().to_representation(analyses.run_as_seen(run, viewer))
-        if not is_staff(viewer):
+        if not allowed(viewer, "read-calls"):
             data["seed"] = None
             if run.used_criteria:
                 data |= dict.fromkeys(("spent", "cached"))

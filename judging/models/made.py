@@ -6,10 +6,11 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.crypto import EncryptedTextField
+from accounts.rules import allowed
 from accounts.secrets import keyed
 from bank.arriving import Arrived
 from bank.models import Benchmark, Item, Response, Sample, Verdict
-from bank.models.catalogue import in_hidden_splits, is_staff
+from bank.models.catalogue import in_hidden_splits
 from judging.models.judges import OVERLAP
 from judging.models.runs import Run
 
@@ -68,7 +69,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         What the overlap baseline says about a sample tells which answer names its criteria: staff only. So are single
         verdicts about a hidden split, and those of runs with criteria as long as these go on.
         """
-        if is_staff(viewer):
+        if allowed(viewer, "read-hidden"):
             return self
         return self.filter(
             item__sample__benchmark__visibility=Benchmark.Visibility.PUBLIC,

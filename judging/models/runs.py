@@ -8,9 +8,9 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.models import User
+from accounts.rules import allowed
 from bank.arriving import Arrived
 from bank.models import Benchmark, Item, Sample
-from bank.models.catalogue import is_staff
 from judging.models.judges import OVERLAP, Judge
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ STRICT = "strict"  # a verdict is read on the line where it belongs, and on no o
 class RunQuerySet(models.QuerySet["Run"]):
     def visible_to(self, viewer: "Viewer") -> "RunQuerySet":
         """Runs of the overlap baseline, which goes by the hidden criteria, are staff's."""
-        if is_staff(viewer):
+        if allowed(viewer, "read-hidden"):
             return self
         return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(judge__baseline=OVERLAP)
 

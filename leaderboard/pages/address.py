@@ -16,7 +16,6 @@ from django.utils.http import urlencode
 from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
 from bank.models import Benchmark, Capability, Sample
-from bank.models.catalogue import is_staff
 from judging.models import OVERLAP
 from leaderboard import kinds, votes
 from leaderboard.hidden import is_kept_back
@@ -76,7 +75,7 @@ class Address:
 
     @property
     def staff(self) -> bool:
-        return is_staff(self.viewer)
+        return allowed(self.viewer, "read-hidden")
 
     def link(self, **changes: str | None) -> str:
         """This page with some parameters set, or left out where None."""

@@ -15,7 +15,6 @@ from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.actions import BadInput
 from bank.models import Benchmark, Submission, SubmissionScore
-from bank.models.catalogue import is_staff
 from bank.submissions import actions
 from bank.submissions.errors import Exceeded, Refused
 from leaderboard import submissions
@@ -59,7 +58,7 @@ def submission_list(request: HttpRequest) -> HttpResponse:
         "page": page,
         "rows": [(submission, shown.headline(scores.get(submission.pk, []))) for submission in page],
         "offers": submissions.offers(viewer, timezone.now()),
-        "staff": is_staff(viewer),
+        "staff": allowed(viewer, "manage-submissions"),
         "chosen": chosen,
         "filtered": any(chosen.values()),
         "benchmarks": benchmarks,
@@ -72,7 +71,7 @@ def submission_list(request: HttpRequest) -> HttpResponse:
 
 def _without_rules(viewer: User) -> list[Benchmark]:
     """For staff: the benchmarks that take nothing, to open them."""
-    if not is_staff(viewer):
+    if not allowed(viewer, "manage-submissions"):
         return []
     return list(Benchmark.objects.exclude(submission_rules__open=True).order_by("title", "pk"))
 
@@ -151,7 +150,7 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "ticks": shown.axis_ticks(),
         "faults": shown.faults(submission.problems),
         "page": page,
-        "staff": is_staff(request.user),
+        "staff": allowed(request.user, "manage-submissions"),
         "may_manage": allowed(request.user, "manage-submissions"),
         "kept": any(block.kept for block in blocks),
     }

@@ -331,7 +331,7 @@ def test_an_undeclared_view_is_closed(rf, people):
     from django.contrib.auth.models import AnonymousUser
     from django.http import Http404, HttpResponse
 
-    from accounts.rules import AccessMiddleware
+    from accounts.middleware import AccessMiddleware
 
     request = rf.get("/new/")
     for user in (AnonymousUser(), people["administrator"]):
