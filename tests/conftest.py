@@ -1,8 +1,11 @@
 """What all tests share: people of every role and a small benchmark, made through the public actions."""
 
+import gzip
+import json
 import os
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ from tests.once import once
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+DATA = Path(__file__).resolve().parent / "data"  # what may be passed on; see its README
 
 
 def pytest_collection_modifyitems(config, items):
@@ -48,12 +52,38 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
-@pytest.fixture
+def pytest_terminal_summary(terminalreporter):
+    """What was skipped and why, a line for each reason: nobody takes a test for run that was not."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ())
+    )
+    if reasons:
+        terminalreporter.section("skipped")
+        for reason, count in reasons.most_common():
+            terminalreporter.line(f"{count} skipped: {reason}")
+
+
+@pytest.fixture(scope="session")
 def shared_data():
     """The folder of public research data, or a skip that says where it is expected."""
     if not SHARED.is_dir():
-        pytest.skip("The research data is not at ../shared/data (see docs/reproduction.md).")
+        pytest.skip("no research data at ../shared/data, which may not be passed on (docs/reproduction.md)")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def llmfao_folder(tmp_path_factory):
+    """The released files of llmfao about the 13 prompts that people voted on, as they were released."""
+    folder = tmp_path_factory.mktemp("llmfao")
+    for path in (DATA / "llmfao").glob("*.gz"):
+        (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def identities():
+    """Printed numbers of the papers: ``{paper, table, rule, inputs, expected, got, matches}``."""
+    return json.loads((DATA / "identities.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture

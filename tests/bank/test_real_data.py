@@ -49,9 +49,8 @@ def test_mllm_bench_comes_in_whole(shared_data, manage, media):
     assert {name for name, position in last if position == 1} == {"llava-v1.5-13b"}
 
 
-def test_llmfao_comes_in_whole(shared_data, manage, media):
-    target = ("--benchmark", "llmfao")
-    folder = shared_data / "llmfao"
+def test_llmfao_comes_in_whole(llmfao_folder, manage, media):
+    folder, target = llmfao_folder, ("--benchmark", "llmfao")
     assert manage("import_benchmark", "auto", folder, *target, "--public")[0] == 0
     assert manage("import_responses", "auto", folder, *target)[0] == 0
     assert Response.objects.filter(status="empty").count() == 69

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bank.redactor import GONE, LONGEST, WINDOW, redact
+from bank.redactor import GONE, LONGEST, redact
 from bank.spellings import words
 
 LONG = "Counts exactly seventeen red lanterns above the narrow bridge, and says that two of them are not lit."
@@ -125,6 +125,27 @@ def test_eight_words_of_a_criterion_go_and_words_in_common_stay(start):
 
 
 @pytest.mark.parametrize(
+    ("quoted", "goes"),
+    [
+        ("red lanterns above the narrow", True),
+        ("red lanterns above the", False),
+        ("ntsexactlyseventeenredlanter", True),
+        ("ntsexactlyseventeenredlante", False),
+    ],
+    ids=["five words", "four words", "28 letters", "27 letters"],
+)
+def test_five_words_or_28_letters_in_a_row_are_a_quotation(quoted, goes):
+    """The numbers that ADR 9 gives its reasons for."""
+    assert redact(f"It says {quoted} here.", [LONG]).text == f"It says {GONE if goes else quoted} here."
+
+
+@pytest.mark.parametrize(("short", "goes"), [("Lanterns", True), ("Lantern", False)])
+def test_under_a_shifted_alphabet_eight_letters_are_a_match(short, goes):
+    turned = codecs.encode(short, "rot13")
+    assert redact(f"It says {turned} here.", [short]).text == f"It says {GONE if goes else turned} here."
+
+
+@pytest.mark.parametrize(
     "way", ["as it is", "upper case", "zero width", "letters apart", "base64", "hexadecimal", "url"]
 )
 @pytest.mark.parametrize("short", [SHORT, NUMBER])
@@ -167,7 +188,7 @@ def test_a_gap_brings_nothing_together_that_is_hidden():
     assert windows(outer).isdisjoint(windows(shown.text))
 
 
-def windows(text, size=WINDOW):
+def windows(text, size=5):
     listed = words(text)
     return {tuple(listed[at : at + size]) for at in range(len(listed) - size + 1)}
 

@@ -1,6 +1,7 @@
 """The boards give the figures that were published for the released data."""
 
 import csv
+import json
 from collections import Counter
 
 import numpy as np
@@ -23,12 +24,17 @@ TABLE_5 = {
 }
 
 
-def test_table_5_of_mllm_bench_is_reproduced_in_every_cell(shared_data, manage, media, board):
-    target = ("--benchmark", "mllm-bench")
-    for what in ("benchmark", "responses", "judgments"):
-        assert manage(f"import_{what}", "mllm-bench", shared_data / "mllm-bench", *target)[0] == 0
-    rows = by_model(board("models", "--source", "gpt-4-turbo-2024-04-09", benchmark="mllm-bench"))
-    assert set(rows) == {*TABLE_5, "llava-v1.5-13b"}
+ANCHOR = "llava-v1.5-13b"
+# The votes of the two orders, by what they come to; canonical order is candidate, then anchor.
+VOTES = {
+    "win": [("first", "first"), ("first", "undecided"), ("tie", "first")],
+    "tie": [("first", "second"), ("undecided", "undecided"), ("tie", "tie")],
+    "loss": [("second", "second"), ("undecided", "second"), ("second", "tie")],
+}
+
+
+def is_table_5(rows):
+    assert set(rows) == {*TABLE_5, ANCHOR}
     for model, (cells, win_rate) in TABLE_5.items():
         row = rows[model]
         assert list(row["levels"]) == list(LEVELS)
@@ -38,14 +44,51 @@ def test_table_5_of_mllm_bench_is_reproduced_in_every_cell(shared_data, manage, 
         assert (row["n"], row["coverage"]) == (420, 1.0)
         assert row["wins"] == sum(int(cell.split("/")[0]) for cell in cells.split())
     # Table 5 sorts by win rate; the ranks by strength agree.
-    assert [row["model"] for row in sorted(rows.values(), key=lambda row: row["rank"])] == [*TABLE_5, "llava-v1.5-13b"]
-    anchor = rows["llava-v1.5-13b"]
+    assert [row["model"] for row in sorted(rows.values(), key=lambda row: row["rank"])] == [*TABLE_5, ANCHOR]
+    anchor = rows[ANCHOR]
     assert (anchor["wins"], anchor["ties"], anchor["losses"], anchor["win_rate"]) == (None, None, None, None)
 
 
-def test_the_llmfao_labels_rate_models_as_evalica_does(shared_data, manage, media, board):
-    target = ("--benchmark", "llmfao")
-    folder = shared_data / "llmfao"
+def test_table_5_of_mllm_bench_follows_from_its_counts(manage, media, board, tmp_path):
+    """Texts of our own, and per cell as many votes of each kind as the paper counts: needs none of its data."""
+    sizes = [sum(map(int, cell.split("/"))) for cell in next(iter(TABLE_5.values()))[0].split()]
+    samples = [(f"{level} {n}", level) for level, size in zip(LEVELS, sizes, strict=True) for n in range(size)]
+    assert len(samples) == 420
+    answers = [
+        {"sample": key, "model": model, "text": f"{model}: {key}"} for key, _ in samples for model in (*TABLE_5, ANCHOR)
+    ]
+    judgments = []
+    for model, (cells, _) in TABLE_5.items():
+        counts = [zip(VOTES, map(int, cell.split("/")), strict=True) for cell in cells.split()]
+        comes_to = [what for cell in counts for what, n in cell for _ in range(n)]
+        for number, ((key, _), what) in enumerate(zip(samples, comes_to, strict=True)):
+            pair = [model, ANCHOR]
+            row = {"kind": "pair", "sample": key, "judge": "J", "responses": pair}
+            votes = zip((pair, pair[::-1]), VOTES[what][number % 3], strict=True)
+            judgments += [row | {"order": order, "choice": vote} for order, vote in votes]
+    written = {
+        "samples": [{"key": key, "instruction": f"Say it: {key}.", "level": level} for key, level in samples],
+        "responses": answers,
+        "judgments": judgments,
+    }
+    for what, rows in written.items():
+        (tmp_path / f"{what}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    target = ("--benchmark", "table-5")
+    assert manage("import_benchmark", "generic", tmp_path / "samples.jsonl", *target, "--anchor", ANCHOR)[0] == 0
+    assert manage("import_responses", "generic", tmp_path / "responses.jsonl", *target)[0] == 0
+    assert manage("import_judgments", "generic", tmp_path / "judgments.jsonl", *target)[0] == 0
+    is_table_5(by_model(board("models", "--source", "J", benchmark="table-5")))
+
+
+def test_table_5_of_mllm_bench_is_reproduced_in_every_cell_from_the_released_votes(shared_data, manage, media, board):
+    target = ("--benchmark", "mllm-bench")
+    for what in ("benchmark", "responses", "judgments"):
+        assert manage(f"import_{what}", "mllm-bench", shared_data / "mllm-bench", *target)[0] == 0
+    is_table_5(by_model(board("models", "--source", "gpt-4-turbo-2024-04-09", benchmark="mllm-bench")))
+
+
+def test_the_llmfao_labels_rate_models_as_evalica_does(llmfao_folder, manage, media, board):
+    folder, target = llmfao_folder, ("--benchmark", "llmfao")
     assert manage("import_benchmark", "llmfao", folder, *target, "--public")[0] == 0
     assert manage("import_responses", "llmfao", folder, *target)[0] == 0
     assert manage("import_labels", "llmfao", folder / "crowd-comparisons.csv", *target)[0] == 0

@@ -1,4 +1,4 @@
-"""What the tests of statistics share: real votes, where they are there."""
+"""What the tests of statistics share: real votes."""
 
 from pathlib import Path
 
@@ -9,25 +9,13 @@ from hypothesis import settings
 settings.register_profile("stats", settings.get_profile("suite"), max_examples=40, deadline=None, derandomize=True)
 settings.load_profile("stats")
 
-SHARED_DATA = Path(__file__).parents[3] / "shared" / "data"
-
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    if not SHARED_DATA.is_dir():
-        pytest.skip("the shared research data is not there (../shared/data beside the project)")
-    return SHARED_DATA
-
-
-@pytest.fixture(scope="session")
-def llmfao(shared_data: Path) -> pd.DataFrame:
+def llmfao(llmfao_folder: Path) -> pd.DataFrame:
     """8,931 human votes on 59 models: columns a, b (codes), y, prompt, item, worker; `attrs["models"]` the
     names.
     """
-    path = shared_data / "llmfao" / "crowd-comparisons.csv"
-    if not path.is_file():
-        pytest.skip("llmfao/crowd-comparisons.csv is not in the shared data")
-    rows = pd.read_csv(path)
+    rows = pd.read_csv(llmfao_folder / "crowd-comparisons.csv")
     names = sorted(set(rows["left"]) | set(rows["right"]))
     code = {name: position for position, name in enumerate(names)}
     votes = pd.DataFrame(

@@ -1,6 +1,6 @@
 """What the papers print agrees with what the statistics say, table by table (docs/reproduction.md has the whole list).
 
-The printed numbers are read from the shared research data; ``matches`` there says which of them are misprints.
+The printed numbers are in tests/data/identities.json; ``matches`` there says which of them are misprints.
 """
 
 import json
@@ -16,12 +16,11 @@ from stats.yes_no import yes_no_scores
 
 
 @pytest.fixture
-def printed(shared_data):
+def printed(identities):
     """``printed(paper, table, rule="")``: the checks on this table whose rule holds the words."""
-    every = json.loads((shared_data / "identities.json").read_text(encoding="utf-8"))
 
     def of(paper, table, rule=""):
-        found = [one for one in every if (one["paper"], one["table"]) == (paper, table) and rule in one["rule"]]
+        found = [one for one in identities if (one["paper"], one["table"]) == (paper, table) and rule in one["rule"]]
         assert found, (paper, table, rule)
         return found
 

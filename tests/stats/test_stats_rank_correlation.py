@@ -1,8 +1,6 @@
 """Spearman between boards, with permutation p."""
 
-import json
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,16 +15,9 @@ def found(x, y):
     return rank_correlation(x=x, y=y, rng=np.random.default_rng(0))
 
 
-def identities():
-    path = Path(__file__).parents[2].parent / "shared" / "data" / "identities.json"
-    if not path.is_file():
-        pytest.skip("The research data is not at ../shared/data (see docs/reproduction.md).")
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def test_wins_and_elo_of_mllm_bench_correlate_as_printed():
+def test_wins_and_elo_of_mllm_bench_correlate_as_printed(identities):
     """MLLM-Bench (arXiv 2311.13951), section 5.2: 98.02% over the 26 models of Table 5."""
-    check = next(c for c in identities() if c["table"] == "Table 5 / section 5.2")
+    check = next(c for c in identities if c["table"] == "Table 5 / section 5.2")
     wins, elo = check["inputs"]["wins"], check["inputs"]["elo"]
     names = sorted(wins)
     rho = found([wins[name] for name in names], [elo[name] for name in names])

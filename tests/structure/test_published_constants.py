@@ -1,0 +1,59 @@
+"""The numbers that our documents, or the papers they follow, print: a change of one is a change of what we promise.
+
+What each does is tested beside its code; here stands what it is.
+"""
+
+import inspect
+from datetime import timedelta
+
+import pytest
+from django.utils.module_loading import import_string
+
+CONSTANTS = {
+    # Sign-in, and what an address may ask (docs/operations.md)
+    "accounts.attempts.WINDOW": timedelta(minutes=15),
+    "accounts.attempts.OF_NAME_AT_PLACE": 10,
+    "accounts.attempts.OF_PLACE": 100,
+    "accounts.attempts.OF_NAME": 50,
+    # What of a judge's words leaves (ADR 9, ADR 24)
+    "bank.redactor.WINDOW": 5,
+    "bank.redactor.LETTERS": 28,
+    "bank.redactor.SHIFTED": 8,
+    "bank.redactor.DEPTH": 2,
+    "bank.likeness.DENSE": 0.46,
+    "bank.likeness.SPARSE": 0.62,
+    "bank.likeness.REACH": 2.5,
+    "bank.likeness.SAME": 24,
+    "bank.likeness.STRETCH": 48,
+    "bank.likeness.VOWELS": 0.24,
+    # Numbers from hidden keys (ADR 11, ADR 17)
+    "stats.disclosure.LEAST": 10,
+    # Hints for curators: MLLM-Bench's guideline, Table 10
+    "bank.quality.SHORT_EDGE": 512,
+    # Fewer, and an interval by clusters or a test says little (ADR 8; 2501.10970, section 3)
+    "stats.bradley_terry.FEWEST_CLUSTERS": 30,
+    "stats.alternative.FEWEST": 30,
+    "stats.rank_correlation.MOST_EXACT": 8,
+    "stats.rank_correlation.DRAWS": 20_000,
+    # How far apart two verdicts are doubtful
+    "annotations.disputes.FAR_SCORE": 1.0,
+    "annotations.disputes.FAR_RANKING": 0.5,
+}
+DEFAULTS = {
+    "stats.elo.online": {"k": 4, "scale": 400, "base": 10, "start": 1000},
+    "stats.elo.online_bootstrap": {"k": 4, "scale": 400, "base": 10, "start": 1000, "replicates": 1000},
+    "stats.bradley_terry.fit": {"draws": 1000, "level": 0.95, "q": 0.05},
+    "stats.alternative.alternative_annotator_test": {"epsilon": 0.2, "q": 0.05},
+    "stats.proportions.wilson": {"level": 0.95},
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_a_published_constant_is_as_published(name):
+    assert import_string(name) == CONSTANTS[name]
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_published_default_is_as_published(name):
+    parameters = inspect.signature(import_string(name)).parameters
+    assert {each: parameters[each].default for each in DEFAULTS[name]} == DEFAULTS[name]
