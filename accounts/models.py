@@ -19,6 +19,8 @@ class Role(models.TextChoices):
 
 
 class User(AbstractUser):
+    """Somebody who signs in."""
+
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.ANNOTATOR)
     # How pages look and speak to this person, on every device; see accounts.forms.Preferences.
     preferences = models.JSONField(default=dict, blank=True, db_default={})

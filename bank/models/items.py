@@ -42,6 +42,8 @@ class Item(models.Model):
 
 
 class ItemResponse(models.Model):
+    """Which response stands where in an item."""
+
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="places")
     position = models.PositiveSmallIntegerField()
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="places")
