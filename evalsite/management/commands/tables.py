@@ -14,8 +14,8 @@ APPS = ("accounts", "bank", "judging", "annotations", "leaderboard")
 PAGE = Path(settings.BASE_DIR) / "docs" / "tables.md"
 HEAD = """# Tables
 
-Written by `manage.py tables` from the models: change those, then run it. An arrow's label is the column that refers; its
-fork stands for "many", `o` for "may be none". Every table has a number, `id`, besides.
+Written by `manage.py tables` from the models: change those, then run it. An arrow's label is the column that refers;
+its fork stands for "many", `o` for "may be none". Every table has a number, `id`, besides.
 """
 
 
