@@ -87,6 +87,13 @@ def with_open_keys(samples: models.QuerySet[Sample]) -> models.QuerySet[Sample]:
 
 
 @opened()
+def has_closed_key(sample: str) -> models.Exists:
+    """For a filter: whether the sample that this field names has an answer key that is not public."""
+    keys = Criterion.objects.filter(sample=models.OuterRef(sample), kind=KEY).order_by()
+    return models.Exists(keys.exclude(shown_to=Criterion.ShownTo.PUBLIC))
+
+
+@opened()
 def edition_of(benchmark: Any) -> tuple[int, int, int]:
     """Count, last id and sum of versions of a benchmark's criteria: the same as long as they are. Holds no text."""
     rows = Criterion.objects.filter(sample__benchmark=benchmark)

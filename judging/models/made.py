@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 from django.db import models
 from django.db.models import Q
 
+import bank.keys
 from accounts.crypto import EncryptedTextField
 from accounts.rules import allowed
 from accounts.secrets import keyed
@@ -12,7 +13,7 @@ from bank.arriving import Arrived
 from bank.models import Benchmark, Item, Response, Sample, Verdict
 from bank.models.catalogue import in_hidden_splits
 from judging.models.judges import OVERLAP
-from judging.models.runs import Run
+from judging.models.runs import MARKS_AGAINST_REFERENCES, Run
 
 if TYPE_CHECKING:
     from accounts.rules import Viewer
@@ -67,7 +68,8 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         """Verdicts that this viewer may see one by one; analyses and raw replies are for staff alone.
 
         What the overlap baseline says about a sample tells which answer names its criteria: staff only. So are single
-        verdicts about a hidden split, and those of runs with criteria as long as these go on.
+        verdicts about a hidden split, those of runs with criteria as long as these go on, and marks against an answer
+        key that is not public: the mark of a known answer tells the key.
         """
         if allowed(viewer, "read-hidden"):
             return self
@@ -78,6 +80,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
             Q(run__judge__baseline=OVERLAP)
             | Q(run__in=Run.objects.withheld_from(staff=False))
             | in_hidden_splits("item__sample__")
+            | Q(bank.keys.has_closed_key("item__sample"), run__protocol__in=MARKS_AGAINST_REFERENCES)
         )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from judging.models.holds import RunHold
 
 
+MARKS_AGAINST_REFERENCES = ("reference-score", "reasoning-quality")  # protocols
 NO_CRITERIA = hashlib.sha256().hexdigest()  # the fingerprint of samples that have none
 JURY = "jury"  # of settings: the runs that a jury's is computed from
 STRICT = "strict"  # a verdict is read on the line where it belongs, and on no other

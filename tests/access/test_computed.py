@@ -113,3 +113,16 @@ def test_no_figure_below_staff_tells_how_long_a_hidden_answer_is(judged, client_
     rows = json.loads(after["/api/v1/judgments/"])["results"]
     assert {row[name] for row in rows for name in ("prompt_tokens", "completion_tokens", "cost", "latency")} == {None}
     assert client_of("curator").get("/api/v1/judgments/").json()["results"][0]["prompt_tokens"]
+
+
+@pytest.mark.check("J3")
+def test_a_mark_against_a_hidden_key_is_told_to_nobody_below_staff(judged, client_of):
+    """With the answer, which everybody reads, a mark of it tells the key; a reference text it does not."""
+    keyed = judged.judgments.order_by("pk").first()
+    Criterion.unguarded.filter(sample=keyed.item.sample).update(kind="answer_key")
+    researcher, curator = client_of("researcher"), client_of("curator")
+    seen = {row["id"] for row in researcher.get("/api/v1/judgments/").json()["results"]}
+    assert seen == set(judged.judgments.exclude(pk=keyed.pk).values_list("pk", flat=True))
+    assert keyed.pk in {row["id"] for row in curator.get("/api/v1/judgments/").json()["results"]}
+    Criterion.unguarded.filter(sample=keyed.item.sample).update(shown_to="public")
+    assert keyed.pk in {row["id"] for row in researcher.get("/api/v1/judgments/").json()["results"]}

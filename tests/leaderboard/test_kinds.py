@@ -1,0 +1,107 @@
+"""Every kind of verdict has its boards, and every protocol a kind."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from bank.criteria import Criterion
+from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
+from bank.models.items import content_hash
+from judging import protocols
+from judging.models import Judge, Judgment, Run
+from leaderboard import kinds
+from leaderboard.boards import judges, models
+from leaderboard.models import CAN_REST_ON_HIDDEN
+from leaderboard.scope import scope_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("protocol", protocols.all_by_name())
+def test_the_verdicts_of_every_protocol_reach_the_boards_of_one_kind(protocol):
+    wanted = protocols.get(protocol)
+    owners = [kind for kind in kinds.KINDS.values() if protocol in kind.protocols]
+    assert [kind.name for kind in owners] == [wanted.verdict_kind]
+    assert owners[0].item_kind == wanted.kind
+
+
+def test_an_edition_may_be_published_of_every_kind_that_rests_on_hidden_criteria():
+    assert set(CAN_REST_ON_HIDDEN) == {kind.name for kind in kinds.KINDS.values() if kind.hidden}
+
+
+@pytest.fixture
+def marked():
+    """Two models whose answers to 12 samples were marked against a reference by one judge: 4 and 2, 8 and 5."""
+    benchmark = Benchmark.objects.create(slug="open", title="Open answers", visibility="public")
+    makers = [EvaluatedModel.objects.create(name=name) for name in ("heron", "egret")]
+    judge = Judge.objects.create(name="marker")
+    runs = {
+        protocol: Run.objects.create(
+            judge=judge, benchmark=benchmark, protocol=protocol, state="finished", settings={"order": "fixed"}
+        )
+        for protocol in ("reference-score", "reasoning-quality")
+    }
+    marks = {"reference-score": (4, 2), "reasoning-quality": (8, 5)}
+    for n in range(12):
+        sample = Sample.objects.create(benchmark=benchmark, key=f"s{n}", instruction="?", status="approved")
+        Criterion.unguarded.create(sample=sample, key="r", kind="exact_reference", text=f"answer {n}")
+        for place, maker in enumerate(makers):
+            given = Response.objects.create(sample=sample, model=maker, text="It is so.")
+            hashed = content_hash(kind="score", sample_id=sample.pk, response_ids=[given.pk])
+            item = Item.objects.create(kind="score", sample=sample, content_hash=hashed)
+            item.places.create(position=0, response=given)
+            for protocol, run in runs.items():
+                Judgment.objects.create(run=run, item=item, order="0", score=marks[protocol][place])
+    return benchmark
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("reference", {"heron": 4.0, "egret": 2.0}), ("reasoning", {"heron": 8.0, "egret": 5.0})]
+)
+def test_marks_against_a_reference_rank_models_by_their_mean(marked, kind, expected):
+    board = models(scope_of(benchmark="open", kind=kind, source="marker", staff=True))
+    assert {row["model"]: row["score"] for row in board.rows} == expected
+    assert [row["model"] for row in board.rows] == ["heron", "egret"]
+    assert {row["n"] for row in board.rows} == {12}
+    assert not judges(scope_of(benchmark="open", kind=kind, staff=True)).rows
+
+
+@pytest.mark.parametrize("kind", ["reference", "reasoning"])
+def test_the_board_of_marks_is_found_from_the_page_and_is_an_edition_below_staff(marked, kind, client_of):
+    curator, visitor = client_of("curator"), client_of("researcher")
+    page = curator.get(f"/leaderboards/open/models/?kind={kind}")
+    assert page.status_code == 200
+    assert b"heron" in page.content
+    assert all(f"kind={one}".encode() in page.content for one in ("reference", "reasoning"))
+    assert b"heron" not in visitor.get(f"/leaderboards/open/models/?kind={kind}").content
+    assert visitor.get(f"/api/v1/leaderboards/models/?benchmark=open&kind={kind}").json() == []
+    Criterion.unguarded.update(shown_to="public")
+    rows = visitor.get(f"/api/v1/leaderboards/models/?benchmark=open&kind={kind}&source=marker").json()
+    assert [row["model"] for row in rows] == ["heron", "egret"]
+
+
+def test_an_edition_of_marks_tells_the_whole_and_no_level(marked, client_of):
+    curator = client_of("curator")
+    run = Run.objects.get(protocol="reference-score")
+    sent = curator.post("/leaderboards/open/models/editions/new/?kind=reference", {"run": run.pk})
+    assert sent.status_code == 302
+    rows = client_of("researcher").get("/api/v1/leaderboards/models/?benchmark=open&kind=reference").json()
+    assert [(row["model"], row["score"]) for row in rows] == [("heron", 4.0), ("egret", 2.0)]
+    assert [row["levels"] for row in rows] == [{}, {}]
+
+
+MOST_SWITCHES = 15
+
+
+def test_few_places_ask_what_a_kind_is_called():
+    """A kind says what it needs: comparisons with the name of one make a new kind a change in many files."""
+    names = {*kinds.KINDS, *(also for kind in kinds.KINDS.values() for also in kind.also)}
+    found = []
+    for path in Path("leaderboard").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare) and "kind" in ast.unparse(node.left):
+                words = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+                if words & names:
+                    found.append(f"{path}:{node.lineno}")
+    assert len(found) < MOST_SWITCHES, found
