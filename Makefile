@@ -4,14 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --only-binary :all:
 
+PRETTIER := $(BIN)/node $(VENV)/npm/node_modules/prettier/bin/prettier.cjs
+STYLED := 'static/css/*.css' 'static/js/*.js'
+
 FAILED := -n 0 -v --last-failed --last-failed-no-failures none
 
-.PHONY: setup run test check audit bench soak lock clean
+.PHONY: setup run test check format audit bench soak lock clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    start evalsite with its demo data      make test   run the whole test suite"
 	@echo "make check  lint, types, imports, migrations, audit       make bench  speed, as ratios       make soak  the long checks"
+	@echo "make format Python, templates, styles and scripts as make check wants them"
 	@echo "make audit  known faults of the packages it runs on, asked of the package index"
 
 $(VENV)/made:
@@ -41,14 +45,27 @@ test: $(VENV)/dev
 	$(BIN)/python -m pytest $(if $(AGAIN),|| $(BIN)/python -m pytest $(FAILED))
 	$(BIN)/python -m tests.on_postgres $(if $(AGAIN),|| $(BIN)/python -m tests.on_postgres $(FAILED))
 
-check: $(VENV)/dev audit
+check: $(VENV)/dev $(VENV)/npm/made audit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/djlint --quiet --lint templates
+	$(BIN)/djangofmt --check templates
+	$(BIN)/djangofmt check templates
+	$(PRETTIER) --check --log-level warn $(STYLED)
 	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py makemigrations --check --dry-run
 	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py check --fail-level WARNING
+
+format: $(VENV)/dev $(VENV)/npm/made
+	$(BIN)/ruff format .
+	$(BIN)/djangofmt templates
+	$(PRETTIER) --write --log-level warn $(STYLED)
+
+$(VENV)/npm/made: package.json package-lock.json $(VENV)/dev
+	@mkdir -p $(@D)
+	@cp package.json package-lock.json $(@D)
+	@cd $(@D) && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --include=dev --silent
+	@touch $@
 
 $(VENV)/audit/made: requirements/audit.txt
 	@$(PYTHON) -m venv $(VENV)/audit

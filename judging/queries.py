@@ -259,6 +259,22 @@ class Listed:
         return self.done is None
 
     @property
+    def settings(self) -> str:
+        """What it was asked to do, in a line: "batch, shuffled, no criteria"."""
+        run = self.run
+        name = f"{run.protocol}, {len(run.attacks)} attacks" if run.kind == Run.Kind.ATTACKS else run.protocol
+        words = [f"{name} of {run.model_name}" if run.model_name else name]
+        if run.settings.get("order"):
+            words.append("both orders" if run.orders == "both" else run.orders)
+        if run.settings.get("criteria") is False:
+            words.append("no criteria")
+        if run.settings.get("prompt", "default") not in ("", None, "default"):
+            words.append(run.settings["prompt"])
+        if run.repeats > 1:
+            words.append(f"{run.repeats} repeats")
+        return ", ".join(words)
+
+    @property
     def meter(self) -> tuple[float, float, float]:
         """Width done, start and width failed, of 96."""
         if not self.total or self.done is None or self.failed is None:

@@ -51,6 +51,7 @@
     scrollTo(0, kept.top);
   }
   wrap.addEventListener("click", (event) => {
-    if (event.target.closest("thead a")) sessionStorage.setItem(key, JSON.stringify({ left: wrap.scrollLeft, top: scrollY }));
+    if (event.target.closest("thead a"))
+      sessionStorage.setItem(key, JSON.stringify({ left: wrap.scrollLeft, top: scrollY }));
   });
 })();

@@ -11,12 +11,32 @@
   const t = window.words;
   const root = () => document.getElementById("work");
   const form = () => document.getElementById("ballot");
-  const say = (words) => { document.getElementById("said").textContent = words; };
+  const say = (words) => {
+    document.getElementById("said").textContent = words;
+  };
   const find = (selector) => root().querySelector(selector);
   const remember = {
-    get: (name) => { try { return localStorage.getItem(`evalsite-${name}`); } catch { return null; } },
-    set: (name, value) => { try { localStorage.setItem(`evalsite-${name}`, value); } catch { /* only a preference or a copy */ } },
-    drop: (name) => { try { localStorage.removeItem(`evalsite-${name}`); } catch { /* nothing was kept */ } },
+    get: (name) => {
+      try {
+        return localStorage.getItem(`evalsite-${name}`);
+      } catch {
+        return null;
+      }
+    },
+    set: (name, value) => {
+      try {
+        localStorage.setItem(`evalsite-${name}`, value);
+      } catch {
+        /* only a preference or a copy */
+      }
+    },
+    drop: (name) => {
+      try {
+        localStorage.removeItem(`evalsite-${name}`);
+      } catch {
+        /* nothing was kept */
+      }
+    },
   };
 
   let ahead = null; // the next item, drawn and waiting
@@ -45,9 +65,16 @@
     if (!element) return;
     element.hidden = !(count && state);
     const text = element.querySelector("span");
-    text.textContent = state === "signed-out" ? t("Signed out, {count} saved here", { count }) : t("Offline, {count} saved here", { count });
+    text.textContent =
+      state === "signed-out"
+        ? t("Signed out, {count} saved here", { count })
+        : t("Offline, {count} saved here", { count });
     if (state === "signed-out") {
-      const link = Object.assign(document.createElement("a"), { href: "/accounts/sign-in/", target: "_blank", textContent: t("Sign in") });
+      const link = Object.assign(document.createElement("a"), {
+        href: "/accounts/sign-in/",
+        target: "_blank",
+        textContent: t("Sign in"),
+      });
       text.append(". ", link);
     }
   };
@@ -65,10 +92,14 @@
       text.append(" ", anchor);
     };
     if (["already-labelled", "stale-edit"].includes(code)) link(t("Show what is stored."), root().dataset.here);
-    if (["already-labelled", "slot-taken", "not-open", "lease"].includes(code)) link(t("Go on to the next item."), root().dataset.work);
+    if (["already-labelled", "slot-taken", "not-open", "lease"].includes(code))
+      link(t("Go on to the next item."), root().dataset.work);
     element.hidden = false;
   };
-  const clearNotice = () => { const element = document.getElementById("notice"); if (element) element.hidden = true; };
+  const clearNotice = () => {
+    const element = document.getElementById("notice");
+    if (element) element.hidden = true;
+  };
 
   let toastTimer = 0;
   const toast = (words, action, act, { stays = false } = {}) => {
@@ -76,8 +107,15 @@
     snack.className = "snack";
     snack.append(Object.assign(document.createElement("span"), { textContent: words }));
     if (action) {
-      const button = Object.assign(document.createElement("button"), { className: "btn ghost sm", type: "button", textContent: action });
-      button.addEventListener("click", () => { snack.remove(); act(); });
+      const button = Object.assign(document.createElement("button"), {
+        className: "btn ghost sm",
+        type: "button",
+        textContent: action,
+      });
+      button.addEventListener("click", () => {
+        snack.remove();
+        act();
+      });
       snack.append(button);
     }
     document.getElementById("toasts").replaceChildren(snack);
@@ -87,9 +125,17 @@
 
   // ---- time: spent on the item, and left of the lease
 
-  let spent = 0, lastSign = Date.now(), lastTick = Date.now();
+  let spent = 0,
+    lastSign = Date.now(),
+    lastTick = Date.now();
   for (const sign of ["pointermove", "pointerdown", "keydown", "wheel", "scroll", "touchstart"]) {
-    addEventListener(sign, () => { lastSign = Date.now(); }, { passive: true, capture: true });
+    addEventListener(
+      sign,
+      () => {
+        lastSign = Date.now();
+      },
+      { passive: true, capture: true },
+    );
   }
   const tick = () => {
     const now = Date.now();
@@ -102,7 +148,13 @@
     lease.classList.toggle("ending", left < 120);
     if (!left) {
       root().dataset.expired = "";
-      notice(t("The time for this item is over. What you typed is kept: you can still submit it while nobody else has taken the item."), "lease", "warn");
+      notice(
+        t(
+          "The time for this item is over. What you typed is kept: you can still submit it while nobody else has taken the item.",
+        ),
+        "lease",
+        "warn",
+      );
     }
   };
   setInterval(tick, 1000);
@@ -121,7 +173,8 @@
     for (const [name, value] of entries) left.set(name, [...(left.get(name) || []), value]);
     for (const input of form().elements) {
       if (!input.name || BESIDE.includes(input.name)) continue;
-      if (["radio", "checkbox"].includes(input.type)) input.checked = (left.get(input.name) || []).includes(input.value);
+      if (["radio", "checkbox"].includes(input.type))
+        input.checked = (left.get(input.name) || []).includes(input.value);
       else input.value = left.get(input.name)?.shift() ?? "";
     }
     spent = Math.max(spent, Number(left.get("seconds")?.[0]) || 0);
@@ -145,21 +198,34 @@
   };
 
   // The questions that are asked now, and the one that a key answers: where the focus is, else the first left open.
-  const groups = () => [...(form()?.querySelectorAll("[data-group]") || [])].filter((group) => group.getClientRects().length);
+  const groups = () =>
+    [...(form()?.querySelectorAll("[data-group]") || [])].filter((group) => group.getClientRects().length);
   const open = (group) => !group.querySelector("input:checked");
-  const atHand = () => groups().find((group) => group.contains(document.activeElement)) || groups().find(open) || groups().at(-1);
-  const pick = (name) => { const input = atHand()?.querySelector(`[data-key="${name}"]`); if (input) choose(input); return Boolean(input); };
-  const letter = (name) => { const input = atHand()?.querySelector(`[data-letter="${name}"]`); if (input) choose(input); };
+  const atHand = () =>
+    groups().find((group) => group.contains(document.activeElement)) || groups().find(open) || groups().at(-1);
+  const pick = (name) => {
+    const input = atHand()?.querySelector(`[data-key="${name}"]`);
+    if (input) choose(input);
+    return Boolean(input);
+  };
+  const letter = (name) => {
+    const input = atHand()?.querySelector(`[data-letter="${name}"]`);
+    if (input) choose(input);
+  };
   const digit = (number) => {
     const shape = root().dataset.shape;
-    if (shape === "ranking") window.ranking.place(number); else if (shape === "components") window.points.digit(number); else pick(ORDINALS[(number + 9) % 10]);
+    if (shape === "ranking") window.ranking.place(number);
+    else if (shape === "components") window.points.digit(number);
+    else pick(ORDINALS[(number + 9) % 10]);
   };
 
   const missing = () => {
     const group = groups().find(open);
     if (group) {
       const keys = [...group.querySelectorAll("[data-key]")].map((input) => bound[input.dataset.key].toUpperCase());
-      return keys.length > 1 ? `${group.dataset.missing}: ${keys.slice(0, -1).join(", ")} ${t("or")} ${keys.at(-1)}.` : `${group.dataset.missing}.`;
+      return keys.length > 1
+        ? `${group.dataset.missing}: ${keys.slice(0, -1).join(", ")} ${t("or")} ${keys.at(-1)}.`
+        : `${group.dataset.missing}.`;
     }
     if (root().dataset.shape === "components") return window.points.missing();
     return root().dataset.shape === "review" ? window.spans.missing() : "";
@@ -170,22 +236,31 @@
     if (!form() || form().hasAttribute("aria-busy")) return;
     const wanting = missing();
     // A second stroke of Enter is meant for the item that has just gone.
-    if (wanting) { if (Date.now() - shownAt > 400) notice(wanting, "", "warn"); return; }
+    if (wanting) {
+      if (Date.now() - shownAt > 400) notice(wanting, "", "warn");
+      return;
+    }
     if (window.ranking.untouched) {
       window.ranking.confirm();
       notice(t("You have not changed the order. Submit once more if it is right as it stands."), "", "warn");
       return;
     }
     clearNotice();
-    const { assignment, here } = root().dataset, editing = "editing" in root().dataset;
+    const { assignment, here } = root().dataset,
+      editing = "editing" in root().dataset;
     const key = editing ? `update-${assignment}-${Date.now()}` : form().elements.key.value;
-    depart({ key, url: form().action, body: body(), assignment, here }, editing ? t("Updated") : t("Submitted"), { counts: !editing, editing });
+    depart({ key, url: form().action, body: body(), assignment, here }, editing ? t("Updated") : t("Submitted"), {
+      counts: !editing,
+      editing,
+    });
   };
   const skip = () => {
     if (!form() || "editing" in root().dataset || form().hasAttribute("aria-busy")) return;
     const { assignment, here } = root().dataset;
     const url = form().querySelector("[data-skip]").formAction;
-    depart({ key: `skip-${assignment}-${Date.now()}`, url, body: body(), assignment, here }, t("Skipped"), { counts: false });
+    depart({ key: `skip-${assignment}-${Date.now()}`, url, body: body(), assignment, here }, t("Skipped"), {
+      counts: false,
+    });
   };
 
   // Sends what was decided and goes on: to the item at hand at once, else when the server has answered.
@@ -209,7 +284,12 @@
       return;
     }
     const waiting = setTimeout(() => {
-      if (unsent.has(entry.assignment)) notice(t("No network. Your label is kept here and sent when it is back; the next item comes then."), "", "warn");
+      if (unsent.has(entry.assignment))
+        notice(
+          t("No network. Your label is kept here and sent when it is back; the next item comes then."),
+          "",
+          "warn",
+        );
     }, 1500);
     const { ok } = await answer;
     clearTimeout(waiting);
@@ -221,7 +301,8 @@
 
   // ---- drafts
 
-  let draftTimer = 0, drafting = null;
+  let draftTimer = 0,
+    drafting = null;
   const localName = (assignment) => `draft-${root().dataset.me}-${assignment}`;
   const keepHere = (assignment, entries) => remember.set(localName(assignment), JSON.stringify(entries));
   const forgetHere = (assignment) => remember.drop(localName(assignment));
@@ -235,7 +316,9 @@
     clearTimeout(draftTimer);
     draftTimer = 0;
     if (!form() || form().hasAttribute("aria-busy")) return;
-    const { assignment, draft } = root().dataset, kept = body(), turn = leaving;
+    const { assignment, draft } = root().dataset,
+      kept = body(),
+      turn = leaving;
     drafting = new AbortController();
     const { signal } = drafting;
     const answer = await window.post(draft, new URLSearchParams(kept), { keepalive });
@@ -243,23 +326,41 @@
     const saved = find("[data-saved]");
     if (answer.ok) {
       if (!draftTimer) forgetHere(assignment);
-      if (saved) { saved.hidden = false; saved.querySelector("[data-minute]").textContent = minute.format(new Date(answer.data.saved)); }
+      if (saved) {
+        saved.hidden = false;
+        saved.querySelector("[data-minute]").textContent = minute.format(new Date(answer.data.saved));
+      }
     } else if (answer.status === 409 || answer.status === 400) notice(answer.data.error, answer.data.code);
-    else { chip(Math.max(1, unsent.all().length), answer.status === 401 ? "signed-out" : "offline"); draftTimer = setTimeout(saveDraft, 5000); }
+    else {
+      chip(Math.max(1, unsent.all().length), answer.status === 401 ? "signed-out" : "offline");
+      draftTimer = setTimeout(saveDraft, 5000);
+    }
   };
-  addEventListener("pagehide", () => { if (draftTimer) saveDraft({ keepalive: true }); });
-  document.addEventListener("visibilitychange", () => { if (document.hidden && draftTimer) saveDraft({ keepalive: true }); });
+  addEventListener("pagehide", () => {
+    if (draftTimer) saveDraft({ keepalive: true });
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden && draftTimer) saveDraft({ keepalive: true });
+  });
 
   // ---- items in and out
 
-  const parsed = (html) => document.adoptNode(new DOMParser().parseFromString(html, "text/html").getElementById("work"));
+  const parsed = (html) =>
+    document.adoptNode(new DOMParser().parseFromString(html, "text/html").getElementById("work"));
   const prepare = (node) => {
     for (const image of node.querySelectorAll(".pic img")) new Image().src = image.getAttribute("src");
     return window.drawTex(node);
   };
   const fetched = async (url) => {
-    const response = await fetch(url, { headers: { "X-Fragment": "1" }, redirect: "manual", credentials: "same-origin" });
-    if (response.type === "opaqueredirect" || response.status === 403) { location.assign(url); return null; }
+    const response = await fetch(url, {
+      headers: { "X-Fragment": "1" },
+      redirect: "manual",
+      credentials: "same-origin",
+    });
+    if (response.type === "opaqueredirect" || response.status === 403) {
+      location.assign(url);
+      return null;
+    }
     if (!response.ok) throw new Error(String(response.status));
     return parsed(await response.text());
   };
@@ -271,9 +372,15 @@
     if (draftTimer) await saveDraft();
     await unsent.send();
     let node;
-    try { node = await fetched(url); } catch (error) {
+    try {
+      node = await fetched(url);
+    } catch (error) {
       if (/^\d+$/.test(error.message)) location.assign(url);
-      else { toast(t("No network: this needs it. Try again in a moment.")); leaving = turn; busy(false); }
+      else {
+        toast(t("No network: this needs it. Try again in a moment."));
+        leaving = turn;
+        busy(false);
+      }
       return;
     }
     if (!node || turn !== leaving) return;
@@ -293,7 +400,8 @@
     if (answer.status !== 200 || typeof answer.data !== "string") return;
     const node = parsed(answer.data);
     if (root().dataset.assignment !== assignment) return getAhead();
-    if (!node?.dataset.assignment || node.dataset.assignment === assignment || unsent.has(node.dataset.assignment)) return;
+    if (!node?.dataset.assignment || node.dataset.assignment === assignment || unsent.has(node.dataset.assignment))
+      return;
     await prepare(node);
     if (root().dataset.assignment === assignment) ahead = node;
   };
@@ -303,22 +411,38 @@
     const { total, pace } = root().dataset;
     const done = Number(root().dataset.done) + (took === null ? 0 : 1);
     times.push(...(took === null ? [] : [took]));
-    const usual = pace ? pace * 0.95 + (took ?? pace) * 0.05 : times.length >= 3 ? times.reduce((a, b) => a + b) / times.length : "";
+    const usual = pace
+      ? pace * 0.95 + (took ?? pace) * 0.05
+      : times.length >= 3
+        ? times.reduce((a, b) => a + b) / times.length
+        : "";
     Object.assign(node.dataset, { done, total, pace: usual });
     node.querySelector("[data-done-shown]").textContent = done;
     node.querySelector("[data-total-shown]").textContent = total;
     node.querySelector("[data-number]").textContent = t("{number} of {total}", { number: done + 1, total });
-    node.querySelector(".meter .v").setAttribute("width", total > 0 ? Math.min(132, 132 * done / total).toFixed(1) : 0);
+    node
+      .querySelector(".meter .v")
+      .setAttribute("width", total > 0 ? Math.min(132, (132 * done) / total).toFixed(1) : 0);
     node.querySelector(".meter").setAttribute("aria-label", t("{done} of {total} done", { done, total }));
     node.querySelector(".pace").textContent = usual ? inWords(usual, total - done) : "";
-    const link = node.querySelector('[data-go="back"]'), target = back || root().dataset.back;
-    if (target) { link.href = target; link.removeAttribute("aria-disabled"); link.removeAttribute("role"); node.dataset.back = target; }
+    const link = node.querySelector('[data-go="back"]'),
+      target = back || root().dataset.back;
+    if (target) {
+      link.href = target;
+      link.removeAttribute("aria-disabled");
+      link.removeAttribute("role");
+      node.dataset.back = target;
+    }
   };
   const times = [];
   // As Progress.pace_in_words.
   const inWords = (pace, left) => {
-    const minutes = Math.ceil(left * pace / 60), hours = Math.floor(minutes / 60);
-    const each = pace < 120 ? t("{seconds} s per item", { seconds: Math.round(pace) }) : t("{minutes} min per item", { minutes: (pace / 60).toFixed(1) });
+    const minutes = Math.ceil((left * pace) / 60),
+      hours = Math.floor(minutes / 60);
+    const each =
+      pace < 120
+        ? t("{seconds} s per item", { seconds: Math.round(pace) })
+        : t("{minutes} min per item", { minutes: (pace / 60).toFixed(1) });
     if (minutes <= 0) return each;
     return `${each}, ${hours ? t("about {hours} h {minutes} min to go", { hours, minutes: minutes % 60 }) : t("about {minutes} min to go", { minutes })}`;
   };
@@ -350,7 +474,12 @@
     form().noValidate = true;
     const kept = remember.get(localName(root().dataset.assignment));
     if (kept && !unsent.has(root().dataset.assignment)) {
-      try { fill(JSON.parse(kept)); draftTimer = setTimeout(saveDraft, DRAFT_AFTER); } catch { forgetHere(root().dataset.assignment); }
+      try {
+        fill(JSON.parse(kept));
+        draftTimer = setTimeout(saveDraft, DRAFT_AFTER);
+      } catch {
+        forgetHere(root().dataset.assignment);
+      }
     }
     window.ranking.begin();
     window.points.begin();
@@ -362,32 +491,47 @@
   const reachable = () => {
     for (const button of root().querySelectorAll("[data-fold]")) {
       const text = button.closest(".answer, .txt").querySelector(".reply:not([hidden])");
-      if (button.getAttribute("aria-expanded") === "false") button.hidden = getComputedStyle(text).maxHeight === "none" || text.scrollHeight <= text.clientHeight + 2;
+      if (button.getAttribute("aria-expanded") === "false")
+        button.hidden = getComputedStyle(text).maxHeight === "none" || text.scrollHeight <= text.clientHeight + 2;
     }
-    for (const box of root().querySelectorAll(".ask, .rubric, .rk .reply, .reply .scroll, .reply pre, .tex[data-display]")) {
-      if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0; else box.removeAttribute("tabindex");
+    for (const box of root().querySelectorAll(
+      ".ask, .rubric, .rk .reply, .reply .scroll, .reply pre, .tex[data-display]",
+    )) {
+      if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
     }
   };
 
   // ---- answers: scroll together, raw text
 
-  let inStep = true, leader = null;
+  let inStep = true,
+    leader = null;
   const together = (on) => {
     inStep = on;
-    for (const button of root().querySelectorAll("[data-scroll]")) button.setAttribute("aria-pressed", String((button.dataset.scroll === "together") === on));
+    for (const button of root().querySelectorAll("[data-scroll]"))
+      button.setAttribute("aria-pressed", String((button.dataset.scroll === "together") === on));
   };
-  document.addEventListener("pointerover", (event) => { leader = event.target.closest?.(".reply") || leader; });
-  document.addEventListener("focusin", (event) => { leader = event.target.closest?.(".reply") || leader; });
-  document.addEventListener("scroll", (event) => {
-    const box = event.target;
-    if (!inStep || !box.matches?.(".answer > .reply") || (leader && leader !== box)) return;
-    const share = box.scrollTop / Math.max(1, box.scrollHeight - box.clientHeight);
-    for (const other of root().querySelectorAll(".answer > .reply:not([hidden])")) {
-      if (other !== box) other.scrollTop = share * (other.scrollHeight - other.clientHeight);
-    }
-  }, true);
+  document.addEventListener("pointerover", (event) => {
+    leader = event.target.closest?.(".reply") || leader;
+  });
+  document.addEventListener("focusin", (event) => {
+    leader = event.target.closest?.(".reply") || leader;
+  });
+  document.addEventListener(
+    "scroll",
+    (event) => {
+      const box = event.target;
+      if (!inStep || !box.matches?.(".answer > .reply") || (leader && leader !== box)) return;
+      const share = box.scrollTop / Math.max(1, box.scrollHeight - box.clientHeight);
+      for (const other of root().querySelectorAll(".answer > .reply:not([hidden])")) {
+        if (other !== box) other.scrollTop = share * (other.scrollHeight - other.clientHeight);
+      }
+    },
+    true,
+  );
   const raw = (button) => {
-    const on = button.getAttribute("aria-pressed") !== "true", answer = button.closest(".answer, .rk");
+    const on = button.getAttribute("aria-pressed") !== "true",
+      answer = button.closest(".answer, .rk");
     const source = answer.querySelector("[data-rawtext]");
     if (!source) return;
     button.setAttribute("aria-pressed", String(on));
@@ -397,7 +541,9 @@
 
   // ---- clicks and changes
 
-  const closePops = (except = null) => { for (const pop of root().querySelectorAll("details.pop[open]")) if (pop !== except) pop.open = false; };
+  const closePops = (except = null) => {
+    for (const pop of root().querySelectorAll("details.pop[open]")) if (pop !== except) pop.open = false;
+  };
   const openPop = (name) => {
     const pop = find(`[data-pop=${name}]`);
     if (!pop) return;
@@ -409,9 +555,16 @@
   document.addEventListener("click", (event) => {
     const target = event.target;
     const anchor = target.closest("a[data-go], #notice a");
-    if (anchor && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); go(anchor.href); return; }
+    if (anchor && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      go(anchor.href);
+      return;
+    }
     const scroll = target.closest("[data-scroll]");
-    if (scroll) { together(scroll.dataset.scroll === "together"); remember.set("scroll", scroll.dataset.scroll); }
+    if (scroll) {
+      together(scroll.dataset.scroll === "together");
+      remember.set("scroll", scroll.dataset.scroll);
+    }
     const source = target.closest("[data-raw]");
     if (source) raw(source);
     if (target.closest("[data-undecide]")) undecide();
@@ -427,13 +580,19 @@
   document.addEventListener("submit", (event) => {
     if (event.target !== form()) return;
     event.preventDefault();
-    if (event.submitter?.matches("[data-skip]")) skip(); else submit();
+    if (event.submitter?.matches("[data-skip]")) skip();
+    else submit();
   });
-  document.addEventListener("input", (event) => { if (event.target.matches("#comment, input[name=points], .place input")) drafted(); });
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("#comment, input[name=points], .place input")) drafted();
+  });
   document.addEventListener("ranked", () => drafted());
   document.addEventListener("change", (event) => {
     const input = event.target;
-    if (input.id === "at-once") { keepSettings({ at_once: input.checked ? "1" : "" }); return; }
+    if (input.id === "at-once") {
+      keepSettings({ at_once: input.checked ? "1" : "" });
+      return;
+    }
     if (input.form !== form() || input.matches("#comment, input[name=points], .place input")) return;
     const group = input.closest("[data-group]");
     if (group && groups().length > 1) groups().find(open)?.querySelector("input").focus({ preventScroll: true });
@@ -443,10 +602,18 @@
     }
     drafted();
     clearTimeout(atOnce);
-    if (document.getElementById("at-once").checked && input.type === "radio" && !missing() && !("editing" in root().dataset)) atOnce = setTimeout(submit, AT_ONCE_AFTER);
+    if (
+      document.getElementById("at-once").checked &&
+      input.type === "radio" &&
+      !missing() &&
+      !("editing" in root().dataset)
+    )
+      atOnce = setTimeout(submit, AT_ONCE_AFTER);
   });
   for (const drawer of document.querySelectorAll(".drawer")) {
-    drawer.addEventListener("toggle", (event) => { if (event.newState === "open") drawer.focus(); });
+    drawer.addEventListener("toggle", (event) => {
+      if (event.newState === "open") drawer.focus();
+    });
   }
 
   // ---- keys
@@ -466,81 +633,190 @@
   const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tie"];
   const USUAL = {
     ...Object.fromEntries(ORDINALS.map((name, index) => [name, String((index + 1) % 10)])),
-    undecided: "u", skip: "s", flag: "f", comment: "c", guidelines: "g", help: "h", zoom: "z", turn: "r", both: "b", mark: "m",
+    undecided: "u",
+    skip: "s",
+    flag: "f",
+    comment: "c",
+    guidelines: "g",
+    help: "h",
+    zoom: "z",
+    turn: "r",
+    both: "b",
+    mark: "m",
   };
   const DO = {
     ...Object.fromEntries(ORDINALS.map((name, index) => [name, () => digit((index + 1) % 10)])),
     undecided: () => pick("undecided"),
-    skip, flag: () => openPop("flag"), comment: () => openPop("comment"), guidelines: () => drawer("guidelines"), help: () => drawer("help"),
-    zoom: () => { if (viewer()) window.viewer.toggle(viewer()); },
-    turn: () => { if (viewer()) window.viewer.turn(viewer()); },
-    both: () => { if (find("[data-viewer]")) window.viewer.both(find("[data-viewer]")); },
+    skip,
+    flag: () => openPop("flag"),
+    comment: () => openPop("comment"),
+    guidelines: () => drawer("guidelines"),
+    help: () => drawer("help"),
+    zoom: () => {
+      if (viewer()) window.viewer.toggle(viewer());
+    },
+    turn: () => {
+      if (viewer()) window.viewer.turn(viewer());
+    },
+    both: () => {
+      if (find("[data-viewer]")) window.viewer.both(find("[data-viewer]"));
+    },
     mark: () => window.spans.mark(),
   };
   const FIXED = {
-    t: () => letter("t"), y: () => letter("y"), n: () => letter("n"), "?": DO.help, enter: submit, arrowleft: back, escape,
-    "+": () => { if (viewer()) window.viewer.zoom(viewer(), 1.5); }, "=": () => FIXED["+"](),
-    "-": () => { if (viewer()) window.viewer.zoom(viewer(), 1 / 1.5); },
-    ",": () => { if (find("[data-viewer]")) window.viewer.step(find("[data-viewer]"), -1); },
-    ".": () => { if (find("[data-viewer]")) window.viewer.step(find("[data-viewer]"), 1); },
+    t: () => letter("t"),
+    y: () => letter("y"),
+    n: () => letter("n"),
+    "?": DO.help,
+    enter: submit,
+    arrowleft: back,
+    escape,
+    "+": () => {
+      if (viewer()) window.viewer.zoom(viewer(), 1.5);
+    },
+    "=": () => FIXED["+"](),
+    "-": () => {
+      if (viewer()) window.viewer.zoom(viewer(), 1 / 1.5);
+    },
+    ",": () => {
+      if (find("[data-viewer]")) window.viewer.step(find("[data-viewer]"), -1);
+    },
+    ".": () => {
+      if (find("[data-viewer]")) window.viewer.step(find("[data-viewer]"), 1);
+    },
   };
   let bound = { ...USUAL };
-  try { bound = { ...USUAL, ...JSON.parse(document.getElementById("my-keys").textContent) }; } catch { /* the usual keys, then */ }
+  try {
+    bound = { ...USUAL, ...JSON.parse(document.getElementById("my-keys").textContent) };
+  } catch {
+    /* the usual keys, then */
+  }
   // Kept with the person, so that they are the same on every device.
   const keepSettings = (values) => window.post("/accounts/settings/", new URLSearchParams(values), { keepalive: true });
-  const keepKeys = () => keepSettings({ keys: JSON.stringify(Object.fromEntries(Object.entries(bound).filter(([name, key]) => USUAL[name] !== key))) });
-  const acts = (key) => { const name = Object.keys(bound).find((each) => bound[each] === key); return name ? DO[name] : FIXED[key]; };
+  const keepKeys = () =>
+    keepSettings({
+      keys: JSON.stringify(Object.fromEntries(Object.entries(bound).filter(([name, key]) => USUAL[name] !== key))),
+    });
+  const acts = (key) => {
+    const name = Object.keys(bound).find((each) => bound[each] === key);
+    return name ? DO[name] : FIXED[key];
+  };
   const showCaps = () => {
     for (const cap of document.querySelectorAll("[data-cap]")) {
       cap.textContent = bound[cap.dataset.cap].toUpperCase();
       const holder = cap.closest("label, summary, button");
       const target = holder?.querySelector("input") || holder;
       cap.toggleAttribute("data-same", target?.value === cap.textContent);
-      if (target?.hasAttribute("aria-keyshortcuts")) target.setAttribute("aria-keyshortcuts", bound[cap.dataset.cap].toUpperCase());
+      if (target?.hasAttribute("aria-keyshortcuts"))
+        target.setAttribute("aria-keyshortcuts", bound[cap.dataset.cap].toUpperCase());
     }
-    for (const cap of document.querySelectorAll("[data-rebind]")) cap.setAttribute("aria-label", t("Another key for {name}, now {key}", { name: nameOf(cap.dataset.rebind), key: bound[cap.dataset.rebind].toUpperCase() }));
+    for (const cap of document.querySelectorAll("[data-rebind]"))
+      cap.setAttribute(
+        "aria-label",
+        t("Another key for {name}, now {key}", {
+          name: nameOf(cap.dataset.rebind),
+          key: bound[cap.dataset.rebind].toUpperCase(),
+        }),
+      );
   };
   let rebinding = null;
   const nameOf = (name) => document.querySelector(`[data-rebind="${name}"]`)?.dataset.what || name;
-  const rebound = (words) => { rebinding = null; document.getElementById("rebinding").firstChild.textContent = `${words} `; showCaps(); };
+  const rebound = (words) => {
+    rebinding = null;
+    document.getElementById("rebinding").firstChild.textContent = `${words} `;
+    showCaps();
+  };
   const rebind = (key) => {
     const name = rebinding;
     if (key === "escape") return rebound(t("Nothing changed."));
     const other = Object.keys(bound).find((each) => bound[each] === key && each !== name);
-    if (key.length !== 1 || key === " " || (FIXED[key] && USUAL[name] !== key)) return rebound(t("{key} is taken. Choose another.", { key: key.length === 1 && key !== " " ? key.toUpperCase() : t("That key") }));
-    if (other) return rebound(t("{key} already means {name}. Choose another.", { key: key.toUpperCase(), name: nameOf(other) }));
+    if (key.length !== 1 || key === " " || (FIXED[key] && USUAL[name] !== key))
+      return rebound(
+        t("{key} is taken. Choose another.", {
+          key: key.length === 1 && key !== " " ? key.toUpperCase() : t("That key"),
+        }),
+      );
+    if (other)
+      return rebound(t("{key} already means {name}. Choose another.", { key: key.toUpperCase(), name: nameOf(other) }));
     bound[name] = key;
     keepKeys();
     rebound(t("{key} now means {name}.", { key: key.toUpperCase(), name: nameOf(name) }));
   };
   document.addEventListener("click", (event) => {
     const cap = event.target.closest("[data-rebind]");
-    if (cap) { rebound(t("Press the new key for {name}, or Esc.", { name: nameOf(cap.dataset.rebind) })); rebinding = cap.dataset.rebind; cap.textContent = "…"; }
-    if (event.target.closest("[data-rebind-none]")) { bound = { ...USUAL }; keepKeys(); rebound(t("The usual keys are back.")); }
+    if (cap) {
+      rebound(t("Press the new key for {name}, or Esc.", { name: nameOf(cap.dataset.rebind) }));
+      rebinding = cap.dataset.rebind;
+      cap.textContent = "…";
+    }
+    if (event.target.closest("[data-rebind-none]")) {
+      bound = { ...USUAL };
+      keepKeys();
+      rebound(t("The usual keys are back."));
+    }
   });
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.isComposing || event.altKey) return;
-    const target = event.target, key = event.key.toLowerCase(), command = event.ctrlKey || event.metaKey;
-    if (rebinding && !command) { event.preventDefault(); rebind(key); return; }
-    const typing = target.matches("textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox])");
-    if (key === "enter" && command) { event.preventDefault(); submit(); return; }
-    // In a field for a number, letters are keys, and Enter goes to the next one.
-    if (target.matches("input[type=number]") && !command) {
-      if (key === "enter") { event.preventDefault(); if (target.name !== "points" || !window.points.next()) submit(); return; }
-      if (/^[a-df-z?]$/.test(key) && acts(key)) { event.preventDefault(); acts(key)(); return; }
-    }
-    if (target.matches("[data-analysis]") && !command) {
-      if (key === bound.mark) { event.preventDefault(); window.spans.mark(); } else if (key === "escape") target.blur();
+    const target = event.target,
+      key = event.key.toLowerCase(),
+      command = event.ctrlKey || event.metaKey;
+    if (rebinding && !command) {
+      event.preventDefault();
+      rebind(key);
       return;
     }
-    if (typing) { if (key === "escape") { closePops(); target.blur(); } return; }
-    if (command) { if (key === "z" && !event.shiftKey && form()) { event.preventDefault(); back(); } return; }
+    const typing = target.matches("textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox])");
+    if (key === "enter" && command) {
+      event.preventDefault();
+      submit();
+      return;
+    }
+    // In a field for a number, letters are keys, and Enter goes to the next one.
+    if (target.matches("input[type=number]") && !command) {
+      if (key === "enter") {
+        event.preventDefault();
+        if (target.name !== "points" || !window.points.next()) submit();
+        return;
+      }
+      if (/^[a-df-z?]$/.test(key) && acts(key)) {
+        event.preventDefault();
+        acts(key)();
+        return;
+      }
+    }
+    if (target.matches("[data-analysis]") && !command) {
+      if (key === bound.mark) {
+        event.preventDefault();
+        window.spans.mark();
+      } else if (key === "escape") target.blur();
+      return;
+    }
+    if (typing) {
+      if (key === "escape") {
+        closePops();
+        target.blur();
+      }
+      return;
+    }
+    if (command) {
+      if (key === "z" && !event.shiftKey && form()) {
+        event.preventDefault();
+        back();
+      }
+      return;
+    }
     if (document.querySelector("#lightbox[open]") && ![bound.zoom, "+", "=", "-"].includes(key)) return;
     // A drawer that has just closed may still hold the focus.
     const where = target.closest(".drawer:not(:popover-open)") ? document.body : target;
     if (["enter", " "].includes(key) && where.closest("button, a[href], summary, .drawer")) return;
     // Arrow keys move within a radio group that was entered by Tab, and scroll what is wider than its box.
-    if (key === "arrowleft" && (target.matches("input:focus-visible") || target.closest(".drawer") || target.scrollWidth > target.clientWidth + 1 && target.tabIndex >= 0 && target !== document.body)) return;
+    if (
+      key === "arrowleft" &&
+      (target.matches("input:focus-visible") ||
+        target.closest(".drawer") ||
+        (target.scrollWidth > target.clientWidth + 1 && target.tabIndex >= 0 && target !== document.body))
+    )
+      return;
     const act = acts(key);
     if (!act) return;
     if (key !== "escape") event.preventDefault();
@@ -551,6 +827,9 @@
 
   begin();
   const pending = unsent.has(root().dataset.assignment);
-  unsent.send().then(() => { if (pending && !unsent.has(root().dataset.assignment)) go(root().dataset.work, { push: false }); else getAhead(); });
+  unsent.send().then(() => {
+    if (pending && !unsent.has(root().dataset.assignment)) go(root().dataset.work, { push: false });
+    else getAhead();
+  });
   addEventListener("online", getAhead);
 })();

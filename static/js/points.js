@@ -2,17 +2,24 @@
 // Points for each component: digits go to the part at hand, Enter to the next one, the total is always shown.
 (() => {
   const fields = () => [...document.querySelectorAll("#work input[name=points]")];
-  const value = (field) => field.value.trim() === "" ? null : Number(field.value.replace(",", "."));
-  const good = (field) => { const given = value(field); return given !== null && given >= 0 && given <= Number(field.max); };
+  const value = (field) => (field.value.trim() === "" ? null : Number(field.value.replace(",", ".")));
+  const good = (field) => {
+    const given = value(field);
+    return given !== null && given >= 0 && given <= Number(field.max);
+  };
 
   const total = () => {
     const output = document.querySelector("#work [data-total-points]");
     if (!output) return;
-    const given = fields().map(value).filter((each) => each !== null && !isNaN(each));
+    const given = fields()
+      .map(value)
+      .filter((each) => each !== null && !isNaN(each));
     output.textContent = given.length ? String(+given.reduce((sum, each) => sum + each, 0).toFixed(6)) : "–";
     for (const field of fields()) field.toggleAttribute("aria-invalid", value(field) !== null && !good(field));
   };
-  document.addEventListener("input", (event) => { if (event.target.name === "points") total(); });
+  document.addEventListener("input", (event) => {
+    if (event.target.name === "points") total();
+  });
 
   window.points = {
     begin: total,
@@ -34,7 +41,11 @@
     },
     missing() {
       const wrong = fields().findIndex((field) => value(field) !== null && !good(field));
-      if (wrong >= 0) return window.words("Part {number}: a number from 0 to {weight}.", { number: wrong + 1, weight: Number(fields()[wrong].max) });
+      if (wrong >= 0)
+        return window.words("Part {number}: a number from 0 to {weight}.", {
+          number: wrong + 1,
+          weight: Number(fields()[wrong].max),
+        });
       return fields().every(good) ? "" : `${document.querySelector("#work [data-points]").dataset.missing}.`;
     },
   };

@@ -2,7 +2,8 @@
 // The frame of every page: theme, menus, times. Pages work without it.
 (() => {
   const root = document.documentElement;
-  const dark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const dark = () =>
+    (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-theme-switch]");
@@ -19,7 +20,8 @@
     if (closer) closer.closest("dialog").close();
   });
   document.addEventListener("keydown", (event) => {
-    const find = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && document.querySelector("[data-find]");
+    const find =
+      event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && document.querySelector("[data-find]");
     if (find && find.offsetParent && !event.target.closest("input, textarea, select, [contenteditable]")) {
       event.preventDefault();
       find.focus();
@@ -33,15 +35,26 @@
   });
 
   // Times come in UTC; show them in the viewer's zone. A day alone is told of no zone.
-  const form = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
+  const form = new Intl.DateTimeFormat(undefined, {
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    timeZoneName: "short",
+  });
   const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
   const localise = (scope) => {
     for (const time of scope.querySelectorAll("time[datetime*=T]")) {
       const at = new Date(time.getAttribute("datetime"));
-      if (!isNaN(at)) { time.title = at.toISOString(); time.textContent = (time.dataset.show === "clock" ? clock : form).format(at); }
+      if (!isNaN(at)) {
+        time.title = at.toISOString();
+        time.textContent = (time.dataset.show === "clock" ? clock : form).format(at);
+      }
     }
   };
   const ready = () => localise(document);
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready); else ready();
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready);
+  else ready();
   document.addEventListener("htmx:afterSwap", (event) => localise(event.target.parentElement || document));
 })();

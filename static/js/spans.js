@@ -3,7 +3,13 @@
 (() => {
   const box = () => document.querySelector("#work [data-analysis]");
   const field = () => document.querySelector('#work input[name="spans"]');
-  const read = () => { try { return JSON.parse(field()?.value || "[]") || []; } catch { return []; } };
+  const read = () => {
+    try {
+      return JSON.parse(field()?.value || "[]") || [];
+    } catch {
+      return [];
+    }
+  };
   let text = []; // its characters
 
   const write = (spans) => {
@@ -18,22 +24,30 @@
   };
   const slice = (start, end) => text.slice(start, end).join("");
   const draw = () => {
-    const spans = read(), parts = [];
+    const spans = read(),
+      parts = [];
     let at = 0;
     for (const [start, end] of spans) {
       parts.push(slice(at, start), Object.assign(document.createElement("mark"), { textContent: slice(start, end) }));
       at = end;
     }
     box().replaceChildren(...parts.filter((part) => part !== ""), slice(at));
-    document.querySelector("#work [data-marks]").replaceChildren(...spans.map(([start, end], index) => {
-      const item = document.createElement("li"), quote = slice(start, end).replace(/\s+/g, " ");
-      const short = quote.length > 60 ? `${quote.slice(0, 57)}…` : quote;
-      const button = Object.assign(document.createElement("button"), { type: "button", className: "iconbtn", textContent: "×" });
-      button.setAttribute("aria-label", window.words("Remove the mark on: {quote}", { quote: short }));
-      button.addEventListener("click", () => write(read().filter((_, other) => other !== index)));
-      item.append(Object.assign(document.createElement("q"), { textContent: short, dir: "auto" }), button);
-      return item;
-    }));
+    document.querySelector("#work [data-marks]").replaceChildren(
+      ...spans.map(([start, end], index) => {
+        const item = document.createElement("li"),
+          quote = slice(start, end).replace(/\s+/g, " ");
+        const short = quote.length > 60 ? `${quote.slice(0, 57)}…` : quote;
+        const button = Object.assign(document.createElement("button"), {
+          type: "button",
+          className: "iconbtn",
+          textContent: "×",
+        });
+        button.setAttribute("aria-label", window.words("Remove the mark on: {quote}", { quote: short }));
+        button.addEventListener("click", () => write(read().filter((_, other) => other !== index)));
+        item.append(Object.assign(document.createElement("q"), { textContent: short, dir: "auto" }), button);
+        return item;
+      }),
+    );
   };
 
   // Where the selection lies in the text, in characters; null where it is not in it.
@@ -45,7 +59,8 @@
     const upTo = document.createRange();
     upTo.selectNodeContents(box());
     upTo.setEnd(range.startContainer, range.startOffset);
-    let start = [...upTo.toString()].length, end = start + [...range.toString()].length;
+    let start = [...upTo.toString()].length,
+      end = start + [...range.toString()].length;
     while (start < end && /\s/.test(text[start])) start++;
     while (end > start && /\s/.test(text[end - 1])) end--;
     return start < end ? [start, end] : null;
@@ -54,7 +69,10 @@
     const span = selected();
     if (!span) return false;
     const yes = document.querySelector('#work input[name="hallucination"][value="yes"]');
-    if (yes && !yes.checked) { yes.checked = true; yes.dispatchEvent(new Event("change", { bubbles: true })); }
+    if (yes && !yes.checked) {
+      yes.checked = true;
+      yes.dispatchEvent(new Event("change", { bubbles: true }));
+    }
     getSelection().removeAllRanges();
     write([...read(), span]);
     box().focus({ preventScroll: true });
@@ -67,11 +85,19 @@
     if (button) button.disabled = !selected();
   });
   // Pressing the button must not take the selection away.
-  document.addEventListener("pointerdown", (event) => { if (event.target.closest?.("[data-mark]")) event.preventDefault(); });
-  document.addEventListener("click", (event) => { if (event.target.closest("[data-mark]")) mark(); });
+  document.addEventListener("pointerdown", (event) => {
+    if (event.target.closest?.("[data-mark]")) event.preventDefault();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-mark]")) mark();
+  });
   // The text takes a caret, so that it can be selected by keyboard, and no change.
-  document.addEventListener("beforeinput", (event) => { if (event.target.closest?.("[data-analysis]")) event.preventDefault(); });
-  document.addEventListener("drop", (event) => { if (event.target.closest?.("[data-analysis]")) event.preventDefault(); });
+  document.addEventListener("beforeinput", (event) => {
+    if (event.target.closest?.("[data-analysis]")) event.preventDefault();
+  });
+  document.addEventListener("drop", (event) => {
+    if (event.target.closest?.("[data-analysis]")) event.preventDefault();
+  });
 
   window.spans = {
     begin() {
@@ -85,7 +111,9 @@
     mark,
     missing() {
       const yes = document.querySelector('#work input[name="hallucination"][value="yes"]:checked');
-      return box() && yes && !read().length ? window.words("Mark the passage that is not there: select it and press M.") : "";
+      return box() && yes && !read().length
+        ? window.words("Mark the passage that is not there: select it and press M.")
+        : "";
     },
   };
 })();

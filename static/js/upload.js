@@ -19,9 +19,18 @@
   for (const hidden of form.querySelectorAll(".scripted")) hidden.hidden = false;
   form.querySelector("#files").required = false;
 
-  const size = (bytes) => bytes < 1e6 ? `${Math.ceil(bytes / 1e3).toLocaleString()} KB` : bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
-  const lasting = (seconds) => seconds < 90 ? `${Math.max(1, Math.round(seconds))} s` : `${Math.round(seconds / 60)} min`;
-  const say = (text) => { part("fault").hidden = !text; part("fault").querySelector("span").textContent = text; };
+  const size = (bytes) =>
+    bytes < 1e6
+      ? `${Math.ceil(bytes / 1e3).toLocaleString()} KB`
+      : bytes < 1e9
+        ? `${(bytes / 1e6).toFixed(1)} MB`
+        : `${(bytes / 1e9).toFixed(2)} GB`;
+  const lasting = (seconds) =>
+    seconds < 90 ? `${Math.max(1, Math.round(seconds))} s` : `${Math.round(seconds / 60)} min`;
+  const say = (text) => {
+    part("fault").hidden = !text;
+    part("fault").querySelector("span").textContent = text;
+  };
   const sleep = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
 
   // -- what was dropped, with paths below the folder ------------------------------------------------------------
@@ -38,8 +47,11 @@
     }
   };
   const dropped = async (transfer) => {
-    const roots = [...transfer.items].filter((item) => item.kind === "file").map((item) => item.webkitGetAsEntry && item.webkitGetAsEntry());
-    if (!roots.length || roots.some((root) => !root)) return [...transfer.files].map((file) => ({ path: file.name, file }));
+    const roots = [...transfer.items]
+      .filter((item) => item.kind === "file")
+      .map((item) => item.webkitGetAsEntry && item.webkitGetAsEntry());
+    if (!roots.length || roots.some((root) => !root))
+      return [...transfer.files].map((file) => ({ path: file.name, file }));
     const found = [];
     for (const root of roots) await entries(root, "", found);
     return found;
@@ -47,23 +59,39 @@
 
   // -- requests -------------------------------------------------------------------------------------------------
   // Resolves to {status, body}; status 0 is a network that failed.
-  const ask = (method, url, body, headers, onprogress) => new Promise((done) => {
-    const request = new XMLHttpRequest();
-    request.open(method, url);
-    request.setRequestHeader("X-CSRFToken", token);
-    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
-    if (onprogress) request.upload.onprogress = (event) => onprogress(event.loaded);
-    request.onloadend = () => {
-      let answer = {};
-      try { answer = JSON.parse(request.responseText); } catch { /* an error page of something in between */ }
-      done({ status: request.status, body: answer });
-    };
-    if (sending) sending.request = request;
-    request.send(body);
-  });
-  const json = (method, url, value) => ask(method, url, value === undefined ? null : JSON.stringify(value), value === undefined ? {} : { "Content-Type": "application/json" });
+  const ask = (method, url, body, headers, onprogress) =>
+    new Promise((done) => {
+      const request = new XMLHttpRequest();
+      request.open(method, url);
+      request.setRequestHeader("X-CSRFToken", token);
+      for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+      if (onprogress) request.upload.onprogress = (event) => onprogress(event.loaded);
+      request.onloadend = () => {
+        let answer = {};
+        try {
+          answer = JSON.parse(request.responseText);
+        } catch {
+          /* an error page of something in between */
+        }
+        done({ status: request.status, body: answer });
+      };
+      if (sending) sending.request = request;
+      request.send(body);
+    });
+  const json = (method, url, value) =>
+    ask(
+      method,
+      url,
+      value === undefined ? null : JSON.stringify(value),
+      value === undefined ? {} : { "Content-Type": "application/json" },
+    );
   const words = (answer) => {
-    const first = (value) => Array.isArray(value) ? first(value[0]) : value && typeof value === "object" ? first(Object.values(value)[0]) : value;
+    const first = (value) =>
+      Array.isArray(value)
+        ? first(value[0])
+        : value && typeof value === "object"
+          ? first(Object.values(value)[0])
+          : value;
     return first(answer.body) || `The site answered with ${answer.status}. Try again.`;
   };
   const hash = async (blob) => {
@@ -87,7 +115,9 @@
     say("");
     const total = files.reduce((sum, { file }) => sum + file.size, 0);
     if (resume && (files.length !== Number(form.dataset.files) || total !== Number(form.dataset.size))) {
-      say("These are other files than those that were begun: their number or size differs. Drop the same ones, or cancel this upload and begin another.");
+      say(
+        "These are other files than those that were begun: their number or size differs. Drop the same ones, or cancel this upload and begin another.",
+      );
       return;
     }
     sending = { id: resume, cancelled: false };
@@ -96,8 +126,11 @@
     part("name").textContent = files.length === 1 ? files[0].file.name : `${files.length.toLocaleString()} files`;
     let offset = Number(form.dataset.offset || 0);
     if (!sending.id) {
-      const begun = await json("POST", api, { files: files.map(({ path, file }) => ({ name: path, size: file.size })) });
-      if (begun.status !== 201) return stop(begun.status ? words(begun) : "No connection. Try again when there is one.");
+      const begun = await json("POST", api, {
+        files: files.map(({ path, file }) => ({ name: path, size: file.size })),
+      });
+      if (begun.status !== 201)
+        return stop(begun.status ? words(begun) : "No connection. Try again when there is one.");
       sending.id = begun.body.id;
     }
     const stream = new Blob(files.map(({ file }) => file)); // holds references, no bytes
@@ -107,12 +140,18 @@
       const blob = stream.slice(offset, offset + piece);
       let headers;
       try {
-        headers = { "Content-Type": "application/offset+octet-stream", "Upload-Offset": String(offset), "Upload-Sha256": await hash(blob) };
+        headers = {
+          "Content-Type": "application/offset+octet-stream",
+          "Upload-Offset": String(offset),
+          "Upload-Sha256": await hash(blob),
+        };
       } catch {
         return stop("The file cannot be read any more: it was moved or changed. Drop it again.");
       }
       const at = offset;
-      const answer = await ask("PATCH", `${api}${sending.id}/`, blob, headers, (loaded) => show(at + loaded, total, since, before));
+      const answer = await ask("PATCH", `${api}${sending.id}/`, blob, headers, (loaded) =>
+        show(at + loaded, total, since, before),
+      );
       if (sending.cancelled) return;
       if (answer.status === 200) {
         offset = answer.body.offset;
@@ -127,7 +166,11 @@
         failures += 1;
         continue;
       } else {
-        return stop(answer.status === 403 || answer.status === 401 ? "You are signed out. Sign in again; the upload goes on from where it stopped." : words(answer));
+        return stop(
+          answer.status === 403 || answer.status === 401
+            ? "You are signed out. Sign in again; the upload goes on from where it stopped."
+            : words(answer),
+        );
       }
       part("waits").hidden = true;
       show(offset, total, since, before);
@@ -157,7 +200,8 @@
     location.assign(form.getAttribute("action"));
   });
 
-  const chosen = (event) => send([...event.target.files].map((file) => ({ path: file.webkitRelativePath || file.name, file })));
+  const chosen = (event) =>
+    send([...event.target.files].map((file) => ({ path: file.webkitRelativePath || file.name, file })));
   form.querySelector("#files").addEventListener("change", chosen);
   form.querySelector("#folder").addEventListener("change", chosen);
   for (const name of ["dragenter", "dragover"]) {
@@ -166,7 +210,9 @@
       zone.classList.add("over");
     });
   }
-  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) zone.classList.remove("over"); });
+  document.addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) zone.classList.remove("over");
+  });
   document.addEventListener("drop", async (event) => {
     event.preventDefault();
     zone.classList.remove("over");
@@ -176,5 +222,7 @@
       stop("What was dropped cannot be read. Choose the files instead.");
     }
   });
-  window.addEventListener("beforeunload", (event) => { if (sending && !sending.cancelled) event.preventDefault(); });
+  window.addEventListener("beforeunload", (event) => {
+    if (sending && !sending.cancelled) event.preventDefault();
+  });
 })();

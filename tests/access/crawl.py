@@ -20,10 +20,10 @@ _FORMS = [
     ("judging:judgment-list", "?differs=orders&sort=slowest", {}),
 ]
 # Random with each request, the same in length: the form's token, in pages and the cookie.
-TOKEN = re.compile(rb'(name="csrfmiddlewaretoken" value="|X-CSRFToken": "|csrftoken=)[A-Za-z0-9]{32,64}')
+TOKEN = re.compile(rb'(name="csrfmiddlewaretoken"\s+value="|X-CSRFToken": "|csrftoken=)[A-Za-z0-9]{32,64}')
 RANDOM_COOKIES = {"csrftoken", "sessionid"}
 # An idempotency key is made with each page, a token for the API by each form that asks for one.
-BEFORE = rb'name="key" value="|class="mono token">|name="revoke" value="|aria-label="Revoke '
+BEFORE = rb'name="key"\s+value="|class="mono token"\s*>\s*|name="revoke"\s+value="|aria-label="Revoke '
 KEY = re.compile(rb"(" + BEFORE + rb")[A-Za-z0-9-]{8,64}")
 
 

@@ -9,6 +9,7 @@ from accounts.models import AuditEntry, Role, User
 from bank.models import CriteriaAccess, Item, Response, Submission
 from judging.models import AnalysisRelease, Judgment
 from tests.access.world import CANARY, PRIVATE, PUBLIC, spellings
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 SAID = f"The second answer misses a thing. It should say: Counts {CANARY} things. So Answer1."
@@ -63,14 +64,14 @@ def test_it_is_proposed_by_one_curator_confirmed_by_another_and_read_without_cri
     assert propose(researcher, judgment.run_id).status_code == 403
     assert confirm(researcher, judgment.run_id, judgment).status_code == 403
     propose(curator, judgment.run_id)
-    assert "Not released" in researcher.get(page).content.decode()
+    assert "Not released" in flat(researcher.get(page))
     assert said(researcher, judgment) == 403
     confirm(curator, judgment.run_id, judgment)  # the same person
     assert said(researcher, judgment) == 403
     confirm(second, judgment.run_id, judgment)
     assert not CriteriaAccess.objects.filter(how="redaction").exists()
     shown = researcher.get(page)
-    assert SEEN in shown.content.decode()
+    assert SEEN in flat(shown)
     assert researcher.get(api).json() == {
         "id": judgment.pk,
         "analysis": SEEN,
@@ -86,7 +87,7 @@ def test_it_is_proposed_by_one_curator_confirmed_by_another_and_read_without_cri
     ] * 2
     assert CANARY in curator.get(api).json()["analysis"]
     assert client_of("annotator").get(api).status_code == 403
-    html = " ".join(curator.get(f"/judging/runs/{judgment.run_id}/").content.decode().split())
+    html = " ".join(flat(curator.get(f"/judging/runs/{judgment.run_id}/")).split())
     assert f"1 of {judgment.run.releases.count()} confirmed by two people" in html
 
     curator.post(f"/judging/runs/{judgment.run_id}/withhold/")
@@ -120,7 +121,7 @@ def test_what_is_held_back_is_decided_one_by_one_and_in_spite_of_it_by_two(judgm
     Judgment.objects.filter(pk=judgment.pk).update(analysis=HELD)
     curator, researcher = client_of("curator"), client_of("researcher")
     propose(curator, judgment.run_id)
-    page = second.get(f"/judging/runs/{judgment.run_id}/analyses/").content.decode()
+    page = flat(second.get(f"/judging/runs/{judgment.run_id}/analyses/"))
     assert "held back" in page
     confirm(second, judgment.run_id, *judgment.run.judgments.all())
     assert said(researcher, judgment) == 403
@@ -150,7 +151,7 @@ def test_what_a_changed_criterion_would_hold_back_is_withheld_though_it_was_conf
 def test_the_page_shows_the_analysis_beside_the_criteria_marked_and_the_reading_is_logged(judgment, second, client_of):
     propose(client_of("curator"), judgment.run_id)
     page = second.get(f"/judging/runs/{judgment.run_id}/analyses/")
-    html = page.content.decode()
+    html = flat(page)
     assert "<del>" in html
     assert html.count("zq7Canary") >= 2  # in the analysis, struck through, and in the criterion
     assert CriteriaAccess.objects.filter(how="release", reason=f"release of run {judgment.run_id}").exists()
@@ -162,7 +163,7 @@ def test_a_run_over_answers_that_came_by_submission_is_refused_whole_and_told_ho
     propose(curator, judgment.run_id)
     Response.objects.filter(places__item=judgment.item).update(submission=Submission.objects.first())
     number = Item.objects.filter(judgments__run=judgment.run, responses__submission__isnull=False).distinct().count()
-    html = curator.get(f"/judging/runs/{judgment.run_id}/analyses/").content.decode()
+    html = flat(curator.get(f"/judging/runs/{judgment.run_id}/analyses/"))
     assert f"{number} of its items hold answers that came by submission" in " ".join(html.split())
     User.objects.create_user("curator2", password="pw", role=Role.CURATOR)
     curator.force_login(User.objects.get(username="curator2"))

@@ -7,6 +7,7 @@ from django.test import Client
 from knox.models import AuthToken
 
 from evalsite import limits
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 BOARD, ROWS = "/leaderboards/", "/api/v1/benchmarks/"
@@ -29,7 +30,7 @@ def test_a_stranger_who_asks_too_often_is_told_when_to_come_back(people, five):
     page, rows = Client().get(BOARD), Client().get(ROWS)
     assert (page.status_code, rows.status_code) == (429, 429)
     assert 0 < int(page.headers["Retry-After"]) <= 60
-    assert "Wait a minute, or sign in" in page.content.decode()
+    assert "Wait a minute, or sign in" in flat(page)
     assert "Too many requests" in rows.json()["detail"]
 
 

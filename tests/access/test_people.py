@@ -8,13 +8,14 @@ from knox.models import AuthToken
 
 from accounts.models import User
 from annotations.models import Annotator
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 PAGE = "/people/"
 
 
 def text_of(answer):
-    return answer.content.decode()
+    return flat(answer)
 
 
 def shown(answer):

@@ -18,6 +18,7 @@ from judging.models import Judgment
 from judging.protocols import Option
 from tests.annotations.kinds import ANALYSIS, SECRET, WEIGHTS, benchmark_of, campaign_of, judged
 from tests.hidden import criteria
+from tests.markup import flat
 
 SCALE = [{"value": 0, "label": "No"}, {"value": 0.5}, {"value": 10, "label": "Yes", "about": "All of it."}]
 PARTS = tuple(Component(key, "", weight) for key, weight in WEIGHTS.items())
@@ -257,10 +258,10 @@ class TestPages:
         held.refresh_from_db()
         assert held.draft
         answer = client.post(f"{here}submit/", sent | {"key": "k", "comment": "so"})
-        assert answer.status_code == 302, answer.content.decode()
+        assert answer.status_code == 302, flat(answer)
         label = Label.objects.get()
         assert {name: getattr(label, name) for name in stored} == stored
-        html = client.get(here).content.decode()
+        html = flat(client.get(here))
         for name, value in sent.items():
             if name == "points":
                 assert all(f'value="{each}"' in html for each in ("4", "2.5", "0.25"))
@@ -274,7 +275,7 @@ class TestPages:
         client.get(f"/annotate/assignments/{held.pk}/")
         answer = client.post(f"/annotate/assignments/{held.pk}/submit/", {"key": "k", "comment": "kept"})
         assert answer.status_code == 400
-        assert "kept</textarea>" in answer.content.decode()
+        assert "kept</textarea>" in flat(answer)
         assert not Label.objects.exists()
 
     def test_places_make_a_ranking_in_the_order_that_was_shown(self, room):
@@ -284,7 +285,7 @@ class TestPages:
         assert client.post(f"{here}submit/", places | {"key": "k"}).status_code == 302
         order = [int(digit) for digit in held.order]
         assert Label.objects.get().ranking == [sorted([order[1], order[2]]), [order[0]], [order[3]]]
-        html = client.get(here).content.decode()
+        html = flat(client.get(here))
         assert [html.index(f'data-answer="{answer}"') for answer in (1, 2, 0, 3)] == sorted(
             html.index(f'data-answer="{answer}"') for answer in range(4)
         )
@@ -294,21 +295,21 @@ class TestPages:
         places = {f"place-{answer}": place for answer, place in enumerate("3114")}
         answer = client.post(f"/annotate/assignments/{held.pk}/submit/", places)
         assert answer.status_code == 400
-        assert "no ties" in answer.content.decode()
+        assert "no ties" in flat(answer)
 
     def test_confidence_is_asked_where_the_campaign_wants_it(self, room):
         _, held, client = room("pair", ballot={"confidence": True})
         here = f"/annotate/assignments/{held.pk}/"
-        assert "How sure are you?" in client.get(here).content.decode()
+        assert "How sure are you?" in flat(client.get(here))
         client.post(f"{here}submit/", {"choice": "left", "confidence": "0.75", "key": "k"})
         assert Label.objects.get().confidence == 0.75
-        assert '<option value="0.75" selected>' in client.get(here).content.decode()
+        assert '<option value="0.75" selected>' in flat(client.get(here))
 
     def test_options_stand_as_the_model_saw_them(self, room):
         benchmark = benchmark_of(samples=1)
         Response.objects.update(option_order=["B", "C", "A"])
         _, held, client = room("choice-extraction", benchmark=benchmark)
-        html = client.get(f"/annotate/assignments/{held.pk}/").content.decode()
+        html = flat(client.get(f"/annotate/assignments/{held.pk}/"))
         assert html.index("<dt>A</dt>") < html.index("two boats") < html.index("<dt>B</dt>")
         client.post(f"/annotate/assignments/{held.pk}/submit/", {"option": "A", "key": "k"})
         assert Label.objects.get().option == "B"
@@ -316,7 +317,7 @@ class TestPages:
     def test_reading_components_for_a_campaign_is_logged_and_public_ones_need_no_log(self, room):
         _, held, client = room("components", benchmark=benchmark_of(shown_to="campaign"), shows_criteria=True)
         before = CriteriaAccess.objects.count()
-        html = client.get(f"/annotate/assignments/{held.pk}/").content.decode()
+        html = flat(client.get(f"/annotate/assignments/{held.pk}/"))
         assert "About mention." in html
         assert SECRET not in html
         assert CriteriaAccess.objects.count() == before + 1
@@ -328,7 +329,7 @@ class TestReviews:
     def test_the_annotator_sees_the_judges_order_and_no_hidden_criterion(self, room):
         _, held, client = room("review")
         assert held.order == Judgment.objects.get().order == "10"
-        html = client.get(f"/annotate/assignments/{held.pk}/").content.decode()
+        html = flat(client.get(f"/annotate/assignments/{held.pk}/"))
         assert "Answer 1 is better" in html  # "second" in canonical order
         assert "Answer1 counts the boats." in html
         assert "seven grey herons" not in html
@@ -356,7 +357,7 @@ class TestReviews:
     def test_without_analyses_only_agreement_is_asked(self, room):
         _, held, client = room("review", ballot={"analyses": False})
         here = f"/annotate/assignments/{held.pk}/"
-        html = client.get(here).content.decode()
+        html = flat(client.get(here))
         assert "counts the boats" not in html
         assert 'name="grade"' not in html
         assert client.post(f"{here}submit/", {"agree": "no", "key": "k"}).status_code == 302
@@ -367,7 +368,7 @@ class TestReviews:
         judged(benchmark, released=False)
         _, held, client = room("review", benchmark=benchmark)
         here = f"/annotate/assignments/{held.pk}/"
-        html = client.get(here).content.decode()
+        html = flat(client.get(here))
         assert "counts the boats" not in html
         assert "not released" in html
         assert 'name="grade"' not in html
@@ -380,8 +381,8 @@ class TestReviews:
         judged(benchmark, order="01", released=False)
         form = {"benchmark": benchmark.pk, "protocol": "review", "overlap": 1, "who": "everybody", "asked": 1}
         answer = client_of("curator").post("/campaigns/count/", form | {"analyses": "on"})
-        assert "1 of 2 analyses are released" in answer.content.decode()
-        assert "are released" not in client_of("curator").post("/campaigns/count/", form).content.decode()
+        assert "1 of 2 analyses are released" in flat(answer)
+        assert "are released" not in flat(client_of("curator").post("/campaigns/count/", form))
 
     def test_two_verdicts_on_one_item_are_two_things_to_review(self, room):
         benchmark = benchmark_of()

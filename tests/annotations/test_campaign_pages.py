@@ -6,12 +6,13 @@ from annotations.actions import make_campaign, next_assignment, submit_label
 from annotations.models import Assignment, Campaign, Membership
 from annotations.monitor import monitor_of
 from bank.models import Benchmark
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
 
 def text_of(response):
-    return response.content.decode()
+    return flat(response)
 
 
 def label_all(campaign, annotator, choice, now, **options):

@@ -11,6 +11,7 @@ from bank import images
 from bank.models import CriteriaAccess, EvaluatedModel, Sample, SampleImage
 from tests.access.world import write_criteria
 from tests.bank.conftest import picture
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +44,7 @@ def submit_url(html):
 
 
 def text_of(response):
-    return response.content.decode()
+    return flat(response)
 
 
 class TestLabelling:

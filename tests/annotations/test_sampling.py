@@ -15,6 +15,7 @@ from annotations.sampling import Plan, in_proportion, plan_of
 from bank.actions import BadInput
 from bank.models import Capability, EvaluatedModel, Item, Sample
 from judging.models import Judge, Judgment, Run, RunItem
+from tests.markup import flat
 
 db = pytest.mark.django_db
 
@@ -196,10 +197,10 @@ class TestRuns:
     def test_from_the_pages_of_a_run_what_is_in_doubt_goes_to_people(self, run, client):
         run, items = run
         client.force_login(User.objects.create_user("curator", role="curator"))
-        page = client.get(f"/judging/runs/{run.pk}/").content.decode()
+        page = flat(client.get(f"/judging/runs/{run.pk}/"))
         path = f"/campaigns/from/runs/{run.pk}/"
         assert f'href="{path}"' in page
-        assert "4 items" in client.get(path).content.decode()
+        assert "4 items" in flat(client.get(path))
         few = make_campaign(
             name="few", benchmark=run.benchmark, protocol="pair", plan=plan_of({"how": "all", "most": 1})
         )
@@ -210,7 +211,7 @@ class TestRuns:
         run, items = run
         curator = User.objects.create_user("curator", role="curator")
         client.force_login(curator)
-        assert 'name="judgment"' in client.get("/judging/judgments/").content.decode()
+        assert 'name="judgment"' in flat(client.get("/judging/judgments/"))
         few = make_campaign(
             name="few", benchmark=run.benchmark, protocol="pair", plan=plan_of({"how": "all", "most": 1})
         )
@@ -218,16 +219,16 @@ class TestRuns:
         others = [item for item in items if item != drawn][:2]
         chosen = list(Judgment.objects.filter(item__in=others).values_list("pk", flat=True))
         path = "/campaigns/from/judgments/"
-        page = client.post(path, {"judgment": chosen}).content.decode()
+        page = flat(client.post(path, {"judgment": chosen}))
         assert "8 judgments on 2 items" in page
         assert "few" in page
         assert few.campaign_items.count() == 1
-        answer = client.post(path, {"judgment": chosen, "campaign": few.pk}, follow=True).content.decode()
+        answer = flat(client.post(path, {"judgment": chosen, "campaign": few.pk}, follow=True))
         assert "2 items added to few" in answer
         assert set(others) <= set(few.campaign_items.values_list("item", flat=True))
-        assert "No judgment was chosen" in client.post(path).content.decode()
+        assert "No judgment was chosen" in flat(client.post(path))
         client.force_login(User.objects.create_user("reader", role="researcher"))
-        assert 'name="judgment"' not in client.get("/judging/judgments/").content.decode()
+        assert 'name="judgment"' not in flat(client.get("/judging/judgments/"))
 
     def test_a_copy_has_the_items_and_people_and_no_labels(self, run):
         campaign = CampaignItem.objects.first().campaign

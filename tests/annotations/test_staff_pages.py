@@ -41,12 +41,13 @@ from annotations.verdicts import LINE
 from tests.annotations import kinds
 from tests.annotations.test_quality import answer
 from tests.bank.conftest import picture
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
 
 def text_of(response):
-    return response.content.decode()
+    return flat(response)
 
 
 @pytest.fixture

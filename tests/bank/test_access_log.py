@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 import bank.criteria
 from bank.models import AccessedSample, CriteriaAccess, Sample
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 LOG = "/bank/access-log/"
@@ -33,7 +34,7 @@ def keys(answer):
 def test_each_reading_is_a_row_newest_first(client_of, people, samples):
     read(people, samples[:1])
     bank.criteria.for_command(command="export", sample_ids=[one.pk for one in samples], reason="For the paper.")
-    shown = client_of("administrator").get(LOG).content.decode()
+    shown = flat(client_of("administrator").get(LOG))
     assert shown.index("For the paper.") < shown.index(">curator<")
     assert ">export<" in shown
     assert f'title="{samples[0].benchmark}">{samples[0].key}<' in shown
@@ -43,7 +44,7 @@ def test_it_is_for_administrators_alone(client_of):
     for role, status in (("anonymous", 302), ("annotator", 403), ("researcher", 403), ("curator", 403)):
         for path in (LOG, f"{LOG}export/"):
             assert client_of(role).get(path).status_code == status
-    assert "Nobody has read criteria yet" in client_of("administrator").get(LOG).content.decode()
+    assert "Nobody has read criteria yet" in flat(client_of("administrator").get(LOG))
 
 
 def test_filters_by_person_command_way_sample_and_days(client_of, people, samples):
@@ -76,7 +77,7 @@ def test_filters_by_person_command_way_sample_and_days(client_of, people, sample
         "before=%D9%A3&sample_id=-1": [c, b, a],
     }.items():
         assert keys(client.get(f"{LOG}?{query}")) == expected, query
-    assert "this filter was left out" in client.get(f"{LOG}?since=yesterday").content.decode()
+    assert "this filter was left out" in flat(client.get(f"{LOG}?since=yesterday"))
     export = client.get(f"{LOG}export/?person=curator")
     rows = list(csv.DictReader(io.StringIO(b"".join(export.streaming_content).decode())))
     assert [(row["who"], row["how"], row["sample_ids"], row["reason"]) for row in rows] == [
@@ -109,13 +110,12 @@ def test_pages_go_there_and_back_in_as_many_queries(client_of, people, samples):
 def test_many_samples_are_counted_and_a_removed_one_is_still_in_the_log(client_of, people, small, samples):
     many = [Sample.objects.create(benchmark=small, key=f"more-{n}", instruction="?") for n in range(130)]
     read(people, many)
-    shown = client_of("administrator").get(LOG).content.decode()
+    shown = flat(client_of("administrator").get(LOG))
     assert "more-0</a>" in shown
     assert "and 127 more" in shown
     many[0].delete()
-    assert (
-        f"sample {AccessedSample.objects.earliest('pk').sample_id}</span>"
-        in client_of("administrator").get(LOG).content.decode()
+    assert f"sample {AccessedSample.objects.earliest('pk').sample_id}</span>" in flat(
+        client_of("administrator").get(LOG)
     )
     line = b"".join(client_of("administrator").get(f"{LOG}export/").streaming_content).decode().splitlines()[1]
     assert line.split(",")[4] == "130"

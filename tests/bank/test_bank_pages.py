@@ -19,6 +19,7 @@ from bank.models.reviews import GUIDELINE
 from bank.queries import Filter, list_samples, summary_of, tree_of
 from bank.queries.reviews import rounds_of
 from tests.bank.conftest import picture
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 FINE = {name: {"ok": True, "note": ""} for name in GUIDELINE}
@@ -86,17 +87,14 @@ def test_a_benchmark_made_in_the_browser_is_private_and_grows_a_template_tree(cu
     again = curator.post(
         "/bank/benchmarks/new/", {"title": "B", "slug": "birds", "version": "1", "majority": "plurality"}
     )
-    assert "There is a benchmark birds@1 already" in again.content.decode()
+    assert "There is a benchmark birds@1 already" in flat(again)
     titled = {"title": "Birds of Prey, 2nd part", "slug": "", "version": "1", "majority": "plurality"}
     assert curator.post("/bank/benchmarks/new/", titled).status_code == 302
     assert Benchmark.objects.get(title=titled["title"]).slug == "birds-of-prey-2nd-part"
-    unnamed = curator.post("/bank/benchmarks/new/", titled | {"title": "鸟"}).content.decode()
+    unnamed = flat(curator.post("/bank/benchmarks/new/", titled | {"title": "鸟"}))
     assert "None can be made of this title" in unnamed
-    assert (
-        "use letters, digits"
-        in curator.post(
-            "/bank/benchmarks/new/", {"title": "B", "slug": "a b", "version": "1", "majority": "plurality"}
-        ).content.decode()
+    assert "use letters, digits" in flat(
+        curator.post("/bank/benchmarks/new/", {"title": "B", "slug": "a b", "version": "1", "majority": "plurality"})
     )
 
 
@@ -137,9 +135,9 @@ def test_a_form_that_is_sent_back_keeps_every_letter_and_the_picture(curator, me
     file = SimpleUploadedFile("owl.png", picture(), content_type="image/png")
     page = curator.post(address, form(instruction="", pictures=file))
     assert page.status_code == 200
-    assert "An owl." in page.content.decode()
+    assert "An owl." in flat(page)
     held = page.context["editor"].held_tokens[0][0]
-    more = curator.post(address, form(more="1", held=held)).content.decode()
+    more = flat(curator.post(address, form(more="1", held=held)))
     assert "Says what gives it away." in more
     assert more.count('name="c3-text"') == 1
     assert curator.post(address, form(held=held)).status_code == 302
@@ -165,7 +163,7 @@ def test_what_cannot_be_saved_is_said_at_its_field(given, said, curator):
     benchmark = make_benchmark(slug="birds", title="Birds")
     page = curator.post(f"/bank/benchmarks/{benchmark}/samples/new/", form(**given))
     assert page.status_code == 200
-    assert said in page.content.decode()
+    assert said in flat(page)
     assert not Sample.objects.exists()
 
 
@@ -173,7 +171,7 @@ def test_a_file_that_is_no_picture_is_refused_with_its_name(curator, media):
     benchmark = make_benchmark(slug="birds", title="Birds")
     file = SimpleUploadedFile("owl.png", b"<svg onload=alert(1)>", content_type="image/png")
     page = curator.post(f"/bank/benchmarks/{benchmark}/samples/new/", form(pictures=file))
-    assert "owl.png: not a readable PNG, JPEG or WebP picture" in page.content.decode()
+    assert "owl.png: not a readable PNG, JPEG or WebP picture" in flat(page)
 
 
 def test_an_edit_is_kept_with_author_and_time_and_raises_the_criterions_version(curator, people):
@@ -183,7 +181,7 @@ def test_an_edit_is_kept_with_author_and_time_and_raises_the_criterions_version(
     before = fingerprint(benchmark.samples.all())
     CriteriaAccess.objects.all().delete()
     page = curator.get(f"/bank/samples/{sample.pk}/edit/")
-    assert "An owl." in page.content.decode()
+    assert "An owl." in flat(page)
     log = CriteriaAccess.objects.get()
     assert (log.who, log.how, log.sample_ids) == (people["curator"], "editor", [sample.pk])
     change = form(
@@ -199,10 +197,10 @@ def test_an_edit_is_kept_with_author_and_time_and_raises_the_criterions_version(
     assert "owl" not in json.dumps(revision.changes)
     assert fingerprint(benchmark.samples.all()) != before
     assert texts(sample, people["curator"]) == [("1", "exact_reference", "A barn owl.", 2)]
-    history = curator.get(f"/bank/samples/{sample.pk}/history/").content.decode()
+    history = flat(curator.get(f"/bank/samples/{sample.pk}/history/"))
     assert "Which bird sits there?" in history
     assert "barn owl" not in history
-    old = curator.get(f"/bank/samples/{sample.pk}/criteria/history/").content.decode()
+    old = flat(curator.get(f"/bank/samples/{sample.pk}/criteria/history/"))
     assert "An owl." in old
     assert "A barn owl." in old
     raw = CriterionRevision.unguarded.filter(sample=sample).extra(select={"raw": "old"}).values_list("raw", flat=True)
@@ -249,7 +247,7 @@ def test_a_stale_form_writes_nothing_says_who_was_faster_and_keeps_what_was_type
     theirs = form(edition=opened, instruction="Theirs?", **{"c0-key": "1", "c1-text": ""})
     assert curator.post(f"/bank/samples/{sample.pk}/edit/", theirs).status_code == 302
     page = curator.post(f"/bank/samples/{sample.pk}/edit/", mine)
-    said = page.content.decode()
+    said = flat(page)
     assert page.status_code == 200
     assert "curator changed this sample while you were editing" in said
     assert "Mine?" in said
@@ -265,7 +263,7 @@ def test_settings_of_a_benchmark_are_locked_the_same_way(curator):
     given = {"title": "Owls", "majority": "plurality", "edition": str(benchmark.edition), "score_scale": ""}
     assert curator.post(f"/bank/benchmarks/{benchmark}/edit/", given).status_code == 302
     page = curator.post(f"/bank/benchmarks/{benchmark}/edit/", given | {"title": "Herons"})
-    assert "Somebody changed this benchmark" in page.content.decode()
+    assert "Somebody changed this benchmark" in flat(page)
     assert Benchmark.objects.get(pk=benchmark.pk).title == "Owls"
 
 
@@ -273,7 +271,7 @@ def test_publishing_shows_approved_samples_and_nothing_else(curator, client_of, 
     benchmark = make_benchmark(slug="birds", title="Birds")
     for number, status in enumerate(Sample.Status.values):
         Sample.objects.create(benchmark=benchmark, key=status, instruction="?", status=status, position=number)
-    page = curator.get(f"/bank/benchmarks/{benchmark}/publish/").content.decode()
+    page = flat(curator.get(f"/bank/benchmarks/{benchmark}/publish/"))
     assert "1 approved sample:" in page
     assert "4 samples that are not approved" in page
     curator.post(f"/bank/benchmarks/{benchmark}/publish/", {"visibility": "public"})
@@ -289,11 +287,11 @@ def test_bulk_changes_are_counted_confirmed_and_kept_one_by_one(curator, people)
         Sample.objects.create(benchmark=benchmark, key=f"s{number}", instruction="?", split=split, position=number)
     address = f"/bank/benchmarks/{benchmark}/samples/change/?split=dev"
     given = {"split": "test", "capability": str(ocr.pk), "note": "all of them read"}
-    page = curator.post(address, given).content.decode()
+    page = flat(curator.post(address, given))
     assert "becomes <b>test</b> on 4 samples" in page
     assert not Sample.objects.filter(split="test", capability=ocr).exists()
     change_many(by=people["curator"], samples=Sample.objects.filter(key="s0"), values={"split": "other"})
-    page = curator.post(address, given | {"confirmed": "4"}).content.decode()
+    page = flat(curator.post(address, given | {"confirmed": "4"}))
     assert "The selection changed meanwhile" in page
     assert curator.post(address, given | {"confirmed": "3"}).status_code == 302
     changed = Sample.objects.filter(capability=ocr)
@@ -302,7 +300,7 @@ def test_bulk_changes_are_counted_confirmed_and_kept_one_by_one(curator, people)
         revision = sample.revisions.get()
         assert revision.changes == {"split": ["dev", "test"], "capability": ["", "Perception / OCR"]}
         assert (revision.by, revision.note) == (people["curator"], "all of them read")
-    page = curator.post(address.replace("dev", "test"), {"status": "rejected"}).content.decode()
+    page = flat(curator.post(address.replace("dev", "test"), {"status": "rejected"}))
     assert "Say why the samples are rejected" in page
 
 
@@ -316,7 +314,7 @@ def test_a_tree_of_any_depth_can_be_changed_in_every_way(curator):
 
     def do(what, **given):
         answer = curator.post(address, {"do": what} | given, follow=True)
-        return answer.content.decode()
+        return flat(answer)
 
     parent = ""
     for name in ("Seeing", "Colour", "Red", "Crimson"):
@@ -392,25 +390,25 @@ def test_verdicts_send_samples_their_ways_and_the_round_counts_what_was_revised(
     }
     sent = benchmark.samples.get(key="b")
     assert sent.status_reason == "Image clarity: Too dark."
-    waiting = curator.get(f"/bank/benchmarks/{benchmark}/").content.decode()
+    waiting = flat(curator.get(f"/bank/benchmarks/{benchmark}/"))
     assert "1 draft waits for a review round, 2 samples for an expert's check" in waiting
     line = rounds_of(benchmark)[0]
     assert (line.fine, line.sent_back, line.revised, line.rejected, line.waiting) == (2, 1, 0, 1, 0)
     assert line.round.closed_at is not None
-    assert "Too dark" in curator.get("/bank/reviews/").content.decode()
+    assert "Too dark" in flat(curator.get("/bank/reviews/"))
     change = form(key="b", edition=str(sent.edition), instruction="Brighter now?", **{"c0-key": "1", "c1-text": ""})
     assert curator.post(f"/bank/samples/{sent.pk}/edit/", change).status_code == 302
     assert rounds_of(benchmark)[0].revised == 1
-    page = curator.get(f"/bank/benchmarks/{benchmark}/reviews/").content.decode()
+    page = flat(curator.get(f"/bank/benchmarks/{benchmark}/reviews/"))
     assert '<svg class="rounds"' in page
-    assert "Too dark" not in curator.get("/bank/reviews/").content.decode()
+    assert "Too dark" not in flat(curator.get("/bank/reviews/"))
     expert = benchmark.samples.get(key="a")
     with pytest.raises(BadInput, match="somebody else checks"):
         decide(sample=expert, by=people["curator"], decision="approve")
     with pytest.raises(BadInput, match="Say why"):
         decide(sample=expert, by=admin, decision="reject")
     decide(sample=expert, by=admin, decision="revise", reason="Name the bird.")
-    assert "Name the bird." in curator.get("/bank/reviews/").content.decode()
+    assert "Name the bird." in flat(curator.get("/bank/reviews/"))
     Sample.objects.filter(pk=expert.pk).update(status="expert")
     decide(sample=expert, by=admin, decision="approve")
     decide(sample=benchmark.samples.get(key="d"), by=admin, decision="reject", reason="Twice in the set.")
@@ -445,7 +443,7 @@ def test_a_review_must_be_ones_own_and_hang_together(round_of_four, people, clie
         give_review(review=review, by=people["administrator"], verdict="revise", points=FINE)
     assert client_of("curator").get(f"/bank/reviews/{review.pk}/").status_code == 404
     admin = client_of("administrator")
-    page = admin.get(f"/bank/reviews/{review.pk}/").content.decode()
+    page = flat(admin.get(f"/bank/reviews/{review.pk}/"))
     assert "1 of 4" in page
     assert "Knows a." in page
     assert CriteriaAccess.objects.filter(who=people["administrator"], how="review").count() == 1
@@ -564,8 +562,8 @@ def test_a_facet_counts_what_choosing_it_would_show(long):
 
 
 def test_a_search_never_looks_into_criteria(long, curator):
-    assert "No sample matches" in curator.get(f"/bank/benchmarks/{long}/?q=Three+boats").content.decode()
-    assert "How many boats?" in curator.get(f"/bank/benchmarks/{long}/?q=MANY+boats").content.decode()
+    assert "No sample matches" in flat(curator.get(f"/bank/benchmarks/{long}/?q=Three+boats"))
+    assert "How many boats?" in flat(curator.get(f"/bank/benchmarks/{long}/?q=MANY+boats"))
     assert list_samples(long, Filter(text="umber 7, ÄRGER")).total == 1
     assert list_samples(long, Filter(text="100%")).total == list_samples(long, Filter(text="n_mber")).total == 0
     assert [sample.key for sample in list_samples(long, Filter(text="n33")).rows] == ["n33"]
@@ -607,7 +605,7 @@ def test_what_judges_wrote_leaves_the_page_only_with_a_reason_and_is_logged(smal
     address = f"/bank/benchmarks/{small}/export/"
     given = {"what": "judgments", "shape": "jsonl"}
     assert b"Three boats" not in b"".join(curator.post(address, given).streaming_content)
-    assert "only with a reason" in curator.post(address, given | {"analyses": "on"}).content.decode()
+    assert "only with a reason" in flat(curator.post(address, given | {"analyses": "on"}))
     assert not CriteriaAccess.objects.exists()
     answer = curator.post(address, given | {"analyses": "on", "reason": "a look at the judge"})
     assert json.loads(b"".join(answer.streaming_content))["raw"] == "Three boats. First."
@@ -621,14 +619,14 @@ def test_annotators_leave_the_page_by_pseudonym_unless_names_are_asked_for(small
     address, given = f"/bank/benchmarks/{small}/export/", {"what": "labels", "shape": "jsonl"}
     assert b"Lovelace" not in b"".join(curator.post(address, given).streaming_content)
     assert b"Ada Lovelace" in b"".join(curator.post(address, given | {"names": "on"}).streaming_content)
-    assert "That belongs to labels" in curator.post(address, given | {"what": "items", "names": "on"}).content.decode()
+    assert "That belongs to labels" in flat(curator.post(address, given | {"what": "items", "names": "on"}))
 
 
 def test_criteria_leave_only_with_a_reason_and_every_reading_is_logged(small, curator, people):
     address = f"/bank/benchmarks/{small}/export/"
     given = {"what": "samples", "shape": "jsonl", "criteria": "on"}
-    assert "it goes out only with a reason" in curator.post(address, given).content.decode()
-    assert "That belongs to samples" in curator.post(address, given | {"what": "items"}).content.decode()
+    assert "it goes out only with a reason" in flat(curator.post(address, given))
+    assert "That belongs to samples" in flat(curator.post(address, given | {"what": "items"}))
     assert not CriteriaAccess.objects.exists()
     answer = curator.post(address, given | {"reason": "backup"})
     body = b"".join(answer.streaming_content)
@@ -642,7 +640,7 @@ def test_criteria_leave_only_with_a_reason_and_every_reading_is_logged(small, cu
 def test_up_to_four_models_stand_side_by_side_as_the_address_says(small, curator):
     sample = small.samples.get(key="a")
     ids = dict(sample.responses.values_list("model__name", "model_id"))
-    page = curator.get(f"/bank/samples/{sample.pk}/?model={ids['m3']}&model={ids['m1']}").content.decode()
+    page = flat(curator.get(f"/bank/samples/{sample.pk}/?model={ids['m3']}&model={ids['m1']}"))
     assert "m3 on a" in page
     assert "m1 on a" in page
     assert "m2 on a" not in page

@@ -8,6 +8,7 @@ from bank.actions.items import make_items, make_some, plan_items
 from bank.models import EvaluatedModel, Item, ItemResponse, Response, Submission
 from tests.annotations.conftest import at_once
 from tests.bank.conftest import RESPONSES
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 PAGE = "/bank/benchmarks/small/items/"
@@ -16,7 +17,7 @@ API = "/api/v1/items/"
 
 
 def text_of(answer):
-    return answer.content.decode()
+    return flat(answer)
 
 
 def test_a_curator_makes_pairs_of_every_two_models_and_is_sent_on_to_have_them_labelled(small, client_of):
@@ -150,6 +151,6 @@ def test_the_api_makes_items_for_staff_alone_and_names_what_is_wrong(small, clie
     assert names == [["m3", "m2"], ["m1", "m2"]]
     refused = post("curator", asked | {"models": ["nobody"]})
     assert refused.status_code == 400
-    assert "'nobody' has no responses" in refused.content.decode()
+    assert "'nobody' has no responses" in flat(refused)
     assert "ancor" in post("curator", {"benchmark": "small", "kind": "pair", "ancor": "m2"}).json()
-    assert "no benchmark 'smal'" in post("curator", asked | {"benchmark": "smal"}).content.decode()
+    assert "no benchmark 'smal'" in flat(post("curator", asked | {"benchmark": "smal"}))

@@ -15,6 +15,7 @@ from judging import browse, filters
 from judging.models import Judgment, Run
 from tests.judging.small import make_benchmark
 from tests.judging.test_pages import text_of
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 LIST = "judging:judgment-list"
@@ -27,15 +28,15 @@ def verdicts(page) -> list[int]:
 def shown(client, **query) -> list[Judgment]:
     page = client.get(reverse(LIST), query)
     assert page.status_code == 200
-    known = Judgment.objects.in_bulk(verdicts(page.content.decode()))
-    return [known[pk] for pk in verdicts(page.content.decode())]
+    known = Judgment.objects.in_bulk(verdicts(flat(page)))
+    return [known[pk] for pk in verdicts(flat(page))]
 
 
 def walk(client, **query) -> list[int]:
     """Every key of a list, page by page."""
     found, path = [], reverse(LIST) + "?" + "&".join(f"{name}={value}" for name, value in query.items())
     for _ in range(100):
-        page = client.get(path).content.decode()
+        page = flat(client.get(path))
         found += verdicts(page)
         onward = re.search(r'rel="next" href="([^"]+)"', page)
         if not onward:
@@ -154,15 +155,15 @@ def test_previous_leads_back_page_by_page(client_of, benchmark, run_of, monkeypa
         return found and reverse(LIST) + found[1].replace("&amp;", "&")
 
     while path:
-        page = client.get(path).content.decode()
+        page = flat(client.get(path))
         seen.append(verdicts(page))
         path = link(page, "next")
     assert [len(keys) for keys in seen] == [2, 2, 2, 1]
     for keys in seen[-2::-1]:
-        page = client.get(link(page, "prev")).content.decode()
+        page = flat(client.get(link(page, "prev")))
         assert verdicts(page) == keys
     assert link(page, "prev") is None
-    assert link(client.get(reverse(LIST) + "?after=3&trail=<b>").content.decode(), "prev") is None
+    assert link(flat(client.get(reverse(LIST) + "?after=3&trail=<b>")), "prev") is None
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))

@@ -14,6 +14,7 @@ from judging.collecting.start import start_collecting
 from judging.models import Attempt, Collected, Run
 from tests.judging.server import Server, answer, completion, error
 from tests.judging.small import make_benchmark
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -250,12 +251,12 @@ def test_by_page(client_of, quiz, judge_at, work_on):
         assert run.item_set == {"sample": 2, "seed": 3}
         assert run.settings == {"prompt": "default", "circular": True, "temperature": None, "max_tokens": 50}
         work_on(run)
-    page = client.get(f"/judging/runs/{run.pk}/").content.decode()
+    page = flat(client.get(f"/judging/runs/{run.pk}/"))
     assert "2 drawn with seed 3" in page
     assert "answers of a model, m" in page
     assert "the endpoint refused the request" in page.casefold()
     assert "Retry" in page
     wrong = client.post("/judging/collect/new/", given | {"level": "nowhere"})
     assert wrong.status_code == 422
-    assert "there is no level" in wrong.content.decode()
+    assert "there is no level" in flat(wrong)
     assert client_of("researcher").get(f"/judging/runs/{run.pk}/").status_code == 200

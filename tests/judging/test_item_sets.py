@@ -9,6 +9,7 @@ from annotations.models import Campaign
 from bank.models import Capability
 from judging.actions import BadInput
 from tests.judging.small import make_benchmark
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -108,14 +109,14 @@ def test_the_forms_offer_the_splits_and_levels_of_the_chosen_benchmark(many, jud
     client = client_of("curator")
 
     def offered(path: str, benchmark) -> list[str]:
-        body = client.get(path, {"benchmark": benchmark.pk}).content.decode()
+        body = flat(client.get(path, {"benchmark": benchmark.pk}))
         lists = body.split('id="parts"')[1].split("</div>")[0]
         return re.findall(r'<option value="([^"]+)">', lists)
 
     for path in (f"/judging/{page}/new/", "/judging/runs/parts/"):
         assert offered(path, many) == ["dev", "test", "counting", "perception"]
         assert offered(path, other) == ["held-out"]
-    body = client.get(f"/judging/{page}/new/", {"benchmark": many.pk}).content.decode()
+    body = flat(client.get(f"/judging/{page}/new/", {"benchmark": many.pk}))
     assert 'list="splits"' in body
     assert 'list="levels"' in body
     assert client.get("/judging/runs/parts/", {"benchmark": "x"}).status_code == 200
@@ -132,7 +133,7 @@ def test_samples_that_were_rejected_are_judged_by_no_new_run_drafts_are(keys, ma
     with pytest.raises(BadInput, match="rejected samples"):
         keys(ids=[many.samples.get(key="0").items.get().pk])
     asked = {"judge": baseline("first").pk, "benchmark": many.pk, "protocol": "pairwise-criteria", "prompt": "default"}
-    estimate = client_of("curator").get("/judging/runs/estimate/", asked).content.decode()
+    estimate = flat(client_of("curator").get("/judging/runs/estimate/", asked))
     assert "<dt>Items</dt><dd>10</dd>" in estimate
 
 

@@ -12,6 +12,7 @@ from bank.models import CriteriaAccess
 from judging import actions
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
 from tests.judging.server import Server, answer, error
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +32,7 @@ def run(start, judge_at, work_on):
 
 def text_of(response) -> str:
     """What a reader sees of a page."""
-    body = re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", response.content.decode(), flags=re.S)
+    body = re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", flat(response), flags=re.S)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", body))
 
 
@@ -124,7 +125,7 @@ def test_by_duration_and_price_only_staff_choose_and_sort(client_of, run):
 def test_each_kind_of_failure_opens_what_failed_and_a_rate_limit_shows(client_of, run):
     client, path = client_of("curator"), reverse("judging:run-detail", args=[run.pk])
     unread = run.judgments.get(status="parse_failed")
-    page = client.get(path).content.decode()
+    page = flat(client.get(path))
     assert reverse("judging:judgment-detail", args=[unread.pk]) + '" id="open-' in page
     assert 'id="limited"' not in page
     live = {"limit": 1, "limited": True, "retrying": {"rate": 2}, "pause": 7}
@@ -137,14 +138,14 @@ def test_each_kind_of_failure_opens_what_failed_and_a_rate_limit_shows(client_of
     page = client.get(path)
     assert "limit 1 of 8" in text_of(page)
     assert "rate limit, 7 s" in text_of(page)
-    assert f"?run={run.pk}&amp;show=parse_failed" in page.content.decode()
+    assert f"?run={run.pk}&amp;show=parse_failed" in flat(page)
 
 
 def test_failed_and_undecided_are_links_that_show_those_alone(client_of, run):
     client, path = client_of("researcher"), reverse("judging:run-detail", args=[run.pk])
 
     def rows(show: str) -> int:
-        return client.get(path, {"show": show}).content.decode().count('id="thumb-')
+        return flat(client.get(path, {"show": show})).count('id="thumb-')
 
     assert (rows("all"), rows("failed"), rows("undecided")) == (6, 2, 1)
     assert client.get(path, {"show": "secret"}).status_code == 404
@@ -153,19 +154,19 @@ def test_failed_and_undecided_are_links_that_show_those_alone(client_of, run):
 def test_the_live_part_asks_for_itself_until_the_run_has_ended(client_of, start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
     path = reverse("judging:run-progress", args=[run.pk])
-    fragment = client_of("researcher").get(path).content.decode()
+    fragment = flat(client_of("researcher").get(path))
     assert fragment.startswith('<div id="run-progress"')
     assert f'hx-get="{path}?show=all"' in fragment
     for state in ("paused", "finished", "cancelled"):
         Run.objects.update(state=state)
-        assert "hx-trigger" not in client_of("researcher").get(path).content.decode()
+        assert "hx-trigger" not in flat(client_of("researcher").get(path))
 
 
 def test_the_page_and_its_live_part_are_the_same_markup(client_of, run):
     client = client_of("curator")
-    page = client.get(reverse("judging:run-detail", args=[run.pk])).content.decode()
-    fragment = client.get(reverse("judging:run-progress", args=[run.pk])).content.decode()
-    hide = re.compile(r'name="csrfmiddlewaretoken" value="[^"]+"')
+    page = flat(client.get(reverse("judging:run-detail", args=[run.pk])))
+    fragment = flat(client.get(reverse("judging:run-progress", args=[run.pk])))
+    hide = re.compile(r'name="csrfmiddlewaretoken"\s+value="[^"]+"')
     assert hide.sub("", fragment.strip()) in hide.sub("", page)
 
 
@@ -207,8 +208,8 @@ def test_while_it_runs_a_run_shows_what_is_in_flight_its_rate_and_the_time_left(
     page = client_of("curator").get(reverse("judging:run-detail", args=[run.pk]))
     assert "2 workers" in text_of(page)
     assert "7 limit 12" in text_of(page)
-    assert "far:7" in page.content.decode()
-    assert "far:7" not in client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])).content.decode()
+    assert "far:7" in flat(page)
+    assert "far:7" not in flat(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
 
 
 def test_a_paused_run_says_why_in_words(client_of, start, judge_at, work_on, monkeypatch):
@@ -277,7 +278,7 @@ def test_a_researcher_looks_on(client_of, run, verb):
     before = (Run.objects.get().state, run.judgments.count())
     assert client_of("researcher").post(reverse(f"judging:run-{verb}", args=[run.pk])).status_code == 403
     assert (Run.objects.get().state, run.judgments.count()) == before
-    page = client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])).content.decode()
+    page = flat(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
     assert "<button" not in page.split('id="run-progress"')[1]
 
 
@@ -322,7 +323,7 @@ def test_the_estimate_counts_calls_and_money_for_what_is_chosen(client_of, bench
     judge, client = judge_at("http://127.0.0.1:9/v1", price_in=2, price_out=10), client_of("curator")
     path = reverse("judging:run-estimate")
     fragment = client.get(path, choices(judge, benchmark, repeats="3"))
-    assert fragment.content.decode().strip().startswith('<div id="run-estimate"')
+    assert flat(fragment).strip().startswith('<div id="run-estimate"')
     assert "Items3 Calls18".replace(" ", "") in text_of(fragment).replace(" ", "")
     shown = text_of(fragment).replace(" ", "")
     sent, received = (
@@ -469,7 +470,7 @@ def test_a_curator_sees_the_very_prompt_and_the_reading_is_logged_in_their_name(
     record = CriteriaAccess.objects.exclude(how="judging").get()
     assert (record.who, record.sample_ids) == (people["curator"], [judgment.item.sample_id])
     assert client_of("researcher").get(path).status_code == 403
-    fragment = client_of("curator").get(path, headers={"HX-Request": "true"}).content.decode()
+    fragment = flat(client_of("curator").get(path, headers={"HX-Request": "true"}))
     assert fragment.strip().startswith('<div id="judgment-prompt"')
 
 
@@ -487,7 +488,7 @@ def test_markup_in_answers_and_replies_is_text(client_of, run):
     response.text = "<img src=x onerror=alert(1)>"
     response.save()
     Judgment.objects.filter(pk=judgment.pk).update(raw="<script>alert(1)</script>", reported_model="<b>k</b>")
-    page = client_of("curator").get(reverse("judging:judgment-detail", args=[judgment.pk])).content.decode()
+    page = flat(client_of("curator").get(reverse("judging:judgment-detail", args=[judgment.pk])))
     for markup in ("<img src=x", "<script>alert", "<b>k</b>"):
         assert markup not in page
     assert "&lt;img src=x onerror=alert(1)&gt;" in page

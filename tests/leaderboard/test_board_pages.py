@@ -14,6 +14,7 @@ from annotations.models import Campaign, Label
 from bank.models import Benchmark, Item
 from judging.models import Judgment, Run
 from tests.leaderboard.conftest import MODELS, SECRET, by_model, judgments, labels
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 MODELS_PAGE = "/leaderboards/grove/models/"
@@ -64,7 +65,7 @@ class Tables(HTMLParser):
 def page(client, path, status=200, **query):
     answer = client.get(f"{path}?{urlencode(query)}" if query else path)
     assert answer.status_code == status, answer.content[:600]
-    return answer.content.decode()
+    return flat(answer)
 
 
 def models_of(html):

@@ -6,6 +6,7 @@ from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item
 from judging.models import Run
 from tests.leaderboard.conftest import PEOPLE, SECRET, judgments, labels
+from tests.markup import flat
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 ROLES = ("anonymous", "annotator", "researcher", "curator", "administrator")
@@ -61,7 +62,7 @@ def test_no_page_and_no_route_of_the_boards_tells_a_criterion(role, item, client
     for path in pages(item):
         answer = client.get(path)
         assert answer.status_code == 200, path
-        assert SECRET not in answer.content.decode(), path
+        assert SECRET not in flat(answer), path
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -73,13 +74,13 @@ def test_a_private_benchmark_exists_for_staff_alone(role, item, client_of):
         if "grove" in path:
             assert answer.status_code == (200 if role in STAFF else 404), path
         else:
-            assert ("grove" in answer.content.decode()) == (role in STAFF), path
+            assert ("grove" in flat(answer)) == (role in STAFF), path
 
 
 def test_the_newest_version_that_is_public_answers_to_the_slug(voted, client, client_of):
     Benchmark.objects.create(slug="grove", version="2", title="grove", visibility=Benchmark.Visibility.PRIVATE)
-    assert "Alder" in client.get("/leaderboards/grove/models/").content.decode()
-    assert "Alder" not in client_of("curator").get("/leaderboards/grove/models/").content.decode()
+    assert "Alder" in flat(client.get("/leaderboards/grove/models/"))
+    assert "Alder" not in flat(client_of("curator").get("/leaderboards/grove/models/"))
     assert client.get("/leaderboards/grove@2/models/").status_code == 404
 
 
@@ -91,7 +92,7 @@ def test_staff_read_names_and_everybody_else_pseudonyms(role, voted, client_of):
     client = client_of(role)
     pseudonyms = set(Annotator.objects.values_list("pseudonym", flat=True))
     for path in ("/leaderboards/grove/agreement/", f"{API}/agreement/?benchmark=grove"):
-        text = client.get(path).content.decode()
+        text = flat(client.get(path))
         assert all((f'"{name}"' in text) == (role in STAFF) for name in PEOPLE), path
         if role not in STAFF:
             assert all(pseudonym in text for pseudonym in pseudonyms), path
@@ -99,9 +100,9 @@ def test_staff_read_names_and_everybody_else_pseudonyms(role, voted, client_of):
 
 def test_names_are_not_left_in_what_is_kept_for_others(voted, client_of):
     path = "/leaderboards/grove/agreement/"
-    assert "Chen" in client_of("curator").get(path).content.decode()
-    assert "Chen" not in client_of("researcher").get(path).content.decode()
-    assert "Chen" not in client_of("anonymous").get(path).content.decode()
+    assert "Chen" in flat(client_of("curator").get(path))
+    assert "Chen" not in flat(client_of("researcher").get(path))
+    assert "Chen" not in flat(client_of("anonymous").get(path))
 
 
 # ---- people's votes ----
@@ -109,7 +110,7 @@ def test_names_are_not_left_in_what_is_kept_for_others(voted, client_of):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_single_labels_are_for_researchers_and_staff(role, item, client_of):
-    text = client_of(role).get(f"/leaderboards/grove/items/{item.pk}/").content.decode()
+    text = flat(client_of(role).get(f"/leaderboards/grove/items/{item.pk}/"))
     people = Annotator.objects.filter(labels__item=item)
     assert "by majority" in text
     assert all((person.name in text) == (role in STAFF) for person in people)
@@ -119,20 +120,20 @@ def test_single_labels_are_for_researchers_and_staff(role, item, client_of):
 @pytest.mark.parametrize("role", ROLES)
 def test_votes_of_an_open_campaign_show_to_those_who_may_read_labels_only(role, item, going_on, client_of):
     client = client_of(role)
-    text = client.get(f"/leaderboards/grove/items/{item.pk}/").content.decode()
+    text = flat(client.get(f"/leaderboards/grove/items/{item.pk}/"))
     assert ("by majority" in text) == (role in READERS)
     assert ("People are labelling this item" in text) == (role not in READERS)
     # Whose answer is whose is hidden too, as long as somebody labels it blind.
     assert ("says <strong>" in text) == (role in READERS)
-    listed = client.get("/leaderboards/grove/votes/?model=Alder").content.decode()
+    listed = flat(client.get("/leaderboards/grove/votes/?model=Alder"))
     assert ("left out" in listed) == (role not in READERS)
     assert ("What does sign" in listed) == (role in READERS)
     run = Run.objects.get(judge__name="keen").pk
-    compared = client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{run}").content.decode()
+    compared = flat(client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{run}"))
     assert ("What does sign" in compared) == (role in READERS)
     # The aggregates of the board stay public, and so do the judges' votes.
-    assert "Alder" in client.get("/leaderboards/grove/models/").content.decode()
-    judged = client.get("/leaderboards/grove/votes/?model=Alder&source=keen").content.decode()
+    assert "Alder" in flat(client.get("/leaderboards/grove/models/"))
+    judged = flat(client.get("/leaderboards/grove/votes/?model=Alder&source=keen"))
     assert "What does sign" in judged
 
 
@@ -142,12 +143,12 @@ def test_one_held_item_is_left_out_and_the_others_stay(item, client):
     )
     CampaignItem.objects.create(campaign=second, item=item)
     model = item.places.first().response.model.name
-    text = client.get(f"/leaderboards/grove/votes/?model={model}").content.decode()
+    text = flat(client.get(f"/leaderboards/grove/votes/?model={model}"))
     assert "1 item left out" in text
     assert f"/items/{item.pk}/" not in text
     second.state = Campaign.State.CLOSED
     second.save()
-    assert f"/items/{item.pk}/" in client.get(f"/leaderboards/grove/votes/?model={model}").content.decode()
+    assert f"/items/{item.pk}/" in flat(client.get(f"/leaderboards/grove/votes/?model={model}"))
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -156,12 +157,12 @@ def test_annotators_stand_side_by_side_for_those_who_may_read_labels(role, voted
     answer = client_of(role).get("/leaderboards/grove/compare/", {"a": one.pseudonym, "b": other.pseudonym})
     assert answer.status_code == (200 if role in READERS else 404)
     if role in READERS:
-        assert (one.name in answer.content.decode()) == (role in STAFF)
+        assert (one.name in flat(answer)) == (role in STAFF)
 
 
 def test_the_item_on_the_home_page_keeps_votes_of_an_open_campaign_back(going_on, client, client_of):
-    assert "are labelling it now" in client.get("/").content.decode()
-    assert "are labelling it now" not in client_of("researcher").get("/").content.decode()
+    assert "are labelling it now" in flat(client.get("/"))
+    assert "are labelling it now" not in flat(client_of("researcher").get("/"))
 
 
 # ---- the baseline that reads criteria ----
@@ -179,9 +180,9 @@ def test_the_overlap_baseline_tells_single_verdicts_to_staff_alone(role, item, o
     compared = client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{oracle.pk}")
     assert compared.status_code == (200 if staff else 404)
     for page in ("/", "/leaderboards/grove/judges/", "/leaderboards/grove/bias/"):
-        assert (f"b=run-{oracle.pk}" in client.get(page).content.decode()) == staff
-    assert (ORACLE in client.get(f"/leaderboards/grove/items/{item.pk}/").content.decode()) == staff
-    assert (ORACLE in client.get("/leaderboards/grove/models/").content.decode()) == staff
+        assert (f"b=run-{oracle.pk}" in flat(client.get(page))) == staff
+    assert (ORACLE in flat(client.get(f"/leaderboards/grove/items/{item.pk}/"))) == staff
+    assert (ORACLE in flat(client.get("/leaderboards/grove/models/"))) == staff
 
 
 @pytest.mark.check("J4")
@@ -194,7 +195,7 @@ def test_no_number_of_the_overlap_baseline_is_anybody_elses_than_staffs(role, or
         rows = client.get(f"{API}/{what}/?benchmark=grove").json()
         assert any(ORACLE in (row.get("judge"), row.get("a"), row.get("b")) for row in rows) == staff, what
     for page in ("judges/", "agreement/", "bias/", "correlation/", "judges/compare/"):
-        assert (ORACLE in client.get(f"/leaderboards/grove/{page}").content.decode()) == staff, page
+        assert (ORACLE in flat(client.get(f"/leaderboards/grove/{page}"))) == staff, page
     assert client.get(f"/judging/runs/{oracle.pk}/").status_code == {"annotator": 403, "anonymous": 302}.get(
         role, 200 if staff else 404
     )
@@ -204,5 +205,5 @@ def test_labels_given_while_practising_are_no_votes_on_the_item_either(brought, 
     brought("labels", labels())
     place = CampaignItem.objects.order_by("pk").first()
     CampaignItem.objects.filter(pk=place.pk).update(practice=True)
-    text = client_of("curator").get(f"/leaderboards/grove/items/{place.item_id}/").content.decode()
+    text = flat(client_of("curator").get(f"/leaderboards/grove/items/{place.item_id}/"))
     assert "No labels yet" in text

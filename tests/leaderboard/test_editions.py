@@ -18,6 +18,7 @@ from leaderboard.scope import BadScope, scope_of
 from tests.bank.conftest import folder, manage
 from tests.hidden import criteria
 from tests.leaderboard.test_keyed_boards import SAMPLES, key, questions, quiz, quiz_scope, rotations
+from tests.markup import flat
 
 __all__ = ["folder", "manage", "quiz"]
 pytestmark = pytest.mark.django_db
@@ -57,12 +58,12 @@ def rows(client):
 def test_below_staff_a_board_of_hidden_keys_is_its_newest_edition_and_says_as_of_when(quiz, publish, client_of):
     anonymous, curator = client_of("anonymous"), client_of("curator")
     assert rows(anonymous) == []
-    assert "No edition of this board is published yet" in anonymous.get(PAGE).content.decode()
+    assert "No edition of this board is published yet" in flat(anonymous.get(PAGE))
     assert len(rows(curator)) == 2
     edition = publish()
     assert [row["model"] for row in rows(anonymous)] == ["Sure", "Shaky"]
-    assert f"{edition.published_at:%Y-%m-%d}" in anonymous.get(PAGE).content.decode()
-    assert "Edition 1" in anonymous.get(PAGE).content.decode()
+    assert f"{edition.published_at:%Y-%m-%d}" in flat(anonymous.get(PAGE))
+    assert "Edition 1" in flat(anonymous.get(PAGE))
     corrected(*ALL)
     assert rows(curator)[0]["vanilla"] < 1
     assert rows(anonymous)[0]["vanilla"] == 1  # until the next edition
@@ -168,10 +169,10 @@ def test_no_view_below_staff_differs_by_source_run_or_filter(quiz, publish, clie
             assert client_of(role).get(API + query).status_code == 400, query
         assert client_of(role).get("/leaderboards/quiz/models/compare/?kind=choice&a=Sure&b=Shaky").status_code == 400
         assert client_of(role).get("/leaderboards/quiz/answers/?kind=choice&model=Sure").status_code == 400
-        page = client_of(role).get(PAGE).content.decode()
+        page = flat(client_of(role).get(PAGE))
         for words in ("Read by", "Capability", "models/compare/", "/answers/"):
             assert words not in page, words
-    assert "/answers/" in client_of("curator").get(PAGE).content.decode()
+    assert "/answers/" in flat(client_of("curator").get(PAGE))
 
 
 def test_below_staff_the_editions_of_hidden_splits_are_chosen_on_the_page(quiz, publish, people, client_of):
@@ -182,10 +183,10 @@ def test_below_staff_the_editions_of_hidden_splits_are_chosen_on_the_page(quiz, 
     )  # fmt: skip
     publish()
     option = '<option value="test">test</option>'
-    assert option not in client_of("anonymous").get(PAGE).content.decode()
+    assert option not in flat(client_of("anonymous").get(PAGE))
     publish(split="test")
-    assert option in client_of("anonymous").get(PAGE).content.decode()
-    page = client_of("anonymous").get(f"{PAGE}&split=test").content.decode()
+    assert option in flat(client_of("anonymous").get(PAGE))
+    page = flat(client_of("anonymous").get(f"{PAGE}&split=test"))
     assert '<option value="test" selected>test</option>' in page
     assert "24 samples" in page
 
@@ -235,8 +236,8 @@ def test_an_interval_of_an_edition_depends_on_no_single_hit_of_samples_that_shar
 def test_an_edition_shows_no_shares_of_letters_of_the_key(quiz, publish, client_of):
     """A letter that one question alone offers would tell that question's key."""
     assert json.loads(publish().board)["extra"]["key"] == {}
-    assert ">Key<" in client_of("curator").get(PAGE).content.decode()
-    assert ">Key<" not in client_of("anonymous").get(PAGE).content.decode()
+    assert ">Key<" in flat(client_of("curator").get(PAGE))
+    assert ">Key<" not in flat(client_of("anonymous").get(PAGE))
 
 
 @pytest.mark.check("J3")

@@ -6,13 +6,14 @@ from bank.criteria import Criterion
 from bank.models import Benchmark, Item, Sample, Submission
 from judging.models import OVERLAP, Judge
 from tests.leaderboard.conftest import folder, grove, manage
+from tests.markup import flat
 
 __all__ = ["folder", "grove", "manage"]
 pytestmark = pytest.mark.django_db
 
 
 def found(client, text):
-    return client.get("/find/", {"q": text}).content.decode()
+    return flat(client.get("/find/", {"q": text}))
 
 
 def test_a_visitor_finds_models_benchmarks_and_samples_and_gets_to_them(grove, client, manage):

@@ -11,6 +11,7 @@ from leaderboard.models import Snapshot
 from leaderboard.pages import plots
 from tests.leaderboard.conftest import by_model, judgments
 from tests.leaderboard.test_graded_boards import scores
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 BASE = "/leaderboards/grove"
@@ -19,7 +20,7 @@ BASE = "/leaderboards/grove"
 def svg(client, what, **query):
     answer = client.get(f"{BASE}/plots/{what}.svg", query)
     assert answer.status_code == 200, what
-    text = answer.content.decode()
+    text = flat(answer)
     assert answer.headers["Content-Type"] == "image/svg+xml"
     assert f'filename="grove-{what}.svg"' in answer.headers["Content-Disposition"]
     assert re.match(r'<svg xmlns="[^"]+" class="[^"]+" width="\d+" height="\d+" viewBox="0 0 \d+ \d+"', text), text[
@@ -54,7 +55,7 @@ def test_a_benchmark_without_a_verdict_says_so_and_draws_nothing(grove, client):
 def test_any_block_of_models_is_set_against_any_other(voted, client, monkeypatch):
     Benchmark.objects.update(anchor=None)
     told = r"(\w+) against (\w+): (\d+) won, (\d+) tied, (\d+) lost"
-    everything = re.findall(told, client.get(f"{BASE}/models/matrix/?source=keen").content.decode())
+    everything = re.findall(told, flat(client.get(f"{BASE}/models/matrix/?source=keen")))
     monkeypatch.setattr("leaderboard.boards.matrix.MOST", 2)
     monkeypatch.setattr("leaderboard.pages.matrix.MOST", 2)
     Benchmark.objects.update(title="Grove")  # what was made before is not kept
@@ -62,7 +63,7 @@ def test_any_block_of_models_is_set_against_any_other(voted, client, monkeypatch
     found = []
     for rows in (1, 2):
         for columns in (1, 2):
-            html = client.get(f"{BASE}/models/matrix/?source=keen&rows={rows}&columns={columns}").content.decode()
+            html = flat(client.get(f"{BASE}/models/matrix/?source=keen&rows={rows}&columns={columns}"))
             assert "2 of 4 models by rank" in html
             found += re.findall(told, html)
     assert sorted(found) == sorted(everything)
@@ -72,7 +73,7 @@ def test_any_block_of_models_is_set_against_any_other(voted, client, monkeypatch
 
 def test_the_matrix_counts_each_pair_in_both_directions_and_opens_its_items(voted, board, client):
     Benchmark.objects.update(anchor=None)
-    html = client.get(f"{BASE}/models/matrix/", {"source": "keen"}).content.decode()
+    html = flat(client.get(f"{BASE}/models/matrix/", {"source": "keen"}))
     won, tied, lost, n = map(
         int, re.search(r"Alder against Cedar: (\d+) won, (\d+) tied, (\d+) lost of (\d+) items", html).groups()
     )
@@ -80,14 +81,14 @@ def test_the_matrix_counts_each_pair_in_both_directions_and_opens_its_items(vote
     row = by_model(board("models", "--source", "keen", "--anchor", "Cedar"))["Alder"]
     assert (row["wins"], row["ties"], row["losses"], row["n"]) == (won, tied, lost, n)
     cell = re.search(r'title="Alder against Cedar[^>]*><a href="([^"]+)"', html).group(1).replace("&amp;", "&")
-    said = client.get(cell).content.decode()
+    said = flat(client.get(cell))
     assert f"{n} items: won {won}, tied {tied}, lost {lost}" in said
 
 
 def test_a_profile_shows_the_chosen_models_with_their_intervals(brought, client):
     brought("judgments", [*judgments("keen", noise=0.6, seed=2), *scores(0.5, 1, judge="marker")])
     for kind in ("pair", "score"):
-        html = client.get(f"{BASE}/models/profile/", {"kind": kind, "a": "Birch", "b": "Cedar"}).content.decode()
+        html = flat(client.get(f"{BASE}/models/profile/", {"kind": kind, "a": "Birch", "b": "Cedar"}))
         table = html[html.index("The same numbers") :]
         assert "Birch" in table
         assert "Alder" not in table
@@ -115,6 +116,6 @@ def test_the_history_of_a_row_is_drawn_over_its_snapshots(voted, client, client_
     assert Snapshot.objects.count() == 3
     newest = Snapshot.objects.first()
     assert svg(client, "history", of=newest.code, entry="Birch").count("<circle") == 3
-    html = client.get(f"{BASE}/snapshots/", {"of": newest.code, "entry": "Birch"}).content.decode()
+    html = flat(client.get(f"{BASE}/snapshots/", {"of": newest.code, "entry": "Birch"}))
     assert 'class="forest overtime"' in html
     assert client.get(f"{BASE}/plots/history.svg", {"entry": "Nobody"}).status_code == 404

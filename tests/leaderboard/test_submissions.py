@@ -26,6 +26,7 @@ from judging.models import Run
 from tests.access.crawl import TOKEN
 from tests.bank.test_submissions import LABELS, allow, answers, choices, send
 from tests.hidden import criteria
+from tests.markup import flat
 
 __all__ = ["allow", "choices", "send"]
 pytestmark = pytest.mark.django_db
@@ -108,8 +109,8 @@ def test_a_limit_is_429_with_retry_after_and_a_sentence_on_the_page(bench, resea
     form = {"benchmark": bench.pk, "model": "m3", "file": as_file(answers(bench)), "submit": "1"}
     page = researcher.post("/submissions/new/", form)
     assert page.status_code == 429
-    assert "3 times a day" in page.content.decode()
-    assert "0 of 3" in page.content.decode()
+    assert "3 times a day" in flat(page)
+    assert "0 of 3" in flat(page)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_what_the_api_does_not_take(changes, status, words, bench, researcher):
     form = {"benchmark": "choices", "model": "Finch", "file": as_file(answers(bench))} | changes
     answer = researcher.post(API, form)
     assert answer.status_code == status
-    assert words in answer.content.decode()
+    assert words in flat(answer)
 
 
 def test_a_closed_and_a_private_benchmark(bench, allow, researcher, client_of):
@@ -170,7 +171,7 @@ def test_anothers_submission_is_as_if_absent(bench, people, client_of):
         assert TOKEN.sub(b"", foreign.content) == TOKEN.sub(b"", absent.content)
     assert client.post(f"/submissions/{mine}/withdraw/").status_code == 404
     assert client.get(API).json()["results"] == []
-    assert "Finch" not in client.get("/submissions/").content.decode()
+    assert "Finch" not in flat(client.get("/submissions/"))
     assert Submission.objects.get().state == "scored"
     assert client_of("curator").get(f"/submissions/{mine}/").status_code == 200
 
@@ -178,19 +179,19 @@ def test_anothers_submission_is_as_if_absent(bench, people, client_of):
 def test_the_kept_half_shows_to_a_researcher_once_it_is_released(bench, researcher, client_of):
     pk = post(researcher, bench, answers(bench)).json()["id"]
     page = f"/submissions/{pk}/"
-    assert "kept half" not in researcher.get(page).content.decode()
+    assert "kept half" not in flat(researcher.get(page))
     curator = client_of("curator")
-    assert "Only staff see it" in curator.get(page).content.decode()
+    assert "Only staff see it" in flat(curator.get(page))
     assert researcher.post(f"{page}release/").status_code == 403
     assert curator.post(f"{page}release/").status_code == 302
-    assert "It is released" in researcher.get(page).content.decode()
+    assert "It is released" in flat(researcher.get(page))
     assert [score["part"] for score in researcher.get(f"{API}{pk}/").json()["scores"]] == ["whole", "kept", "shown"]
 
 
 def test_no_answer_of_a_hidden_split_is_marked_anywhere(bench, researcher, allow):
     pk = post(researcher, bench, answers(bench, right=lambda n: n > 2)).json()["id"]
     everything = "".join(
-        researcher.get(path).content.decode()
+        flat(researcher.get(path))
         for path in (f"/submissions/{pk}/", f"/submissions/{pk}/answers.csv", f"{API}{pk}/", "/submissions/")
     )
     assert "test0" not in everything
@@ -213,7 +214,7 @@ def test_one_letter_for_all_tells_no_key_that_is_staffs_though_nothing_is_hidden
         assert sent["scores"][0]["numbers"]["vanilla"]["value"] == 0.25
         assert "levels" not in sent["scores"][0]["numbers"], "six of each"
         assert "marks would tell them" in sent["scores"][0]["words"]
-        page = researcher.get(f"/submissions/{sent['id']}/").content.decode()
+        page = flat(researcher.get(f"/submissions/{sent['id']}/"))
         assert "val0" not in page
         assert '<b class="strong">25%</b>' in page
         lines = researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()
@@ -258,10 +259,10 @@ def test_a_model_that_waits_for_its_release_is_below_staff_as_one_that_does_not_
 
     def asked(role, name):
         answer = client_of(role).get(f"{board}{name}")
-        return answer.status_code, answer.content.decode().replace(name, "NAME")
+        return answer.status_code, flat(answer).replace(name, "NAME")
 
     def counted(role):
-        page = client_of(role).get("/leaderboards/choices/models/?kind=pair").content.decode()
+        page = flat(client_of(role).get("/leaderboards/choices/models/?kind=pair"))
         return re.search(r"28 samples, (\d+) model", page)[1]
 
     assert asked(role, "Finch") == asked(role, "Nobody")
@@ -286,7 +287,7 @@ def test_a_page_says_what_to_mend_and_gives_all_of_it_as_a_file(bench, researche
     rows = [{"sample": "dev0", "text": "A"}]
     form = {"benchmark": bench.pk, "model": "Finch", "file": as_file(rows), "submit": "1"}
     answer = researcher.post("/submissions/new/", form, follow=True)
-    text = answer.content.decode()
+    text = flat(answer)
     assert "did not pass the check" in text
     assert "27 missing" in text
     assert "and 7 more" in text
@@ -298,7 +299,7 @@ def test_a_page_says_what_to_mend_and_gives_all_of_it_as_a_file(bench, researche
 
 def test_check_only_on_the_page_names_everything_and_keeps_what_was_typed(bench, researcher):
     form = {"benchmark": bench.pk, "model": "Finch", "file": as_file([{"sample": "dev0", "text": "A"}]), "check": "1"}
-    text = researcher.post("/submissions/new/", form).content.decode()
+    text = flat(researcher.post("/submissions/new/", form))
     assert "would not pass" in text
     assert "missing,test23,,has no response" in text
     assert 'value="Finch"' in text
@@ -344,7 +345,7 @@ def test_curators_keep_the_rules_on_a_page(bench, client_of):
     bench.refresh_from_db()
     rules = actions.rules_of(bench)
     assert (bench.hidden_splits, rules.per_day, rules.in_all, rules.private_half) == (["dev"], None, 9, False)
-    assert "<strong>letter</strong>" in client_of("researcher").get("/submissions/new/").content.decode()
+    assert "<strong>letter</strong>" in flat(client_of("researcher").get("/submissions/new/"))
     assert curator.post(page, form | {"per_day": "0"}).status_code == 200
     assert curator.post(page, form | {"hidden_splits": ["nowhere"]}).status_code == 200
     assert actions.rules_of(bench).per_day is None
@@ -354,7 +355,7 @@ def test_opening_without_a_hidden_split_warns_that_many_totals_tell_keys(bench, 
     curator = client_of("curator")
     page = "/submissions/rules/choices@1/"
     warning = "the totals of many submissions tell keys, too"
-    assert warning in curator.get(page).content.decode(), "beside the switch"
+    assert warning in flat(curator.get(page)), "beside the switch"
     hidden = curator.post(page, {"open": "on", "hidden_splits": ["test"]}, follow=True)
     assert [str(message) for message in hidden.context["messages"]] == ["The rules are changed."]
     told = curator.post(page, {"open": "on"}, follow=True)
@@ -374,9 +375,9 @@ def test_curators_export_every_submission(bench, researcher, client_of):
 def test_a_file_that_is_too_large_is_refused(bench, researcher, monkeypatch):
     monkeypatch.setattr("leaderboard.api_submissions.LARGEST", 10)
     monkeypatch.setattr("leaderboard.forms.LARGEST", 10)
-    assert "larger than" in post(researcher, bench, answers(bench)).content.decode()
+    assert "larger than" in flat(post(researcher, bench, answers(bench)))
     form = {"benchmark": bench.pk, "model": "Finch", "file": as_file(answers(bench)), "submit": "1"}
-    assert "larger than" in researcher.post("/submissions/new/", form).content.decode()
+    assert "larger than" in flat(researcher.post("/submissions/new/", form))
     assert not Submission.objects.exists()
 
 
@@ -407,10 +408,10 @@ def test_single_verdicts_about_a_hidden_split_are_for_staff(voted, client_of):
         assert keys[1], path
         assert not any(key >= "s24" for key in keys[1]), path
     votes = "/leaderboards/grove/votes/?model=Alder"
-    assert "of a hidden split only sums are shown" in researcher.get(votes).content.decode()
-    assert "of a hidden split" not in staff.get(votes).content.decode()
+    assert "of a hidden split only sums are shown" in flat(researcher.get(votes))
+    assert "of a hidden split" not in flat(staff.get(votes))
     compare = f"/leaderboards/grove/compare/?a=majority&b=run-{run}&split=test"
-    assert "s24" not in researcher.get(compare).content.decode()
-    assert "s24" in staff.get(compare).content.decode()
+    assert "s24" not in flat(researcher.get(compare))
+    assert "s24" in flat(staff.get(compare))
     samples = researcher.get("/api/v1/samples/?split=test").json()["results"]
     assert len(samples) == 12, "the samples themselves stay public"

@@ -10,6 +10,7 @@ from leaderboard.scope import BadScope, scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, judgments, labels
 from tests.leaderboard.test_graded_boards import rankings, scores
 from tests.leaderboard.test_keyed_boards import SAMPLES, questions, quiz
+from tests.markup import flat
 
 __all__ = ["questions", "quiz"]
 pytestmark = pytest.mark.django_db
@@ -95,21 +96,21 @@ def test_right_answers_are_held_against_mcnemar_and_with_hidden_keys_by_staff_al
     path = "/leaderboards/quiz/models/compare/?kind=choice&a=Sure&b=Shaky"
     for role in ("anonymous", "annotator", "researcher"):
         assert client_of(role).get(path).status_code == 400
-    assert 'class="mono">q1<' in client_of("curator").get(path).content.decode()
+    assert 'class="mono">q1<' in flat(client_of("curator").get(path))
 
 
 def test_the_boxes_on_the_board_lead_to_the_page_of_two(voted, client_of):
     client = client_of("researcher")
     runs = [run_of("keen"), run_of("dull")]
-    board = client.get("/leaderboards/grove/judges/").content.decode()
+    board = flat(client.get("/leaderboards/grove/judges/"))
     assert all(f'value="run-{run}"' in board for run in runs)
-    page = client.get(f"/leaderboards/grove/judges/compare/?judge=run-{runs[0]}&judge=run-{runs[1]}").content.decode()
+    page = flat(client.get(f"/leaderboards/grove/judges/compare/?judge=run-{runs[0]}&judge=run-{runs[1]}"))
     assert "keen against dull" in page
     assert "keen is ahead" in page
     assert client.get("/leaderboards/grove/judges/compare/?judge=run-1&judge=run-2&judge=run-3").status_code == 400
     assert client.get("/leaderboards/grove/judges/compare/?a=run-x&b=run-2").status_code == 400
-    assert "Choose two judges" in client.get("/leaderboards/grove/judges/compare/").content.decode()
-    assert "Choose two models" in client.get("/leaderboards/grove/models/compare/").content.decode()
+    assert "Choose two judges" in flat(client.get("/leaderboards/grove/judges/compare/"))
+    assert "Choose two models" in flat(client.get("/leaderboards/grove/models/compare/"))
 
 
 def test_settings_of_one_judge_are_rows_of_their_own(brought):

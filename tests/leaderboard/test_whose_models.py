@@ -10,6 +10,7 @@ from tests.leaderboard.conftest import judgments, labels
 from tests.leaderboard.test_bias_board import always_first
 from tests.leaderboard.test_board_pages import Tables
 from tests.leaderboard.test_graded_boards import scores
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 BASE = "/leaderboards/grove"
@@ -23,31 +24,31 @@ def rows_of(html):
 def test_a_filter_by_weights_or_organisation_hides_rows_and_leaves_their_numbers(kind, voted, brought, client):
     brought("labels", scores(0.5, 1, annotator="Ada"))
     page = f"{BASE}/models/?kind={kind}"
-    assert "Organisation" not in client.get(page).content.decode()
+    assert "Organisation" not in flat(client.get(page))
     EvaluatedModel.objects.filter(name__in=["Alder", "Birch"]).update(organisation="Wood & Co", open=True)
     EvaluatedModel.objects.filter(name="Cedar").update(organisation="Resin", open=False)
-    everyone = rows_of(client.get(page).content.decode())
+    everyone = rows_of(flat(client.get(page)))
     for query, left in (
         ("weights=open", {"Alder", "Birch"}),
         ("weights=closed", {"Cedar"}),
         ("organisation=Resin", {"Cedar"}),
         ("weights=open&organisation=Wood+%26+Co", {"Alder", "Birch"}),
     ):
-        html = client.get(f"{page}&{query}").content.decode()
+        html = flat(client.get(f"{page}&{query}"))
         shown = rows_of(html)
         assert set(shown) == left
         assert f"{len(left)} of {len(everyone)} models are shown" in html
         for name in left:
             assert shown[name][0] == everyone[name][0]  # the rank among all
             assert shown[name][2][:1] == everyone[name][2][:1]
-    nobody = client.get(f"{page}&weights=closed&organisation=Wood+%26+Co").content.decode()
+    nobody = flat(client.get(f"{page}&weights=closed&organisation=Wood+%26+Co"))
     assert "Nothing is counted under these filters" in nobody
 
 
 def test_a_judge_that_is_swayed_carries_a_mark_that_leads_to_its_bias(brought, client):
     brought("labels", labels())
     brought("judgments", [*always_first(), *judgments("keen", noise=0.6, seed=2)])
-    html = client.get(f"{BASE}/judges/").content.decode()
+    html = flat(client.get(f"{BASE}/judges/"))
     lazy = re.search(r"<tr(?:(?!</tr>).)*lazy.*?</tr>", html, re.S).group(0)
     assert re.search(
         r'class="chip bad" href="/leaderboards/grove/bias/" title="Position[^"]*">position \+100\.0</a>', lazy
