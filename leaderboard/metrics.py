@@ -264,7 +264,7 @@ def _counted(values: Callable[[pd.DataFrame], FloatArray], both: pd.DataFrame) -
 
 
 def _hits(both: pd.DataFrame) -> FloatArray:
-    return (both["told"] == both["value"]).to_numpy(np.float64)
+    return np.asarray(both["told"] == both["value"], dtype=np.float64)
 
 
 SCORES = (

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -122,7 +123,7 @@ def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
     ]
 
 
-def _by(rows: QuerySet, key: str, count: Count) -> dict[int, int]:
+def _by(rows: QuerySet[Any], key: str, count: Count) -> dict[int, int]:
     return dict(rows.order_by().values_list(key).annotate(n=count))
 
 

@@ -26,7 +26,7 @@ SHAPES = ("jsonl", "csv", "tsv")
 
 
 @contextmanager
-def on_disk(file: UploadedFile) -> Iterator[Path]:
+def on_disk(file: "UploadedFile[bytes]") -> Iterator[Path]:
     """An uploaded file under its own name, for as long as it is read."""
     with tempfile.TemporaryDirectory(prefix="submission-") as folder:
         try:

@@ -1,6 +1,7 @@
 """How many rows a benchmark has. Of a million each count takes 40 ms, so they are kept as long as they are right."""
 
 from collections.abc import Callable, Hashable
+from typing import Any
 
 from django.db import connection
 from django.db.models import Count
@@ -9,7 +10,8 @@ from bank.models import Benchmark, Import, ImportRange, Item
 from judging.models import Judgment, Run, RunItem
 from leaderboard.unchanged import until_written
 
-_kept: dict[Hashable, tuple[Hashable, dict]] = {}
+Counts = dict[Any, int]
+_kept: dict[Hashable, tuple[Hashable, Counts]] = {}
 
 
 def forget() -> None:
@@ -41,14 +43,14 @@ def items(benchmark: Benchmark) -> dict[str, int]:
     return _counted(Item, benchmark.pk, count)
 
 
-def _counted(model: type[Judgment] | type[RunItem] | type[Item], benchmark: int, count: Callable[[], dict]) -> dict:
+def _counted(model: type[Judgment] | type[RunItem] | type[Item], benchmark: int, count: Callable[[], Counts]) -> Counts:
     """What ``count`` gives, kept until rows came or went.
 
     SQLite counts a whole table in a few milliseconds and gives no id twice: with the same number of rows, the same last
     id and no import done since they are the same rows. They never move to another run or sample.
     """
 
-    def made() -> dict:
+    def made() -> Counts:
         if connection.vendor != "sqlite" or connection.in_atomic_block:
             return count()
         every = model._base_manager  # with the rows of an import under way: only all of them are counted at once

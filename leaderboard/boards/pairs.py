@@ -125,20 +125,18 @@ def _elo(scope: Scope, battle: Battle) -> dict[str, Estimate]:
 def _first_of_item(item: "pd.Series[int]") -> BoolArray:
     """Marks one row of each item."""
     if item.is_monotonic_increasing:
-        return np.diff(item.to_numpy(), prepend=-1) != 0
-    return ~item.duplicated().to_numpy()
+        return np.asarray(np.diff(item.to_numpy(), prepend=-1) != 0)
+    return np.asarray(~item.duplicated())
 
 
 def _counted(a: Any, b: Any, *, anchor: int | None, models: int) -> IntArray:
     """How many items each model has a side of; with an anchor, of those against it. ``a``, ``b``: the models' codes."""
     sides = ((a, b), (b, a))
-    return np.sum(
-        [
-            np.bincount(side if anchor is None else side[(other == anchor) & (side != anchor)], minlength=models)
-            for side, other in sides
-        ],
-        axis=0,
-    )
+    counts = [
+        np.bincount(side if anchor is None else side[(other == anchor) & (side != anchor)], minlength=models)
+        for side, other in sides
+    ]
+    return counts[0] + counts[1]
 
 
 class Tallies:

@@ -51,7 +51,7 @@ def axis(values: Iterable[float | None], *, width: int = WIDTH, most: int = 4, u
 
 
 def _step(least: float) -> float:
-    power = 10 ** floor(log10(least))
+    power = 10.0 ** floor(log10(least))
     return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= least - 1e-12)
 
 

@@ -103,7 +103,7 @@ def ordered(rows: list[Row], key: str, *, descending: bool, anchor: str) -> list
 
 
 def is_provisional(row: Row, anchor: str) -> bool:
-    return row["n"] < PROVISIONAL and row["model"] != anchor
+    return bool(row["n"] < PROVISIONAL and row["model"] != anchor)
 
 
 def page_of(address: Address, board: Board, *, anchor: str) -> ModelsPage:

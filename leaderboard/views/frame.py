@@ -108,7 +108,7 @@ def fragment(
     ``facts`` is what else it shows, which the board's key does not hold.
     """
     key = f"page:{template}:{board.key}:{role_of(address.viewer)}:{addresses.digest(address)}:{facts}"
-    html = cache.get(key)
+    html: str | None = cache.get(key)
     if html is None:
         html = render_to_string(template, {"address": address} | context())
         cache.set(key, html, FRAGMENT_SECONDS)

@@ -1,5 +1,6 @@
 """Two models, or two judges, side by side."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -68,7 +69,7 @@ def judges(request: HttpRequest, name: str) -> HttpResponse:
     return _page(request, address, scope, "judges", selects, found)
 
 
-def _kept(address: Address, make: Any) -> two.Versus:
+def _kept(address: Address, make: Callable[[], two.Versus]) -> two.Versus:
     """Made again after any write: a comparison is asked for now and then, and its pages are turned."""
     key = (address.page, address.name, address.staff, tuple(sorted(address.given.items())))
     return until_written(key, make)
