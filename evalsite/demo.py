@@ -23,7 +23,7 @@ from evalsite.demo_drafts import load_drafts
 from judging import baselines
 from judging.actions import start_run
 from judging.models import Judge
-from leaderboard import editions
+from leaderboard.boards import editions
 
 FOLDER = Path(site.BASE_DIR) / "bank" / "demo"
 SLUG = "everyday-scenes"

@@ -12,7 +12,7 @@ api = [
     path("", include("bank.api_urls")),
     path("", include("judging.api_urls")),
     path("", include("annotations.api_urls")),
-    path("", include("leaderboard.api_urls")),
+    path("", include("leaderboard.api.urls")),
 ]
 
 urlpatterns = [

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaderboard import grades, votes
+from leaderboard import votes
 from leaderboard.methods import SEED
+from leaderboard.votes import scores
 from stats import agreement as agreements
 from stats.agreement import kappa_of
 from stats.arrays import FloatArray, mean_ranks, ratio
@@ -219,7 +220,7 @@ class OfGrades:
 
 def distance_of_rankings(both: pd.DataFrame) -> FloatArray:
     """The distance of each judged ranking (``told``) from people's (``value``), shape (n,)."""
-    letters = [[grades.as_letters(places) for places in both[column]] for column in ("told", "value")]
+    letters = [[scores.as_letters(places) for places in both[column]] for column in ("told", "value")]
     return distances(first=letters[0], second=letters[1])
 
 

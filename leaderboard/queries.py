@@ -13,11 +13,12 @@ from accounts.rules import Viewer, allowed
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
 from judging.models import Judgment, Run
-from leaderboard import totals, votes
+from leaderboard import votes
 from leaderboard.boards.base import Board, Row
 from leaderboard.boards.correlation import correlations, usual_scope
 from leaderboard.boards.languages import languages
 from leaderboard.scope import PEOPLE, Scope, answers_shown
+from leaderboard.votes import row_counts
 from stats.majority import majority
 from stats.verdicts import three_way
 
@@ -107,7 +108,7 @@ def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
     # Those that failed are few, and lie at both ends of an index.
     ends = [Judgment.objects.filter(run__benchmark__in=ids, **{f"status__{end}": ok}) for end in ("lt", "gt")]
     failed = [_by(rows.exclude(run__in=withheld), "run__benchmark", Count("pk")) for rows in ends]
-    judged = {pk: sum(n for run, n in totals.per_run(Judgment, pk).items() if run not in withheld) for pk in ids}
+    judged = {pk: sum(n for run, n in row_counts.per_run(Judgment, pk).items() if run not in withheld) for pk in ids}
     counts = {
         "samples": samples,
         "models": models,

@@ -29,7 +29,7 @@ class Scope:
     """One view of a benchmark. Empty means: the default, or no filter.
 
     ``staff``: the viewer may see what verdicts that quote criteria tell about single samples. ``edition``: what is
-    computed is to be published, see ``leaderboard.editions``.
+    computed is to be published, see ``leaderboard.boards.editions``.
     """
 
     benchmark: Benchmark

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from accounts import secrets
 from accounts.models import Role, User
-from leaderboard import columns
+from leaderboard.votes import verdict_cache
 from tests.once import once
 
 # A machine that does other work beside is slow to draw examples, too: that is no fault.
@@ -127,7 +127,7 @@ def browser_type_launch_args():
 def nothing_kept():
     """What a process keeps of the database goes with the database of each test."""
     cache.clear()
-    columns.forget()
+    verdict_cache.forget()
     secrets.forget()
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from bank.models import Capability
 from leaderboard import methods, votes
-from leaderboard.hidden import STAFFS, edition_of, is_kept_back, newest_edition
+from leaderboard.boards.hidden import STAFFS, edition_of, is_kept_back, newest_edition
 from leaderboard.scope import Scope
 from stats.results import Estimate
 

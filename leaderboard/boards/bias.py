@@ -17,12 +17,13 @@ import pandas as pd
 from annotations.models import Label
 from bank.models import EvaluatedModel
 from judging.models import Run
-from leaderboard import columns, grades, votes
+from leaderboard import votes
 from leaderboard.boards.base import Board, Row, number, share
+from leaderboard.boards.hidden import STAFFS, is_kept_back
 from leaderboard.boards.sources import judge_groups
-from leaderboard.hidden import STAFFS, is_kept_back
 from leaderboard.methods import SEED
 from leaderboard.scope import BadScope, Scope
+from leaderboard.votes import scores, verdict_cache
 from stats.bias import high_scores, length, own_family, position
 from stats.majority import majority
 from stats.multiple import benjamini_hochberg
@@ -113,7 +114,7 @@ def _in_both_orders(runs: list[Run], items: pd.DataFrame) -> tuple[Any, Any, Any
     """The verdicts of each item and repeat as it stands and turned round, where there are both, and the groups."""
     found = []
     for run in runs:
-        item, repeat, choice, is_turned = columns.verdicts(run)
+        item, repeat, choice, is_turned = verdict_cache.verdicts(run)
         held, place = votes.held_at(items.index.to_numpy(), item)
         unit = place.astype(np.int64) << 16 | repeat
         there = held & (choice != MISSING)
@@ -156,7 +157,7 @@ def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     """The lengths of the two answers by item: tokens where all are known, else words."""
     found = pd.DataFrame(index=items.index, columns=[0, 1], dtype=np.float64)
     for unit in ("tokens", "words"):
-        item, first, second = columns.lengths(scope.benchmark, unit)
+        item, first, second = verdict_cache.lengths(scope.benchmark, unit)
         held, place = votes.held_at(item, items.index.to_numpy())
         found = pd.DataFrame({0: first[place], 1: second[place]}, index=items.index)
         found = found.where(held[:, None] & (found >= 0)) if len(item) else found.astype(np.float64)
@@ -212,15 +213,15 @@ def _own(run: Run, frame: pd.DataFrame, families: dict[str, str]) -> Row:
 
 
 def _of_scores(scope: Scope) -> Board:
-    items = grades.items_of(scope)
-    labels = scope.kind.numbers(scope, grades.labels_of(scope), items)
+    items = scores.items_of(scope)
+    labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
     labels = labels[labels["item"].isin(items.index)]
     families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
     truth = labels.groupby("item")["value"].mean() if len(labels) else pd.Series(dtype=float)
     rows: list[Row] = []
     used: list[Run] = []
     for runs in judge_groups(scope):
-        found = scope.kind.numbers(scope, grades.of_runs(scope, runs), items)
+        found = scope.kind.numbers(scope, scores.of_runs(scope, runs), items)
         run = runs[-1]
         used += runs
         told = found.groupby("item")["value"].mean().rename("judge").reset_index()

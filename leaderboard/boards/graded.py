@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from leaderboard import grades, votes
+from leaderboard import votes
 from leaderboard.boards.base import Board, Row, number
 from leaderboard.methods import SEED
 from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.votes import scores
 from stats.disclosure import LEAST
 from stats.means import places_of_means
 from stats.proportions import mean
@@ -76,10 +77,10 @@ def models(scope: Scope) -> Board:
 
 
 def verdicts_on_models(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
-    """The outcomes of the view with what is known of their items (see ``grades.items_of``) and the ``model``, "" where
+    """The outcomes of the view with what is known of their items (see ``scores.items_of``) and the ``model``, "" where
     it is not one that was scored; and the runs they are from. An edition has those of models with LEAST samples.
     """
-    items = grades.items_of(scope)
+    items = scores.items_of(scope)
     found, runs = outcomes(scope)
     frame = found[found["item"].isin(items.index)].join(items, on="item")
     frame = frame.assign(model=[models[0] if len(models) == 1 else "" for models in frame["models"]])
@@ -95,15 +96,15 @@ def _mean(frame: pd.DataFrame) -> Estimate:
 def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
     """``item``, ``value``: the mean of people's labels, every label, or the judge's, averaged over its repeats."""
     if scope.run is None and scope.source in PEOPLE:
-        labels = grades.labels_of(scope)
+        labels = scores.labels_of(scope)
         if scope.source == "individuals" or labels.empty:
             return labels[["item", "value"]], ()
-        return labels.groupby("item")["value"].agg(grades.mean_of).reset_index(), ()
+        return labels.groupby("item")["value"].agg(scores.mean_of).reset_index(), ()
     if scope.run is not None:
         runs = list(votes.judged_runs(scope).filter(pk=scope.run))
         if not runs:
             raise BadScope(f"There is no run {scope.run} with scores on {scope.benchmark}.")
     else:
         runs = votes.runs_of(scope, scope.source)
-    found = grades.of_runs(scope, runs).groupby("item")["value"].agg(grades.mean_of).reset_index()
+    found = scores.of_runs(scope, runs).groupby("item")["value"].agg(scores.mean_of).reset_index()
     return found, tuple(run.pk for run in runs)

@@ -3,13 +3,13 @@
 import pandas as pd
 
 from judging.models import Run
-from leaderboard import grades
 from leaderboard.boards.base import Board, Row, averaged, level_names, number, share
 from leaderboard.boards.running import running
 from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.sums import Sums
 from leaderboard.metrics import CONSISTENCY, MCC, OfGrades
 from leaderboard.scope import Scope
+from leaderboard.votes import scores
 from stats.results import Estimate
 from stats.steadiness import steadiness
 
@@ -29,13 +29,13 @@ def judges(scope: Scope) -> Board:
 
     ``extra`` is that of the board of pairs; its ``levels`` are the data sets where there are several.
     """
-    items = grades.items_of(scope)
-    labels = scope.kind.numbers(scope, grades.labels_of(scope), items)
+    items = scores.items_of(scope)
+    labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
     labels = labels[labels["item"].isin(items.index)]
     if labels.empty:
         return Board([], [NO_LABELS])
     references = {
-        "majority": labels.groupby("item")["value"].agg(grades.mean_of).reset_index(),
+        "majority": labels.groupby("item")["value"].agg(scores.mean_of).reset_index(),
         "individuals": labels[["item", "value"]],
     }
     columns = columns_of(scope, items.loc[items.index.isin(labels["item"])])
@@ -43,7 +43,7 @@ def judges(scope: Scope) -> Board:
     rows: list[Row] = []
     used: list[Run] = []
     for runs in judge_groups(scope):
-        found = scope.kind.numbers(scope, grades.of_runs(scope, runs), items)
+        found = scope.kind.numbers(scope, scores.of_runs(scope, runs), items)
         used += runs
         for reference, truth in references.items():
             both = truth.merge(found.rename(columns={"value": "told"}), on="item").join(items, on="item", how="inner")
@@ -137,7 +137,7 @@ def _against_others(labels: pd.DataFrame) -> pd.DataFrame:
         others = (by_item.transform("sum") - many["value"]) / (by_item.transform("size") - 1)
         return many[["item"]].assign(told=many["value"], value=others)
     rows = [
-        (item, value, grades.mean_of(mine["value"].drop(index)))
+        (item, value, scores.mean_of(mine["value"].drop(index)))
         for item, mine in many.groupby("item")
         for index, value in mine["value"].items()
     ]

@@ -6,11 +6,12 @@ from typing import Any
 import pandas as pd
 
 from judging.models import Run
-from leaderboard import grades, votes
+from leaderboard import votes
 from leaderboard.boards.base import Board, Row, kept, number
 from leaderboard.boards.pair_judges import majority_of
 from leaderboard.boards.sources import judge_groups
 from leaderboard.scope import HUMANS, BadScope, Scope
+from leaderboard.votes import scores
 from stats.alternative import FEWEST, alternative_annotator_test
 from stats.prediction import prediction_powered
 from stats.proportions import mean, rate
@@ -46,7 +47,7 @@ def _stand_ins(scope: Scope, epsilon: float) -> Board:
     people = int(labels["annotator"].nunique())
     rows: list[Row] = []
     for runs in judges_of(scope):
-        told = _coded(_told(scope, runs).groupby("item", as_index=False)["value"].agg(grades.mean_of))
+        told = _coded(_told(scope, runs).groupby("item", as_index=False)["value"].agg(scores.mean_of))
         rows.append(_tested(scope, runs[-1], labels, told, epsilon, people))
     used = tuple(row["run"] for row in rows)
     return Board(rows, [], used, {"people": people, "epsilon": epsilon, "fewest": FEWEST})
@@ -80,8 +81,8 @@ def _tested(scope: Scope, run: Run, labels: pd.DataFrame, told: pd.DataFrame, ep
 def _labels(scope: Scope) -> pd.DataFrame:
     """``item, annotator, value``."""
     if not scope.kind.pairwise:
-        labels = grades.labels_of(scope)
-        return labels[labels["item"].isin(grades.items_of(scope).index)]
+        labels = scores.labels_of(scope)
+        return labels[labels["item"].isin(scores.items_of(scope).index)]
     labels = votes.labels_of(scope).rename(columns={"choice": "value"})
     return labels[labels["item"].isin(votes.pairs(scope).index)]
 
@@ -89,7 +90,7 @@ def _labels(scope: Scope) -> pd.DataFrame:
 def _told(scope: Scope, runs: list[Run]) -> pd.DataFrame:
     """``item, repeat, value``."""
     if not scope.kind.pairwise:
-        return grades.of_runs(scope, runs)
+        return scores.of_runs(scope, runs)
     return votes.of_runs(runs).frame.rename(columns={"choice": "value"})
 
 
@@ -142,7 +143,7 @@ def _by_model(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
         sided = votes.sided(rows, anchor)
         made = sided.assign(value=(sided["outcome"] == votes.WIN).astype(float))
     else:
-        items = grades.items_of(scope)
+        items = scores.items_of(scope)
         items = items[items["models"].map(len) == 1]
         made = frame.join(items["models"].str[0].rename("model"), on="item", how="inner")
     return made.groupby(["model", "item"], as_index=False)["value"].mean()

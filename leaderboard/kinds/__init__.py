@@ -14,8 +14,8 @@ from leaderboard.kinds.pair import Pair
 from leaderboard.kinds.score import Score
 from leaderboard.kinds.yes_no import YesNo
 from leaderboard.scope import BadScope
-from leaderboard.unchanged import until_written
 from leaderboard.votes import withheld_runs
+from leaderboard.votes.db_version import until_written
 
 __all__ = ["KINDS", "USUAL", "Kind", "default_of", "get", "has_verdicts", "known_of"]
 

@@ -5,11 +5,12 @@ from typing import Any, NoReturn
 
 from bank.models import Benchmark, Item
 from judging.models import Run
-from leaderboard import grades, metrics
+from leaderboard import metrics
 from leaderboard.boards.versus import between_judges
 from leaderboard.boards.versus.measures import Versus
 from leaderboard.kinds.base import Kind
 from leaderboard.scope import BadScope, Scope
+from leaderboard.votes import scores
 
 NO_MODELS = "Rankings rank answers to one instruction at a time; models are ranked by pairs or scores."
 
@@ -22,7 +23,7 @@ class Batch(Kind):
     metrics = metrics.RANKINGS
 
     def value(self, stored: Any) -> tuple[float, ...]:
-        return grades.places_in(stored)
+        return scores.places_in(stored)
 
     def has_models(self, benchmark: Benchmark, has_verdicts: Callable[[Kind], bool]) -> bool:
         return False

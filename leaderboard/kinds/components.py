@@ -2,11 +2,12 @@
 
 import pandas as pd
 
-from leaderboard import metrics, points
+from leaderboard import metrics
 from leaderboard.boards.graded import Shares
 from leaderboard.figures import tenth
 from leaderboard.kinds.base import Column, Kind, Shape
 from leaderboard.scope import Scope
+from leaderboard.votes import points
 
 
 class Components(Kind):

@@ -15,7 +15,7 @@ from accounts.rules import Viewer
 from annotations.models import CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import OVERLAP, Judgment, Run
-from leaderboard import boards, item_votes, queries, votes
+from leaderboard import boards, queries, votes
 from leaderboard.boards import Board, kept
 from leaderboard.boards.base import key_of
 from leaderboard.figures import NONE, number_of, percent, span, tick, two, whole
@@ -27,6 +27,7 @@ from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, source_of
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.scope import BadScope
+from leaderboard.votes import of_item
 
 BLANK = SafeString()
 TOP = 5
@@ -321,7 +322,7 @@ def _shows(item: Item, real: set[int]) -> tuple[bool, bool, bool]:
 def _specimen(item: Item, viewer: Viewer) -> Specimen:
     benchmark = item.sample.benchmark
     sides = ("first", "second")
-    people = item_votes.people_on(item, viewer, rule=benchmark.majority)
+    people = of_item.people_on(item, viewer, rule=benchmark.majority)
     lines = []
     if people.total:
         lines.append(
@@ -332,7 +333,7 @@ def _specimen(item: Item, viewer: Viewer) -> Specimen:
     elif people.held:
         lines.append(SpecimenLine("People", "are labelling it now"))
     judged = votes_page.judge_lines(
-        item_votes.judges_on(item, AnonymousUser()), sides, people=people.verdict, run_link=lambda run: ""
+        of_item.judges_on(item, AnonymousUser()), sides, people=people.verdict, run_link=lambda run: ""
     )
     known = [line for line in judged if line.baseline is False] + [line for line in judged if line.baseline]
     for line in known[: LINES - len(lines)]:

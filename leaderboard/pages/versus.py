@@ -8,7 +8,7 @@ import pandas as pd
 from django.utils.safestring import SafeString
 
 from bank.models import SampleImage
-from leaderboard import grades, queries
+from leaderboard import queries
 from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.versus import Versus
 from leaderboard.figures import NONE, percent, signed, signed_points, two, whole
@@ -16,6 +16,7 @@ from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select, settings_in_words
 from leaderboard.pages.votes import verdict_words
 from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.votes import scores
 
 METHODS = {
     "mcnemar, exact": "McNemar, exact",
@@ -247,7 +248,7 @@ def _in_words(value: Any, names: Sequence[str], unit: str) -> str:
     if value is None or value != value:
         return ""
     if isinstance(value, tuple):
-        return grades.as_letters(value)
+        return scores.as_letters(value)
     if isinstance(value, str):
         return verdict_words(value, names) if value in ("first", "second", "tie", "undecided") else value
     if unit == "points":

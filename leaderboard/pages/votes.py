@@ -8,11 +8,12 @@ import pandas as pd
 from django.utils.safestring import SafeString
 
 from bank.models import Item, SampleImage
-from leaderboard import item_votes, queries
+from leaderboard import queries
 from leaderboard.figures import number_of
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.votes import of_item
 
 PAGE = 50
 OUTCOME_WORDS = {"win": "won", "tie": "tied", "loss": "lost"}
@@ -215,21 +216,21 @@ class JudgeLine:
     match: str  # "agrees", "differs" or "" where people have no verdict to compare with
 
 
-def people_lines(found: item_votes.PeopleVotes, names: Sequence[str]) -> list[PersonLine]:
+def people_lines(found: of_item.PeopleVotes, names: Sequence[str]) -> list[PersonLine]:
     return [
         PersonLine(vote.who, verdict_words(vote.choice, names, vote.situation), vote.campaign, vote.excluded)
         for vote in found.votes
     ]
 
 
-def counts_in_words(found: item_votes.PeopleVotes, names: Sequence[str]) -> str:
+def counts_in_words(found: of_item.PeopleVotes, names: Sequence[str]) -> str:
     """``GPT 4 better 4, tie 1``: the most frequent first."""
     ordered = sorted(found.counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{verdict_words(choice, names)} {n}" for choice, n in ordered)
 
 
 def judge_lines(
-    found: Sequence[item_votes.JudgeVotes], names: Sequence[str], *, people: str | None, run_link: Any
+    found: Sequence[of_item.JudgeVotes], names: Sequence[str], *, people: str | None, run_link: Any
 ) -> list[JudgeLine]:
     """``people``: their verdict, where it may be shown."""
     return [
@@ -246,7 +247,7 @@ def judge_lines(
     ]
 
 
-def _calls(judged: item_votes.JudgeVotes, names: Sequence[str]) -> list[str]:
+def _calls(judged: of_item.JudgeVotes, names: Sequence[str]) -> list[str]:
     repeats = {vote.repeat for vote in judged.votes}
     lines = []
     for vote in judged.votes:

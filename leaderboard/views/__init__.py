@@ -5,9 +5,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from accounts.rules import requires, role_of
-from leaderboard import finding, queries
+from leaderboard import queries
 from leaderboard.pages import home as home_page
-from leaderboard.unchanged import until_written
+from leaderboard.pages import search
+from leaderboard.votes.db_version import until_written
 
 
 @requires("read-public")
@@ -30,7 +31,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def find(request: HttpRequest) -> HttpResponse:
     """What the search box finds."""
     text = request.GET.get("q", "").strip()[:200]
-    context = {"text": text, "groups": finding.find(text, request.user), "fewest": finding.FEWEST}
+    context = {"text": text, "groups": search.find(text, request.user), "fewest": search.FEWEST}
     return render(request, "leaderboard/find.html", context)
 
 

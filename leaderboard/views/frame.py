@@ -14,11 +14,11 @@ from django.utils.safestring import SafeString, mark_safe
 from accounts.rules import allowed, role_of
 from leaderboard import queries
 from leaderboard.boards import Board
-from leaderboard.hidden import Withheld, is_kept_back
+from leaderboard.boards.hidden import Withheld, is_kept_back
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
-from leaderboard.unchanged import until_written
+from leaderboard.votes.db_version import until_written
 
 FRAGMENT_SECONDS = 3600
 TABS = (

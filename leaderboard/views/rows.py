@@ -10,8 +10,7 @@ from django.utils.http import urlencode
 import bank.criteria
 from accounts.rules import requires
 from bank.models import Item, Sample
-from leaderboard import answers as single_answers
-from leaderboard import item_votes, queries
+from leaderboard import queries
 from leaderboard.boards import Board, kept
 from leaderboard.pages import address as addresses
 from leaderboard.pages import provenance
@@ -19,6 +18,8 @@ from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
 from leaderboard.views.frame import PEOPLE, SAMPLES, frame, refused
+from leaderboard.votes import answers as single_answers
+from leaderboard.votes import of_item
 
 
 @requires("read-public")
@@ -161,7 +162,7 @@ def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     names = queries.model_names([pair.pk])[pair.pk]
     scored = pair.kind != Item.Kind.PAIR
     rule = address.given.get("majority", "") or address.benchmark.majority
-    people = item_votes.people_on(pair, request.user, rule=rule if rule in addresses.RULES_IN_WORDS else "plurality")
+    people = of_item.people_on(pair, request.user, rule=rule if rule in addresses.RULES_IN_WORDS else "plurality")
     blind = not queries.sees_labels(request.user) and queries.is_labelled_blind(pair.sample)
     context = {
         "section": "leaderboards",
@@ -172,14 +173,14 @@ def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
         "names": names,
         "title": " against ".join(names) if len(names) < 3 else f"{len(names)} answers",
         "scored": scored,
-        "answers": [] if blind else item_votes.answers_of(pair),
+        "answers": [] if blind else of_item.answers_of(pair),
         "people": people,
         "people_verdict": votes_page.sentence(people.verdict, names) if people.verdict else "",
         "people_counts": votes_page.counts_in_words(people, names),
         "adjudicated": votes_page.verdict_words(people.adjudicated, names) if people.adjudicated else "",
         "lines": votes_page.people_lines(people, names),
         "judges": votes_page.judge_lines(
-            item_votes.judges_on(pair, request.user),
+            of_item.judges_on(pair, request.user),
             names,
             people=None if scored else people.verdict,
             run_link=lambda run: provenance.run_link(request.user, run),

@@ -18,8 +18,8 @@ from leaderboard.pages import versus as versus_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
-from leaderboard.unchanged import until_written
 from leaderboard.views.frame import PEOPLE, SAMPLES, api_files, frame, refused
+from leaderboard.votes.db_version import until_written
 
 
 @requires("read-public")

@@ -59,8 +59,8 @@ APIS = (
     "bank.uploads.api",
     "judging.api",
     "annotations.api",
-    "leaderboard.api_submissions",
-    "leaderboard.api_snapshots",
+    "leaderboard.api.submissions",
+    "leaderboard.api.snapshots",
 )
 
 

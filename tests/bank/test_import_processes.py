@@ -34,7 +34,7 @@ from bank.models import (
 from bank.queries.benchmarks import summary_of
 from bank.uploads import actions, work
 from judging.models import Judge, Judgment, Run, RunItem
-from leaderboard import columns
+from leaderboard.votes import verdict_cache
 from tests.bank.conftest import picture
 from tests.bench import importing
 
@@ -191,13 +191,13 @@ def test_boards_see_what_an_import_shows_though_others_wrote_rows_with_higher_id
     run = Run.objects.create(judge=Judge.objects.create(name="other"), benchmark=benchmark, protocol="pair")
     for item in Item.objects.all():
         RunItem.objects.create(run=run, item=item)
-    kept = len(columns.pair_items(benchmark).item), summary_of(benchmark).items
+    kept = len(verdict_cache.pair_items(benchmark).item), summary_of(benchmark).items
     assert kept == (300, 300)
     let_go()
     assert ended(pid) == 0
-    assert (len(columns.pair_items(benchmark).item), summary_of(benchmark).items) == (600, 600)
-    assert (columns.pair_items(benchmark).item[1:] > columns.pair_items(benchmark).item[:-1]).all()
-    assert [len(columns.verdicts(run)[0]) for run in Run.objects.order_by("pk")] == [300, 0]
+    assert (len(verdict_cache.pair_items(benchmark).item), summary_of(benchmark).items) == (600, 600)
+    assert (verdict_cache.pair_items(benchmark).item[1:] > verdict_cache.pair_items(benchmark).item[:-1]).all()
+    assert [len(verdict_cache.verdicts(run)[0]) for run in Run.objects.order_by("pk")] == [300, 0]
 
 
 def test_no_transaction_of_an_import_holds_more_than_a_bounded_number_of_rows(whole, media, monkeypatch):

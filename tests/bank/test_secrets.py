@@ -165,4 +165,4 @@ def test_an_import_of_the_hidden_tables_breaks_the_contract(tmp_path):
     lint = Path(sys.executable).parent / "lint-imports"
     said = subprocess.run([lint, "--no-cache"], cwd=tmp_path, capture_output=True, text=True, env={"PYTHONPATH": "."})
     assert said.returncode == 1
-    assert "leaderboard.finding -> bank.criteria" in said.stdout
+    assert "leaderboard.pages.search -> bank.criteria" in said.stdout

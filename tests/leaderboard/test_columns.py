@@ -6,8 +6,9 @@ from django.db import transaction
 from bank.imports.items import Spec, ensure
 from bank.models import Benchmark, EvaluatedModel, Response, Sample
 from judging.models import Judge, Judgment, Run, RunItem
-from leaderboard import boards, columns, votes
+from leaderboard import boards, votes
 from leaderboard.scope import NO_ELO, scope_of
+from leaderboard.votes import verdict_cache
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,7 +48,7 @@ def board(run):
     """The rows as this process makes them, which must be those of one that kept nothing."""
     scope = scope_of(benchmark=run.benchmark, source="j", elo=NO_ELO)
     rows = boards.models(scope).rows
-    columns.forget()
+    verdict_cache.forget()
     assert boards.models(scope).rows == rows
     return {row["model"]: row for row in rows}
 

@@ -11,8 +11,7 @@ from bank.criteria import Criterion
 from bank.models import Benchmark, Response
 from bank.submissions import actions
 from judging.models import Run
-from leaderboard import editions
-from leaderboard.boards import models
+from leaderboard.boards import editions, models
 from leaderboard.models import Edition, Snapshot
 from leaderboard.scope import BadScope, scope_of
 from tests.bank.conftest import folder, manage

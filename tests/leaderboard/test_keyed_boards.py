@@ -10,8 +10,7 @@ from accounts.models import User
 from annotations.actions import make_annotator, make_campaign, next_assignment, submit_label
 from bank.models import Benchmark, Submission
 from bank.submissions import actions
-from leaderboard import editions
-from leaderboard.boards import models
+from leaderboard.boards import editions, models
 from leaderboard.scope import BadScope, scope_of
 from tests.annotations import kinds
 from tests.bank.conftest import folder, manage

@@ -6,7 +6,7 @@ import pytest
 from django.db import connections, transaction
 
 from bank.models import Benchmark
-from leaderboard.unchanged import state, until_written
+from leaderboard.votes.db_version import state, until_written
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

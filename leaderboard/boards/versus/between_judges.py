@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from judging.models import Run
-from leaderboard import grades, votes
+from leaderboard import votes
 from leaderboard.boards.base import Row
 from leaderboard.boards.versus.measures import (
     Versus,
@@ -20,6 +20,7 @@ from leaderboard.boards.versus.measures import (
 from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
 from leaderboard.scope import BadScope, Scope
+from leaderboard.votes import scores
 from stats.arrays import FloatArray, dense_codes
 from stats.correlation import pearson, spearman, williams
 from stats.majority import majority
@@ -90,13 +91,13 @@ def by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
 
 def _beside(scope: Scope, first: list[Run], second: list[Run]) -> pd.DataFrame:
     """What people (``people``) and the two judges (``told_a``, ``told_b``) say of the items that all have."""
-    items = grades.items_of(scope)
-    labels = scope.kind.numbers(scope, grades.labels_of(scope), items)
-    people = labels[labels["item"].isin(items.index)].groupby("item")["value"].agg(grades.mean_of).rename("people")
+    items = scores.items_of(scope)
+    labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
+    people = labels[labels["item"].isin(items.index)].groupby("item")["value"].agg(scores.mean_of).rename("people")
     both = people.to_frame()
     for name, group in (("told_a", first), ("told_b", second)):
-        told = scope.kind.numbers(scope, grades.of_runs(scope, group), items)
-        both = both.join(told.groupby("item")["value"].agg(grades.mean_of).rename(name), how="inner")
+        told = scope.kind.numbers(scope, scores.of_runs(scope, group), items)
+        both = both.join(told.groupby("item")["value"].agg(scores.mean_of).rename(name), how="inner")
     return both.join(items[["level", "group", "dataset"]], how="inner")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from leaderboard import grades, votes
+from leaderboard import votes
 from leaderboard.boards import graded, keyed
 from leaderboard.boards.base import Row
 from leaderboard.boards.pairs import Battle
@@ -17,6 +17,7 @@ from leaderboard.boards.versus.measures import (
     tested_together,
 )
 from leaderboard.scope import BadScope, Scope
+from leaderboard.votes import scores
 
 
 def models(scope: Scope, a: str, b: str) -> Versus:
@@ -75,7 +76,7 @@ def _contrast(frame: pd.DataFrame, a: str, b: str, repeats: int) -> Row:
 
 
 def by_scores(scope: Scope, a: str, b: str) -> Versus:
-    items = grades.items_of(scope)
+    items = scores.items_of(scope)
     found, runs = graded.outcomes(scope)
     frame = found[found["item"].isin(items.index)].join(items, on="item")
     frame = frame.loc[[len(models) == 1 for models in frame["models"]]]

@@ -8,7 +8,7 @@ from bank.actions import find_benchmark
 from bank.actions.benchmarks import set_visibility
 from bank.management.importing import Failed, bad_input_fails
 from judging.models import Run
-from leaderboard import editions
+from leaderboard.boards import editions
 from leaderboard.models import CAN_REST_ON_HIDDEN
 from leaderboard.scope import scope_of
 

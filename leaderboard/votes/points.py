@@ -14,7 +14,7 @@ import bank.keys
 from annotations import ballots
 from annotations.ballots.scores import Components
 from annotations.models import Campaign, Label
-from leaderboard.hidden import refuse_live
+from leaderboard.boards.hidden import refuse_live
 from leaderboard.scope import Scope
 
 NO_WEIGHTS = "The samples have no weighted components, so points cannot be held against their weights."

@@ -1,7 +1,8 @@
 """Boards that rest on hidden inputs: answer keys of splits that are not open, weights of hidden components.
 
 Live, they are staff's: whoever knows what models answered reads a key off two states of the board. Everybody else sees
-the newest edition that a curator published; see ``leaderboard.editions`` for how one is made and what it may not tell.
+the newest edition that a curator published; see ``editions`` for how one is made and what it may
+not tell.
 """
 
 import json

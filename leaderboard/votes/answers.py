@@ -3,11 +3,12 @@
 import pandas as pd
 
 from accounts.rules import Viewer, allowed
-from leaderboard import grades, queries
+from leaderboard import queries
 from leaderboard.boards.graded import outcomes
+from leaderboard.boards.hidden import refuse_live
 from leaderboard.boards.keyed import counted_answers
-from leaderboard.hidden import refuse_live
 from leaderboard.scope import Scope
+from leaderboard.votes import scores
 
 COLUMNS = ["sample", "item", "value", "said", "right"]
 
@@ -27,7 +28,7 @@ def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, in
 
 
 def _graded(scope: Scope, model: str) -> pd.DataFrame:
-    items = grades.items_of(scope)
+    items = scores.items_of(scope)
     frame, _ = outcomes(scope)
     frame = frame[frame["item"].isin(items.index)].join(items, on="item")
     frame = frame[frame["models"] == (model,)]

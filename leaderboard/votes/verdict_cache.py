@@ -20,7 +20,7 @@ from django.db.models import FilteredRelation, Q, QuerySet
 
 from bank.models import Benchmark, Import, Item
 from judging.models import Judgment, Run, RunItem
-from leaderboard import totals
+from leaderboard.votes import row_counts
 from stats.verdicts import MISSING, VERDICTS
 
 MOST_BYTES = 128_000_000  # of arrays in one process
@@ -82,7 +82,7 @@ def forget() -> None:
     """Keep nothing: for a database that is thrown away."""
     with _lock:
         _kept.clear()
-    totals.forget()
+    row_counts.forget()
 
 
 def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
@@ -92,7 +92,7 @@ def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
     item, repeat, choice, turned = _rows(
         ("verdicts", run.pk),
         Judgment.objects.filter(run=run),
-        lambda: totals.per_run(Judgment, run.benchmark_id).get(run.pk, 0),
+        lambda: row_counts.per_run(Judgment, run.benchmark_id).get(run.pk, 0),
         lambda found: found.values_list("pk", "item_id", "repeat", "choice", "order"),
         lambda row: (row[1], row[2], CHOICES[row[3]], row[4] == "10"),
         (ID, np.int16, np.int8, np.bool_),
@@ -108,7 +108,7 @@ def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
     item, first, second = _rows(
         ("lengths", unit, benchmark.pk),
         Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
-        lambda: totals.items(benchmark).get(Item.Kind.PAIR, 0),
+        lambda: row_counts.items(benchmark).get(Item.Kind.PAIR, 0),
         lambda found: found.annotate(**_places()).values_list("pk", *(f"{name}__response__{field}" for name in SIDES)),
         lambda row: (row[0], _length(row[1]), _length(row[2])),
         (ID, np.int32, np.int32),
@@ -126,7 +126,7 @@ def asked(run: Run) -> Column:
     (item,) = _rows(
         ("asked", run.pk),
         RunItem.objects.filter(run=run),
-        lambda: totals.per_run(RunItem, run.benchmark_id).get(run.pk, 0),
+        lambda: row_counts.per_run(RunItem, run.benchmark_id).get(run.pk, 0),
         lambda found: found.values_list("pk", "item_id"),
         lambda row: row[1:],
         (ID,),
@@ -151,7 +151,7 @@ def pair_items(benchmark: Benchmark) -> PairItems:
     item, sample, first, second = _rows(
         ("pairs", benchmark.pk),
         Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
-        lambda: totals.items(benchmark).get(Item.Kind.PAIR, 0),
+        lambda: row_counts.items(benchmark).get(Item.Kind.PAIR, 0),
         lambda found: found.annotate(**_places()).values_list("pk", "sample_id", *names),
         lambda row: (row[0], row[1], _sides.code(row[2], row[3]), _sides.code(row[4], row[5])),
         (ID, ID, np.int32, np.int32),

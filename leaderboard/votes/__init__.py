@@ -12,11 +12,11 @@ import bank.keys
 from annotations.models import Adjudication, CampaignItem, Label
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
-from leaderboard import columns as columns_of
-from leaderboard import totals
 from leaderboard.methods import FEWEST_CLUSTERS
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
-from leaderboard.unchanged import until_written
+from leaderboard.votes import row_counts
+from leaderboard.votes import verdict_cache as columns_of
+from leaderboard.votes.db_version import until_written
 from stats.arrays import blocks
 from stats.majority import majority
 from stats.orders import combine
@@ -94,7 +94,7 @@ def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
 
 def is_large(benchmark: Benchmark) -> bool:
     """Whether the benchmark has so many pairs that a bootstrap over them takes seconds."""
-    return totals.items(benchmark).get(Item.Kind.PAIR, 0) > MANY
+    return row_counts.items(benchmark).get(Item.Kind.PAIR, 0) > MANY
 
 
 def dataset_of(scope: Scope, source: "pd.Series[str]") -> "pd.Series[str]":
@@ -300,7 +300,7 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
         "run_items": _per_run(RunItem, scope.benchmark, withheld),
         "adjudications": list(decided.order_by("pk").values_list("pk", "choice")),
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
-        "items": sum(totals.items(scope.benchmark).values()),
+        "items": sum(row_counts.items(scope.benchmark).values()),
         "samples": sample_groups(scope.benchmark),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **(_hidden_facts(scope) if scope.kind.hidden else {}),
@@ -324,7 +324,7 @@ def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, withou
     """How many rows each run has and its newest. Asked apart, each comes from an index."""
     newest = model.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     found = benchmark.runs.exclude(pk__in=without).order_by("pk").values_list(Subquery(newest), flat=True)
-    counts = totals.per_run(model, benchmark.pk)
+    counts = row_counts.per_run(model, benchmark.pk)
     return [[(run, n) for run, n in counts.items() if run not in without], list(found)]
 
 

@@ -1,0 +1,21 @@
+"""API routes of leaderboard, below /api/v1/."""
+
+from django.urls import path
+from rest_framework.routers import SimpleRouter
+
+from leaderboard import api
+from leaderboard.api import comparisons, snapshots, submissions
+
+router = SimpleRouter()
+router.register("submissions", submissions.Submissions, basename="api-submission")
+router.register("snapshots", snapshots.Snapshots, basename="api-snapshot")
+urlpatterns = [
+    *router.urls,
+    path("leaderboards/models/", api.Models.as_view(), name="api-leaderboard-models"),
+    path("leaderboards/judges/", api.Judges.as_view(), name="api-leaderboard-judges"),
+    path("leaderboards/bias/", api.Bias.as_view(), name="api-leaderboard-bias"),
+    path("leaderboards/agreement/", api.Agreement.as_view(), name="api-leaderboard-agreement"),
+    path("leaderboards/correlation/", comparisons.Correlation.as_view(), name="api-leaderboard-correlation"),
+    path("leaderboards/models/compare/", comparisons.CompareModels.as_view(), name="api-compare-models"),
+    path("leaderboards/judges/compare/", comparisons.CompareJudges.as_view(), name="api-compare-judges"),
+]
