@@ -22,6 +22,8 @@ from tests.once import once
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+# Modules whose tests share an installation of their own: it is made once, in one process.
+TOGETHER = ("test_served_worlds.py", "test_served.py", "test_processes.py", "test_sharing.py")
 DATA = Path(__file__).resolve().parent / "data"  # what may be passed on; see its README
 
 
@@ -39,7 +41,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Each test goes to whichever process is free, but those of the crawl as one role stay together.
+    """Each test goes to whichever process is free, but those stay together that share what took long to make.
 
     xdist's own groups (``--dist loadgroup``) have no effect with pytest 9.2.
     """
@@ -47,6 +49,8 @@ def pytest_xdist_make_scheduler(config, log):
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid):
+            if f"{nodeid.partition('.py::')[0]}.py".endswith(TOGETHER):
+                return nodeid.partition("::")[0]
             return re.sub(r"(test_crawl\.py)::\w+\[(?:\w+-)?(\w+)\]", r"\1[\2]", nodeid)
 
     return Scheduling(config, log)

@@ -103,31 +103,25 @@ def seen(client, run, paths):
     return found
 
 
-@pytest.mark.parametrize("role", BELOW)
-def test_below_staff_no_byte_changes_when_a_verdict_of_a_run_at_work_arrives(role, at_work, client_of):
-    client, curator = client_of(role), client_of("curator")
+def test_a_verdict_of_a_run_at_work_shows_to_staff_as_it_arrives_and_changes_no_byte_below(at_work, client_of):
     paths = list(addresses(at_work))
-    seen(curator, at_work, paths)  # what is kept for staff is served to nobody else
-    before = seen(client, at_work, paths)
-    pks = [arrive(at_work).pk for _ in range(2)]
-    seen(curator, at_work, paths)
-    after = seen(client, at_work, paths)
-    assert [path for path in before if before[path] != after[path]] == []
-    assert {client.get(f"/judging/judgments/{pk}/").status_code for pk in pks} <= {302, 403, 404}
-    assert {client.get(f"/api/v1/judgments/{pk}/").status_code for pk in pks} <= {401, 403, 404}
-
-
-def test_staff_see_every_verdict_of_a_run_at_work_as_it_arrives(at_work, client_of):
-    curator, paths = client_of("curator"), list(addresses(at_work))
-    before = seen(curator, at_work, paths)
-    assert {path: status for path, (status, _) in before.items() if status != 200} == {}
+    clients = {role: client_of(role) for role in ("curator", *BELOW)}  # what is kept for staff is served to nobody else
+    before = {role: seen(client, at_work, paths) for role, client in clients.items()}
+    assert {path: status for path, (status, _) in before["curator"].items() if status != 200} == {}
     pks = [arrive(at_work).pk for _ in range(2)]  # both orders of an item
-    after = seen(curator, at_work, paths)
+    after = {role: seen(client, at_work, paths) for role, client in clients.items()}
+
+    below = [(role, path) for role in BELOW for path in before[role] if before[role][path] != after[role][path]]
+    assert below == []
+    for role in BELOW:
+        assert {clients[role].get(f"/judging/judgments/{pk}/").status_code for pk in pks} <= {302, 403, 404}
+        assert {clients[role].get(f"/api/v1/judgments/{pk}/").status_code for pk in pks} <= {401, 403, 404}
+
     of_run = (f"/judging/runs/{at_work.pk}/", f"/api/v1/runs/{at_work.pk}/", "/leaderboards/", "export")
     boards = ("/leaderboards/grove/models/?source=keen&model=Alder", "/leaderboards/grove/judges/")
     for path in (*of_run, *boards, f"{API}/models/?benchmark=grove&run={at_work.pk}", "/judging/judgments/"):
-        assert before[path] != after[path], path
-    assert {curator.get(f"/api/v1/judgments/{pk}/").status_code for pk in pks} == {200}
+        assert before["curator"][path] != after["curator"][path], path
+    assert {clients["curator"].get(f"/api/v1/judgments/{pk}/").status_code for pk in pks} == {200}
 
 
 def test_a_board_of_a_run_at_work_is_refused_below_staff_and_no_board_names_it(at_work, client_of):

@@ -78,20 +78,42 @@ class Installation:
 
 @contextmanager
 def installation(folder: Path):
-    """An installation with its tables made, on the kind of database that the tests run on."""
+    """An installation with its tables made, on the kind of database that the tests run on.
+
+    Migrations run for the first one of a process; what they made is copied for the others.
+    """
     url = os.environ.get("TEST_DATABASE_URL")
     if not url:
         here = Installation(folder, f"sqlite:///{folder}/evalsite.sqlite3")
-        here.manage("migrate", "-v0")
+        with_tables(here, folder / "evalsite.sqlite3")
         yield here
         return
     name = f"evalsite_outside_{os.getpid()}"
+    prefix = os.environ.get("TEST_DATABASE_NAME", "evalsite_outside")
+    made = f"{prefix}_{os.getpid()}_tables"  # dropped at the end of tests.on_postgres
     with psycopg.connect(urlsplit(url)._replace(path="/postgres").geturl(), autocommit=True) as connection:
+        if made not in _made:
+            connection.execute(f"CREATE DATABASE {made}")
+            Installation(folder, urlsplit(url)._replace(path=f"/{made}").geturl()).manage("migrate", "-v0")
+            _made[made] = b""
         connection.execute(f"DROP DATABASE IF EXISTS {name}")
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {made}")
         try:
-            here = Installation(folder, urlsplit(url)._replace(path=f"/{name}").geturl())
-            here.manage("migrate", "-v0")
-            yield here
+            yield Installation(folder, urlsplit(url)._replace(path=f"/{name}").geturl())
         finally:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def with_tables(here: Installation, database: Path) -> None:
+    """Make the tables of an SQLite database that is not there yet."""
+    if "sqlite" in _made:
+        database.parent.mkdir(parents=True, exist_ok=True)
+        database.write_bytes(_made["sqlite"])
+        return
+    here.manage("migrate", "-v0")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    _made["sqlite"] = database.read_bytes()
+
+
+_made: dict[str, bytes] = {}

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.judging.outside import ROOT, Installation, installation
+from tests.judging.outside import ROOT, Installation, installation, with_tables
 from tests.operations.served import GUNICORN, PRODUCTION, free_port, running, wait_for
 
 OTHER_KEY = "b3RoZXIta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXMtIS4="
@@ -74,8 +74,8 @@ def test_a_data_folder_of_before_the_migrations_were_written_anew_is_refused(fre
 
 @pytest.mark.check("K3")
 @pytest.mark.one_database
-def test_accounts_with_the_demos_password_keep_production_from_starting_until_they_are_off(fresh):
-    fresh.manage("migrate", "-v0")
+def test_accounts_with_the_demos_password_keep_production_from_starting_until_they_are_off(fresh, tmp_path):
+    with_tables(fresh, tmp_path / "data" / "evalsite.sqlite3")
     fresh.ask(DEMO)
     for command in [*starts().values(), [*MANAGE, "check", "--deploy"]]:
         assert "manage.py remove_demo_accounts" in said(fresh, *command), command
@@ -143,7 +143,7 @@ def test_what_is_stored_is_for_nobody_else_on_the_machine(fresh, tmp_path):
 @pytest.mark.one_database
 def test_the_backup_of_the_documentation_comes_back_whole(fresh, tmp_path):
     """The command of docs/operations.md, run while the database is open and its newest rows are only in the log."""
-    fresh.manage("migrate", "-v0")
+    with_tables(fresh, tmp_path / "data" / "evalsite.sqlite3")
     (tmp_path / "samples.jsonl").write_text(
         '{"key": "1", "instruction": "Look.", "criteria": [{"kind": "guideline", "text": "hidden words"}]}'
     )
