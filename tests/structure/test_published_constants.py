@@ -35,6 +35,11 @@ CONSTANTS = {
     "stats.alternative.FEWEST": 30,
     "stats.rank_correlation.MOST_EXACT": 8,
     "stats.rank_correlation.DRAWS": 20_000,
+    "leaderboard.methods.FEWEST_CLUSTERS": 30,
+    "leaderboard.methods.PROVISIONAL": 30,
+    # Whether a judge may stand in for an annotator (2501.10970)
+    "leaderboard.boards.standin.EPSILON": 0.2,
+    "leaderboard.boards.standin.FEWEST_PEOPLE": 3,
     # How far apart two verdicts are doubtful
     "annotations.disputes.FAR_SCORE": 1.0,
     "annotations.disputes.FAR_RANKING": 0.5,
