@@ -1,14 +1,10 @@
-"""Writes over judges and runs. Each is one transaction."""
+"""Writes over runs. Each is one transaction."""
 
 import hashlib
-import re
 import secrets
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
-from urllib.parse import urlsplit
 
-from django.conf import settings as site
 from django.db import transaction
 from django.db.models import F, QuerySet
 
@@ -17,164 +13,11 @@ from bank import bulk
 from bank.imports import BadInput
 from bank.models import Benchmark, Item, Sample
 from judging import attacks as catalogue
-from judging import baselines, client, item_sets, plan, prompts, protocols, use
-from judging.models import BASELINES, OVERLAP, STRICT, Judge, PromptTemplate, Run, RunItem, made_by, reason_key
-from judging.prompts import checking
+from judging import baselines, item_sets, plan, prompts, protocols
+from judging.models import OVERLAP, STRICT, Judge, Run, RunItem, made_by, reason_key
 from judging.work import kinds
 
 MOST_ITEMS = 1_000_000_000
-# Names of variables that hold this site's own secrets: no judge is sent those.
-OWN_SECRETS = re.compile(r"SECRET_KEY|CRITERIA_KEYS|DATABASE_URL|.*PASSWORD.*|PG.*|AWS_.*")
-
-
-def ensure_baselines() -> None:
-    """The built-in judges, which need no endpoint, are in the database."""
-    for baseline in BASELINES:
-        Judge.objects.get_or_create(name=f"baseline-{baseline}", defaults={"baseline": baseline})
-
-
-@transaction.atomic
-def add_judge(
-    *,
-    name: str,
-    base_url: str,
-    model: str,
-    key_env: str = "",
-    concurrency: int = 16,
-    rpm: int | None = None,
-    tpm: int | None = None,
-    timeout: int = 120,
-    price_in: float | None = None,
-    price_out: float | None = None,
-    family: str = "",
-    any_host: bool = False,
-) -> Judge:
-    """Make a judge behind an OpenAI-compatible endpoint. Raises BadInput.
-
-    ``any_host`` is for commands: in the page and by the API only hosts in JUDGE_HOSTS and variables in JUDGE_KEYS are
-    taken, for otherwise a curator could have other secrets of the machine sent somewhere. A name that exists with the
-    same address and model gets the new limits and prices; the address and the variable that it has are taken as before.
-    """
-    name, model, base_url = name.strip(), model.strip(), base_url.strip().rstrip("/")
-    if not name or name.startswith("baseline-"):
-        raise BadInput("A judge has a name, and one that does not begin with baseline-.", "name")
-    if not model:
-        raise BadInput("Name the model as the endpoint calls it.", "model")
-    existing = Judge.objects.filter(name=name).first()
-    _check_address(base_url, any_host=any_host, known=bool(existing and existing.base_url == base_url))
-    _check_variable(key_env, any_name=any_host or bool(existing and existing.key_env == key_env))
-    for field, value, low in (
-        ("concurrency", concurrency, 1),
-        ("rpm", rpm, 1),
-        ("tpm", tpm, 1),
-        ("timeout", timeout, 1),
-    ):
-        if value is not None and not low <= value <= 1_000_000_000:
-            raise BadInput(f"{field}: a whole number from {low} up.", field)
-    if concurrency > 1_024:
-        raise BadInput("concurrency: at most 1,024 calls at once.", "concurrency")
-    for field, price in (("price_in", price_in), ("price_out", price_out)):
-        if price is not None and not 0 <= price < 1e9:
-            raise BadInput(f"{field}: US dollars per million tokens, 0 or more.", field)
-    if (price_in is None) != (price_out is None):
-        raise BadInput("Give both prices or none: for tokens sent and for tokens received.", "price_out")
-    values: dict[str, Any] = {
-        "key_env": key_env,
-        "concurrency": concurrency,
-        "rpm": rpm,
-        "tpm": tpm,
-        "timeout": timeout,
-        "price_in": price_in,
-        "price_out": price_out,
-        "family": family,
-    }
-    if existing is None:
-        return Judge.objects.create(name=name, base_url=base_url, model=model, any_host=any_host, **values)
-    if (existing.base_url, existing.model) != (base_url, model) or existing.is_baseline:
-        raise BadInput(
-            f"{name} exists with another endpoint or model. Its verdicts would be mixed: choose another name.", "name"
-        )
-    if existing.any_host and not any_host:
-        raise BadInput(f"{name} was made by command; change it there.", "name")
-    for field, value in values.items():
-        setattr(existing, field, value)
-    existing.save()
-    return existing
-
-
-def _check_address(base_url: str, *, any_host: bool, known: bool) -> None:
-    try:
-        parts = urlsplit(base_url)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        raise BadInput("The address is not a URL.", "base_url") from None
-    if parts.scheme not in ("http", "https") or not host or len(base_url) > 500:
-        raise BadInput("The address is a URL like https://api.example.org/v1.", "base_url")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise BadInput(
-            "The address holds no name, password, ? or #. Keys come from an environment variable.", "base_url"
-        )
-    if not any_host and not client.host_allowed(base_url, site.JUDGE_HOSTS):
-        listed = ", ".join(site.JUDGE_HOSTS) or "none"
-        raise BadInput(
-            f"{host} is not among the hosts that judges may use ({listed}). Whoever runs this site can add it to "
-            "JUDGE_HOSTS, or make the judge with `manage.py add_judge`.",
-            "base_url",
-        )
-    if not any_host and not known and (fault := client.address_fault(base_url, site.JUDGE_HOSTS)):
-        raise BadInput(f"{fault} Or whoever runs this site makes the judge with `manage.py add_judge`.", "base_url")
-
-
-def _check_variable(name: str, *, any_name: bool) -> None:
-    if not name:
-        return
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,99}", name):
-        raise BadInput("The name of an environment variable, like OPENAI_API_KEY; never the key itself.", "key_env")
-    if OWN_SECRETS.fullmatch(name):
-        raise BadInput("That variable holds a secret of this site itself.", "key_env")
-    if not any_name and not any(fnmatchcase(name, known) for known in site.JUDGE_KEYS):
-        raise BadInput(
-            f"{name} is not among the variables that hold keys for judges ({', '.join(site.JUDGE_KEYS)}). Whoever runs "
-            "this site can add it to JUDGE_KEYS, or make the judge with `manage.py add_judge`.",
-            "key_env",
-        )
-
-
-@transaction.atomic
-def add_template(*, protocol: str, name: str, text: str, note: str = "", by: User | None = None) -> PromptTemplate:
-    """Store a template as the next version of its name. Raises BadInput, with every fault of the text."""
-    try:
-        asked = protocols.get(protocol)
-    except protocols.UnknownProtocol as error:
-        raise BadInput(str(error), "protocol") from None
-    name, text = name.strip(), text.replace("\r\n", "\n").rstrip("\n")
-    if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
-        raise BadInput("The name is small letters, digits and hyphens, at most 40, a letter first.", "name")
-    if name in prompts.names(protocol):
-        raise BadInput(f"{name} is built in and stays as it is. Give yours a name of its own.", "name")
-    if faults := checking.faults(asked, text):
-        raise BadInput("\n".join(faults), "text")
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    earlier = PromptTemplate.objects.filter(protocol=protocol, name=name).select_for_update()
-    versions = {row.version: row.sha256 for row in earlier}
-    if same := [version for version, sha256 in versions.items() if sha256 == digest]:
-        raise BadInput(f"Version {same[0]} of {name} has this very text.", "text")
-    number = max(versions, default=0) + 1
-    return PromptTemplate.objects.create(
-        protocol=protocol, name=name, version=number, text=text, sha256=digest, note=note.strip()[:300], by=by
-    )
-
-
-@transaction.atomic
-def discard_template(*, template: PromptTemplate) -> None:
-    """Throw a version away that no run has used. Raises BadInput."""
-    if use.runs_with(template.protocol, template.name, template.version).exists():
-        raise BadInput("A run has used this version: it stays, so that its judgments can be told.")
-    if PromptTemplate.objects.filter(
-        protocol=template.protocol, name=template.name, version__gt=template.version
-    ).exists():
-        raise BadInput("There is a newer version: this one stays, so that no number is given twice.")
-    template.delete()
 
 
 @transaction.atomic

@@ -20,7 +20,7 @@ class JudgingConfig(AppConfig):
 
 
 def _baselines(apps: Apps = installed, **_: Any) -> None:
-    from judging.actions import ensure_baselines
+    from judging.endpoints.judges import ensure_baselines
 
     try:
         apps.get_model("judging", "Judge")

@@ -9,10 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.rules import allowed
-from judging import actions
+from bank.imports import BadInput
 from judging.api.errors import Conflict, bad
+from judging.endpoints.judges import add_judge
+from judging.endpoints.probing import probe_judge
 from judging.models import Judge
-from judging.probing import probe_judge
 
 
 class JudgeSerializer(serializers.ModelSerializer[Judge]):
@@ -78,8 +79,8 @@ class Judges(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericV
         given = JudgeIn(data=request.data)
         given.is_valid(raise_exception=True)
         try:
-            judge = actions.add_judge(**given.validated_data)
-        except actions.BadInput as error:
+            judge = add_judge(**given.validated_data)
+        except BadInput as error:
             raise bad(error) from None
         return Response(self.get_serializer(judge).data, status=status.HTTP_201_CREATED)
 
@@ -90,6 +91,6 @@ class Judges(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericV
         judge = self.get_object()
         try:
             probe_judge(judge=judge)
-        except actions.BadInput as error:
+        except BadInput as error:
             raise Conflict({"detail": str(error)}) from None
         return Response(self.get_serializer(judge).data)

@@ -8,8 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from judging import actions
+from bank.imports import BadInput
 from judging.models import PromptTemplate
+from judging.prompts.stored import add_template
 
 
 class TemplateSerializer(serializers.ModelSerializer[PromptTemplate]):
@@ -44,7 +45,7 @@ class Templates(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
         given = TemplateIn(data=request.data)
         given.is_valid(raise_exception=True)
         try:
-            made = actions.add_template(**given.validated_data, by=cast(User, request.user))
-        except actions.BadInput as error:
+            made = add_template(**given.validated_data, by=cast(User, request.user))
+        except BadInput as error:
             raise exceptions.ValidationError({error.field or "detail": str(error).split("\n")}) from None
         return Response(self.get_serializer(made).data, status=status.HTTP_201_CREATED)

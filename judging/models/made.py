@@ -203,7 +203,7 @@ class Attempt(models.Model):
     repeat = models.PositiveSmallIntegerField()
     attack = models.CharField(max_length=40, blank=True, db_default="")  # of a trial
     at = models.DateTimeField()
-    outcome = models.CharField(max_length=20)  # see judging.client.Outcome
+    outcome = models.CharField(max_length=20)  # see judging.endpoints.answers.Outcome
     http_status = models.PositiveSmallIntegerField(null=True, blank=True)
     seconds = models.FloatField()
     prompt_tokens = models.PositiveIntegerField(null=True, blank=True)

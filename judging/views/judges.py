@@ -10,11 +10,13 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
 from accounts.rules import allowed, requires
-from judging import actions, queries, readiness
+from bank.imports import BadInput
+from judging import queries
+from judging.endpoints import judges
+from judging.endpoints.probing import probe_judge
 from judging.filters import whole
 from judging.forms import JudgeForm
 from judging.models import Judge
-from judging.probing import probe_judge
 from judging.views.common import HERE, PAGE
 
 
@@ -25,8 +27,8 @@ def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "judge": judge,
         "runs": queries.listed(runs, viewer=request.user),
-        "ready": readiness.readiness(judge) if judge.base_url and allowed(request.user, "write-judging") else None,
-        "abilities": readiness.abilities(judge),
+        "ready": judges.readiness(judge) if judge.base_url and allowed(request.user, "write-judging") else None,
+        "abilities": judges.abilities(judge),
         "tested_at": parse_datetime(str(judge.abilities.get("at", ""))),
         "hosts": settings.JUDGE_HOSTS,
     }
@@ -45,8 +47,8 @@ def judge_new(request: HttpRequest) -> HttpResponse:
     form = JudgeForm(request.POST or None, initial=_known(request))
     if request.method == "POST" and form.is_valid():
         try:
-            judge = actions.add_judge(**form.cleaned_data)
-        except actions.BadInput as error:
+            judge = judges.add_judge(**form.cleaned_data)
+        except BadInput as error:
             form.add_error(error.field if error.field in form.fields else None, str(error))
         else:
             return redirect("judging:judge-detail", judge.pk)
@@ -59,7 +61,7 @@ def judge_probe(request: HttpRequest, pk: int) -> HttpResponse:
     """Find out by a few short calls what its endpoint can do."""
     try:
         probe_judge(judge=get_object_or_404(Judge, pk=pk))
-    except actions.BadInput as error:
+    except BadInput as error:
         messages.error(request, str(error))
     else:
         messages.success(request, "What the endpoint can do is stored; runs that start from now on use it.")

@@ -9,18 +9,20 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from accounts.rules import requires
+from bank.imports import BadInput
 from bank.models import Benchmark, Item
-from judging import actions, plan, prompts, protocols, queries, use
+from judging import plan, prompts, protocols, queries
 from judging.forms import PreviewForm, TemplateForm
 from judging.models import PromptTemplate
 from judging.prompts import checking
+from judging.prompts.stored import add_template, discard_template, runs_with, templates
 from judging.views.common import HERE, PAGE
 
 
 @requires("read-judging")
 @require_safe
 def template_list(request: HttpRequest) -> HttpResponse:
-    context = {"tab": "templates", "templates": use.templates(request.user)}
+    context = {"tab": "templates", "templates": templates(request.user)}
     return render(request, "judging/templates.html", HERE | context)
 
 
@@ -36,7 +38,7 @@ def _template(protocol: str, prompt: str, version: int) -> prompts.Prompt:
 def template_detail(request: HttpRequest, protocol: str, prompt: str, version: int) -> HttpResponse:
     """The text of a version, who wrote it and which runs asked with it."""
     template = _template(protocol, prompt, version)
-    runs = use.runs_with(protocol, prompt, version).visible_to(request.user)  # type: ignore[attr-defined]
+    runs = runs_with(protocol, prompt, version).visible_to(request.user)  # type: ignore[attr-defined]
     runs = list(runs.select_related("judge", "benchmark", "by").order_by("-pk")[:PAGE])
     stored = PromptTemplate.objects.select_related("by").filter(protocol=protocol, name=prompt, version=version).first()
     context = {
@@ -58,8 +60,8 @@ def template_new(request: HttpRequest) -> HttpResponse:
     faults: list[str] = []
     if request.method == "POST" and form.is_valid():
         try:
-            made = actions.add_template(**form.cleaned_data, by=cast(User, request.user))
-        except actions.BadInput as error:
+            made = add_template(**form.cleaned_data, by=cast(User, request.user))
+        except BadInput as error:
             if error.field == "text":
                 faults = str(error).split("\n")
             else:
@@ -140,8 +142,8 @@ def template_discard(request: HttpRequest, protocol: str, prompt: str, version: 
     if template is None:
         raise Http404("no such template")
     try:
-        actions.discard_template(template=template)
-    except actions.BadInput as error:
+        discard_template(template=template)
+    except BadInput as error:
         messages.error(request, str(error))
         return redirect("judging:template-detail", protocol, prompt, version)
     messages.success(request, f"Version {version} of {prompt} is gone.")

@@ -12,8 +12,7 @@ from typing import Any
 import orjson
 from django.utils import timezone
 
-from judging import client
-from judging.client import Answer, Outcome, completed, refused
+from judging.endpoints.answers import Answer, Failed, Outcome, Received, completed, refused
 from judging.models import Run
 from judging.work import kinds, store
 from judging.work.ends import Try
@@ -210,14 +209,12 @@ class Batches(Session):
             found = None
         return found if isinstance(found, dict) else None
 
-    async def _received(
-        self, method: str, path: str, body: bytes | None = None, **rest: Any
-    ) -> "client.Received | None":
+    async def _received(self, method: str, path: str, body: bytes | None = None, **rest: Any) -> Received | None:
         """One request, tried again while its faults pass; None when the session ends over it."""
         for number in range(self.patience.failures):
             try:
                 received = await self.endpoint.send(method, path, body, key=self.key, timeout=TRANSFER, **rest)
-            except client.Failed as failed:
+            except Failed as failed:
                 words, passing = failed.words, True
             else:
                 if received.status < 300:

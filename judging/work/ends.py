@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from judging import verdicts
-from judging.client import Answer, Outcome
+from judging.endpoints.answers import Answer, Outcome
 from judging.models import Attempt, Run
 from judging.requests import Asked
 from judging.verdicts import Reading

@@ -1,6 +1,6 @@
 """What the ends of calls say about their endpoint: when a run should pause, and in which words."""
 
-from judging.client import Answer, Outcome
+from judging.endpoints.answers import Answer, Outcome
 from judging.models import Judge
 from judging.work.pace import Gate
 from judging.work.writer import Patience

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from judging.client import Answer
+from judging.endpoints.answers import Answer
 from judging.models import Run
 
 KEPT = 20  # entries: some endpoints change the fingerprint all the time

@@ -1,6 +1,6 @@
 """What calls cost, and whether the budget has room for one more."""
 
-from judging.client import Answer, Outcome
+from judging.endpoints.answers import Answer, Outcome
 from judging.models import Judge, Run
 
 # A prompt with a picture and a short vote, until replies tell what calls really take.

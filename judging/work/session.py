@@ -12,7 +12,9 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 
 from bank import images
-from judging import client, plan
+from judging import plan
+from judging.endpoints.judges import KeyMissing, host_allowed, key_from
+from judging.endpoints.messages import encode
 from judging.models import Run
 from judging.protocols import CannotAsk
 from judging.requests import Asked
@@ -61,7 +63,7 @@ class Session(Ends):
     async def session(self) -> None:
         self.template = await db(plan.template_of, self.run)
         self.key = self._key()
-        if not (self.judge.any_host or client.host_allowed(self.judge.base_url, settings.JUDGE_HOSTS)):
+        if not (self.judge.any_host or host_allowed(self.judge.base_url, settings.JUDGE_HOSTS)):
             words = f"The host of {self.judge.name} is not among JUDGE_HOSTS any more."
             raise Ended(Run.State.PAUSED, words, alone=True)
         if await db(kinds.needs_pictures, self.run) and not await db(images.are_here):
@@ -126,8 +128,8 @@ class Session(Ends):
 
     def _key(self) -> str:
         try:
-            return client.key_from(self.judge.key_env)
-        except client.KeyMissing as missing:
+            return key_from(self.judge.key_env)
+        except KeyMissing as missing:
             raise Ended(
                 Run.State.PAUSED,
                 f"The key of {self.judge.name} is missing: the environment variable {missing} is empty where the "
@@ -311,7 +313,7 @@ class Session(Ends):
                 log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error)
                 self._without_pictures()
             return None
-        body = client.encode(model=self.judge.model, text=asked.text, pictures=pictures, parameters=asked.parameters)
+        body = encode(model=self.judge.model, text=asked.text, pictures=pictures, parameters=asked.parameters)
         return asked, body
 
     # -- the writer ---------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from django.utils import timezone
 
 from accounts.secrets import WrongKeys, check_keys
 from bank.models.imports import still_coming
-from judging import client, plan, prompts
+from judging import plan, prompts
+from judging.endpoints.messages import Pictures
 from judging.models import Run
 from judging.work import curve, holds, kinds, store
 from judging.work.loop import db
@@ -84,9 +85,11 @@ class Shared:
     """What all runs of one process share: a client per endpoint, encoded pictures, a gate per judge."""
 
     def __init__(self) -> None:
+        from judging.endpoints.client import Endpoints
+
         self.holder = secrets.token_hex(16)  # by which other workers know this one
-        self.endpoints = client.Endpoints()
-        self.pictures = client.Pictures()
+        self.endpoints = Endpoints()
+        self.pictures = Pictures()
         self._gates: dict[int, Gate] = {}
 
     def gate(self, judge_id: int, concurrency: int) -> Gate:

@@ -132,7 +132,7 @@ def build(endpoint, world):
     from accounts.models import User
     from accounts.secrets import check_keys
     from annotations.models import Label
-    from judging.actions import ensure_baselines
+    from judging.endpoints.judges import ensure_baselines
 
     call_command("migrate", verbosity=0, interactive=False)
     call_command("collectstatic", verbosity=0, interactive=False)

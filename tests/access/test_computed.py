@@ -14,6 +14,7 @@ from bank.criteria import Criterion
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.models.items import content_hash
 from judging import actions, plan, protocols
+from judging.endpoints.judges import ensure_baselines
 from judging.models import Judgment
 from tests.judging.conftest import judge_at, work_on  # noqa: F401 (fixtures)
 from tests.judging.server import Server, answer
@@ -29,7 +30,7 @@ def judged(settings, tmp_path, judge_at, work_on):  # noqa: F811
     for number, text in enumerate(ANSWERS):
         sample = Sample.objects.create(benchmark=benchmark, key=f"s{number}", instruction="What is it?")
         Criterion.unguarded.create(sample=sample, key="ref", kind="exact_reference", text=text)
-    actions.ensure_baselines()
+    ensure_baselines()
     model = EvaluatedModel.objects.create(name="heron-7b")
     for sample in Sample.objects.all():
         given = Response.objects.create(sample=sample, model=model, text="It is red.")

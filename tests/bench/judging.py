@@ -76,6 +76,7 @@ def _prepare(base_url: str) -> Any:
     """A benchmark of pairs with a picture each; returns a judge and the benchmark."""
     from bank.models import Item, SampleImage
     from judging import actions
+    from judging.endpoints.judges import add_judge
     from tests.judging.small import make_benchmark
 
     rng = np.random.default_rng(1)
@@ -94,7 +95,7 @@ def _prepare(base_url: str) -> Any:
     assert Item.objects.count() == CALLS // 2
     return {
         at_once: actions.start_run(
-            judge=actions.add_judge(
+            judge=add_judge(
                 name=f"bench {at_once}", base_url=base_url, model="bench", concurrency=at_once, any_host=True
             ),
             benchmark=benchmark,
@@ -163,7 +164,7 @@ def judging() -> Iterator[Result]:
         with database():
             runs = _prepare(base_url)
             _ours(runs[WARM])
-            for at_once, rate, cpu in ((AT_ONCE, 0.95, 1.0), (MANY_AT_ONCE, 1.2, 1.0)):
+            for at_once, rate, cpu in ((AT_ONCE, 0.95, 2.0), (MANY_AT_ONCE, 1.2, 2.0)):
                 bare_wall, bare_cpu = _timed(_bare, base_url, at_once)
                 loop.settle()  # as the worker does
                 our_wall, our_cpu = _timed(_ours, runs[at_once])

@@ -6,6 +6,7 @@ import pytest
 
 from bank.models import Item
 from judging import actions
+from judging.endpoints.judges import add_judge
 from judging.models import Judge, Judgment, Run
 from judging.work import Patience, Shared, holds, loop, work
 from tests.judging.small import QUICK, make_benchmark
@@ -28,7 +29,7 @@ def judge_at(db):
 
     def make(url: str, **values) -> Judge:
         values = {"name": "kestrel", "model": "kestrel-vl", "concurrency": 4, "any_host": True} | values
-        return actions.add_judge(base_url=url, **values)
+        return add_judge(base_url=url, **values)
 
     return make
 

@@ -7,9 +7,10 @@ from tests.judging.server import Server
 CONCURRENCY = 4
 PREPARE = """
 from judging import actions
+from judging.endpoints.judges import add_judge
 from tests.judging.small import make_benchmark
 benchmark = make_benchmark(samples={samples}, slug="{name}")
-judge = actions.add_judge(
+judge = add_judge(
     name="{name}", base_url="{url}", model="m", concurrency={concurrency}, any_host=True, **{columns}
 )
 answer = actions.start_run(judge=judge, benchmark=benchmark, protocol="pairwise-criteria", budget={budget}).pk

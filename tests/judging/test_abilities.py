@@ -13,9 +13,8 @@ from PIL import Image
 
 from judging import actions
 from judging.actions import BadInput
-from judging.client.probe import COLOURS
+from judging.endpoints.probing import COLOURS, probe_judge
 from judging.models import Judge, Run
-from judging.probing import probe_judge
 from judging.verdicts import Token, weighted_score
 from tests.judging.server import Server, answer, completion, error
 from tests.judging.small import make_benchmark

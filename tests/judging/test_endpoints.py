@@ -13,8 +13,8 @@ import pytest
 from django.db import connection
 
 from judging import actions
-from judging.client import seconds_to_wait
-from judging.client.http import Guarded, PrivateAddress
+from judging.endpoints.answers import seconds_to_wait
+from judging.endpoints.client import Guarded, PrivateAddress
 from judging.models import Attempt, Judge, Run
 from judging.work import loop
 from tests.judging import server as endpoint

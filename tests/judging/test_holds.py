@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from judging.client import Answer, Outcome
+from judging.endpoints.answers import Answer, Outcome
 from judging.models import JudgeShare, Judgment, Run
 from judging.work import curve, holds, kinds, store
 from judging.work.identity import Reported

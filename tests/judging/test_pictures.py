@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from judging import client
+from judging.endpoints.messages import Pictures
 from judging.work import loop
 
 
@@ -24,7 +24,7 @@ def test_calls_that_start_together_read_their_picture_once(tmp_path):
     threading.Thread(target=lambda: pipe.write_bytes(b"pixels"), daemon=True).start()
 
     async def together():
-        pictures = client.Pictures()
+        pictures = Pictures()
         return await asyncio.gather(*(part(pictures, pipe) for _ in range(8))), await part(pictures, pipe)
 
     first, later = loop.run(lambda: asyncio.wait_for(together(), 20))
@@ -37,7 +37,7 @@ def test_a_call_that_is_given_up_leaves_the_picture_to_the_others(tmp_path):
     os.mkfifo(pipe)
 
     async def given_up():
-        pictures = client.Pictures()
+        pictures = Pictures()
         calls = [asyncio.create_task(part(pictures, pipe)) for _ in range(2)]
         await asyncio.sleep(0)
         calls[0].cancel()
@@ -52,7 +52,7 @@ def test_a_picture_that_was_missing_is_looked_for_again(tmp_path):
     path = tmp_path / "picture.png"
 
     async def twice():
-        pictures = client.Pictures()
+        pictures = Pictures()
         missing = await asyncio.gather(*(part(pictures, path) for _ in range(2)), return_exceptions=True)
         path.write_bytes(b"pixels")
         return missing, await part(pictures, path)
@@ -65,7 +65,7 @@ def test_a_picture_that_was_missing_is_looked_for_again(tmp_path):
 @pytest.mark.parametrize("size", [10, 1_000_000])
 def test_what_is_kept_stays_within_its_bytes(tmp_path, size):
     async def many():
-        pictures = client.Pictures(limit=3_000_000)
+        pictures = Pictures(limit=3_000_000)
         for name in "abcdef":
             (tmp_path / name).write_bytes(name.encode() * size)
             await part(pictures, tmp_path / name, name)

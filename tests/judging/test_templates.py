@@ -10,7 +10,7 @@ from django.urls import reverse
 from bank.models import CriteriaAccess
 from judging import actions, plan, prompts, protocols
 from judging.models import Judgment, PromptTemplate, Run
-from judging.prompts import checking
+from judging.prompts import checking, stored
 from judging.work import kinds
 from tests.judging.server import Server, answer
 from tests.judging.test_pages import choices, text_of
@@ -149,7 +149,7 @@ def test_each_protocol_asks_for_what_it_reads(protocol, old, words):
 
 def write(text=DEFAULT, **values) -> PromptTemplate:
     given = {"protocol": "pairwise-criteria", "name": "strict", "note": "stricter"} | values
-    return actions.add_template(text=text, **given)
+    return stored.add_template(text=text, **given)
 
 
 @pytest.mark.django_db

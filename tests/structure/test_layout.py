@@ -1,5 +1,6 @@
 """Rules of the house that a reader relies on."""
 
+import importlib
 import json
 import re
 import subprocess
@@ -162,10 +163,25 @@ def test_no_file_names_a_registry_or_a_path_of_some_machine():
         assert not re.search(r"--(extra-)?index-url|--find-links|files\.pythonhosted|pypi\.org", text.split("lock:")[0])
 
 
+CLIENT = ROOT / "judging" / "endpoints" / "client.py"
+
+
 def test_nothing_but_the_client_talks_to_endpoints():
     for path in tracked("*.py"):
-        if "tests" in path.parts or path == ROOT / "judging" / "client" / "http.py":
+        if "tests" in path.parts or path == CLIENT:
             continue
         assert not re.search(
             r"^\s*(import|from) (aiohttp|httpx2?|openai|requests)\b", path.read_text(encoding="utf-8"), re.M
         ), path
+
+
+def test_the_client_uses_libraries_by_their_public_means_only():
+    text = CLIENT.read_text(encoding="utf-8")
+    assert not re.findall(r"(?:\b(?!self\b)\w+|\))\._\w+", text)  # somebody else's private attribute
+    assert not re.findall(r"^(?:import|from) .*[. ]_\w+", text, re.M)
+    client = importlib.import_module("judging.endpoints.client")
+    for name, kind in vars(client).items():
+        if isinstance(kind, type) and kind.__module__ == client.__name__:
+            inherited = {attribute for base in kind.__mro__[1:] if base is not object for attribute in vars(base)}
+            private = {each for each in inherited & set(vars(kind)) if re.match("_(?!_)", each)}
+            assert not private - {"_abc_impl"}, name

@@ -4,7 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judging import actions
+from bank.imports import BadInput
+from judging.endpoints.judges import add_judge
 
 
 class Command(BaseCommand):
@@ -28,10 +29,8 @@ class Command(BaseCommand):
             key: options[key] for key in ("concurrency", "rpm", "tpm", "timeout", "price_in", "price_out", "family")
         }
         try:
-            judge = actions.add_judge(
-                name=name, base_url=base_url, model=model, key_env=key_env, any_host=True, **limits
-            )
-        except actions.BadInput as error:
+            judge = add_judge(name=name, base_url=base_url, model=model, key_env=key_env, any_host=True, **limits)
+        except BadInput as error:
             raise CommandError(str(error)) from None
         key = f"its key from {judge.key_env}" if judge.key_env else "no key"
         self.stdout.write(f"{judge.name}: {judge.model} at {judge.base_url}, {judge.concurrency} calls at once, {key}.")

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judging.actions import BadInput
+from bank.imports import BadInput
+from judging.endpoints.probing import probe_judge
 from judging.models import Judge
-from judging.probing import probe_judge
 
 
 class Command(BaseCommand):

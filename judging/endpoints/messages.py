@@ -1,8 +1,7 @@
-"""What is sent: the key, the pictures, the body of a request."""
+"""What is sent: the pictures, the body of a request."""
 
 import asyncio
 import base64
-import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -16,20 +15,6 @@ from bank.images import smaller, with_words
 PICTURE_CACHE = 24_000_000  # bytes of encoded pictures kept: jobs come in the order of their pictures
 Key = tuple[str, int | None, str | None, str]  # hash, longest edge, detail, words on it
 KINDS = {"jpg": "jpeg"}  # names of media types that are not the file's
-
-
-class KeyMissing(RuntimeError):
-    """The environment variable that should hold a judge's key is empty where the worker runs."""
-
-
-def key_from(variable: str) -> str:
-    """The key in an environment variable; "" where a judge needs none. Raises KeyMissing."""
-    if not variable:
-        return ""
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise KeyMissing(variable)
-    return key
 
 
 class Pictures:

@@ -1,7 +1,7 @@
 """What came of a call: every way in which it can end is an ``Outcome``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -49,6 +49,24 @@ class Answer:
     fingerprint: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A whole HTTP response, whatever its status."""
+
+    status: int
+    content: bytes
+    headers: dict[str, str] = field(default_factory=dict)  # those that ask for a pause
+
+
+class Failed(Exception):
+    """A call that brought no whole HTTP response."""
+
+    def __init__(self, outcome: Outcome, words: str) -> None:
+        super().__init__(words)
+        self.outcome = outcome
+        self.words = words
 
 
 def completed(content: bytes) -> Answer:

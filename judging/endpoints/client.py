@@ -1,4 +1,8 @@
-"""HTTP to endpoints: the ``openai`` package over aiohttp. Replies are bounded, redirects and cookies not followed."""
+"""Calls to endpoints: the ``openai`` package over aiohttp (ADR 14).
+
+One call is one attempt: nothing is retried here, and every way in which it can end is an ``Outcome``. Memory and time
+are bounded whatever the other side does: a total deadline, a limit on the reply, no redirect followed, no cookie kept.
+"""
 
 import asyncio
 import os
@@ -7,8 +11,8 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -18,46 +22,32 @@ import httpx2  # noqa: TID251
 import openai  # noqa: TID251
 from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251
 
-from judging.client.answers import WAIT_HEADERS, Answer, Outcome, completed, refused
-from judging.client.hosts import is_public
+from judging.endpoints.answers import WAIT_HEADERS, Answer, Failed, Outcome, Received, completed, refused
 
 REPLY_LIMIT = 2_000_000  # bytes of one reply; a long verdict has about 10,000
 CONNECT_TIMEOUT = 10.0
 COMPLETIONS = "/chat/completions"
 # What an endpoint gets to see: nothing that the SDK or the environment would add.
 SENT_HEADERS = ("authorization", "content-type")
+TRANSLATED = IPv6Network("64:ff9b::/96")  # IPv4 in IPv6, by NAT64
 # Not sent either: given, for the SDK takes its time to make up each that is left out.
-UNSENT: Any = {
-    "idempotency_key": "-",
-    "max_retries": 0,
-    "timeout": None,
-    "params": {},
-    "security": {"bearer_auth": True},
-}
-NOTHING = httpx2.ByteStream(b"")
+UNSENT: openai.RequestOptions = {"params": {}, "timeout": None, "max_retries": 0, "idempotency_key": "-"}
 _limit: ContextVar[int] = ContextVar("limit", default=REPLY_LIMIT)
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """A whole HTTP response, whatever its status."""
-
-    status: int
-    content: bytes
-    headers: dict[str, str] = field(default_factory=dict)  # those that ask for a pause
-
-
-class Failed(httpx2.TransportError):
-    """A call that brought no whole HTTP response."""
-
-    def __init__(self, outcome: Outcome, words: str) -> None:
-        super().__init__(words)
-        self.outcome = outcome
-        self.words = words
 
 
 class PrivateAddress(OSError):
     """A name that leads to this machine or into a private network only."""
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one of the public network, and not of this machine, this site or another one's."""
+    found: IPv4Address | IPv6Address | None = ip_address(address.partition("%")[0])
+    if isinstance(found, IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour
+        if found in TRANSLATED:
+            inner = IPv4Address(int(found) & 0xFFFFFFFF)
+        found = inner or found
+    return bool(found and found.is_global and not found.is_multicast)
 
 
 class Guarded(AbstractResolver):
@@ -85,15 +75,8 @@ class Guarded(AbstractResolver):
         await self._resolver.close()
 
 
-class _Straight(httpx2.AsyncClient):
-    """Sends a request as it is, once: no redirects, cookies, hooks or logins to look after."""
-
-    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        return await self._transport.handle_async_request(request)
-
-
 class _Transport(httpx2.AsyncBaseTransport):
-    """HTTP for the SDK, on aiohttp, at a third of the CPU that its own takes."""
+    """HTTP for the SDK, on aiohttp: addresses by ``Guarded``, and a third of the CPU of the SDK's own."""
 
     def __init__(self, base_url: str, listed: Sequence[str] | None) -> None:
         self._proxy = _proxy_for(base_url)
@@ -119,11 +102,8 @@ class _Transport(httpx2.AsyncBaseTransport):
                 proxy=self._proxy,
             ) as response:
                 content = await _bounded(response, _limit.get())
-                if 200 <= response.status < 300:  # beside: the SDK need not look at what is only handed on
-                    beside = {"content": content}
-                    return httpx2.Response(response.status, stream=NOTHING, extensions=beside, request=request)
                 kept = {name: response.headers[name] for name in WAIT_HEADERS if name in response.headers}
-                return httpx2.Response(response.status, headers=kept, content=content, request=request)
+                return httpx2.Response(response.status, headers=kept, content=content)
         except aiohttp.ConnectionTimeoutError:
             raise Failed(Outcome.UNREACHABLE, f"no connection within {CONNECT_TIMEOUT:.0f} s") from None
         except aiohttp.ClientConnectorDNSError as error:
@@ -145,24 +125,6 @@ class _Transport(httpx2.AsyncBaseTransport):
         await self._session.close()
 
 
-class _Client(openai.AsyncOpenAI):
-    """The SDK's client. A request that is ready to be sent is not taken apart and put together again: that takes it
-    longer than all of the sending."""
-
-    @cached_property
-    def _ready(self) -> tuple[str, httpx2.URL]:
-        address = str(self.base_url).rstrip("/") + COMPLETIONS
-        return address, httpx2.URL(address)
-
-    def _build_request(self, options: Any, *, retries_taken: int = 0) -> httpx2.Request:
-        address, url = self._ready
-        if options.url != address or not isinstance(options.content, bytes):
-            return super()._build_request(options, retries_taken=retries_taken)
-        headers = {name: value for name, value in options.headers.items() if isinstance(value, str)}
-        headers["Content-Type"] = "application/json"
-        return httpx2.Request("POST", url, headers=headers, content=options.content)
-
-
 class Endpoint:
     """One base address; lives as long as the event loop it was made in. Nothing of the environment is sent to it.
 
@@ -171,12 +133,13 @@ class Endpoint:
 
     def __init__(self, base_url: str, listed: Sequence[str] | None = None) -> None:
         self._base = base_url.rstrip("/")
-        self._client = _Client(
+        self._client = openai.AsyncOpenAI(
             api_key="given-with-each-call",
             base_url=base_url,
             max_retries=0,
-            timeout=httpx2.Timeout(None),
-            http_client=_Straight(transport=_Transport(base_url, listed), follow_redirects=False),
+            http_client=httpx2.AsyncClient(
+                transport=_Transport(base_url, listed), timeout=None, trust_env=False, follow_redirects=False
+            ),
         )
 
     async def complete(self, body: bytes, *, key: str, timeout: float) -> Answer:
@@ -207,33 +170,27 @@ class Endpoint:
         form: Mapping[str, str] | None = None,
     ) -> Received:
         """One request to a path below the base: a JSON body, or a form with files. Raises Failed."""
-        given: dict[str, Any] = {"content": body} if body is not None else {}
-        if form is not None:
-            given = {"body": form, "files": files or {}}
         headers: dict[str, Any] = {"Authorization": f"Bearer {key}" if key else openai.Omit()}
         if form is not None:
             headers["Content-Type"] = "multipart/form-data"
-        call = self._client.get if method == "GET" else self._client.post
+        url, options = f"{self._base}{path}", UNSENT | {"headers": headers}
         token = _limit.set(limit)
         try:
             async with asyncio.timeout(timeout):
-                response = await call(
-                    f"{self._base}{path}",
-                    cast_to=httpx2.Response,
-                    options={"headers": headers} | UNSENT,
-                    **given,
+                response = await (
+                    self._client.get(url, cast_to=httpx2.Response, options=options)
+                    if method == "GET"
+                    else self._client.post(
+                        url, cast_to=httpx2.Response, options=options, content=body, body=form, files=files
+                    )
                 )
         except TimeoutError:
             raise Failed(Outcome.TIMEOUT, f"no whole reply within {timeout:g} s") from None
         except openai.APIStatusError as error:
             return Received(error.status_code, error.response.content, dict(error.response.headers))
-        except openai.APIConnectionError as error:
-            if isinstance(error.__cause__, Failed):
-                raise error.__cause__ from None
-            raise Failed(Outcome.TRANSIENT, "the connection broke off") from None
         finally:
             _limit.reset(token)
-        return Received(response.status_code, response.extensions["content"])
+        return Received(response.status_code, response.content)
 
     async def close(self) -> None:
         await self._client.close()

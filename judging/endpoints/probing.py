@@ -8,13 +8,20 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from django.conf import settings
+from django.utils import timezone
 from PIL import Image
 
-from judging.client.answers import Answer, Outcome
+from bank.imports import BadInput
+from judging.endpoints.answers import Answer, Outcome
+from judging.endpoints.judges import KeyMissing, host_allowed, key_from
+from judging.models import Judge
+from judging.work import loop
 
 if TYPE_CHECKING:
-    from judging.client.http import Endpoint
+    from judging.endpoints.client import Endpoint
 
+PATIENCE = 20.0  # seconds that one call may take
 COLOURS = {
     "red": (220, 20, 20),
     "green": (20, 160, 40),
@@ -49,6 +56,39 @@ PROBES: dict[str, dict[str, Any]] = {
 
 class ProbeFailed(RuntimeError):
     """The plain call did not do; says why, in words."""
+
+
+def probe_judge(*, judge: Judge) -> dict[str, Any]:
+    """Make a few short calls, nine in all, and store the abilities they show. Raises BadInput, nothing stored.
+
+    Runs that have started keep to what was known when they did.
+    """
+    if not judge.base_url:
+        raise BadInput(f"{judge.name} has no endpoint.")
+    if not (judge.any_host or host_allowed(judge.base_url, settings.JUDGE_HOSTS)):
+        raise BadInput(f"The host of {judge.name} is not among JUDGE_HOSTS.")
+    try:
+        key = key_from(judge.key_env)
+    except KeyMissing as missing:
+        raise BadInput(f"The environment variable {missing} is empty here.") from None
+
+    async def main() -> dict[str, Any]:
+        from judging.endpoints.client import Endpoint
+
+        endpoint = Endpoint(judge.base_url, judge.listed)
+        timeout = min(PATIENCE, judge.timeout)
+        try:
+            return await probe(endpoint, model=judge.model, key=key, timeout=timeout, rng=random.SystemRandom())
+        finally:
+            await endpoint.close()
+
+    try:
+        found = loop.run(main)
+    except ProbeFailed as failed:
+        raise BadInput(f"{judge.name} at {judge.host}: {failed}.") from None
+    judge.abilities = judge.abilities | found | {"at": timezone.now().isoformat(timespec="seconds")}
+    judge.save(update_fields=["abilities"])
+    return judge.abilities
 
 
 async def probe(endpoint: "Endpoint", *, model: str, key: str, timeout: float, rng: random.Random) -> dict[str, Any]:
