@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from annotations.disputes import verdicts_of_people
 from annotations.models import Adjudication, Campaign, Label
-from bank import exports
+from bank import exports, parquet
 from bank.exports import Records, refs, trimmed
 from bank.imports import batched
 from bank.models import Benchmark, Item
@@ -21,6 +21,13 @@ SHAPES = {
     "label-studio": ("Label Studio JSON", "application/json", "json"),
     "preferences": ("Preference pairs for DPO, JSON Lines", "application/x-ndjson", "jsonl"),
 }
+
+
+def offered() -> dict[str, tuple[str, str, str]]:
+    """The shapes that can be made here."""
+    return {name: shape for name, shape in SHAPES.items() if name != "parquet" or parquet.available()}
+
+
 REVISED = ("seconds", "comment", "flags")
 # What of the points in a label may be told below staff; gets the sample's id.
 OpenParts = Callable[[int, dict[str, float]], dict[str, float]]

@@ -17,6 +17,7 @@ from bank.formats.reading import BadFile, Problem
 from bank.formats.records import LabelRecord
 from bank.models import Item
 from bank.models.verdict import COLUMNS, turned
+from bank.parquet import NoPyarrow
 
 GOLD = "gold"
 
@@ -73,7 +74,7 @@ def in_file(campaign: Campaign, path: Path) -> Found:
                 known.append(_known(campaign, row.data, places[row.data.sample], notes[-1]))
             except ValueError as error:
                 problems.append(f"{row.where}: {error}")
-    except BadFile as error:
+    except (BadFile, NoPyarrow) as error:
         raise BadInput(str(error)) from None
     if not known and not problems:
         raise BadInput("The file holds no row.")

@@ -18,6 +18,7 @@ import bank.criteria
 from accounts import audit
 from accounts.csv import escape
 from accounts.models import User
+from bank import parquet
 from bank.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS
 from bank.imports import BadInput, batched
 from bank.models import Benchmark, Item, Response, Sample
@@ -199,7 +200,9 @@ def write_pieces(*, made: Iterable[bytes], output: Path | None) -> None:
 
 
 def pieces(*, records: Records, what: str, shape: str) -> Iterator[bytes]:
-    """The file, piece by piece, as a download sends it: memory stays flat whatever the size."""
+    """The file, piece by piece, as a download sends it: memory stays flat whatever the size. Raises NoPyarrow."""
+    if shape == "parquet":
+        parquet.load()  # before a download has begun
     makers: dict[str, Callable[..., Iterator[bytes]]] = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     return makers[shape](records, COLUMNS[what])
 
@@ -296,8 +299,7 @@ class _Pieces(io.RawIOBase):
 
 
 def _parquet(records: Records, columns: list[str]) -> Iterator[bytes]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa, pq = parquet.load()
 
     def kind(name: str) -> Any:
         if name in BOOLEANS and "key" not in columns:  # a sample's answer is text, a verdict's is yes or no

@@ -43,7 +43,6 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "django_htmx",
     "rest_framework",
-    "django_filters",
     "knox",
     "drf_spectacular",
 ]

@@ -6,7 +6,7 @@ from django import forms
 
 from accounts.forms import Styled
 from bank.forms import BenchmarkChoice, Clean
-from bank.forms.benchmarks import SHAPES
+from bank.forms.benchmarks import FileShape
 from bank.models import Benchmark, Item
 from judging import attacks, item_sets, plan, prompts, protocols, queries
 from judging.juries import SETTING
@@ -260,7 +260,7 @@ class JuryForm(Styled):
 class SelectionForm(Styled):
     """How a selection of judgments leaves."""
 
-    shape = forms.ChoiceField(label="File", choices=list(SHAPES.items()), widget=forms.RadioSelect, initial="jsonl")
+    shape = FileShape()
     analyses = forms.BooleanField(required=False, label="With what the judges wrote: analyses and raw replies")
     reason = Clean(
         required=False, max_length=500, help_text="Needed with analyses. It stands in the access log with your name."

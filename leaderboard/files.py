@@ -8,6 +8,7 @@ from typing import Any
 from django.http import Http404, HttpResponse
 from django.utils.text import get_valid_filename
 
+from bank import parquet
 from leaderboard.rows import columns_of, flat
 
 TYPES = {
@@ -15,17 +16,23 @@ TYPES = {
     "json": "application/json; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
 }
-SHAPES = tuple(TYPES)
 Row = dict[str, Any]
 
 
+def offered() -> list[str]:
+    """The shapes that can be made here."""
+    return [shape for shape in TYPES if shape != "parquet" or parquet.available()]
+
+
 def answer(rows: list[Row], shape: str, stem: str) -> HttpResponse:
-    """Rows as a file to download; 404 for a shape that there is not."""
+    """Rows as a file to download; 404 for a shape that there is not, 501 for one that a package is missing for."""
     if shape not in TYPES:
         raise Http404("no such shape")
+    if shape == "parquet" and not parquet.available():
+        return parquet.refusal()
     if shape == "json":
         return as_json(rows, stem)
-    return _file(csv_text(rows).encode() if shape == "csv" else parquet(rows), shape, stem)
+    return _file(csv_text(rows).encode() if shape == "csv" else as_parquet(rows), shape, stem)
 
 
 def as_json(data: Any, stem: str) -> HttpResponse:
@@ -48,11 +55,9 @@ def csv_text(rows: list[Row]) -> str:
     return out.getvalue()
 
 
-def parquet(rows: list[Row]) -> bytes:
+def as_parquet(rows: list[Row]) -> bytes:
     """The same columns as the CSV; a column that holds text and numbers is text."""
-    import pyarrow as pa  # not needed for anything else of a page
-    import pyarrow.parquet as pq
-
+    pa, pq = parquet.load()
     cells = [flat(row) for row in rows]
     columns: dict[str, Any] = {}
     for name in columns_of(cells):

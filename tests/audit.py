@@ -8,11 +8,12 @@ import subprocess
 import sys
 from typing import Any
 
-LOCKED = "requirements/base.txt"
+LOCKED = ("requirements/base.txt", "requirements/parquet.txt")
 
 
 def main(pip_audit: str) -> int:
-    command = [pip_audit, "--no-deps", "--disable-pip", "--progress-spinner=off", "--format=json", "-r", LOCKED]
+    command = [pip_audit, "--no-deps", "--disable-pip", "--progress-spinner=off", "--format=json"]
+    command += [part for path in LOCKED for part in ("-r", path)]
     done = subprocess.run(command, capture_output=True, text=True)
     try:
         packages: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -133,6 +134,12 @@ def nothing_kept():
     cache.clear()
     verdict_cache.forget()
     secrets.forget()
+
+
+@pytest.fixture
+def no_pyarrow(monkeypatch):
+    """As if pyarrow were not installed."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
 
 
 @pytest.fixture

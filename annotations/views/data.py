@@ -13,6 +13,7 @@ from annotations import actions, disputes, exports, inflow, material, subsets
 from annotations.actions.making import candidates_of
 from annotations.models import Campaign, Label
 from annotations.monitor import visible_campaigns
+from bank import parquet
 from bank.actions import BadInput
 from bank.exports import pieces
 from bank.imports import chunks
@@ -33,7 +34,7 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "section": "campaigns",
         "campaign": campaign,
-        "shapes": exports.SHAPES,
+        "shapes": exports.offered(),
         "labels": labels.count(),
         "changed": labels.filter(revisions__isnull=False).distinct().count(),
         "staff": allowed(viewer, "read-names"),
@@ -61,10 +62,12 @@ def campaign_download(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def download(campaign: Campaign, viewer: User, asked: Any) -> HttpResponseBase:
-    """A file in the shape ``as``. Raises Http404 for a shape that there is not."""
+    """A file in the shape ``as``; 501 without the package that it needs. Raises Http404 for an unknown shape."""
     shape = asked.get("as", "jsonl")
     if shape not in exports.SHAPES:
         raise Http404("no such file")
+    if shape not in exports.offered():
+        return parquet.refusal()
     staff = allowed(viewer, "read-hidden")
     _, content, ending = exports.SHAPES[shape]
     body = exports.written(

@@ -14,6 +14,8 @@ from typing import IO, Any, NamedTuple, TypeVar, cast
 from jiter import from_json
 from pydantic import BaseModel, ValidationError
 
+from bank import parquet
+
 MAX_LINE = 32 * 2**20
 MAX_FIRST = 2**20
 BLOCK = 2**20
@@ -291,10 +293,8 @@ def csv_rows(path: Path) -> Iterator[Row | Problem]:
 
 
 def parquet_rows(path: Path) -> Iterator[Row | Problem]:
-    """Rows of a Parquet file; empty cells are left out."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    """Rows of a Parquet file; empty cells are left out. Raises BadFile, NoPyarrow."""
+    pa, pq = parquet.load()
     index = -1
     try:
         for batch in pq.ParquetFile(path).iter_batches(batch_size=1000):

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.text import slugify
 
 from accounts.forms import Styled
-from bank import exports
+from bank import exports, parquet
 from bank.capability_trees import TITLES
 from bank.forms import Clean
 from bank.models import Benchmark, EvaluatedModel
@@ -95,6 +95,24 @@ def facts_of(benchmark: Benchmark) -> dict[str, Any]:
 
 
 SHAPES = {"jsonl": "JSON Lines", "csv": "CSV", "parquet": "Parquet"}
+
+
+class FileShape(forms.ChoiceField):
+    """In which shape a table leaves; Parquet only where it can be made."""
+
+    def __init__(self) -> None:
+        super().__init__(label="File", choices=self.offered, widget=forms.RadioSelect, initial="jsonl")
+
+    @staticmethod
+    def offered() -> list[tuple[str, str]]:
+        return [(name, words) for name, words in SHAPES.items() if name != "parquet" or parquet.available()]
+
+    def validate(self, value: Any) -> None:
+        if value == "parquet" and not parquet.available():
+            raise forms.ValidationError(parquet.NEEDED)
+        super().validate(value)
+
+
 TABLES = {
     "samples": "Samples: instruction, pictures by name, options, capability",
     "responses": "Responses of all models",
@@ -109,9 +127,7 @@ TICKS = {"criteria": "samples", "analyses": "judgments", "names": "labels"}
 
 class Export(Styled):
     what = forms.ChoiceField(label="What", widget=forms.RadioSelect, initial="samples")
-    shape = forms.ChoiceField(
-        label="File", choices=[(s, SHAPES[s]) for s in exports.SHAPES], widget=forms.RadioSelect, initial="jsonl"
-    )
+    shape = FileShape()
     pictures = forms.BooleanField(required=False, label="Samples with their pictures, as a zip")
     criteria = forms.BooleanField(required=False, label="Samples with criteria and answer keys")
     analyses = forms.BooleanField(required=False, label="Judgments with analyses and raw replies")

@@ -12,6 +12,7 @@ from bank.formats.reading import BadFile, Problem, Row, Where
 from bank.formats.records import ResponseRecord
 from bank.imports.addressing import Addresses
 from bank.models import Benchmark, Sample, SubmissionRules
+from bank.parquet import NoPyarrow
 
 MOST_ROWS = 2_000_000
 MOST_PROBLEMS = 2_000  # row errors that are kept; the others are counted
@@ -128,6 +129,9 @@ def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str
                 found.add(Problem(row.where, *fault))
     except BadFile as error:
         found.add(error.problem)
+        return found
+    except NoPyarrow as error:
+        found.add(Problem(Where(path.name), "", str(error)))
         return found
     if not found.rows:
         found.add(Problem(Where(path.name), "", "holds no rows"))

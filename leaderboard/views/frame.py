@@ -12,6 +12,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
 from accounts.rules import allowed, role_of
+from bank import parquet
 from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.boards.hidden import Withheld, is_kept_back
@@ -127,8 +128,10 @@ def downloads(what: str, address: Address, scope: Scope, board: Board) -> list[t
         (label, f"{base}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
         for label, shape in (("CSV", "csv"), ("JSON", "json"))
     ]
-    parquet = address.to("leaderboard:board-file", what, "parquet", **{name: view.get(name) for name in names})
-    return [*files, ("Parquet", parquet, f"{stem}.parquet")]
+    if parquet.available():
+        link = address.to("leaderboard:board-file", what, "parquet", **{name: view.get(name) for name in names})
+        files.append(("Parquet", link, f"{stem}.parquet"))
+    return files
 
 
 def api_files(what: str, address: Address, **more: str) -> list[tuple[str, str, str]]:

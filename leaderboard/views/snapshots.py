@@ -67,7 +67,7 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
         "others": others,
         "live": live.to(f"leaderboard:{snapshot.what}", **snapshot.scope),
         "permalink": request.build_absolute_uri(request.path),
-        "shapes": files.SHAPES,
+        "shapes": files.offered(),
     }
     return render(request, "leaderboard/snapshot.html", context)
 

@@ -15,6 +15,7 @@ from annotations.subsets import HARD, HQ, subset_of
 from bank.formats import find, reader
 from bank.formats.reading import Row
 from bank.imports.bundle import bring
+from bank.parquet import NEEDED
 from judging.models import Judge, Judgment, Run, RunItem
 from tests.annotations import kinds
 
@@ -69,6 +70,15 @@ def test_what_leaves_comes_in_again_the_same(protocol, shape, labelled, tmp_path
     was = [(one.verdict, one.given_at) for one in before.revisions.all()]
     assert kept == ([] if shape == "label-studio" else was)
     assert bring(path=path, slug="kinds", parts=["labels"], campaign="copy")["labels"].unchanged == 1
+
+
+def test_without_pyarrow_labels_leave_in_the_other_shapes(labelled, client_of, no_pyarrow):
+    campaign, client = labelled("pairwise-criteria"), client_of("curator")
+    assert 'value="parquet"' not in client.get(f"/campaigns/{campaign.pk}/data/").content.decode()
+    for address in (f"/campaigns/{campaign.pk}/data/download/", f"/api/v1/campaigns/{campaign.name}/labels/"):
+        refused = client.get(address, {"as": "parquet"})
+        assert (refused.status_code, refused.content.decode()) == (501, NEEDED)
+        assert client.get(address, {"as": "csv"}).status_code == 200
 
 
 def test_annotators_are_pseudonyms_unless_staff_ask_for_names(labelled, client_of):

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from bank.models import Benchmark
+from bank.parquet import NEEDED
 from leaderboard.models import Snapshot
 from tests.leaderboard.conftest import judgments, labels
 
@@ -60,6 +61,17 @@ def test_rows_leave_as_csv_json_and_parquet(voted, client_of):
     assert client_of("anonymous").get(f"/snapshots/{shot.code}/rows.xlsx").status_code == 404
     live = client_of("anonymous").get("/leaderboards/grove/judges/rows.parquet")
     assert pq.read_table(io.BytesIO(live.content)).num_rows == len(table)
+
+
+def test_without_pyarrow_no_page_offers_parquet_and_its_address_says_what_is_missing(voted, client_of, no_pyarrow):
+    shot, client = freeze(client_of("researcher")), client_of("anonymous")
+    for page in (f"/snapshots/{shot.code}/", "/leaderboards/grove/models/"):
+        shown = client.get(page).content.decode().lower()
+        assert "csv" in shown
+        assert "parquet" not in shown
+    for file in (f"/snapshots/{shot.code}/rows.parquet", "/leaderboards/grove/judges/rows.parquet"):
+        refused = client.get(file)
+        assert (refused.status_code, refused.content.decode()) == (501, NEEDED)
 
 
 def test_what_changed_between_two_is_told_with_its_cause(voted, brought, client_of):
