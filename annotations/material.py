@@ -112,9 +112,11 @@ def verdict_in_words(judgment: Judgment) -> str:
     ]
     words = in_words(columns, letters=names)
     if columns.get("parts") and judgment.score is not None:
-        words = f"{_('{score} of 10').format(score=f'{judgment.score:g}')} ({words})"
+        points = _("{score} of 10").format(score=f"{judgment.score:g}")
+        words = f"{points} ({words})"
     if columns.get("choice") == "undecided" and judgment.situation:
-        words = f"{_('Unable to decide')}: {SITUATIONS[judgment.situation]}"
+        undecided = _("Unable to decide")
+        words = f"{undecided}: {SITUATIONS[judgment.situation]}"
     return words or "–"
 
 

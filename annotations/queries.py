@@ -52,8 +52,8 @@ class Progress:
         if not minutes:
             return each
         if hours:
-            return f"{each}, {_('about {hours} h {minutes} min to go').format(hours=hours, minutes=rest)}"
-        return f"{each}, {_('about {minutes} min to go').format(minutes=rest)}"
+            return f"{each}, " + _("about {hours} h {minutes} min to go").format(hours=hours, minutes=rest)
+        return f"{each}, " + _("about {minutes} min to go").format(minutes=rest)
 
     @property
     def meter(self) -> float:

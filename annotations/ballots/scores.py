@@ -64,9 +64,9 @@ class Score(Ballot):
         return [
             Choice(
                 f"{step['value']:g}",
-                _(step["label"]) if step["label"] else "",
+                _(label) if (label := step["label"]) else "",
                 KEYS[int(step["value"]) - 1] if step["value"] in digits else "",
-                about=_(step["about"]) if step["about"] else "",
+                about=_(about) if (about := step["about"]) else "",
             )
             for step in steps
         ]
