@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import Callable
+from secrets import token_hex
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from accounts.address import client_address, network_of
 from evalsite import health, limits, views
@@ -15,6 +17,17 @@ HEALTH = {"/healthz": health.healthz, "/readyz": health.readyz}
 COMPUTED = ("/leaderboards/", "/snapshots/", "/find/", "/api/v1/")
 
 Handler = Callable[[HttpRequest], HttpResponse]
+
+
+def numbered(get_response: Handler) -> Handler:
+    """Give each request an id that its log lines carry. It stays until the next one: Django logs after all of us."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        clear_contextvars()
+        bind_contextvars(request_id=token_hex(8))
+        return get_response(request)
+
+    return middleware
 
 
 def bare_head(get_response: Handler) -> Handler:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import environ
+import structlog
 
 from evalsite import keys
 
@@ -48,6 +49,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "evalsite.middleware.numbered",
     "evalsite.middleware.bare_head",
     "evalsite.middleware.unannounced_proxy",
     "django.middleware.security.SecurityMiddleware",
@@ -219,7 +221,22 @@ LOGGING = {
     "disable_existing_loggers": False,
     # Strangers who call us by any name are told in a line each, not in thirty.
     "filters": {"briefly": {"()": "django.utils.log.CallbackFilter", "callback": _briefly}},
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "formatters": {
+        "line": {
+            "()": "structlog.stdlib.ProcessorFormatter",
+            "foreign_pre_chain": [
+                structlog.contextvars.merge_contextvars,  # the id of the request
+                structlog.stdlib.add_log_level,
+                structlog.stdlib.add_logger_name,
+                structlog.processors.TimeStamper(fmt="iso"),
+            ],
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                # Plain: the other ways of telling an exception print the values of variables, secrets among them.
+                structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+            ],
+        }
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
