@@ -7,6 +7,7 @@ from rest_framework import serializers
 from accounts.rules import allowed
 from annotations import ballots, material
 from annotations.models import Campaign, Label
+from bank.rest import StrictSerializer
 
 
 class CampaignSerializer(serializers.ModelSerializer[Campaign]):
@@ -83,7 +84,7 @@ class NextIn(serializers.Serializer[Any]):
     prefetch = serializers.BooleanField(required=False, default=False)
 
 
-class VerdictIn(serializers.Serializer[Any]):
+class VerdictIn(StrictSerializer):
     """A verdict in presented terms. Which fields a protocol takes is said by ``verdicts`` of its assignment."""
 
     choice = serializers.ChoiceField(list(ballots.LEFT_RIGHT), required=False, allow_null=True)
@@ -101,12 +102,6 @@ class VerdictIn(serializers.Serializer[Any]):
     comment = serializers.CharField(required=False, allow_blank=True, default="", trim_whitespace=False)
     confidence = serializers.FloatField(required=False, allow_null=True)
     flags = serializers.ListField(child=serializers.CharField(), required=False, default=list)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(self.initial_data) - set(self.fields)) if isinstance(self.initial_data, dict) else []
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(unknown, "Not a field of a label."))
-        return attrs
 
 
 class LabelIn(VerdictIn):

@@ -16,6 +16,7 @@ from bank.actions import BadInput, find_benchmark
 from bank.actions.items import make_some, plan_items
 from bank.models import Benchmark, EvaluatedModel, Item, Sample
 from bank.models import Response as ModelResponse
+from bank.rest import StrictSerializer
 
 
 class ReadOnly(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet):
@@ -210,7 +211,7 @@ class ItemSerializer(serializers.ModelSerializer[Item]):
         ]
 
 
-class MakeItemsSerializer(serializers.Serializer[Any]):
+class MakeItemsSerializer(StrictSerializer):
     """What ``manage.py make_items`` takes. ``after``: where an earlier answer said to go on."""
 
     benchmark = serializers.CharField(max_length=130, help_text="SLUG or SLUG@VERSION")
@@ -221,12 +222,6 @@ class MakeItemsSerializer(serializers.Serializer[Any]):
     seed = serializers.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
     rotations = serializers.BooleanField(required=False)
     after = serializers.IntegerField(required=False, min_value=0)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = set(getattr(self, "initial_data", {})) - set(self.fields)
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "There is no such field."))
-        return attrs
 
 
 class MadeItemsSerializer(serializers.Serializer[Any]):

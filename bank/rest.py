@@ -2,11 +2,11 @@
 
 import json
 import logging
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from rest_framework import exceptions
+from rest_framework import exceptions, serializers
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.pagination import CursorPagination
 from rest_framework.parsers import JSONParser
@@ -64,6 +64,22 @@ class PlainJSON(JSONParser):
         except RecursionError:
             raise exceptions.ParseError("This is nested too deeply.") from None
         return data
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """What a script sends: an unknown field is 400, so that a typing mistake does not vanish.
+
+    ``elsewhere`` says of names that are often sent here where they belong.
+    """
+
+    elsewhere: ClassVar[dict[str, str]] = {}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(getattr(self, "initial_data", ())) - set(self.fields))
+        if unknown:
+            words = {name: self.elsewhere.get(name, "There is no such field.") for name in unknown}
+            raise serializers.ValidationError(words)
+        return attrs
 
 
 class AllowedFilters(BaseFilterBackend):

@@ -1,7 +1,7 @@
 """Runs and juries for scripts."""
 
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from accounts.models import User
 from accounts.rules import allowed
 from bank.models import Benchmark
+from bank.rest import StrictSerializer
 from judging import actions, analyses, juries, queries
 from judging.api.errors import Conflict, bad
 from judging.attacks.report import report
@@ -99,11 +100,12 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         return self._counts(run).failed
 
 
-IN_SETTINGS = 'There is no such field. A set of items stands in settings: {"settings": {"items": ...}}.'
-
-
-class RunIn(serializers.Serializer[Any]):
+class RunIn(StrictSerializer):
     """What to judge. The same judge, protocol, settings and items go on with the run there is, unless ``new``."""
+
+    elsewhere: ClassVar = {
+        "items": 'There is no such field. A set of items stands in settings: {"settings": {"items": ...}}.'
+    }
 
     kind = serializers.ChoiceField(
         Run.Kind.choices,
@@ -137,22 +139,8 @@ class RunIn(serializers.Serializer[Any]):
         required=False, default=False, help_text="hand calls in by the endpoint's batch interface"
     )
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = set(getattr(self, "initial_data", {})) - set(self.fields)
-        if unknown:
-            words = dict.fromkeys(sorted(unknown), "There is no such field.")
-            raise serializers.ValidationError(words | ({"items": IN_SETTINGS} if "items" in unknown else {}))
-        return attrs
 
-
-def _known(given: serializers.Serializer[Any], attrs: dict[str, Any]) -> dict[str, Any]:
-    """``attrs``. Raises ValidationError where more was sent than the fields there are."""
-    if unknown := set(getattr(given, "initial_data", {})) - set(given.fields):
-        raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "There is no such field."))
-    return attrs
-
-
-class RetryIn(serializers.Serializer[Any]):
+class RetryIn(StrictSerializer):
     """Which failures to judge again; without either, all of them."""
 
     statuses = serializers.ListField(
@@ -162,19 +150,13 @@ class RetryIn(serializers.Serializer[Any]):
         required=False, default=None, allow_null=True, allow_blank=True, help_text="exactly as the judgments have it"
     )
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return _known(self, attrs)
 
-
-class ResumeIn(serializers.Serializer[Any]):
+class ResumeIn(StrictSerializer):
     """How a paused run goes on."""
 
     budget = serializers.FloatField(
         required=False, default=None, allow_null=True, help_text="US dollars in all; without one it stays as it is"
     )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return _known(self, attrs)
 
 
 class MovedSerializer(serializers.Serializer[Any]):

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from bank.models import Benchmark, Submission
-from bank.rest import PlainJSON
+from bank.rest import PlainJSON, StrictSerializer
 from bank.submissions import actions
 from bank.submissions.check import Checked
 from bank.submissions.errors import Closed, Exceeded, Refused
@@ -56,7 +56,7 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
         return shown.scores_as_json(submission, self.context["request"].user)
 
 
-class SubmissionIn(serializers.Serializer[Any]):
+class SubmissionIn(StrictSerializer):
     """One model's responses to one benchmark. With ``check_only`` nothing is stored and no submission is used."""
 
     benchmark = serializers.CharField(max_length=130, help_text="SLUG (its newest version) or SLUG@VERSION")
@@ -70,12 +70,6 @@ class SubmissionIn(serializers.Serializer[Any]):
         if file.size > LARGEST:
             raise serializers.ValidationError(TOO_LARGE)
         return file
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(self.initial_data) - set(self.fields))
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(unknown, "Not a field of a submission."))
-        return attrs
 
 
 class CheckOut(serializers.Serializer[Any]):
