@@ -20,6 +20,7 @@ from annotations import ballots, interludes, material
 from annotations.actions import quality
 from annotations.ballots.answers import ChoiceExtraction
 from annotations.ballots.pairs import Pair
+from annotations.ballots.scores import Score
 from annotations.groups import Group, groups_of
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import direct
@@ -54,6 +55,10 @@ class Progress:
         if hours:
             return f"{each}, " + _("about {hours} h {minutes} min to go").format(hours=hours, minutes=rest)
         return f"{each}, " + _("about {minutes} min to go").format(minutes=rest)
+
+    @property
+    def words(self) -> str:
+        return _("%(done)s of %(total)s done") % {"done": self.done, "total": self.total}
 
     @property
     def meter(self) -> float:
@@ -105,6 +110,31 @@ class Work:
         """How the answers stand: pair, single, ranking, components, review."""
         shapes = {"batch": "ranking", "components": "components", "review": "review"}
         return shapes.get(self.ballot.protocol) or ("pair" if self.ballot.kind == Item.Kind.PAIR else "single")
+
+    @property
+    def answers_template(self) -> str:
+        scored = self.shape == "single" and isinstance(self.ballot, Score) and self.ballot.has_rubric
+        name = "scored" if scored else {"pair": "answers", "single": "answers"}.get(self.shape, self.shape)
+        return f"annotations/ballot/_{name}.html"
+
+    @property
+    def pictures(self) -> list[tuple[SampleImage, str]]:
+        """Each picture with what a button that shows it is called."""
+        total = len(self.images)
+        named = _("Picture %(number)s of %(total)s")
+        return [(image, named % {"number": number, "total": total}) for number, image in enumerate(self.images, 1)]
+
+    @property
+    def columns(self) -> str:
+        """The classes of what holds the answers."""
+        return {1: "pair one", 2: "pair"}.get(len(self.answers), "pair many")
+
+    @property
+    def legend(self) -> str:
+        """The classes of a question's title: one alone is seen above the answers already."""
+        if len(self.groups) > 1:
+            return "gtitle"
+        return "gtitle small-only" if self.shape == "review" else "sr"
 
     @property
     def options(self) -> dict[str, str]:

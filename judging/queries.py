@@ -8,11 +8,11 @@ from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.rules import Viewer, allowed
 from bank import direct
-from bank.models import Benchmark, Item
 from judging import analyses, plan
 from judging.models import Judge, Judgment, Run, RunItem, WorkerBeat, made_by
 from judging.verdicts import NONE_OF_THEM
@@ -50,21 +50,30 @@ NOTES = {
 class Failure:
     """Judgments of a run that ended without a verdict, of one kind."""
 
+    run: Run
     status: str
     reason: str
     count: int
     last: datetime | None  # None for whom times are hidden
-    newest: int
-    can_retry: bool = True  # answers of a model are never changed, whatever they are
+    link: str  # to the judgment, or to the list of them; "" where none is shown
+
+    @property
+    def can_retry(self) -> bool:
+        """Answers of a model are never changed, whatever they are."""
+        return self.run.can_retry and (self.run.judges or self.status == "error")
 
     @property
     def title(self) -> str:
+        if self.run.imported:
+            return self.status
         own = self.reason and self.status in ("error", "parse_failed")
         return _sentence(self.reason) if own else STATUSES[self.status]
 
     @property
     def note(self) -> str:
-        return NOTES.get(self.status, "no verdict")
+        if self.run.judges:
+            return NOTES.get(self.status, "no verdict")
+        return "no text" if self.status == "error" else "kept as what the model gave"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +143,10 @@ class Progress:
         return 100 * self.failed / (self.done + self.failed) if self.failed else 0.0
 
     @property
+    def words(self) -> str:
+        return f"{self.done:,} done, {self.failed:,} without a verdict, {self.in_flight} in flight, of {self.total:,}"
+
+    @property
     def going(self) -> bool:
         return self.left is not None
 
@@ -193,15 +206,25 @@ def _failures(run: Run, viewer: Viewer) -> list[Failure]:
     reasons = dict(made.filter(pk__in=newest).values_list("pk", "reason")) if whole else {}
     return [
         Failure(
+            run=run,
             status=row["status"],
             reason=reasons.get(row["newest"], ""),
             count=row["n"],
             last=row["last"] if analyses.sees_usage(run, viewer) else None,
-            newest=row["newest"],
-            can_retry=run.judges or row["status"] == "error",
+            link=_link_to_failures(run, row["status"], row["newest"] if row["n"] == 1 else None, whole=whole),
         )
         for row in rows
     ]
+
+
+def _link_to_failures(run: Run, status: str, only: int | None, *, whole: bool) -> str:
+    if run.kind == Run.Kind.JUDGMENTS:
+        detail, several = "judging:judgment-detail", ("judging:judgment-list", "show")
+    elif run.kind == Run.Kind.ATTACKS and whole:
+        detail, several = "judging:trial-detail", ("judging:trial-list", "status")
+    else:
+        return ""
+    return reverse(detail, args=[only]) if only else f"{reverse(several[0])}?run={run.pk}&{several[1]}={status}"
 
 
 def things(run: Run) -> int:
@@ -259,22 +282,6 @@ class Listed:
         return self.done is None
 
     @property
-    def settings(self) -> str:
-        """What it was asked to do, in a line: "batch, shuffled, no criteria"."""
-        run = self.run
-        name = f"{run.protocol}, {len(run.attacks)} attacks" if run.kind == Run.Kind.ATTACKS else run.protocol
-        words = [f"{name} of {run.model_name}" if run.model_name else name]
-        if run.settings.get("order"):
-            words.append("both orders" if run.orders == "both" else run.orders)
-        if run.settings.get("criteria") is False:
-            words.append("no criteria")
-        if run.settings.get("prompt", "default") not in ("", None, "default"):
-            words.append(run.settings["prompt"])
-        if run.repeats > 1:
-            words.append(f"{run.repeats} repeats")
-        return ", ".join(words)
-
-    @property
     def meter(self) -> tuple[float, float, float]:
         """Width done, start and width failed, of 96."""
         if not self.total or self.done is None or self.failed is None:
@@ -312,15 +319,6 @@ def judges_with_counts() -> QuerySet[Judge]:
     runs = Run.objects.filter(judge=OuterRef("pk")).order_by().values("judge").annotate(n=Count("pk")).values("n")
     judges = Judge.objects.annotate(run_count=Coalesce(Subquery(runs), 0), is_jury=Exists(of_jury))
     return judges.order_by("baseline", "name")
-
-
-def items_by_kind(benchmarks: Sequence[Benchmark]) -> dict[int, dict[str, int]]:
-    """How many items of each kind benchmarks have."""
-    rows = Item.objects.filter(sample__benchmark__in=benchmarks).order_by()
-    found: dict[int, dict[str, int]] = {}
-    for row in rows.values("sample__benchmark", "kind").annotate(n=Count("pk")):
-        found.setdefault(row["sample__benchmark"], {})[row["kind"]] = row["n"]
-    return found
 
 
 # -- words and drawings ---------------------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
 """Labels out, and what judges leave in doubt in."""
 
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
@@ -106,12 +108,14 @@ def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
     """What of a judge's run people should look at, and its HQ and HARD subsets."""
     run = get_object_or_404(Run.objects.select_related("judge", "benchmark"), pk=pk)
     found = disputes.of_run(run)
+    reasons = [(name, words, sum(name in held for held in found.values())) for name, words in disputes.REASONS.items()]
+    asked: list[tuple[str, Any]] = [("benchmark", run.benchmark_id), ("protocol", run.protocol), ("how", "run")]
+    asked += [("run", run.pk), *(("reasons", name) for name, _, count in reasons if count)]
     context = {
         "section": "judging",
         "run": run,
-        "reasons": [
-            (name, words, sum(name in held for held in found.values())) for name, words in disputes.REASONS.items()
-        ],
+        "reasons": reasons,
+        "new_campaign": f"{reverse('annotations:campaign-new')}?{urlencode(asked)}",
         "subsets": [(name, words, len(subsets.subset_of(run, name))) for name, words in subsets.SUBSETS.items()],
         "campaigns": Campaign.objects.filter(benchmark=run.benchmark, imported=False).exclude(state="closed"),
         "doubted": len(found),

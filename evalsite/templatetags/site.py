@@ -57,6 +57,15 @@ def fixed(parser: template.base.Parser, token: template.base.Token) -> Fixed:
     return Fixed(nodelist, token.split_contents()[1:])
 
 
+CHIPS = {"approved": "good", "draft": "line", "rejected": "bad", "fine": "good", "revise": "warn", "reject": "bad"}
+
+
+@register.filter
+def chip(status: str) -> str:
+    """The class of the chip that tells a sample's status or a review's verdict."""
+    return CHIPS.get(status, "on")
+
+
 @register.filter
 def markdown(text: str | None, links: str = "") -> SafeString:
     """Text that a model wrote, as safe HTML; see bank.text. ``|markdown:"links"`` for what staff write."""

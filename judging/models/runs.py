@@ -177,6 +177,47 @@ class Run(models.Model):
         return list(self.settings.get("attacks", [])) if self.kind == Run.Kind.ATTACKS else []
 
     @property
+    def can_retry(self) -> bool:
+        """Whether what ended without a verdict can be asked for once more."""
+        return self.state != Run.State.CANCELLED and not self.imported
+
+    @property
+    def state_words(self) -> str:
+        if self.settings.get("jury"):
+            return "Computed"
+        return "Imported" if self.imported else self.get_state_display()
+
+    @property
+    def asked(self) -> str:
+        """In which orders and how often, after a comma each: "both orders, 2 repeats"."""
+        orders = "both orders" if self.orders == "both" else f"{self.orders} order"
+        return f"{orders}, {self.repeats} repeats" if self.repeats > 1 else orders
+
+    @property
+    def in_short(self) -> str:
+        """What it is asked to do, in a line: "batch, shuffled, no criteria"."""
+        name = f"{self.protocol}, {len(self.attacks)} attacks" if self.kind == Run.Kind.ATTACKS else self.protocol
+        words = [f"{name} of {self.model_name}" if self.model_name else name]
+        if self.settings.get("order"):
+            words.append("both orders" if self.orders == "both" else self.orders)
+        if self.settings.get("criteria") is False:
+            words.append("no criteria")
+        if self.settings.get("prompt", "default") not in ("", None, "default"):
+            words.append(str(self.settings["prompt"]))
+        if self.repeats > 1:
+            words.append(f"{self.repeats} repeats")
+        return ", ".join(words)
+
+    @property
+    def settings_shown(self) -> list[tuple[str, str]]:
+        """The settings as they are listed: name and value; of a built-in judge those that it heeds."""
+        names = [name for name in self.settings if name != "jury"]
+        if self.judge.baseline:
+            names = [name for name in names if name in ("order", "repeats", "attacks")]
+        shown = self.settings | {"attacks": ", ".join(self.attacks)}
+        return [(name, _in_words(shown[name])) for name in names]
+
+    @property
     def works_alone(self) -> bool:
         """Whether one worker at a time is at it: a built-in judge is quick, and batches are collected by one."""
         return self.batched or self.judge.is_baseline
@@ -215,3 +256,12 @@ class WorkerBeat(models.Model):
     name = models.CharField(max_length=100, unique=True)
     seen_at = models.DateTimeField()
     lacks_pictures = models.BooleanField(default=False, db_default=False)  # its media folder is another one
+
+
+def _in_words(value: object) -> str:
+    """The value of a setting."""
+    if value is None:
+        return "not sent"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

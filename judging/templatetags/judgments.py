@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django import template
+from django.contrib.humanize.templatetags.humanize import intcomma
 
 from judging import queries
 from judging.models import Judgment, Trial
@@ -17,6 +18,19 @@ def verdict_words(judgment: Judgment) -> str:
 
 
 @register.filter
+def why_none(judgment: Judgment) -> str:
+    """Why a judgment has no verdict: the reason, where there is one of ours, or its status."""
+    own = judgment.reason and not judgment.run.imported
+    return judgment.reason if own else judgment.get_status_display().lower()
+
+
+@register.filter
+def moved_from(trial: Trial, before: Trial | None) -> bool:
+    """Whether the verdict under attack is another than before."""
+    return before is not None and before.status == trial.status == "ok" and before.verdict != trial.verdict
+
+
+@register.filter
 def preferred(judgment: Judgment) -> str:
     """The model whose answer was judged better; "" where none was."""
     return queries.preferred(judgment)
@@ -25,6 +39,14 @@ def preferred(judgment: Judgment) -> str:
 @register.filter
 def order_words(judgment: Judgment) -> str:
     return queries.order_words(judgment)
+
+
+@register.filter
+def tokens(call: Judgment | Trial) -> str:
+    """Of the prompt and of the reply together; a dash where the endpoint counted none."""
+    if call.prompt_tokens is None:
+        return "–"
+    return intcomma(call.prompt_tokens + (call.completion_tokens or 0))
 
 
 @register.filter

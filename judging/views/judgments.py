@@ -29,12 +29,13 @@ def judgment_list(request: HttpRequest) -> HttpResponse:
     """Judgments of all runs under filters, in an order; both stand in the address."""
     chosen = filters.Chosen.of(request.GET, request.user)
     after, trail = request.GET.get("after", "")[:60], _trail(request.GET.get("trail"))
+    listing = browse.listing(chosen, request.user, after=after)
     context = {
         "tab": "judgments",
         "chosen": chosen,
-        "listing": browse.listing(chosen, request.user, after=after),
-        "trail": "~".join([*trail, after][-STEPS:]),
-        "previous": {"after": trail[-1], "trail": "~".join(trail[:-1])} if trail else None,
+        "listing": listing,
+        "onward": _page(chosen, after=listing.after, trail=[*trail, after][-STEPS:]),
+        "previous": _page(chosen, after=trail[-1], trail=trail[:-1]) if trail else "",
         "choices": filters.choices(chosen, request.user),
         "shows": filters.SHOWS,
         "differs": filters.DIFFERS,
@@ -45,6 +46,12 @@ def judgment_list(request: HttpRequest) -> HttpResponse:
         "first_page": "after" not in request.GET,
     }
     return render(request, "judging/judgments.html", HERE | context)
+
+
+def _page(chosen: filters.Chosen, *, after: str, trail: list[str]) -> str:
+    """The address of the page that begins after a place; the first page's where it begins at none."""
+    place = f"after={after}&trail={'~'.join(trail)}" if after else ""
+    return "?" + "&".join(part for part in (chosen.address(), place) if part)
 
 
 def _trail(given: str | None) -> list[str]:
@@ -98,6 +105,8 @@ def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "answers": [("ABCDEFGHIJ"[place], responses[place]) for place in places if place < len(responses)],
         "others": analyses.as_seen(_others(judgment, request.user), request.user),
         "whole": whole,
+        "reason": judgment.reason if whole or not judgment.run.imported else "",
+        "analysis": _beside_reply(judgment) if whole else "",
         "released": None if whole else analyses.released(judgment, reader=cast(User, request.user)),
         "attempts": attempts,
         # The call that brought a verdict is told by the judgment, the others by the log.
@@ -105,6 +114,12 @@ def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "elsewhere": analyses.as_seen(_elsewhere(judgment, request.user), request.user),
     }
     return render(request, "judging/judgment.html", HERE | context)
+
+
+def _beside_reply(judgment: Judgment) -> str:
+    """The analysis, where the reply does not hold it as it is."""
+    analysis = judgment.analysis or ""
+    return "" if analysis in (judgment.raw or "") else analysis
 
 
 def _others(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:

@@ -5,6 +5,7 @@ from typing import Any, cast
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
@@ -47,6 +48,7 @@ def template_detail(request: HttpRequest, protocol: str, prompt: str, version: i
         "protocol": protocols.get(protocol),
         "stored": stored,
         "runs": queries.listed(runs, viewer=request.user),
+        "copy": f"{reverse('judging:template-new')}?protocol={protocol}&prompt={prompt}@{version}",
         "versions": PromptTemplate.objects.filter(protocol=protocol, name=prompt).defer("text"),
     }
     return render(request, "judging/template.html", HERE | context)

@@ -20,6 +20,7 @@ from bank.uploads import actions, queries, staging, work
 from bank.uploads.forms import ChoicesForm
 from judging.models import Judgment, Run
 from tests.bank.conftest import picture
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -301,7 +302,7 @@ def test_bad_rows_are_named_and_only_the_good_ones_come_in_when_asked(sent, clie
         ("samples.jsonl", "4", "key"),
         ("samples.jsonl", "6", "images.0"),
     ] or len(table) == 3
-    page = get(client_of, upload, "").decode()
+    page = flat(get(client_of, upload, "").decode())
     assert "3 bad rows" in page
     assert str(settings.STAGED) not in page + json.dumps(found)
     refused = post(client_of, upload, "confirm/", {**ChoicesForm.first(upload), "benchmark": "b", "into": ""})

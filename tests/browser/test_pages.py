@@ -32,7 +32,7 @@ def pages_of(world, role, client):
             continue
         path = reverse(name, kwargs=world.arguments(route, PUBLIC))
         answer = client.get(path)
-        if answer.status_code == 200 and not answer.streaming and answer.content.startswith(b"<!doctype html>"):
+        if answer.status_code == 200 and not answer.streaming and answer.content.startswith(b"<!DOCTYPE html>"):
             yield name, path
 
 
