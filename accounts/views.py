@@ -23,6 +23,7 @@ from knox.models import AuthToken
 from accounts import actions, attempts, audit, csv
 from accounts.address import client_address
 from accounts.forms import MAY, NewAccount, Preferences, SignInForm, bound_keys
+from accounts.htmx import PageRequest
 from accounts.middleware import language_of
 from accounts.models import AuditEntry, Role, User
 from accounts.rules import requires
@@ -104,7 +105,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 @requires("be-signed-in")
 @require_http_methods(["GET", "HEAD", "POST"])
-def preferences(request: HttpRequest) -> HttpResponse:
+def preferences(request: PageRequest) -> HttpResponse:
     """The person's own settings. The labelling page sends its own part of them alone."""
     user = cast(User, request.user)
     back = request.POST.get("next") or request.GET.get("next", "")
@@ -113,7 +114,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
         if back.startswith("/") and url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure())
         else ""
     )
-    if request.method == "POST" and request.headers.get("X-Fragment"):
+    if request.method == "POST" and request.htmx:
         try:
             keys = {"keyboard": bound_keys(request.POST["keys"])} if "keys" in request.POST else {}
         except (ValueError, RecursionError):

@@ -7,11 +7,12 @@ and a redirect.
 from datetime import datetime
 from typing import Any, cast
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.htmx import PageRequest
 from accounts.models import User
 from accounts.rules import requires
 from annotations import actions, ballots, interludes, material
@@ -24,7 +25,6 @@ from bank import direct
 from bank.media import image_response
 from bank.models import SampleImage
 
-FRAGMENT = "X-Fragment"  # set by the page's script
 CONFIDENCES = (
     ("0.25", lazy("A guess")),
     ("0.5", lazy("Not very")),
@@ -35,7 +35,7 @@ CONFIDENCES = (
 
 @requires("label")
 @require_safe
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: PageRequest) -> HttpResponse:
     """The campaigns that this person labels in."""
     mine = my_campaigns(annotator_of(cast(User, request.user)))
     return render(request, "annotations/index.html", {"section": "annotate", "mine": mine})
@@ -43,7 +43,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @requires("label")
 @require_safe
-def work(request: HttpRequest, pk: int) -> HttpResponse:
+def work(request: PageRequest, pk: int) -> HttpResponse:
     """The annotator's open item of this campaign, or the next one."""
     campaign, annotator = _campaign(request, pk)
     if (returned := interludes.returned_to(campaign=campaign, annotator=annotator)) is not None:
@@ -63,7 +63,7 @@ def work(request: HttpRequest, pk: int) -> HttpResponse:
 
 @requires("label")
 @require_POST
-def go_on(request: HttpRequest, pk: int) -> HttpResponse:
+def go_on(request: PageRequest, pk: int) -> HttpResponse:
     """What was told between two items has been read."""
     campaign, annotator = _campaign(request, pk)
     actions.see_interludes(campaign=campaign, annotator=annotator)
@@ -72,7 +72,7 @@ def go_on(request: HttpRequest, pk: int) -> HttpResponse:
 
 @requires("label")
 @require_POST
-def ahead(request: HttpRequest, pk: int) -> HttpResponse:
+def ahead(request: PageRequest, pk: int) -> HttpResponse:
     """The item after the open one, leased now so that the page has it at hand; 204 when there is none."""
     campaign, annotator = _campaign(request, pk)
     try:
@@ -86,14 +86,14 @@ def ahead(request: HttpRequest, pk: int) -> HttpResponse:
 
 @requires("label")
 @require_safe
-def assignment_detail(request: HttpRequest, pk: int) -> HttpResponse:
+def assignment_detail(request: PageRequest, pk: int) -> HttpResponse:
     """One of the annotator's own items: open, run out, or labelled and to be changed."""
     return _show(request, _assignment(request, pk))
 
 
 @requires("label")
 @require_POST
-def assignment_submit(request: HttpRequest, pk: int) -> HttpResponse:
+def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
     """Store the label, or the change of it, and go on."""
     assignment, now = _assignment(request, pk), direct.now()
     posted = _posted(request, assignment)
@@ -116,14 +116,14 @@ def assignment_submit(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404("no longer a member") from None
     except actions.Refused as refusal:
         return _refuse(request, assignment, posted, str(refusal), refusal.code, 409)
-    if request.headers.get(FRAGMENT):
+    if request.htmx:
         return JsonResponse({"saved": True, "lease_until": until.isoformat() if until else None})
     return redirect("annotations:work", assignment.campaign_item.campaign_id)
 
 
 @requires("label")
 @require_POST
-def assignment_skip(request: HttpRequest, pk: int) -> HttpResponse:
+def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
     """Give the item back and go on."""
     assignment, now = _assignment(request, pk), direct.now()
     try:
@@ -132,14 +132,14 @@ def assignment_skip(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404("no longer a member") from None
     except actions.Refused as refusal:
         return _refuse(request, assignment, _posted(request, assignment), str(refusal), refusal.code, 409)
-    if request.headers.get(FRAGMENT):
+    if request.htmx:
         return JsonResponse({"saved": True, "lease_until": until.isoformat() if until else None})
     return redirect("annotations:work", assignment.campaign_item.campaign_id)
 
 
 @requires("label")
 @require_POST
-def assignment_draft(request: HttpRequest, pk: int) -> HttpResponse:
+def assignment_draft(request: PageRequest, pk: int) -> HttpResponse:
     """Keep what is typed so far."""
     assignment, now = _assignment(request, pk), direct.now()
     try:
@@ -154,13 +154,13 @@ def assignment_draft(request: HttpRequest, pk: int) -> HttpResponse:
 
 @requires("label")
 @require_safe
-def assignment_image(request: HttpRequest, pk: int, position: int) -> HttpResponseBase:
+def assignment_image(request: PageRequest, pk: int, position: int) -> HttpResponseBase:
     """A picture of the item, under an address that tells nothing."""
     sample = _assignment(request, pk).campaign_item.item.sample_id
     return image_response(get_object_or_404(SampleImage, sample=sample, position=position), request)
 
 
-def _campaign(request: HttpRequest, pk: int) -> tuple[Campaign, Annotator]:
+def _campaign(request: PageRequest, pk: int) -> tuple[Campaign, Annotator]:
     try:
         campaign, annotator = actions.enter(person=cast(User, request.user), id=pk)
     except actions.NotInvited:
@@ -170,12 +170,12 @@ def _campaign(request: HttpRequest, pk: int) -> tuple[Campaign, Annotator]:
     return campaign, annotator
 
 
-def _assignment(request: HttpRequest, pk: int) -> Assignment:
+def _assignment(request: PageRequest, pk: int) -> Assignment:
     return assignment_of(cast(User, request.user), pk)
 
 
 def _show(
-    request: HttpRequest,
+    request: PageRequest,
     assignment: Assignment,
     *,
     ahead: bool = False,
@@ -196,32 +196,32 @@ def _show(
     return _render(request, page.campaign, assignment.annotator, context, status=status)
 
 
-def _nothing(request: HttpRequest, campaign: Campaign, annotator: Annotator, why: str = "") -> HttpResponse:
+def _nothing(request: PageRequest, campaign: Campaign, annotator: Annotator, why: str = "") -> HttpResponse:
     progress = progress_of(campaign=campaign, annotator=annotator)
     return _render(request, campaign, annotator, {"work": None, "why": why, "progress": progress})
 
 
 def _render(
-    request: HttpRequest, campaign: Campaign, annotator: Annotator, context: dict[str, Any], status: int = 200
+    request: PageRequest, campaign: Campaign, annotator: Annotator, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
     context |= {"campaign": campaign, "ballot": ballots.of(campaign), "me": annotator.pk}
-    if not request.headers.get(FRAGMENT):
+    if not request.htmx:
         context["guidelines"] = rendered(campaign.guidelines, campaign)
-    template = "annotations/_work.html" if request.headers.get(FRAGMENT) else "annotations/work.html"
+    template = "annotations/_work.html" if request.htmx else "annotations/work.html"
     return render(request, template, context, status=status)
 
 
 def _refuse(
-    request: HttpRequest, assignment: Assignment, posted: dict[str, Any], words: str, code: str, status: int
+    request: PageRequest, assignment: Assignment, posted: dict[str, Any], words: str, code: str, status: int
 ) -> HttpResponse:
     """Say why, and keep what was typed."""
-    if request.headers.get(FRAGMENT):
+    if request.htmx:
         return JsonResponse({"error": words, "code": code}, status=status)
     assignment = _assignment(request, assignment.pk)
     return _show(request, assignment, given=posted, notice=words, code=code, status=status)
 
 
-def _posted(request: HttpRequest, assignment: Assignment) -> dict[str, Any]:
+def _posted(request: PageRequest, assignment: Assignment) -> dict[str, Any]:
     """The form's fields in presented terms; what is no verdict is left to the ballot to refuse."""
     form, ballot = ballots.Form(request.POST), ballots.of(assignment.campaign_item.campaign)
     return ballot.posted(form, material.of(assignment, ballot)) | {

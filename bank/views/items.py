@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.htmx import PageRequest
 from accounts.rules import requires
 from bank.actions import BadInput
 from bank.actions.items import make_some
@@ -19,7 +20,7 @@ WORDS = {Item.Kind.PAIR: "Pairs", Item.Kind.SCORE: "Single answers", Item.Kind.B
 
 @requires("write-bank")
 @require_http_methods(["GET", "HEAD", "POST"])
-def benchmark_items(request: HttpRequest, name: str) -> HttpResponse:
+def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
     """Items are made for two seconds at a time; the page asks for the next ones by itself until all are there."""
     benchmark = benchmark_named(name)
     form = MakeItems(benchmark, request.POST if request.method == "POST" else None)
@@ -29,7 +30,7 @@ def benchmark_items(request: HttpRequest, name: str) -> HttpResponse:
             context["step"] = _step(form, request)
         except BadInput as error:
             form.add_error(None, str(error))
-    context |= {"there": _there(benchmark), "aside": bool(request.headers.get("HX-Request"))}
+    context |= {"there": _there(benchmark), "aside": bool(request.htmx)}
     return render(request, "bank/_items-made.html" if context["aside"] else "bank/items.html", context)
 
 

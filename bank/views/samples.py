@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 import bank.criteria
+from accounts.htmx import PageRequest
 from accounts.rules import requires
 from bank import quality
 from bank.actions import samples as actions
@@ -82,7 +83,7 @@ def _alike(sample: Sample) -> list[Sample]:
 
 @requires("read-criteria")
 @require_safe
-def criteria(request: HttpRequest, pk: int) -> HttpResponse:
+def criteria(request: PageRequest, pk: int) -> HttpResponse:
     """What a sample is judged by; the access log gets one record."""
     sample = get_object_or_404(Sample.objects.select_related("benchmark"), pk=pk)
     found = bank.criteria.for_staff(user=person(request), samples=[sample], how="page")
@@ -93,8 +94,7 @@ def criteria(request: HttpRequest, pk: int) -> HttpResponse:
         "criteria": texts,
         "points": sum(text.weight or 0 for text in texts),
     }
-    fragment = bool(request.headers.get("HX-Request"))
-    return render(request, "bank/_criteria.html" if fragment else "bank/criteria.html", context)
+    return render(request, "bank/_criteria.html" if request.htmx else "bank/criteria.html", context)
 
 
 @requires("read-bank")

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
+from accounts.htmx import PageRequest
 from accounts.models import User
 from accounts.rules import requires
 from judging import attacks, plan, prompts, protocols, queries
@@ -72,7 +73,7 @@ def trial_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @requires("read-analyses")
-def trial_prompt(request: HttpRequest, pk: int) -> HttpResponse:
+def trial_prompt(request: PageRequest, pk: int) -> HttpResponse:
     """The prompt of a trial, with criteria; the access log gets one record in the reader's name."""
     trial = get_object_or_404(Trial.objects.select_related("run__judge", "run__benchmark", "item__sample"), pk=pk)
     try:
@@ -80,8 +81,8 @@ def trial_prompt(request: HttpRequest, pk: int) -> HttpResponse:
     except (prompts.UnknownPrompt, protocols.CannotAsk):
         raise Http404("no prompt of ours made this trial") from None
     context = {"trial": trial, "run": trial.run, "asked": asked, "same": asked.sha256 == trial.prompt_sha256}
-    fragment = bool(request.headers.get("HX-Request"))
-    return render(request, "judging/_judgment_prompt.html" if fragment else "judging/prompt.html", HERE | context)
+    template = "judging/_judgment_prompt.html" if request.htmx else "judging/prompt.html"
+    return render(request, template, HERE | context)
 
 
 def _with_items(rows: QuerySet[Trial]) -> QuerySet[Trial]:

@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import audit
+from accounts.htmx import PageRequest
 from accounts.models import User
 from accounts.rules import Viewer, allowed, requires
 from bank.exports import TYPES
@@ -136,7 +137,7 @@ def _elsewhere(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:
 
 
 @requires("read-analyses")
-def judgment_prompt(request: HttpRequest, pk: int) -> HttpResponse:
+def judgment_prompt(request: PageRequest, pk: int) -> HttpResponse:
     """The prompt of a judgment, with criteria; the access log gets one record in the reader's name."""
     rows = Judgment.objects.select_related("run__judge", "item__sample").defer("analysis", "raw")
     judgment = get_object_or_404(rows, pk=pk)
@@ -150,5 +151,5 @@ def judgment_prompt(request: HttpRequest, pk: int) -> HttpResponse:
         "asked": asked,
         "same": asked.sha256 == judgment.prompt_sha256,
     }
-    fragment = bool(request.headers.get("HX-Request"))
-    return render(request, "judging/_judgment_prompt.html" if fragment else "judging/prompt.html", HERE | context)
+    template = "judging/_judgment_prompt.html" if request.htmx else "judging/prompt.html"
+    return render(request, template, HERE | context)

@@ -353,7 +353,7 @@
   };
   const fetched = async (url) => {
     const response = await fetch(url, {
-      headers: { "X-Fragment": "1" },
+      headers: { "HX-Request": "true" },
       redirect: "manual",
       credentials: "same-origin",
     });

@@ -53,8 +53,6 @@
       }
     }
   };
-  const ready = () => localise(document);
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready);
-  else ready();
+  localise(document);
   document.addEventListener("htmx:afterSwap", (event) => localise(event.target.parentElement || document));
 })();

@@ -38,7 +38,5 @@
       }
     }
   };
-  const ready = () => window.drawTex(document);
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready);
-  else ready();
+  window.drawTex(document);
 })();

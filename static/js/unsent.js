@@ -20,7 +20,7 @@
         redirect: "manual",
         credentials: "same-origin",
         signal: AbortSignal.timeout(20000),
-        headers: { "X-Fragment": "1", "X-CSRFToken": cookie("csrftoken"), Accept: accept },
+        headers: { "HX-Request": "true", "X-CSRFToken": cookie("csrftoken"), Accept: accept },
       });
       if (response.type === "opaqueredirect") return { ok: false, status: 401, data: {} };
       if (response.status >= 500 || response.status === 429) return { ok: false, status: 0, data: {} };

@@ -11,7 +11,7 @@ FORMS = "forms"
 # What else is asked of an address that opens, by the beginnings of the routes' names ("" is all).
 _FORMS = [
     ("", "?format=json", {}),
-    ("", "", {"HTTP_HX_REQUEST": "true", "HTTP_X_FRAGMENT": "1"}),
+    ("", "", {"HTTP_HX_REQUEST": "true"}),
     ("api-", "?format=csv", {}),
     ("leaderboard:", "?source=some-judge", {}),
     ("leaderboard:", "?source=some-judge&model=model-one&outcome=win&a=model-one&b=model-two", {}),

@@ -15,7 +15,7 @@ from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
-FRAGMENT = {"HTTP_X_FRAGMENT": "1"}
+FRAGMENT = {"HTTP_HX_REQUEST": "true"}
 NAMED = ["As GPT-4, I see two.", "I am LLaVA-1.5 and **I** see <b>three</b>."]
 
 

@@ -44,7 +44,7 @@ def test_before_sign_in_the_browser_says_which_language(client, db, asked, langu
 def test_keys_come_from_the_labelling_page_and_leave_the_rest_alone(annotator, people):
     annotator.post(SETTINGS, WANTED)
     keys = {"skip": "x", "first": "a"}
-    fragment = {"headers": {"X-Fragment": "1"}}
+    fragment = {"headers": {"HX-Request": "true"}}
     assert annotator.post(SETTINGS, {"keys": json.dumps(keys)}, **fragment).json() == {"saved": True}
     assert annotator.post(SETTINGS, {"at_once": ""}, **fragment).status_code == 200
     people["annotator"].refresh_from_db()
@@ -57,7 +57,7 @@ def test_keys_come_from_the_labelling_page_and_leave_the_rest_alone(annotator, p
     ['{"skip": "xy"}', '{"skip": "x", "flag": "x"}', '{"rm": "x"}', '["x"]', "{", '{"skip": 1}', "[" * 100_000],
 )
 def test_keys_that_make_no_sense_are_refused(annotator, people, keys):
-    answer = annotator.post(SETTINGS, {"keys": keys}, headers={"X-Fragment": "1"})
+    answer = annotator.post(SETTINGS, {"keys": keys}, headers={"HX-Request": "true"})
     assert answer.status_code == 400
     people["annotator"].refresh_from_db()
     assert people["annotator"].preferences == {}

@@ -64,7 +64,7 @@ def _usual(times: list[float]) -> float:
 
 
 def _by_page(person, pk: int) -> tuple[float, float, str]:
-    client = Client(headers={"X-Fragment": "1"})
+    client = Client(headers={"HX-Request": "true"})
     client.force_login(person)
     submits: list[float] = []
     nexts: list[float] = []
