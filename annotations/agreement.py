@@ -11,10 +11,10 @@ from annotations.given import Given, by_place
 from annotations.models import Campaign
 from annotations.verdicts import majority_word
 from stats.agreement import pairwise_agreement, pairwise_kappa
-from stats.majority import majority
 from stats.proportions import proportion, rate
 from stats.reliability import Metric, fleiss_kappa, krippendorff_alpha
 from stats.results import Estimate, Interval
+from stats.verdicts import majority
 
 FEWEST = 30  # items: with fewer a number is provisional
 REPLICATES = 1000

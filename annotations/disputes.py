@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 from annotations.models import Adjudication, Label
 from annotations.verdicts import MAIN, main_column, majority_word, number, word
 from judging.models import Judgment, Run
-from stats.majority import majority
+from stats.verdicts import majority
 
 NO_MAJORITY, NO_VERDICT, TURNED, DIFFERS = "no-majority", "no-verdict", "turned", "differs"
 REASONS = {

@@ -13,10 +13,10 @@ from judging import analyses, queries
 from judging.models import Judgment, Run
 from stats.agreement import agreement_decided, cohen_kappa
 from stats.correlation import pearson
-from stats.orders import combine_orders
 from stats.proportions import mean, rate
 from stats.rankings import mean_distance
 from stats.results import Estimate
+from stats.verdicts import combine_orders
 
 COLUMNS = ("choice", "score", "ranking", "option", "answer")
 SHOWN = 60  # items that differ

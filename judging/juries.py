@@ -21,8 +21,7 @@ from bank.imports import chunks
 from judging import compare, protocols
 from judging.actions import BadInput
 from judging.models import JURY, OVERLAP, Judge, Judgment, Run, RunItem, reason_key
-from stats.majority import majority
-from stats.orders import combine_orders
+from stats.verdicts import combine_orders, majority
 
 FEWEST = 2
 DIVIDED = "the members are divided"

@@ -19,8 +19,7 @@ from leaderboard.boards.correlation import correlations, usual_scope
 from leaderboard.boards.languages import languages
 from leaderboard.scope import PEOPLE, Scope, answers_shown
 from leaderboard.votes import row_counts
-from stats.majority import majority
-from stats.verdicts import three_way
+from stats.verdicts import majority, three_way
 
 MOST_COMPARED = 12
 HOLDING = (Campaign.State.OPEN, Campaign.State.PAUSED)

@@ -1,4 +1,4 @@
-"""The primary rating: Bradley-Terry strengths with clustered intervals, rank ranges and tiers."""
+"""Strengths of models from votes between them: Bradley-Terry, who can be rated, and how sure that is."""
 
 from __future__ import annotations
 
@@ -9,15 +9,351 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, log_expit, stdtr
 
-from stats.arrays import FloatArray, check_lengths, dense_codes
+from stats.arrays import BoolArray, FloatArray, IntArray, blocks, check_lengths, counted, dense_codes, ratio
 from stats.proportions import NO_VARIATION, ONE_CLUSTER, t_quantile
 from stats.ranks import rank_ranges, tiers
-from stats.results import Estimate, Interval
-from stats.sandwich import clustered_covariance
-from stats.standing import Standing, standings
-from stats.strengths import Votes, rateable, solve
+from stats.results import Estimate, Interval, InvalidCount, InvalidOutcome, StatisticsError
+
+_LONGEST_STEP = 5.0  # natural log: beyond it the curvature at the old point says nothing
+_SETTLED = 1e-10  # log-likelihood
+_ROUNDING = 1e-13
+_MOST_STEPS = 200
+
+
+class NotConverged(StatisticsError):
+    """Newton's method did not reach the maximum: the wins are all but separable."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Votes:
+    """Comparisons, one per row: model codes `a` and `b`, and `y` = 1 where a won, 0 where b did, 0.5 for a
+    tie.
+
+    All of shape (n,); codes count from 0 into `models`. `weight` (n,) counts a vote more or less; None is 1
+    for each. There may be millions: the columns are narrow, and what is computed of them goes block by block.
+    """
+
+    a: npt.NDArray[np.int32]
+    b: npt.NDArray[np.int32]
+    y: npt.NDArray[np.float32]
+    models: tuple[str, ...]
+    weight: FloatArray | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike,
+        y: npt.ArrayLike,
+        models: Sequence[str],
+        weight: npt.ArrayLike | None = None,
+    ) -> Votes:
+        """Raises LengthMismatch; InvalidOutcome for an unknown code, a model against itself, a name given
+        twice or another y; InvalidCount for a weight that is negative or not finite.
+        """
+        first, second = np.asarray(a, dtype=np.int32), np.asarray(b, dtype=np.int32)
+        outcome = np.asarray(y, dtype=np.float32)
+        weights = None if weight is None else np.asarray(weight, dtype=np.float64)
+        check_lengths(a=first, b=second, y=outcome, weight=outcome if weights is None else weights)
+        if len(set(models)) < len(models):
+            raise InvalidOutcome("two models have the same name")
+        for column in (first, second):
+            if column.size and (column.min() < 0 or column.max() >= len(models)):
+                raise InvalidOutcome(f"a model code lies outside 0 .. {len(models) - 1}")
+        if (first == second).any():
+            raise InvalidOutcome("a model is compared with itself")
+        if not ((outcome == 1) | (outcome == 0) | (outcome == 0.5)).all():
+            raise InvalidOutcome("an outcome is 1, 0.5 or 0")
+        if weights is not None and not (np.isfinite(weights) & (weights >= 0)).all():
+            raise InvalidCount("a weight is a finite number, at least 0")
+        return cls(first, second, outcome, tuple(models), weights)
+
+    def wins(self) -> FloatArray:
+        """The table of wins, shape (models, models): [i, j] is how often i beat j, a tie half a win for each."""
+        size = len(self.models)
+        won, lost = np.zeros((size, size)), np.zeros((size, size))
+        for rows in blocks(len(self.y)):
+            pair = self.pair(rows)
+            weight = None if self.weight is None else self.weight[rows]
+            part = self.y[rows] if weight is None else self.y[rows] * weight
+            gained = np.bincount(pair, weights=part, minlength=size * size)
+            won += gained.reshape(size, size)
+            lost += (np.bincount(pair, weights=weight, minlength=size * size) - gained).reshape(size, size)
+        return won + lost.T
+
+    def pair(self, rows: slice | IntArray) -> IntArray:
+        """Each row's place in a table of models x models, row by row."""
+        return self.a[rows].astype(np.int64) * len(self.models) + self.b[rows]
+
+    def played(self) -> IntArray:
+        """How many votes each model has, shape (models,)."""
+        return counted(self.a, len(self.models)) + counted(self.b, len(self.models))
+
+    def among(self, chosen: BoolArray) -> tuple[Votes, BoolArray]:
+        """The votes between two of the chosen models (models,), their codes counted anew; and which rows (n,)
+        those are.
+        """
+        if chosen.all():
+            return self, np.ones(len(self.y), dtype=np.bool_)
+        rows = chosen[self.a] & chosen[self.b]
+        code = (np.cumsum(chosen) - 1).astype(np.int32)
+        models = tuple(name for name, keep in zip(self.models, chosen, strict=True) if keep)
+        weight = None if self.weight is None else self.weight[rows]
+        return Votes(code[self.a[rows]], code[self.b[rows]], self.y[rows], models, weight), rows
+
+
+def rateable(wins: FloatArray) -> BoolArray:
+    """Which models have finite strengths relative to each other, shape (M,).
+
+    A finite maximum of the likelihood exists for a set of models exactly if no split of it leaves one side
+    without a win over the other (Ford 1957): the graph of wins is strongly connected. The answer is the
+    strongly connected set with most models, and of equal ones that with most votes; all False where no two
+    models have beaten each other.
+    """
+    _, label = connected_components(csr_array(wins > 0), directed=True, connection="strong")
+    sizes = np.bincount(label)
+    if sizes.max(initial=0) < 2:
+        return np.zeros(len(wins), dtype=np.bool_)
+    votes = np.bincount(label, weights=wins.sum(axis=1) + wins.sum(axis=0))
+    best = np.lexsort((votes, sizes))[-1]
+    return np.asarray(label == best, dtype=np.bool_)
+
+
+def solve(wins: FloatArray) -> FloatArray:
+    """Natural-log strengths with mean 0, shape (M,), for a strongly connected table of wins (see `rateable`).
+
+    Newton's method on the (M, M) counts: they are sufficient, so votes are not looked at again. Steps are
+    capped, and halved until the likelihood rises as much as its slope promises; the last one promised less
+    than 1e-10, or than the rounding of the likelihood. Raises NotConverged.
+    """
+    theta = np.zeros(len(wins))
+    if not len(wins):
+        return theta
+    played = wins + wins.T
+    likelihood = _likelihood(theta, wins)
+    for _ in range(_MOST_STEPS):
+        slope, matrix = _derivatives(theta, wins, played)
+        try:
+            step = np.linalg.solve(matrix + _ridge(matrix), slope)
+        except np.linalg.LinAlgError as error:
+            raise NotConverged("the wins are all but separable") from error
+        gain = float(slope @ step)
+        step *= min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1.0))
+        if gain < max(_SETTLED, _ROUNDING * abs(likelihood)):
+            return np.asarray(theta + step - step.mean(), dtype=np.float64)
+        while (risen := _likelihood(theta + step, wins)) < likelihood + 1e-4 * float(slope @ step):
+            step /= 2
+        theta, likelihood = theta + step - step.mean(), risen
+    raise NotConverged(f"the strengths did not settle in {_MOST_STEPS} steps")
+
+
+def information(theta: FloatArray, wins: FloatArray) -> FloatArray:
+    """H = sum over pairs of n p q (e_i - e_j)(e_i - e_j)', shape (M, M): minus the second derivative at
+    `theta`.
+    """
+    return _derivatives(theta, wins, wins + wins.T)[1]
+
+
+def inverse_information(theta: FloatArray, wins: FloatArray) -> FloatArray:
+    """The inverse of H among vectors with sum 0: the covariance of `theta` if every vote were independent.
+
+    H has the null vector of ones, which a pseudo-inverse may mistake for a direction with information; adding
+    it with weight c and taking it off again does not: inv(H + c 11'/M) - 11'/(cM), c = tr(H)/M.
+    """
+    matrix = information(theta, wins)
+    ridge = _ridge(matrix)
+    # c/M in every cell of the ridge, so 1/(cM) is the inverse of its cell over M².
+    return np.asarray(np.linalg.inv(matrix + ridge) - 1 / (ridge * len(matrix) ** 2))
+
+
+def _ridge(matrix: FloatArray) -> float:
+    return float(np.trace(matrix)) / len(matrix) ** 2
+
+
+def _likelihood(theta: FloatArray, wins: FloatArray) -> float:
+    return float((wins * log_expit(theta[:, None] - theta[None, :])).sum())
+
+
+def _derivatives(theta: FloatArray, wins: FloatArray, played: FloatArray) -> tuple[FloatArray, FloatArray]:
+    p = expit(theta[:, None] - theta[None, :])
+    slope = (wins - played * p).sum(axis=1)
+    matrix = -played * p * p.T
+    np.fill_diagonal(matrix, 0.0)
+    np.fill_diagonal(matrix, -matrix.sum(axis=1))
+    return slope, matrix
+
+
+# ---- The clustered covariance of Bradley-Terry strengths ----
+
+
+_BLOCK = 1_000_000  # cells of the clusters x models table at a time: 8 MB
+
+
+def clustered_covariance(
+    *, votes: Votes, theta: FloatArray, wins: FloatArray, cluster: npt.NDArray[Any], clusters: int
+) -> FloatArray:
+    """V = H^-1 J H^-1, shape (M, M), for `theta` (M,) fitted to `wins` (M, M) of `votes`.
+
+    J = G/(G-1) sum_g s_g s_g', s_g = sum over the votes of cluster g of (y - p)(e_a - e_b); H is the
+    information. White 1982; for rankings arXiv 2403.04132. It holds whatever the dependence within a cluster;
+    the model-based H^-1 is 14% too wide with ties as half and too narrow where votes share a sample.
+    `cluster` (n,) holds codes 0 .. clusters - 1, clusters >= 2.
+    """
+    bread = inverse_information(theta, wins)
+    expected = expit(theta[:, None] - theta[None, :]).ravel()
+    meat = _outer_products(votes, expected, cluster, clusters) * (clusters / (clusters - 1))
+    return np.asarray(bread @ meat @ bread)
+
+
+def _outer_products(votes: Votes, expected: FloatArray, cluster: npt.NDArray[Any], clusters: int) -> FloatArray:
+    """sum_g s_g s_g' of the scores s_g = sum (y - p)(e_a - e_b); `expected` holds p by pair."""
+    size = len(votes.models)
+    if clusters * size > _BLOCK and (found := _laplacian(votes, expected, cluster, clusters)) is not None:
+        return found
+    height = max(1, min(clusters, _BLOCK // size))
+    order, ends = None, np.array([len(votes.y)])
+    if clusters > height:
+        block = cluster // height
+        order, ends = np.argsort(block.astype(np.uint16), kind="stable"), np.cumsum(np.bincount(block))
+    total = np.zeros((size, size))
+    for first, begin, end in zip(range(0, clusters, height), np.concatenate(([0], ends[:-1])), ends, strict=True):
+        score = np.zeros(height * size)
+        for rows in blocks(end - begin):
+            some: Any = slice(begin + rows.start, begin + rows.stop)
+            if order is not None:
+                some = order[some]
+            residual = _residual(votes, expected, some)
+            cell = (cluster[some].astype(np.int64) - first) * size
+            np.add.at(score, cell + votes.a[some], residual)
+            np.subtract.at(score, cell + votes.b[some], residual)
+        table = score.reshape(-1, size)
+        total += table.T @ table
+    return total
+
+
+def _residual(votes: Votes, expected: FloatArray, rows: Any) -> FloatArray:
+    residual: FloatArray = votes.y[rows] - expected[votes.pair(rows)]
+    return residual if votes.weight is None else residual * votes.weight[rows]
+
+
+def _laplacian(votes: Votes, expected: FloatArray, cluster: npt.NDArray[Any], clusters: int) -> FloatArray | None:
+    """The same where every cluster is an item of one pair: s_g is one number times (e_a - e_b), the sum a Laplacian.
+
+    None where a cluster holds several pairs.
+    """
+    size = len(votes.models)
+    of_cluster = np.full(clusters, -1, dtype=np.int64)
+    score = np.zeros(clusters)
+    for rows in blocks(len(votes.y)):
+        forward, at = votes.a[rows] < votes.b[rows], cluster[rows]
+        low, high = np.minimum(votes.a[rows], votes.b[rows]), np.maximum(votes.a[rows], votes.b[rows])
+        pair = low.astype(np.int64) * size + high
+        new = of_cluster[at] < 0
+        of_cluster[at[new]] = pair[new]
+        if (of_cluster[at] != pair).any():
+            return None
+        residual = _residual(votes, expected, rows)
+        np.add.at(score, at, np.where(forward, residual, -residual))
+    square = np.bincount(of_cluster, weights=score * score, minlength=size * size).reshape(size, size)
+    square = square + square.T
+    return np.asarray(np.diag(square.sum(axis=1)) - square)
+
+
+# ---- The order of models when some of them have no finite strength, and the words that say why ----
+
+
+NO_VOTES = "no comparisons"
+APART = "not connected to the other models"
+ONLY_WINS = "won every comparison: no finite rating"
+ONLY_LOSSES = "lost every comparison: no finite rating"
+ONE_WAY = "linked to the rated models by wins in one direction only: no finite rating"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`rank` counts from 1 and is None for models that are not connected to the ranked ones, of which there
+    are `ranked`.
+
+    `reason` is empty for rated models. Both are in the order of the models.
+    """
+
+    rank: tuple[int | None, ...]
+    reason: tuple[str, ...]
+    ranked: int
+    warnings: tuple[str, ...]
+
+
+def standings(*, models: Sequence[str], wins: FloatArray, rated: BoolArray, theta: FloatArray) -> Standing:
+    """Order all models: `wins` (M, M), `rated` (M,), `theta` the strengths of the rated ones.
+
+    An unrated model stands above those that it reaches by a chain of wins without being reached by them:
+    where the strengths' likelihood has its maximum at infinity, that is their order. Models in a separate
+    part of the graph are not ranked.
+    """
+    ranked = _connected(wins, rated)
+    strength = np.zeros(len(wins))
+    strength[rated] = theta
+    rank: list[int | None] = [None] * len(wins)
+    for place, model in enumerate(_order(wins, rated, ranked, strength), start=1):
+        rank[model] = place
+    reasons = tuple(_reason(wins, rated, ranked, model) for model in range(len(wins)))
+    warnings = [
+        f"{reason} ({', '.join(models[m] for m in range(len(wins)) if reasons[m] == reason)})"
+        for reason in (APART, ONLY_WINS, ONLY_LOSSES, ONE_WAY)
+        if reason in reasons
+    ]
+    return Standing(tuple(rank), reasons, int(ranked.sum()), tuple(warnings))
+
+
+def _connected(wins: FloatArray, rated: BoolArray) -> BoolArray:
+    """The part of the comparison graph that holds the rated models; without any, the part with most models,
+    then votes.
+    """
+    _, label = connected_components(csr_array(wins + wins.T > 0), directed=False)
+    if rated.any():
+        return np.asarray(label == label[np.argmax(rated)], dtype=np.bool_)
+    sizes, votes = np.bincount(label), np.bincount(label, weights=wins.sum(axis=1))
+    if votes.max(initial=0) == 0:
+        return np.zeros(len(wins), dtype=np.bool_)
+    return np.asarray(label == np.lexsort((votes, sizes))[-1], dtype=np.bool_)
+
+
+def _order(wins: FloatArray, rated: BoolArray, ranked: BoolArray, strength: FloatArray) -> IntArray:
+    # Equal strengths differ by rounding: they keep the order of the models.
+    keys = [-np.round(strength, 9)]
+    if not rated[ranked].all():
+        reach = (wins > 0) | np.eye(len(wins), dtype=np.bool_)
+        for _ in range(len(wins).bit_length()):
+            reach = reach.astype(np.float32) @ reach.astype(np.float32) > 0
+        played = wins.sum(axis=1) + wins.sum(axis=0)
+        share = np.nan_to_num(ratio(wins.sum(axis=1), played))
+        _, label = connected_components(csr_array(wins > 0), directed=True, connection="strong")
+        # Whoever reaches more models than reach it comes first; within one such set, strength or share of wins.
+        keys = [np.where(rated, keys[0], -share), label, -(reach.sum(axis=1) - reach.sum(axis=0))]
+    order = np.lexsort(keys)
+    return np.asarray(order[ranked[order]], dtype=np.int64)
+
+
+def _reason(wins: FloatArray, rated: BoolArray, ranked: BoolArray, model: int) -> str:
+    won, lost = wins[model].sum(), wins[:, model].sum()
+    if rated[model]:
+        return ""
+    if won + lost == 0:
+        return NO_VOTES
+    if not ranked[model]:
+        return APART
+    if lost == 0:
+        return ONLY_WINS
+    return ONLY_LOSSES if won == 0 else ONE_WAY
+
+
+# ---- The primary rating: Bradley-Terry strengths with clustered intervals, rank ranges and tiers ----
+
 
 METHOD = "bradley-terry, clustered sandwich"
 FEWEST_CLUSTERS = 30

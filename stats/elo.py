@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.arrays import FloatArray
+from stats.bradley_terry import Votes, information, rateable, solve
 from stats.proportions import NOTHING
 from stats.results import Estimate, Interval
-from stats.strengths import Votes, information, rateable, solve
 
 ONLINE = "online"
 ONLINE_BOOTSTRAP = "online-bootstrap"

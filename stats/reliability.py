@@ -1,7 +1,8 @@
-"""How far many annotators agree with each other: Fleiss' kappa and Krippendorff's alpha."""
+"""How far annotators agree beyond chance, and whether a judge says the same again."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from stats.proportions import mean, rate
 from stats.resampling import bootstrap, distinct_rows
 from stats.results import Estimate, StatisticsError, UnequalRaters
 
@@ -127,3 +129,29 @@ def _counts(unit: npt.ArrayLike, value: npt.ArrayLike) -> tuple[IntArray, npt.ND
     column, values = pd.factorize(labels[kept], sort=True)
     table = np.bincount(row * len(values) + column, minlength=height * len(values))
     return table.reshape(height, len(values)), np.asarray(values)
+
+
+# ---- Whether a judge says the same again: its verdicts on an item over repeats (MLLM-as-a-Judge, Table 4) ----
+
+
+@dataclass(frozen=True, slots=True)
+class Steadiness:
+    """``consistency``: the mean share of an item's most frequent verdict; ``mcc``: the share of items on which more
+    than half of the repeats are identical.
+    """
+
+    consistency: Estimate
+    mcc: Estimate
+
+
+def steadiness(verdicts: pd.DataFrame) -> Steadiness:
+    """Of a table with the columns ``item``, ``verdict`` (of any kind) and ``group``, one row an item and repeat.
+
+    Rows of one group (an image, a prompt) depend on one another; intervals are those of ``proportions.mean`` and
+    ``rate``.
+    """
+    sizes = verdicts.groupby(["item", "verdict"], sort=False).size()
+    most = sizes.groupby(level="item").max()
+    modal = (most / verdicts.groupby("item").size().reindex(most.index)).to_numpy(np.float64)
+    group = verdicts.groupby("item")["group"].first().reindex(most.index).to_numpy()
+    return Steadiness(mean(values=modal, cluster=group), rate(hits=modal > 0.5, cluster=group))

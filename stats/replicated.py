@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from stats.arrays import BoolArray, FloatArray, IntArray, blocks
-from stats.strengths import Votes, inverse_information, solve
+from stats.bradley_terry import Votes, inverse_information, solve
 
 _SETTLED = 1e-5  # natural log, a thousandth of what resamples of a million votes differ by
 _MOST_STEPS = 100

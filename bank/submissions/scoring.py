@@ -20,12 +20,11 @@ from bank.imports import batched
 from bank.models import Response, ResponseMark, Sample, Submission, SubmissionRules, SubmissionScore
 from bank.submissions import told
 from bank.submissions.halves import is_kept
-from stats.choices import choice_scores, shown_as
+from stats.answers import choice_scores, shown_as, yes_no_scores
 from stats.disclosure import LEAST, Cell
 from stats.proportions import rate
 from stats.results import Estimate
 from stats.said import answer_in, option_in
-from stats.yes_no import yes_no_scores
 
 PAGE = 500
 CHOICE, YES_NO = SubmissionScore.Kind.CHOICE, SubmissionScore.Kind.YES_NO

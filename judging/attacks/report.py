@@ -18,9 +18,9 @@ from judging.attacks.catalogue import PAIRS, Attack, get
 from judging.models import Run, Trial
 from stats import paired
 from stats.multiple import benjamini_hochberg
-from stats.orders import combine_orders
 from stats.proportions import mean, proportion, rate
 from stats.results import Estimate
+from stats.verdicts import combine_orders
 
 SEED = 20_261_122  # of the sign flips: the same page shows the same
 COLUMNS = ("item_id", "order", "repeat", "attack", "target", "status", "choice", "score", "ranking")

@@ -15,10 +15,9 @@ from leaderboard.methods import FEWEST_CLUSTERS
 from leaderboard.metrics import kappa
 from leaderboard.scope import BadScope, Scope
 from stats.agreement import ASYMPTOTIC, agreement, agreement_decided, pairwise_agreement, pairwise_kappa
-from stats.majority import majority
 from stats.proportions import proportion
 from stats.results import Estimate, Interval
-from stats.verdicts import decided, three_way, words
+from stats.verdicts import decided, majority, three_way, words
 
 MAJORITY = "majority"
 METRICS = ("agreement", "agreement_decided", "kappa")

@@ -25,11 +25,10 @@ from leaderboard.methods import SEED
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores, verdict_cache
 from stats.bias import high_scores, length, own_family, position
-from stats.majority import majority
 from stats.multiple import benjamini_hochberg
 from stats.proportions import mean
 from stats.results import Estimate
-from stats.verdicts import MISSING, VERDICTS
+from stats.verdicts import MISSING, VERDICTS, majority
 
 HUMANS = "humans"
 NOTHING = "No verdicts yet."

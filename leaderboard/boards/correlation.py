@@ -15,7 +15,7 @@ from leaderboard.boards.sources import judge_groups
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.scope import HUMANS, BadScope, Scope, scope_of
 from stats.multiple import benjamini_yekutieli
-from stats.rank_correlation import rank_correlation
+from stats.rankings import rank_correlation
 
 FEWEST = 3  # models that two rankings must share
 RANKED_BY = ("bt", "score", "circular", "vanilla", "accuracy")

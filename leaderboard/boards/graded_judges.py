@@ -10,8 +10,8 @@ from leaderboard.boards.sums import Sums
 from leaderboard.metrics import CONSISTENCY, MCC, OfGrades
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
+from stats.reliability import steadiness
 from stats.results import Estimate
-from stats.steadiness import steadiness
 
 NO_LABELS = "No labels by people yet, so no judge can be compared with them."
 ALL = "all"

@@ -21,11 +21,11 @@ from leaderboard.boards.base import Board, Row, number, share
 from leaderboard.boards.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.methods import SEED
 from leaderboard.scope import PEOPLE, BadScope, Scope
+from stats.answers import yes_no_scores
 from stats.disclosure import LEAST, Cell, tellable, tells_of_few
 from stats.means import places_of_means
 from stats.proportions import mean, rate, rate_by_sizes
 from stats.results import Estimate
-from stats.yes_no import yes_no_scores
 
 NO_ANSWERS = "No answers to questions with a key yet."
 YES_NO = ("accuracy", "precision", "recall", "f1", "yes_ratio")

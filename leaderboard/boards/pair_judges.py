@@ -14,10 +14,9 @@ from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.standing import Tables, standing_of
 from leaderboard.metrics import CONSISTENCY, MCC, PAIRS, OfPairs
 from leaderboard.scope import Scope
-from stats.majority import RULES, majority
+from stats.reliability import steadiness
 from stats.results import Estimate
-from stats.steadiness import steadiness
-from stats.verdicts import VERDICTS, encode, words
+from stats.verdicts import RULES, VERDICTS, encode, majority, words
 
 NO_LABELS = "No labels by people yet, so no judge can be compared with them."
 PEOPLE = 0  # where runs are told apart by number: people against people

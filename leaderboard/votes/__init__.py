@@ -18,9 +18,7 @@ from leaderboard.votes import row_counts
 from leaderboard.votes import verdict_cache as columns_of
 from leaderboard.votes.db_version import until_written
 from stats.arrays import blocks
-from stats.majority import majority
-from stats.orders import combine
-from stats.verdicts import VERDICTS
+from stats.verdicts import VERDICTS, combine, majority
 
 # Formats in which a sample's source is the data set it was taken from: averages are over these.
 DATA_SETS = ("mllm-as-a-judge", "alt-test", "generic")

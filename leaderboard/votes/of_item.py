@@ -13,8 +13,7 @@ from bank.models import Item, ItemResponse, Response
 from bank.models.verdict import Verdict
 from judging.models import Judgment, Run
 from leaderboard.queries import is_held, sees_labels
-from stats.majority import majority
-from stats.orders import combine_orders
+from stats.verdicts import combine_orders, majority
 
 
 @dataclass(frozen=True, slots=True)

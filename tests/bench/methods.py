@@ -12,9 +12,9 @@ from scipy import stats
 from scipy.special import expit
 
 from stats import bradley_terry, elo, replicated
+from stats.bradley_terry import Votes, solve
 from stats.correlation import kendall, pearson, spearman
 from stats.reliability import krippendorff_alpha
-from stats.strengths import Votes, solve
 from tests.bench.parts import Result, cpu, cpus
 
 VOTES, MODELS, PROMPTS, REPLICATES = 1_000_000, 200, 5_000, 1_000

@@ -9,10 +9,9 @@ import re
 import numpy as np
 import pytest
 
+from stats.answers import yes_no_scores
 from stats.proportions import proportion
-from stats.rank_correlation import rank_correlation
-from stats.rankings import distance
-from stats.yes_no import yes_no_scores
+from stats.rankings import distance, rank_correlation
 
 
 @pytest.fixture

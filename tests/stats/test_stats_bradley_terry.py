@@ -5,12 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stats.bradley_terry import BradleyTerry, fit
+from stats.bradley_terry import (
+    BradleyTerry,
+    NotConverged,
+    Votes,
+    clustered_covariance,
+    fit,
+    inverse_information,
+    rateable,
+    solve,
+)
 from stats.ranks import rank_ranges, tiers
 from stats.replicated import strengths
 from stats.results import InvalidCount, InvalidOutcome, LengthMismatch
-from stats.sandwich import clustered_covariance
-from stats.strengths import NotConverged, Votes, inverse_information, rateable, solve
 
 # Wins of the row over the column: the worked example of Wikipedia, "Bradley-Terry model".
 EXAMPLE = np.array([[0, 2, 0, 1], [3, 0, 5, 0], [0, 3, 0, 1], [4, 0, 3, 0]], dtype=float)
@@ -128,7 +135,7 @@ def test_clusters_of_one_pair_and_clusters_in_blocks_give_the_plain_sum_of_outer
         bread = inverse_information(theta, wins)
         expected = bread @ scores.T @ scores @ bread * clusters / (clusters - 1)
         for block in (1_000_000, 100):
-            monkeypatch.setattr("stats.sandwich._BLOCK", block)
+            monkeypatch.setattr("stats.bradley_terry._BLOCK", block)
             got = clustered_covariance(votes=votes, theta=theta, wins=wins, cluster=cluster, clusters=clusters)
             assert got == pytest.approx(expected, abs=1e-12)
 
@@ -352,7 +359,7 @@ def test_strengths_solve_the_likelihood_equations_however_the_wins_are_spread():
 def test_strengths_that_do_not_exist_or_do_not_settle_are_refused(monkeypatch):
     with pytest.raises(NotConverged, match="separable"):
         solve(np.zeros((2, 2)))
-    monkeypatch.setattr("stats.strengths._MOST_STEPS", 1)
+    monkeypatch.setattr("stats.bradley_terry._MOST_STEPS", 1)
     with pytest.raises(NotConverged, match="settle"):
         solve(EXAMPLE)
 

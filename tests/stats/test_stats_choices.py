@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from stats.choices import choice_scores, shown_as
+from stats.answers import choice_scores, shown_as, yes_no_scores
 from stats.said import answer_in, option_in
-from stats.yes_no import yes_no_scores
 
 ABCD = ("A", "B", "C", "D")
 

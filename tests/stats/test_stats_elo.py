@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from stats import elo
+from stats.bradley_terry import Votes
 from stats.results import InvalidOutcome
-from stats.strengths import Votes
 
 
 def simulated(rng, *, models, votes):

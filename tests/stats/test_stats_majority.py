@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stats.majority import UnknownRule, majority
 from stats.results import UnknownVerdict
-from stats.verdicts import VERDICTS
+from stats.verdicts import VERDICTS, UnknownRule, majority
 
 LETTERS = {"F": "first", "S": "second", "T": "tie", "U": "undecided"}
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stats.orders import Coverage, combine_orders
 from stats.results import DuplicateVerdict
-from stats.verdicts import VERDICTS
+from stats.verdicts import VERDICTS, Coverage, combine_orders
 
 
 def judgments(*rows):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from stats.rank_correlation import rank_correlation
+from stats.rankings import rank_correlation
 
 
 def found(x, y):

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from stats.steadiness import steadiness
+from stats.reliability import steadiness
 
 
 def test_the_modal_share_and_the_items_with_a_majority_of_repeats():

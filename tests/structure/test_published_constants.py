@@ -33,8 +33,8 @@ CONSTANTS = {
     # Fewer, and an interval by clusters or a test says little (ADR 8; 2501.10970, section 3)
     "stats.bradley_terry.FEWEST_CLUSTERS": 30,
     "stats.alternative.FEWEST": 30,
-    "stats.rank_correlation.MOST_EXACT": 8,
-    "stats.rank_correlation.DRAWS": 20_000,
+    "stats.rankings.MOST_EXACT": 8,
+    "stats.rankings.DRAWS": 20_000,
     "leaderboard.methods.FEWEST_CLUSTERS": 30,
     "leaderboard.methods.PROVISIONAL": 30,
     # Whether a judge may stand in for an annotator (2501.10970)

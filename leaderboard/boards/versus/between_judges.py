@@ -23,10 +23,9 @@ from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores
 from stats.arrays import FloatArray, dense_codes
 from stats.correlation import pearson, spearman, williams
-from stats.majority import majority
 from stats.resampling import BOOTSTRAP
 from stats.results import Estimate, Interval, StatisticsError
-from stats.verdicts import decided, three_way
+from stats.verdicts import decided, majority, three_way
 
 REPLICATES = 1000
 
