@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
 from bank.outages import COME_BACK, outage
+from bank.params import whole_number
 
 log = logging.getLogger("django.request")
 
@@ -31,14 +32,15 @@ class Pages(CursorPagination):
         wanted = request.query_params.get("page_size")
         if wanted is None:
             return self.page_size
-        if not (wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:9]) <= self.max_page_size):
+        size = whole_number(wanted, below=self.max_page_size + 1)
+        if not size:
             raise exceptions.ValidationError({"page_size": f"A whole number from 1 to {self.max_page_size}."})
-        return int(wanted)
+        return size
 
     def decode_cursor(self, request: Request) -> Any:
         """The place to go on from: every list is in the order of its ids. Raises NotFound for a forged one."""
         cursor = super().decode_cursor(request)
-        if cursor is not None and cursor.position is not None and not _is_id(str(cursor.position)):
+        if cursor is not None and cursor.position is not None and whole_number(str(cursor.position)) is None:
             raise exceptions.NotFound(self.invalid_cursor_message)
         return cursor
 
@@ -46,10 +48,6 @@ class Pages(CursorPagination):
 def _names_a_row(model: Any, lookup: str) -> bool:
     """Whether a filter's value is the id of another table's row."""
     return "__" not in lookup and bool(model._meta.get_field(lookup).is_relation)
-
-
-def _is_id(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 18
 
 
 class PlainJSON(JSONParser):
@@ -97,7 +95,7 @@ class AllowedFilters(BaseFilterBackend):
             if name in request.query_params:
                 value = request.query_params[name]
                 try:
-                    if "\x00" in value or (_names_a_row(queryset.model, lookup) and not _is_id(value)):
+                    if "\x00" in value or (_names_a_row(queryset.model, lookup) and whole_number(value) is None):
                         raise ValueError
                     queryset = queryset.filter(**{lookup: value})
                 except (ValueError, TypeError):

@@ -14,8 +14,9 @@ from django.db.models import Count, Q, QuerySet
 
 from accounts.rules import Viewer, allowed
 from bank.models import Item, Sample
+from bank.params import whole_number
 from judging import analyses
-from judging.filters import ORDERS, Chosen, Order, amount, benchmarks_named, whole
+from judging.filters import ORDERS, Chosen, Order, amount, benchmarks_named
 from judging.models import Judgment, Run
 from judging.queries import STATUSES
 
@@ -309,10 +310,10 @@ def _address(place: Found) -> str:
 
 def _place(text: str) -> Found | None:
     value, _, pk = text.rpartition("_")
-    key, at = whole(pk), amount(value) if value else 0.0
+    key, at = whole_number(pk), amount(value) if value else 0.0
     return None if key is None or at is None else (at, key)
 
 
 def _run_and_item(text: str) -> tuple[int | None, int]:
     run, _, item = text.partition(".")
-    return (whole(run), whole(item) or 0) if whole(run) is not None else (None, 0)
+    return (whole_number(run), whole_number(item) or 0) if whole_number(run) is not None else (None, 0)

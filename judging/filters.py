@@ -9,6 +9,7 @@ from django.http import QueryDict
 
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark
+from bank.params import whole_number
 from judging.models import Judge, Run
 from judging.queries import STATUSES
 
@@ -82,13 +83,13 @@ class Chosen:
             return text(name) if text(name) in known else otherwise
 
         return cls(
-            run=whole(text("run")),
+            run=whole_number(text("run")),
             judge=text("judge"),
             protocol=text("protocol"),
             benchmark=text("benchmark"),
             level=text("level"),
             sample=text("sample"),
-            item=whole(text("item")),
+            item=whole_number(text("item")),
             show=one_of("show", SHOWS),
             differs=one_of("differs", DIFFERS),
             seconds=amount(text("seconds")) if allowed(viewer, "read-calls") else None,
@@ -110,10 +111,6 @@ class Chosen:
 
 def _written(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def whole(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 def amount(text: str) -> float | None:

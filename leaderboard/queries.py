@@ -12,6 +12,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from accounts.rules import Viewer, allowed
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
+from bank.params import whole_number
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, Row
@@ -294,8 +295,8 @@ class Voter:
 def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
     """``majority``, ``run-3`` or an annotator's pseudonym. Raises NoSuchVoter."""
     items = votes.pairs(scope)
-    if key.startswith("run-") and key.removeprefix("run-").isdigit():
-        runs = votes.judged_runs(scope).filter(pk=int(key.removeprefix("run-")[:9]))
+    if key.startswith("run-") and (number := whole_number(key.removeprefix("run-"))) is not None:
+        runs = votes.judged_runs(scope).filter(pk=number)
         if not runs:
             raise NoSuchVoter(key)
         group = votes.judged_runs(scope).filter(

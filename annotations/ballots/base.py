@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeGuard
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
+from bank.params import whole_number
 from judging.protocols import Option
 
 Words = str | Promise  # a text that is translated when it is shown
@@ -155,8 +156,7 @@ class Form:
         return [str(value) for value in self.data.getlist(name)]
 
     def whole(self, name: str) -> int | None:
-        text = self.text(name)
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+        return whole_number(self.text(name), below=10**9)
 
     def number(self, name: str) -> float | None:
         return number_in(self.text(name))

@@ -19,6 +19,7 @@ from bank import parquet
 from bank.actions import BadInput
 from bank.exports import pieces
 from bank.imports import chunks
+from bank.params import whole_number
 from judging.exports import of_keys
 from judging.models import Judgment, Run
 
@@ -90,7 +91,7 @@ def download(campaign: Campaign, viewer: User, asked: Any) -> HttpResponseBase:
 def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
     """What flows into the campaign by itself."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
-    chosen = [int(run) for run in request.POST.getlist("runs") if run.isascii() and run.isdigit() and len(run) < 10]
+    chosen = [number for run in request.POST.getlist("runs") if (number := whole_number(run)) is not None]
     runs = inflow.ALL if request.POST.get("all_runs") else chosen
     try:
         brought = inflow.set_rule(campaign=campaign, runs=runs, reasons=request.POST.getlist("reasons"))
@@ -159,7 +160,7 @@ def doubts_add(request: HttpRequest, pk: int) -> HttpResponse:
 def judgments_add(request: HttpRequest) -> HttpResponse:
     """The items of chosen judgments (``judgment``, several) into a campaign; without ``campaign`` it asks which."""
     asked = request.POST.getlist("judgment")[:MOST_CHOSEN]
-    ids = sorted({int(text) for text in asked if text.isascii() and text.isdigit() and len(text) < 19})
+    ids = sorted({number for text in asked if (number := whole_number(text)) is not None})
     if "campaign" not in request.POST:
         return _which_campaign(request, ids)
     campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), imported=False)
@@ -191,4 +192,4 @@ def _which_campaign(request: HttpRequest, ids: list[int]) -> HttpResponse:
 
 def _id(request: HttpRequest) -> int:
     text = request.POST.get("campaign", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return whole_number(text, below=10**9) or 0

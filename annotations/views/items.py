@@ -22,6 +22,7 @@ from annotations.models import Annotator, Campaign, CampaignItem, Label
 from annotations.monitor import visible_campaigns
 from annotations.verdicts import in_words
 from bank.actions import BadInput
+from bank.params import whole_number
 
 PAGE = 50
 MOST_IN_MATRIX = 30
@@ -186,7 +187,7 @@ def _first_of(problems: list[str]) -> str:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return whole_number(text, below=10**9) or 0
 
 
 @requires("write-campaigns")

@@ -20,6 +20,7 @@ from bank.actions import BadInput
 from bank.images import NotAnImage
 from bank.media import image_response
 from bank.models import Benchmark, Item
+from bank.params import whole_number
 from judging import analyses
 from judging.models import Judgment
 
@@ -221,4 +222,4 @@ def guidelines_picture(request: HttpRequest, pk: int, name: str) -> HttpResponse
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return whole_number(text, below=10**9) or 0

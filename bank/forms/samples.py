@@ -14,6 +14,7 @@ from bank.actions.samples import Picture
 from bank.forms import Clean
 from bank.models import Benchmark, Sample
 from bank.models.catalogue import Capability
+from bank.params import whole_number
 from bank.queries import tree_of
 
 EMPTY_ROWS = 2
@@ -243,7 +244,7 @@ class Editor:
 
     @staticmethod
     def _count(text: str | None) -> int:
-        return min(int(text), MOST_ROWS) if text and text.isascii() and text.isdigit() and len(text) < 4 else 0
+        return min(whole_number(text, below=1_000) or 0, MOST_ROWS)
 
     @staticmethod
     def _with_defaults(data: Any, number: int) -> Any:

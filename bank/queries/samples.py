@@ -17,6 +17,7 @@ from django.http import QueryDict
 
 from bank import quality
 from bank.models import Benchmark, Response, Sample
+from bank.params import whole_number
 from bank.queries.benchmarks import Group, groups_of
 from bank.queries.trees import Node, tree_of
 
@@ -43,11 +44,9 @@ class Filter:
         def get(name: str) -> str:
             return query.get(name, "").strip()[:200].replace("\x00", "")
 
-        number = get("capability")
-        whole = number.isascii() and number.isdigit() and len(number) < 16
         return cls(
             level=get("level"),
-            capability=int(number) if whole else None,
+            capability=whole_number(get("capability")),
             question_type=get("question_type"),
             split=get("split"),
             status=get("status"),
@@ -191,10 +190,8 @@ def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", befor
 
 
 def _place(text: str) -> tuple[int, int] | None:
-    position, _, pk = text.partition(".")
-    if position.isascii() and position.isdigit() and pk.isascii() and pk.isdigit() and len(text) < 30:
-        return int(position), int(pk)
-    return None
+    position, pk = map(whole_number, (text.partition(".")[::2]))
+    return None if position is None or pk is None else (position, pk)
 
 
 def _page(

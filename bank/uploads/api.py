@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from bank.models import Upload
+from bank.params import whole_number
 from bank.rest import PlainJSON
 from bank.uploads import actions, queries, staging
 from bank.uploads.forms import ChoicesForm
@@ -188,6 +189,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
 
 
 def _whole(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
+    number = whole_number(text)
+    if number is None:
         raise serializers.ValidationError({name: ["A whole number of bytes."]})
-    return int(text)
+    return number

@@ -11,6 +11,7 @@ from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUploadHandler
 
 from bank.models import Benchmark, Upload
+from bank.params import whole_number
 from bank.uploads import actions
 
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,80}")
@@ -184,5 +185,5 @@ class ChoicesForm(forms.Form):
 
 def next_version(stored: set[str]) -> str:
     """A version that is not there yet: the next whole number."""
-    numbers = [int(version) for version in stored if version.isascii() and version.isdigit()]
+    numbers = [number for version in stored if (number := whole_number(version)) is not None]
     return str(max(numbers, default=len(stored)) + 1)

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from accounts import csv
 from accounts.rules import requires
+from bank.params import whole_number
 from bank.queries import access_log
 from bank.queries.access_log import Asked
 
@@ -89,4 +90,4 @@ def _asked(request: HttpRequest) -> tuple[Asked, str]:
 def _key(request: HttpRequest, name: str) -> int | None:
     """A key of the address; None where it is none."""
     value = request.GET.get(name, "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) <= 18 else None
+    return whole_number(value)

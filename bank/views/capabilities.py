@@ -13,14 +13,15 @@ from bank.actions import capabilities as actions
 from bank.actions.errors import BadInput
 from bank.capability_trees import TITLES, TREES
 from bank.models import Benchmark, Capability
+from bank.params import whole_number
 from bank.queries import tree_of
 from bank.queries.benchmarks import by_capability
 from bank.views.common import benchmark_named, person
 
 
 def _node(benchmark: Benchmark, text: str | None) -> Capability:
-    if text and text.isascii() and text.isdigit() and len(text) < 16:
-        found = benchmark.capabilities.select_related("parent", "benchmark").filter(pk=int(text)).first()
+    if (key := whole_number(text)) is not None:
+        found = benchmark.capabilities.select_related("parent", "benchmark").filter(pk=key).first()
         if found is not None:
             return found
     raise BadInput("That capability is not there any more.")

@@ -12,6 +12,7 @@ from bank.actions import BadInput
 from bank.actions.items import make_some
 from bank.forms.items import MakeItems
 from bank.models import Benchmark, Item
+from bank.params import whole_number
 from bank.views.common import benchmark_named
 
 MOST_COUNTED = 100_000
@@ -75,4 +76,4 @@ def _there(benchmark: Benchmark) -> list[tuple[str, int, bool]]:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return whole_number(text, below=10**9) or 0

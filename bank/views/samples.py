@@ -19,6 +19,7 @@ from bank.actions.errors import BadInput, Stale
 from bank.forms.samples import Bulk, Editor
 from bank.models import Benchmark, Response, Sample
 from bank.models.reviews import GUIDELINE
+from bank.params import whole_number
 from bank.queries import Filter, chosen_samples, count_chosen
 from bank.views.common import benchmark_named, following, person, suggestions
 
@@ -40,7 +41,7 @@ def sample_detail(request: HttpRequest, pk: int) -> HttpResponse:
     responses = list(
         sample.responses.select_related("model").order_by("model__name", "variant").defer("text", "reason")
     )
-    asked = [value for value in request.GET.getlist("model") if value.isascii() and value.isdigit()][:50]
+    asked = [value for value in request.GET.getlist("model") if whole_number(value) is not None][:50]
     names = [str(response.pk) for response in responses]
     by_model = {f"{r.model_id}": str(r.pk) for r in reversed(responses) if not r.variant}
     picked = list(dict.fromkeys(by_model[value] for value in asked if value in by_model))[:SIDE_BY_SIDE]

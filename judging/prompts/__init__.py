@@ -13,6 +13,7 @@ from typing import Any
 
 from jinja2 import StrictUndefined, nodes
 
+from bank.params import whole_number
 from judging.prompts import bounds
 from judging.prompts.bounds import TooMuch
 
@@ -85,7 +86,8 @@ def chosen(protocol: str, setting: str) -> str:
 def split(setting: str) -> tuple[str, int | None]:
     """Name and version of the setting ``prompt``."""
     name, _, version = setting.partition("@")
-    return (name, int(version)) if version.isascii() and version.isdigit() and len(version) < 10 else (setting, None)
+    number = whole_number(version, below=10**9)
+    return (setting, None) if number is None else (name, number)
 
 
 @cache

@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, render
 from accounts.htmx import PageRequest
 from accounts.models import User
 from accounts.rules import requires
+from bank.params import whole_number
 from judging import attacks, plan, prompts, protocols, queries
-from judging.filters import whole
 from judging.forms import AttackForm
 from judging.models import Attempt, Run, Trial
 from judging.queries import STATUSES
@@ -35,7 +35,7 @@ def attack_new(request: HttpRequest) -> HttpResponse:
 def trial_list(request: HttpRequest) -> HttpResponse:
     """Trials of a run, of one attack or all; without a run in the address those of the newest."""
     runs = queries.runs_for(request.user).filter(kind=Run.Kind.ATTACKS)
-    key = whole(request.GET.get("run", ""))
+    key = whole_number(request.GET.get("run", ""))
     run = get_object_or_404(runs, pk=key) if key is not None else runs.first()
     attack, status = request.GET.get("attack", ""), request.GET.get("status", "")
     if attack not in ("", *attacks.ALL) or status not in ("", *STATUSES):

@@ -11,10 +11,10 @@ from django.views.decorators.http import require_POST
 
 from accounts.rules import allowed, requires
 from bank.imports import BadInput
+from bank.params import whole_number
 from judging import queries
 from judging.endpoints import judges
 from judging.endpoints.probing import probe_judge
-from judging.filters import whole
 from judging.forms import JudgeForm
 from judging.models import Judge
 from judging.views.common import HERE, PAGE
@@ -37,7 +37,7 @@ def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _known(request: HttpRequest) -> dict[str, Any]:
     """The facts of the judge that the address names as ``from``, to change its limits and prices."""
-    key = whole(request.GET.get("from", ""))
+    key = whole_number(request.GET.get("from", ""))
     judge = Judge.objects.filter(pk=key).exclude(base_url="").first() if key is not None else None
     return {name: getattr(judge, name) for name in JudgeForm.base_fields} if judge else {}
 

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import requires
-from judging import filters, queries, releases
+from bank.params import whole_number
+from judging import queries, releases
 from judging.actions import BadInput
 from judging.models import Run
 from judging.views.common import HERE
@@ -66,7 +67,7 @@ def _back(request: HttpRequest, pk: int, act: Callable[[Run], str]) -> HttpRespo
         messages.success(request, act(run))
     except BadInput as error:
         messages.error(request, str(error))
-    show, page = request.POST.get("show"), filters.whole(request.POST.get("page", ""))
+    show, page = request.POST.get("show"), whole_number(request.POST.get("page", ""))
     query = f"?show={show if show in SHOWN else SHOWN[0]}" + (f"&page={page}" if page else "")
     return redirect(reverse("judging:run-analyses", args=[pk]) + query)
 
@@ -89,7 +90,7 @@ def run_release(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("write-judging")
 def run_release_confirm(request: HttpRequest, pk: int) -> HttpResponse:
     by = cast(User, request.user)
-    judgments = [number for text in request.POST.getlist("judgment") if (number := filters.whole(text)) is not None]
+    judgments = [number for text in request.POST.getlist("judgment") if (number := whole_number(text)) is not None]
 
     def act(run: Run) -> str:
         return f"{releases.confirm(run=run, judgments=judgments, by=by):,} analyses are released to researchers."
@@ -101,7 +102,7 @@ def run_release_confirm(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("write-judging")
 def run_release_decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep one analysis back, or release it in spite of what holds it back."""
-    by, judgment = cast(User, request.user), filters.whole(request.POST.get("judgment", ""))
+    by, judgment = cast(User, request.user), whole_number(request.POST.get("judgment", ""))
     decision = request.POST.get("decision")
     if judgment is None or decision not in ("keep", "despite"):
         raise Http404("no such decision")

@@ -10,7 +10,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import requires
-from judging import actions, analyses, collecting, filters, item_sets, juries, plan, protocols, queries, releases
+from bank.params import whole_number
+from judging import actions, analyses, collecting, item_sets, juries, plan, protocols, queries, releases
 from judging.attacks.report import report
 from judging.collecting.queries import newest
 from judging.compare import CannotCompare, compare
@@ -86,7 +87,7 @@ def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
 def run_compare(request: HttpRequest) -> HttpResponse:
     """Two runs side by side; without both in the address, what to choose."""
     runs = Run.objects.visible_to(request.user).filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
-    keys = [filters.whole(request.GET.get(name, "")) for name in ("a", "b")]
+    keys = [whole_number(request.GET.get(name, "")) for name in ("a", "b")]
     chosen = [runs.filter(pk=key).first() if key is not None else None for key in keys]
     chosen = [run and analyses.run_as_seen(run, request.user) for run in chosen]
     context: dict[str, Any] = {"tab": "runs", "first": chosen[0], "second": chosen[1]}
@@ -106,7 +107,7 @@ def run_compare(request: HttpRequest) -> HttpResponse:
 def _initial(request: HttpRequest) -> dict[str, Any]:
     """What a new run begins with: the values of the address, over those of the run that it names as ``from``."""
     given = request.GET.dict()
-    key = filters.whole(given.pop("from", ""))
+    key = whole_number(given.pop("from", ""))
     run = queries.runs_for(request.user).filter(pk=key, kind=Run.Kind.JUDGMENTS).first() if key is not None else None
     return (as_form(run) if run else {}) | given
 

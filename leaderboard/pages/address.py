@@ -16,6 +16,7 @@ from django.utils.http import urlencode
 from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
 from bank.models import Benchmark, Capability, Sample
+from bank.params import whole_number
 from judging.models import OVERLAP
 from leaderboard import kinds, votes
 from leaderboard.boards.hidden import is_kept_back
@@ -132,9 +133,10 @@ def run_number(text: str) -> int | None:
     """Raises BadScope for what is no number."""
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) < 12):
+    number = whole_number(text)
+    if number is None:
         raise BadScope(f"{text!r} is no run: a run is a whole number.")
-    return int(text)
+    return number
 
 
 # ---- which verdicts ----

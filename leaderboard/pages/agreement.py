@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
+from bank.params import whole_number
 from leaderboard.boards import Board
 from leaderboard.boards.agreement import METRICS
 from leaderboard.boards.base import Row
@@ -131,9 +132,7 @@ def _pairs_of(address: Address, name: str) -> str:
 
 
 def _page(address: Address, annotators: int, size: int) -> int:
-    asked = address.given.get("page", "1")
-    number = int(asked[:6]) if asked.isascii() and asked.isdigit() else 1
-    return max(1, min(number, -(-annotators // size)))
+    return max(1, min(whole_number(address.given.get("page")) or 1, -(-annotators // size)))
 
 
 def _pairs(numbers: dict[tuple[str, str], Row], voters: dict[str, Row], who: str) -> list[Row]:

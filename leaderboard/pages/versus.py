@@ -8,6 +8,7 @@ import pandas as pd
 from django.utils.safestring import SafeString
 
 from bank.models import SampleImage
+from bank.params import whole_number
 from leaderboard import queries
 from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.versus import Versus
@@ -94,10 +95,10 @@ def run_of(text: str) -> int:
     """The number in ``run-3``; 0 for nothing. Raises BadScope."""
     if not text:
         return 0
-    number = text.removeprefix("run-")
-    if not (number.isascii() and number.isdigit() and len(number) < 10):
+    number = whole_number(text.removeprefix("run-"))
+    if number is None:
         raise BadScope(f"{text[:30]!r} is no run: a run is written run-3.")
-    return int(number)
+    return number
 
 
 def page_of(found: Versus) -> VersusPage:

@@ -15,6 +15,7 @@ from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.actions import BadInput
 from bank.models import Benchmark, Submission, SubmissionScore
+from bank.params import whole_number
 from bank.submissions import actions
 from bank.submissions.errors import Exceeded, Refused
 from leaderboard import submissions
@@ -45,8 +46,8 @@ def submission_list(request: HttpRequest) -> HttpResponse:
     found = _visible(request)
     chosen = {name: request.GET.get(name, "")[:200] for name in ("benchmark", "state")}
     benchmarks = Benchmark.objects.filter(pk__in=found.order_by().values("benchmark")).order_by("title", "pk")
-    if chosen["benchmark"].isdecimal() and chosen["benchmark"].isascii():
-        found = found.filter(benchmark=int(chosen["benchmark"][:15]))
+    if (benchmark := whole_number(chosen["benchmark"])) is not None:
+        found = found.filter(benchmark=benchmark)
     if chosen["state"] in Submission.State.values:
         found = found.filter(state=chosen["state"])
     page = Paginator(found, PAGE).get_page(request.GET.get("page"))

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from bank.params import whole_number
 from judging import actions, juries
 from judging.models import Run
 
@@ -17,7 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *, name: str, runs: str, **options: Any) -> None:
         numbers = [part.strip() for part in runs.split(",")]
-        if not all(part.isascii() and part.isdigit() for part in numbers):
+        if any(whole_number(part) is None for part in numbers):
             raise CommandError("--runs: numbers of runs with commas between them, e.g. 3,5,7", returncode=2)
         found = list(Run.objects.filter(pk__in=numbers).select_related("judge", "benchmark"))
         if missing := sorted(set(map(int, numbers)) - {run.pk for run in found}):
