@@ -120,8 +120,8 @@ def test_a_limit_is_429_with_retry_after_and_a_sentence_on_the_page(bench, resea
         ({"benchmark": "a\x00b"}, 400, ""),
         ({"model": ""}, 400, "model"),
         ({"model": "Known"}, 409, "Known-2"),
-        ({"state": "scored"}, 400, "Not a field"),
-        ({"by": "1"}, 400, "Not a field"),
+        ({"state": "scored"}, 400, "There is no such field"),
+        ({"by": "1"}, 400, "There is no such field"),
     ],
 )
 def test_what_the_api_does_not_take(changes, status, words, bench, researcher):
