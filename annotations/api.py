@@ -34,7 +34,7 @@ from annotations.serializers import (
 )
 from annotations.verdicts import is_right
 from annotations.views.data import download
-from bank import direct
+from bank import clock
 from bank.media import image_response
 from bank.models import Benchmark, SampleImage
 from bank.models.catalogue import in_hidden_splits
@@ -110,7 +110,7 @@ class Next(views.APIView):
             raise Http404("not labelled here")
         prefetch = asked.validated_data["prefetch"]
         flow_in(campaign)
-        now = direct.now()
+        now = clock.now()
         try:
             assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=now, prefetch=prefetch)
         except actions.Refused as refusal:
@@ -194,7 +194,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
         with _in_words():
             key = given["idempotency_key"]
             submitted = actions.submit_label(
-                assignment=assignment, idempotency_key=key, now=direct.now(), **_verdict(given)
+                assignment=assignment, idempotency_key=key, now=clock.now(), **_verdict(given)
             )
         answer = _own(submitted.label, assignment)
         if assignment.campaign_item.practice:
@@ -215,7 +215,7 @@ class OneLabel(views.APIView):
         asked = VerdictIn(data=request.data)
         asked.is_valid(raise_exception=True)
         with _in_words():
-            actions.change_label(assignment=assignment, now=direct.now(), **_verdict(asked.validated_data))
+            actions.change_label(assignment=assignment, now=clock.now(), **_verdict(asked.validated_data))
         return Response(_own(Label.objects.get(pk=pk), assignment))
 
 

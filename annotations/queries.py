@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -23,7 +24,7 @@ from annotations.ballots.pairs import Pair
 from annotations.ballots.scores import Score
 from annotations.groups import Group, groups_of
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
-from bank import direct
+from bank import clock
 from bank.models import Item, ItemResponse, Response, Sample, SampleImage
 
 PACE_OF = 20  # labels
@@ -191,7 +192,7 @@ class Work:
     @property
     def time_left(self) -> str:
         """Minutes and seconds until the lease ends, when the page is made."""
-        left = max(0, int((self.assignment.lease_until - direct.now()).total_seconds()))
+        left = max(0, int((self.assignment.lease_until - clock.now()).total_seconds()))
         return f"{left // 60}:{left % 60:02}"
 
     @property
@@ -215,14 +216,10 @@ def assignment_of(user: User, pk: int) -> Assignment:
 
     Raises Http404 for any other.
     """
-    found = direct.find(Assignment, id=pk)
-    if found is None:
-        raise Http404("no such assignment")
-    found.annotator = direct.get(Annotator, id=found.annotator_id)
-    found.campaign_item = place = direct.get(CampaignItem, id=found.campaign_item_id)
-    place.campaign = direct.get(Campaign, id=place.campaign_id)
-    member = direct.find(Membership, campaign_id=place.campaign_id, annotator_id=found.annotator_id)
-    if found.annotator.person_id != user.pk or (member and member.withdrawn_at):
+    mine = Assignment.objects.filter(annotator__person=user).select_related("annotator", "campaign_item__campaign")
+    found = get_object_or_404(mine, pk=pk)
+    members = Membership.objects.filter(campaign=found.campaign_item.campaign_id, annotator=found.annotator_id)
+    if members.filter(withdrawn_at__isnull=False).exists():
         raise Http404("no such assignment")
     return found
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from accounts.rules import requires
 from accounts.secrets import WrongKeys, check_keys
-from bank import direct
+from bank import clock
 from bank.outages import outage
 from judging.models import WorkerBeat
 
@@ -121,7 +121,7 @@ def _storage() -> str:
 
 
 def _worker() -> str:
-    newest, now = WorkerBeat.objects.order_by("-seen_at").first(), direct.now()
+    newest, now = WorkerBeat.objects.order_by("-seen_at").first(), clock.now()
     if newest is None or newest.seen_at < now - WorkerBeat.FORGOTTEN_AFTER:
         return "none is running: start one by `manage.py worker`"
     silent = (now - newest.seen_at).total_seconds()

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.rules import Viewer, allowed
-from bank import direct
+from bank import clock
 from judging import analyses, plan
 from judging.models import Judge, Judgment, Run, RunItem, WorkerBeat, made_by
 from judging.verdicts import NONE_OF_THEM
@@ -265,7 +265,7 @@ def workers_without_pictures(run: Run) -> list[str]:
 
 
 def _living_workers() -> QuerySet[WorkerBeat]:
-    return WorkerBeat.objects.filter(seen_at__gt=direct.now() - WORKER_SILENT_AFTER)
+    return WorkerBeat.objects.filter(seen_at__gt=clock.now() - WORKER_SILENT_AFTER)
 
 
 @dataclass(frozen=True, slots=True)

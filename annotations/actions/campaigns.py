@@ -20,7 +20,6 @@ from annotations.models import (
     Membership,
     new_pseudonym,
 )
-from bank import direct
 from bank.actions import BadInput
 
 MAY_LABEL = RULES["label"]
@@ -39,11 +38,11 @@ def enter(*, person: User, **campaign: Any) -> tuple[Campaign, Annotator]:
 
     Raises NotInvited.
     """
-    found = direct.find(Campaign, **campaign)
+    found = Campaign.objects.filter(**campaign).first()
     if found is None or found.state == Campaign.State.DRAFT:
         raise NotInvited(f"{person} labels in no such campaign.")
-    annotator = direct.find(Annotator, person_id=person.pk)
-    member = annotator and direct.find(Membership, campaign_id=found.pk, annotator_id=annotator.pk)
+    annotator = Annotator.objects.filter(person=person).first()
+    member = annotator and Membership.objects.filter(campaign=found, annotator=annotator).first()
     if annotator and member:
         if member.withdrawn_at:
             raise NotInvited(f"{person} was taken out of {found}.")

@@ -23,8 +23,7 @@ from annotations.actions.errors import (
     Stopped,
 )
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
-from bank import direct
-from bank.models import Item, ItemResponse, Sample
+from bank.models import Item, ItemResponse
 from judging.models import Judgment
 
 LEASED, SUBMITTED = Assignment.State.LEASED, Assignment.State.SUBMITTED
@@ -110,7 +109,7 @@ def release_all(*, campaign: Campaign, now: datetime, annotator: Annotator | Non
 
 def lock(*, campaign: Campaign, annotator: Annotator) -> Membership:
     """Make this annotator's requests wait for one another; their membership as it is now. Raises NotInvited."""
-    member = direct.find(Membership, lock=True, campaign_id=campaign.pk, annotator_id=annotator.pk)
+    member = Membership.objects.select_for_update(no_key=True).filter(campaign=campaign, annotator=annotator).first()
     if member is None:
         if not campaign.open_to_all or campaign.state != Campaign.State.OPEN:
             raise NotInvited(f"{annotator} is no member of {campaign}.")
@@ -183,8 +182,7 @@ def _lease_fresh(
     if place is None:
         return None
     place.campaign = campaign
-    place.item = direct.get(Item, id=place.item_id)
-    place.item.sample = direct.get(Sample, id=place.item.sample_id)
+    place.item = Item.objects.select_related("sample").get(pk=place.item_id)
     return Assignment.objects.create(
         campaign_item=place,
         annotator=annotator,

@@ -21,7 +21,7 @@ from annotations.guidelines import rendered
 from annotations.inflow import flow_in
 from annotations.models import Annotator, Assignment, Campaign
 from annotations.queries import annotator_of, assignment_of, my_campaigns, progress_of, work_of
-from bank import direct
+from bank import clock
 from bank.media import image_response
 from bank.models import SampleImage
 
@@ -53,7 +53,7 @@ def work(request: PageRequest, pk: int) -> HttpResponse:
         return _render(request, campaign, annotator, {"work": None, "interlude": interlude, "progress": progress})
     flow_in(campaign)
     try:
-        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=direct.now())
+        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=clock.now())
     except actions.Refused as refusal:
         return _nothing(request, campaign, annotator, str(refusal))
     if assignment is None:
@@ -76,7 +76,7 @@ def ahead(request: PageRequest, pk: int) -> HttpResponse:
     """The item after the open one, leased now so that the page has it at hand; 204 when there is none."""
     campaign, annotator = _campaign(request, pk)
     try:
-        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=direct.now(), prefetch=True)
+        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=clock.now(), prefetch=True)
     except actions.Refused:
         assignment = None
     if assignment is None:
@@ -95,7 +95,7 @@ def assignment_detail(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
     """Store the label, or the change of it, and go on."""
-    assignment, now = _assignment(request, pk), direct.now()
+    assignment, now = _assignment(request, pk), clock.now()
     posted = _posted(request, assignment)
     given: dict[str, Any] = {
         "verdict": {name: posted.get(name) for name in ballots.FIELDS},
@@ -125,7 +125,7 @@ def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
     """Give the item back and go on."""
-    assignment, now = _assignment(request, pk), direct.now()
+    assignment, now = _assignment(request, pk), clock.now()
     try:
         until = actions.skip(assignment=assignment, now=now)
     except actions.NotInvited:
@@ -141,7 +141,7 @@ def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 def assignment_draft(request: PageRequest, pk: int) -> HttpResponse:
     """Keep what is typed so far."""
-    assignment, now = _assignment(request, pk), direct.now()
+    assignment, now = _assignment(request, pk), clock.now()
     try:
         editing = bool(request.POST.get("editing"))
         actions.save_draft(assignment=assignment, draft=_posted(request, assignment), now=now, editing=editing)

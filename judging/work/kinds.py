@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from bank import bulk, direct
+from bank import bulk
 from bank.models import SampleImage
 from bank.models.verdict import turned
 from judging import collecting, plan, prompts, protocols, verdicts
@@ -20,6 +20,7 @@ from judging.models import Collected, Judgment, Run, RunTask, Trial, reason_key
 from judging.plan import Job
 from judging.requests import Asked
 from judging.verdicts import Reading, weighted_score
+from judging.work import direct
 
 Row = Judgment | Trial | Collected
 PAGE = 100  # rows of a run that are read at once

@@ -6,8 +6,8 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from bank import direct
 from bank.models import Benchmark
+from judging.work import direct
 
 pytestmark = pytest.mark.django_db
 

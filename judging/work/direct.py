@@ -1,13 +1,11 @@
 """Rows by their columns, past the building of a query, which takes the ORM several times as long as the database takes
 to run it.
 
-For what is done at every few calls of a run, and at every step of somebody's work; elsewhere ``Model.objects`` reads
-better. Rows of an import under way are found by neither. Names are those of columns; a list of values, not empty,
-stands for any one of them.
+For what is done at every few calls of a run; elsewhere ``Model.objects`` reads better. Rows of an import under way are
+found by neither. Names are those of columns; a list of values, not empty, stands for any one of them.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -18,19 +16,6 @@ from bank.arriving import Arrived, hidden, sees_everything
 
 M = TypeVar("M", bound=Model)
 Shape = tuple[tuple[str, int], ...]  # columns, with how many values each may have; 0: the one given
-
-
-def now() -> datetime:
-    """The time by the database's clock: the one clock that all machines share. Leases go by no other.
-
-    That of a query, as Now() has it, and not of its transaction. SQLite's is this machine's.
-    """
-    if connection.vendor == "sqlite":
-        return datetime.now(UTC)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT STATEMENT_TIMESTAMP()")
-        found: datetime = cursor.fetchone()[0]
-    return found
 
 
 def find(model: type[M], *, only: Sequence[str] = (), lock: bool = False, **columns: Any) -> M | None:
@@ -46,14 +31,6 @@ def find(model: type[M], *, only: Sequence[str] = (), lock: bool = False, **colu
         return next(iter(model._default_manager.raw(statement, values)), None)
     except OverflowError:  # a number that SQLite cannot hold, so no row has it
         return None
-
-
-def get(model: type[M], **columns: Any) -> M:
-    """The row with these values. Raises the model's DoesNotExist."""
-    found = find(model, **columns)
-    if found is None:
-        raise model.DoesNotExist  # type: ignore[attr-defined]
-    return found
 
 
 def read(model: type[Model], names: Sequence[str], **columns: Any) -> list[tuple[Any, ...]]:
