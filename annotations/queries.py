@@ -181,6 +181,10 @@ class Work:
         return self.label is not None
 
     @property
+    def has_draft(self) -> bool:
+        return bool(self.assignment.draft_at and self.given) and not self.editing
+
+    @property
     def expired(self) -> bool:
         return self.assignment.state in (Assignment.State.EXPIRED, Assignment.State.SKIPPED)
 
@@ -375,6 +379,16 @@ class Mine:
     ballot: ballots.Ballot | None
     progress: Progress
     open: int  # assignments begun and not submitted
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is something to label."""
+        is_open = self.campaign.state == Campaign.State.OPEN and self.ballot is not None
+        return is_open and self.progress.done < self.progress.total
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.progress.done or self.open)
 
 
 def my_campaigns(annotator: Annotator | None) -> list[Mine]:

@@ -60,7 +60,7 @@ class Failure:
     @property
     def can_retry(self) -> bool:
         """Answers of a model are never changed, whatever they are."""
-        return self.run.can_retry and (self.run.judges or self.status == "error")
+        return self.run.judges or self.status == "error"
 
     @property
     def title(self) -> str:

@@ -20,6 +20,7 @@ from judging.forms import SelectionForm
 from judging.models import Attempt, Judgment
 from judging.views.common import HERE
 
+BETTER = {"first": 0, "second": 1}  # the place of the answer that a pair's verdict prefers
 STEPS = 20  # pages that "Previous" leads back through; pages only know where the next one begins
 OTHERS = 12  # verdicts of other runs beside a judgment
 
@@ -103,7 +104,11 @@ def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "judgment": judgment,
         "run": judgment.run,
         "sample": judgment.item.sample,
-        "answers": [("ABCDEFGHIJ"[place], responses[place]) for place in places if place < len(responses)],
+        "answers": [
+            ("ABCDEFGHIJ"[place], responses[place], place == BETTER.get(judgment.choice or ""))
+            for place in places
+            if place < len(responses)
+        ],
         "others": analyses.as_seen(_others(judgment, request.user), request.user),
         "whole": whole,
         "reason": judgment.reason if whole or not judgment.run.imported else "",

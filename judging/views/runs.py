@@ -1,5 +1,6 @@
 """Pages of runs, and the front page of judging."""
 
+from dataclasses import dataclass
 from typing import Any, cast
 
 from django.contrib import messages
@@ -9,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from accounts.rules import requires
+from accounts.rules import allowed, requires
 from bank.params import whole_number
 from judging import actions, analyses, collecting, item_sets, juries, plan, protocols, queries, releases
 from judging.attacks.report import report
@@ -45,6 +46,36 @@ def _seen(request: HttpRequest, pk: int) -> Run:
     return analyses.run_as_seen(_run(request, pk), request.user)
 
 
+@dataclass(frozen=True, slots=True)
+class Doable:
+    """What this viewer may do with a run now."""
+
+    pause: bool
+    resume: bool
+    cancel: bool
+    retry: bool
+    compare: bool
+    clone: bool
+    find_doubts: bool
+    release: bool  # of its analyses: who may not, sees what is released
+
+    @classmethod
+    def of(cls, run: Run, *, writes: bool, is_jury: bool) -> "Doable":
+        judgments = run.kind == Run.Kind.JUDGMENTS
+        live, paused = run.state in Run.GOING, run.state == Run.State.PAUSED
+        works = writes and not run.imported
+        return cls(
+            pause=works and live,
+            resume=works and paused,
+            cancel=works and (live or paused),
+            retry=writes and run.can_retry,
+            compare=judgments,
+            clone=writes and judgments and run.judge.can_run,
+            find_doubts=writes and judgments and run.judge.baseline != "criteria-overlap",
+            release=judgments and not run.judge.baseline and not is_jury,
+        )
+
+
 def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
     run = _seen(request, pk)
     show = request.GET.get("show", "all")
@@ -52,7 +83,9 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         raise Http404("no such filter")
     progress = queries.progress(run, viewer=request.user)
     protocol = protocols.all_by_name().get(run.protocol) or collecting.COLLECTORS.get(run.protocol)
+    members = juries.members_of(run)
     return HERE | {
+        "can": Doable.of(run, writes=allowed(request.user, "write-judging"), is_jury=bool(members)),
         "item_set": item_sets.words(run.item_set),
         "collected": newest(run, viewer=request.user, failed=show == "failed"),
         "run": run,
@@ -65,9 +98,9 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "worker": queries.worker_seen(),
         "lacking": queries.workers_without_pictures(run),
         "moved": report(run) if run.kind == Run.Kind.ATTACKS and not progress.withheld else None,
-        "members": Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge"),
+        "members": Run.objects.filter(pk__in=members).select_related("judge"),
         "standing": None if progress.withheld else releases.standing(run),
-        "stale": bool(juries.members_of(run)) and not progress.withheld and juries.is_stale(run),
+        "stale": bool(members) and not progress.withheld and juries.is_stale(run),
     }
 
 
