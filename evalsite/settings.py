@@ -91,7 +91,7 @@ TEMPLATES = [
             "loaders": [
                 (
                     "django.template.loaders.cached.Loader",
-                    ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"],
+                    ["evalsite.template_loader.Loader", "django.template.loaders.app_directories.Loader"],
                 )
             ],
         },
