@@ -1,24 +1,20 @@
 """What all boards share: their shape, how numbers are written into rows, and how they are kept."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
-from django.core.cache import cache
 from django.utils import timezone
 
 from bank.models import Capability
-from leaderboard import methods, votes
+from leaderboard import cache, methods, votes
 from leaderboard.boards.hidden import STAFFS, edition_of, is_kept_back, newest_edition
 from leaderboard.scope import Scope
 from stats.results import Estimate
 
 Row = dict[str, Any]
-CACHE_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -84,12 +80,12 @@ def share(part: int, whole: int) -> float | None:
 def kept(scope: Scope, what: str, compute: Callable[[Scope], Board]) -> Board:
     """The board of a view, computed again only when the data under it has changed."""
     key = key_of(scope, what)
-    board: Board | None = cache.get(f"board:{key}")
-    if board is None:
+
+    def make() -> Board:
         made = compute(scope)
-        board = replace(made, key=key, computed_at=made.computed_at or timezone.now())
-        cache.set(f"board:{key}", board, CACHE_SECONDS)
-    return board
+        return replace(made, key=key, computed_at=made.computed_at or timezone.now())
+
+    return cache.kept("board", [key], make, seconds=24 * cache.HOUR)
 
 
 def key_of(scope: Scope, what: str) -> str:
@@ -101,8 +97,7 @@ def key_of(scope: Scope, what: str) -> str:
         data: Any = edition and edition.pk
     else:
         data = votes.fingerprint(scope)
-    text = json.dumps([view, data], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return cache.key_of(view, data)
 
 
 def level_names(scope: Scope) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from annotations.models import Campaign
 from bank.models import Benchmark
 from judging.models import Judgment, Run
+from leaderboard.cache import until_written
 from leaderboard.kinds.base import Kind
 from leaderboard.kinds.batch import Batch
 from leaderboard.kinds.choice import Choice
@@ -15,7 +16,6 @@ from leaderboard.kinds.score import Score
 from leaderboard.kinds.yes_no import YesNo
 from leaderboard.scope import BadScope
 from leaderboard.votes import withheld_runs
-from leaderboard.votes.db_version import until_written
 
 __all__ = ["KINDS", "USUAL", "Kind", "default_of", "get", "has_verdicts", "known_of"]
 

@@ -3,8 +3,6 @@
 All of a view stands in its address, so that it can be linked and cited.
 """
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -332,9 +330,3 @@ def elo_select(address: Address, scope: Scope) -> Select:
 def _filter(address: Address, name: str, label: str, groups: list[tuple[str, list[Choice]]]) -> Select:
     chosen = address.given.get(name, "")
     return Select(name, label, [("", [Choice("", "all")]), *groups], chosen, on=bool(chosen))
-
-
-def digest(address: Address) -> str:
-    """A short name of the page and all it was asked for."""
-    text = json.dumps([address.page, address.name, sorted(address.given.items())])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]

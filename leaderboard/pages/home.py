@@ -1,13 +1,10 @@
 """The home page: one item as judged, and where things stand on each benchmark."""
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.core.cache import cache
 from django.db.models import Count, Exists, OuterRef
 from django.utils.safestring import SafeString
 
@@ -15,7 +12,7 @@ from accounts.rules import Viewer
 from annotations.models import CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import OVERLAP, Judgment, Run
-from leaderboard import boards, queries, votes
+from leaderboard import boards, cache, queries, votes
 from leaderboard.boards import Board, kept
 from leaderboard.boards.base import key_of
 from leaderboard.figures import NONE, number_of, percent, span, tick, two, whole
@@ -36,7 +33,6 @@ SEARCHED = 200  # items looked at for the one that is shown
 TRIED = 12  # of them with everybody's verdict
 SHORT = 150  # characters
 LINES = 5
-KEPT_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +116,11 @@ def page_of(viewer: Viewer) -> Home:
     shelves = sorted(queries.shelves(newest, viewer), key=lambda shelf: -(shelf.labels + shelf.judgments))
     addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in shelves[:MOST]]
     keys = [key_of(address.scope(), "home") for address in addresses]
-    text = json.dumps([keys, queries.sees_labels(viewer), len(newest)])
-    key = f"home:{hashlib.sha256(text.encode()).hexdigest()}"
-    home: Home | None = cache.get(key)
-    if home is None:
-        home = _made(viewer, shelves[:MOST], addresses, len(newest))
-        cache.set(key, home, KEPT_SECONDS)
-    return home
+    return cache.kept(
+        "home",
+        [keys, queries.sees_labels(viewer), len(newest)],
+        lambda: _made(viewer, shelves[:MOST], addresses, len(newest)),
+    )
 
 
 def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address], benchmarks: int) -> Home:

@@ -6,9 +6,9 @@ from django.views.decorators.http import require_safe
 
 from accounts.rules import requires, role_of
 from leaderboard import queries
+from leaderboard.cache import until_written
 from leaderboard.pages import home as home_page
 from leaderboard.pages import search
-from leaderboard.votes.db_version import until_written
 
 
 @requires("read-public")

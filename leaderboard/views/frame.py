@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -13,15 +12,14 @@ from django.utils.safestring import SafeString, mark_safe
 
 from accounts.rules import allowed, role_of
 from bank import parquet
-from leaderboard import queries
+from leaderboard import cache, queries
 from leaderboard.boards import Board
 from leaderboard.boards.hidden import Withheld, is_kept_back
+from leaderboard.cache import until_written
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
-from leaderboard.votes.db_version import until_written
 
-FRAGMENT_SECONDS = 3600
 TABS = (
     ("Models", "models"),
     ("Judges", "judges"),
@@ -93,12 +91,10 @@ def _compare_link(address: Address, board: str) -> str:
 
 
 def _shelf(address: Address, data: str) -> queries.Shelf:
-    key = f"shelf:{address.staff}:{data}"
-    shelf: queries.Shelf | None = cache.get(key) if data else None
-    if shelf is None:
-        shelf = queries.shelves([address.benchmark], address.viewer)[0]
-        cache.set(key, shelf, FRAGMENT_SECONDS)
-    return shelf
+    def make() -> queries.Shelf:
+        return queries.shelves([address.benchmark], address.viewer)[0]
+
+    return cache.kept("shelf", [data, address.staff], make) if data else make()
 
 
 def fragment(
@@ -108,11 +104,12 @@ def fragment(
 
     ``facts`` is what else it shows, which the board's key does not hold.
     """
-    key = f"page:{template}:{board.key}:{role_of(address.viewer)}:{addresses.digest(address)}:{facts}"
-    html: str | None = cache.get(key)
-    if html is None:
-        html = render_to_string(template, {"address": address} | context())
-        cache.set(key, html, FRAGMENT_SECONDS)
+    view = [address.page, address.name, sorted(address.given.items())]
+    html = cache.kept(
+        "page",
+        [board.key, facts, template, view, role_of(address.viewer)],
+        lambda: str(render_to_string(template, {"address": address} | context())),
+    )
     return mark_safe(html)  # noqa: S308 (rendered by the template engine)
 
 

@@ -12,6 +12,7 @@ from accounts.rules import requires
 from leaderboard import boards
 from leaderboard.boards import kept
 from leaderboard.boards import versus as two
+from leaderboard.cache import until_written
 from leaderboard.pages import address as addresses
 from leaderboard.pages import provenance
 from leaderboard.pages import versus as versus_page
@@ -19,7 +20,6 @@ from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
 from leaderboard.views.frame import PEOPLE, SAMPLES, api_files, frame, refused
-from leaderboard.votes.db_version import until_written
 
 
 @requires("read-public")

@@ -12,11 +12,11 @@ import bank.keys
 from annotations.models import Adjudication, CampaignItem, Label
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
+from leaderboard.cache import until_written
 from leaderboard.methods import FEWEST_CLUSTERS
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
 from leaderboard.votes import row_counts
 from leaderboard.votes import verdict_cache as columns_of
-from leaderboard.votes.db_version import until_written
 from stats.arrays import blocks
 from stats.verdicts import VERDICTS, combine, majority
 

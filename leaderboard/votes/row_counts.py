@@ -8,7 +8,7 @@ from django.db.models import Count
 
 from bank.models import Benchmark, Import, ImportRange, Item
 from judging.models import Judgment, Run, RunItem
-from leaderboard.votes.db_version import until_written
+from leaderboard.cache import until_written
 
 Counts = dict[Any, int]
 _kept: dict[Hashable, tuple[Hashable, Counts]] = {}

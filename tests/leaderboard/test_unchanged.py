@@ -6,7 +6,7 @@ import pytest
 from django.db import connections, transaction
 
 from bank.models import Benchmark
-from leaderboard.votes.db_version import state, until_written
+from leaderboard.cache import state, until_written
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

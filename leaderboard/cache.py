@@ -1,17 +1,40 @@
-"""Whether anything at all was written to the database since this connection looked last, told in constant time.
+"""What is kept of what was computed, in two ways, each with one rule for its key.
 
-Both databases know it exactly. SQLite: ``data_version`` moves with every commit of another connection, and
-``total_changes`` with every change of our own. PostgreSQL: a snapshot that reads the same sees the same rows.
+``kept`` names the state of the data in its key, with the view and what its viewer may see: equal keys, equal value, for
+every process. ``until_written`` needs no such name: it is right until anything at all is written to the database, which
+both databases tell exactly and in constant time. SQLite: ``data_version`` moves with every commit of another
+connection, and ``total_changes`` with every change of our own. PostgreSQL: a snapshot that reads the same sees the same
+rows.
 """
 
+import hashlib
+import json
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
+from django.core.cache import cache
 from django.db import connection
 
 T = TypeVar("T")
 MOST = 24  # answers kept for each connection
+HOUR = 3600  # seconds
+_MISSING = object()
+
+
+def key_of(*parts: Any) -> str:
+    """One name for all of these, as JSON has them."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def kept(what: str, parts: Sequence[Any], make: Callable[[], T], *, seconds: int = HOUR) -> T:
+    """What ``make`` gave for the same ``parts``: the state of the data, the view, and the class of its viewer."""
+    key = f"{what}:{key_of(*parts)}"
+    found: T = cache.get(key, _MISSING)
+    if found is _MISSING:
+        found = make()
+        cache.set(key, found, seconds)
+    return found
 
 
 def state() -> Hashable | None:
