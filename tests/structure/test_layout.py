@@ -62,6 +62,13 @@ def test_a_fragment_that_htmx_replaces_has_its_name_as_id(path):
         assert f'id="{name}"' in text or f'id="{path.parent.name}-{name}"' in text or f'id="run-{name}"' in text
 
 
+def test_every_file_that_the_architecture_page_names_is_there():
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    named = {name for name in re.findall(r"`([a-z_]+/[\w./-]*)`", text) if "<" not in name}
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+    assert len(named) > 40
+
+
 def test_no_file_names_a_registry_or_a_path_of_some_machine():
     for path in tracked("requirements", "Makefile", "pyproject.toml", ".ci"):
         text = path.read_text(encoding="utf-8")
