@@ -16,7 +16,7 @@ from annotations.actions import (
 )
 from annotations.models import Assignment, CampaignItem, Label
 from bank.models import Item
-from leaderboard.scope import Scope
+from leaderboard.scope import scope_of
 from leaderboard.votes import labels_of
 
 pytestmark = pytest.mark.django_db
@@ -101,7 +101,7 @@ class TestLeaving:
         assert remove_annotator(campaign=campaign, annotator=one, now=now) == 0
         assert next_assignment(campaign=campaign, annotator=two, now=now) is None
         assert remove_annotator(campaign=campaign, annotator=one, now=now, exclude=True) == 2
-        assert labels_of(Scope(benchmark=campaign.benchmark)).empty
+        assert labels_of(scope_of(benchmark=campaign.benchmark)).empty
         assert sorted(items_of(campaign, two, now)) == sorted(done)
         assert Label.objects.filter(excluded=True).count() == Label.objects.filter(excluded=False).count() == 2
         assert set(CampaignItem.objects.values_list("taken", flat=True)) == {1}
