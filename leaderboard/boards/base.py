@@ -12,9 +12,40 @@ from bank.models import Capability
 from leaderboard import cache, methods, votes
 from leaderboard.boards.hidden import STAFFS, edition_of, is_kept_back, newest_edition
 from leaderboard.scope import Scope
+from stats.means import Place
 from stats.results import Estimate
 
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A metric within a level or data set, and how many rows it is of."""
+
+    value: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """Judges beside people by one reference: what is no row, since it ranks them or is about people alone.
+
+    ``ceiling`` by metric: people against people. ``standing`` by metric and run, of judges that are no baselines.
+    ``cells`` by metric, run and level or data set; people's own are those of run 0.
+    """
+
+    ceiling: dict[str, Row]
+    standing: dict[str, dict[int, Place]]
+    cells: dict[str, dict[int, dict[str, Cell]]]
+
+
+@dataclass(frozen=True, slots=True)
+class OfJudges:
+    """What stands beside the rows of a board of judges: by reference, the order of cells, and by run what it costs."""
+
+    against: dict[str, Against]
+    cell_order: list[str]
+    running: dict[int, Row]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,6 +59,7 @@ class Board:
     notes: list[str] = field(default_factory=list)
     runs: tuple[int, ...] = ()
     extra: Row = field(default_factory=dict)
+    judges: OfJudges | None = None
     key: str = ""
     computed_at: datetime | None = None
 

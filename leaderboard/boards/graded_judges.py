@@ -3,7 +3,7 @@
 import pandas as pd
 
 from judging.models import Run
-from leaderboard.boards.base import Board, Row, averaged, level_names, number, share
+from leaderboard.boards.base import Against, Board, OfJudges, Row, averaged, level_names, number, share
 from leaderboard.boards.running import running
 from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.sums import Sums
@@ -27,7 +27,7 @@ def judges(scope: Scope) -> Board:
     data set, and ``all``: the unweighted mean over the sets that have a value. The reference ``majority`` is the mean
     of the annotators (the most frequent word); ``individuals`` takes every label by itself.
 
-    ``extra`` is that of the board of pairs; its ``levels`` are the data sets where there are several.
+    Cells are by data set where there are several.
     """
     items = scores.items_of(scope)
     labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
@@ -59,13 +59,9 @@ def judges(scope: Scope) -> Board:
         "labels": len(labels),
         "annotators": int(labels["annotator"].nunique()),
         "items": len(references["majority"]),
-        "ceiling": ceilings,
-        "standing": {name: sums[name].standing() for name in REFERENCES},
-        "levels": {name: sums[name].by_column() for name in REFERENCES},
-        "level_order": columns,
-        "running": running(used),
     }
-    return Board(rows, [], tuple(run.pk for run in used), extra)
+    against = {name: Against(ceilings[name], sums[name].standing(), sums[name].by_column()) for name in REFERENCES}
+    return Board(rows, [], tuple(run.pk for run in used), extra, OfJudges(against, columns, running(used)))
 
 
 def columns_of(scope: Scope, items: pd.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ import pandas as pd
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import graded_judges
-from leaderboard.boards.base import Board, Row, averaged, number, share
+from leaderboard.boards.base import Against, Board, OfJudges, Row, averaged, number, share
 from leaderboard.boards.running import running
 from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.standing import Tables, standing_of
@@ -64,14 +64,11 @@ def by_pairs(scope: Scope) -> Board:
         "labels": len(labels),
         "annotators": int(labels["annotator"].nunique()),
         "items": int(labels["item"].nunique()),
-        "ceiling": ceilings,
-        "standing": {name: standing_of(tables[name]) for name in REFERENCES},
-        "levels": {name: tables[name].by_level() for name in REFERENCES},
-        "level_order": columns,
-        "running": running([run for runs, _ in groups for run in runs]),
     }
-    runs_used = tuple(run.pk for runs, _ in groups for run in runs)
-    return Board(rows, [f"Majority rule: {scope.rule}."], runs_used, extra)
+    against = {name: Against(ceilings[name], standing_of(one), one.by_level()) for name, one in tables.items()}
+    used = [run for runs, _ in groups for run in runs]
+    beside = OfJudges(against, columns, running(used))
+    return Board(rows, [f"Majority rule: {scope.rule}."], tuple(run.pk for run in used), extra, beside)
 
 
 def _compared(truth: pd.DataFrame, verdicts: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:

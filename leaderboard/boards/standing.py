@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 
 from leaderboard import votes
-from leaderboard.boards.base import Row
+from leaderboard.boards.base import Cell
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.metrics import PAIRS, Metric
 from stats.arrays import FloatArray, IntArray, dense_codes, ratio
 from stats.classification import confusion_by_cluster
+from stats.means import Place
 from stats.ranks import rank_ranges, tiers
 from stats.resampling import distinct_rows
 from stats.verdicts import three_way
@@ -65,13 +66,13 @@ class Tables:
         first, second = three_way(frame["value"]), three_way(frame["told"])
         return confusion_by_cluster(first, second, size=SIZE, cluster=cluster, clusters=self.clusters)
 
-    def by_level(self) -> dict[str, dict[int, dict[str, Row]]]:
+    def by_level(self) -> dict[str, dict[int, dict[str, Cell]]]:
         """By metric, run and level: ``value`` and ``n``."""
-        found: dict[str, dict[int, dict[str, Row]]] = {name: {} for name in MEASURES}
+        found: dict[str, dict[int, dict[str, Cell]]] = {name: {} for name in MEASURES}
         for run, judged in self.judges.items():
             for name, metric in MEASURES.items():
                 found[name][run] = {
-                    level: {"value": _mean(metric, tables), "n": _counted(metric, tables)}
+                    level: Cell(_mean(metric, tables), _counted(metric, tables))
                     for level, tables in judged.levels.items()
                 }
         return found
@@ -97,7 +98,7 @@ def _counted(metric: Metric, tables: IntArray) -> int:
     return int((square[:, :2, :2] if metric.decided else square).sum(axis=(1, 2)).max(initial=0))
 
 
-def standing_of(tables: Tables) -> dict[str, dict[int, Row]]:
+def standing_of(tables: Tables) -> dict[str, dict[int, Place]]:
     """By metric and run: ``rank``, ``rank_low``, ``rank_high``, ``tier`` among the judges that are no baselines.
 
     The covariance of the metrics comes from a bootstrap that draws the same clusters for all judges, so that what two
@@ -147,7 +148,7 @@ def _per_judge(values: FloatArray, owner: IntArray) -> FloatArray:
     return np.asarray(sums / times)
 
 
-def ranked(runs: list[int], value: FloatArray, draws: FloatArray, *, clusters: int) -> dict[int, Row]:
+def ranked(runs: list[int], value: FloatArray, draws: FloatArray, *, clusters: int) -> dict[int, Place]:
     known = np.flatnonzero(np.isfinite(value) & np.isfinite(draws).all(axis=0))
     if not len(known):
         return {}
@@ -158,11 +159,6 @@ def ranked(runs: list[int], value: FloatArray, draws: FloatArray, *, clusters: i
     rank = np.empty(len(known), dtype=np.int64)
     rank[np.argsort(-value, kind="stable")] = np.arange(1, len(known) + 1)
     return {
-        runs[judge]: {
-            "rank": int(rank[i]),
-            "rank_low": int(min(low[i], rank[i])),
-            "rank_high": int(max(high[i], rank[i])),
-            "tier": int(tier[i]),
-        }
+        runs[judge]: Place(int(rank[i]), int(min(low[i], rank[i])), int(max(high[i], rank[i])), int(tier[i]))
         for i, judge in enumerate(known)
     }

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaderboard.boards.base import Row
+from leaderboard.boards.base import Cell
 from leaderboard.boards.standing import REPLICATES, ranked
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.metrics import Metric
 from stats.arrays import FloatArray, dense_codes, ratio
+from stats.means import Place
 
 MOST = 5_000  # clusters drawn: more are put together, which costs no precision at such numbers
 AT_ONCE = 4_000_000  # numbers drawn
@@ -76,26 +77,26 @@ class Sums:
         known = np.isfinite(each)
         return ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
 
-    def by_column(self) -> dict[str, dict[int, dict[str, Row]]]:
+    def by_column(self) -> dict[str, dict[int, dict[str, Cell]]]:
         """By metric, run and column: ``value`` (the mean over repeats) and ``n``."""
-        found: dict[str, dict[int, dict[str, Row]]] = {name: {} for name in self.measures}
+        found: dict[str, dict[int, dict[str, Cell]]] = {name: {} for name in self.measures}
         for run, judged in self.judges.items():
             for name, cells in judged.cells.items():
                 values = _values(self.measures[name], cells)
                 found[name][run] = {
-                    column: {"value": _known(values[:, at]), "n": int(cells[:, at, 0].max(initial=0))}
+                    column: Cell(_known(values[:, at]), int(cells[:, at, 0].max(initial=0)))
                     for at, column in enumerate(self.columns)
                     if cells[:, at, 0].any()
                 }
         return found
 
-    def standing(self) -> dict[str, dict[int, Row]]:
+    def standing(self) -> dict[str, dict[int, Place]]:
         """By metric and run: ``rank``, ``rank_low``, ``rank_high``, ``tier`` among judges that are no baselines.
 
         A judge over fewer than 30 items is not ranked.
         """
         judges = {run: one for run, one in self.judges.items() if one.ranked and one.items >= PROVISIONAL and one.sums}
-        found: dict[str, dict[int, Row]] = {name: {} for name in self.measures}
+        found: dict[str, dict[int, Place]] = {name: {} for name in self.measures}
         if not judges:
             return found
         rng = np.random.default_rng(SEED)

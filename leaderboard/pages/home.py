@@ -25,6 +25,7 @@ from leaderboard.pages.address import Address, source_of
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.scope import BadScope
 from leaderboard.votes import of_item
+from stats.means import Place
 
 BLANK = SafeString()
 TOP = 5
@@ -231,14 +232,14 @@ def _models_note(place: _Place, rows: list[dict[str, Any]]) -> str:
     return "Too few answers to show a number." if place.models.rows else "No verdicts yet."
 
 
-Ranked = tuple[Run, dict[str, Any], dict[str, Any] | None]
+Ranked = tuple[Run, dict[str, Any], Place | None]
 
 
 def _top_judges(place: _Place) -> list[Ranked]:
     """The metric's row of the best judges, then of baselines, with the standing of those that have one."""
-    if not place.judges.rows:
+    if not place.judges.judges:
         return []
-    standing = place.judges.extra["standing"]["majority"].get(place.metric.name, {})
+    standing = place.judges.judges.against["majority"].standing.get(place.metric.name, {})
     wanted = {"reference": "majority", "metric": place.metric.name, "source_dataset": "all"}
     rows = [row for row in place.judges.rows if wanted.items() <= row.items() and row["value"] is not None]
     better = 1 if place.metric.lower_is_better else -1
@@ -251,7 +252,7 @@ def _judge_row(
     place: _Place,
     run: Run,
     row: dict[str, Any],
-    standing: dict[str, Any] | None,
+    standing: Place | None,
     scale: marks.Axis,
     top: float | None,
 ) -> MiniRow:
@@ -261,14 +262,14 @@ def _judge_row(
         link = verdicts_link(place.address, run) or link
     if standing is None:
         return MiniRow(NONE, "", row["judge"], link, two(row["value"]), bar)
-    ranks = span(standing["rank_low"], standing["rank_high"])
-    return MiniRow(str(standing["tier"]), ranks, row["judge"], link, two(row["value"]), bar)
+    ranks = span(standing.rank_low, standing.rank_high)
+    return MiniRow(str(standing.tier), ranks, row["judge"], link, two(row["value"]), bar)
 
 
 def _ceiling(place: _Place) -> float | None:
-    if not place.judges.rows:
+    if not place.judges.judges:
         return None
-    value: float | None = place.judges.extra["ceiling"]["majority"].get(place.metric.name, {}).get("value")
+    value: float | None = place.judges.judges.against["majority"].ceiling.get(place.metric.name, {}).get("value")
     return value
 
 

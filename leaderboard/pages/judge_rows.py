@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from django.utils.safestring import SafeString
 
 from judging.models import Judge, Run
+from leaderboard.boards.base import Cell as Reckoned
 from leaderboard.boards.base import Row
 from leaderboard.figures import NONE, percent, span, two, whole
 from leaderboard.methods import PROVISIONAL
@@ -13,6 +14,7 @@ from leaderboard.pages import marks
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.bias import Chip
 from leaderboard.pages.provenance import run_link, verdicts_link
+from stats.means import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,9 @@ def judge_row(
     numbers: dict[str, Row],
     *,
     metric: Metric,
-    standing: Row | None,
+    standing: Place | None,
     beside: list[Metric],
-    levels: list[tuple[str, Row | None]],
+    levels: list[tuple[str, Reckoned | None]],
     scale: marks.Axis,
     ceiling: float | None,
     tinted: bool,
@@ -86,8 +88,8 @@ def judge_row(
         run=str(run.pk),
         run_link=run_link(address.viewer, run),
         link=verdicts_link(address, run),
-        rank="" if judge.is_baseline else NONE if standing is None else str(standing["tier"]),
-        ranks="" if standing is None else span(standing["rank_low"], standing["rank_high"]),
+        rank="" if judge.is_baseline else NONE if standing is None else str(standing.tier),
+        ranks="" if standing is None else span(standing.rank_low, standing.rank_high),
         tinted=tinted,
         last_of_tier=last,
         value=_value(main),
@@ -124,10 +126,10 @@ def running_cell(numbers: Row, name: str) -> Cell:
     return Cell(write(value), title=f"{ends}n = {whole(n)}")
 
 
-def _level_cells(metric: Metric, levels: list[tuple[str, Row | None]]) -> list[Cell]:
+def _level_cells(metric: Metric, levels: list[tuple[str, Reckoned | None]]) -> list[Cell]:
     low, high = metric.heat
     return [
-        Cell(two(cell["value"]), marks.heat(cell["value"], low, high), f"{name}, n = {whole(cell['n'])}")
+        Cell(two(cell.value), marks.heat(cell.value, low, high), f"{name}, n = {whole(cell.n)}")
         if cell
         else Cell(NONE, "qx")
         for name, cell in levels
@@ -138,7 +140,7 @@ def ceiling_row(
     ceiling: dict[str, Row],
     metric: Metric,
     beside: list[Metric],
-    levels: list[tuple[str, Row | None]],
+    levels: list[tuple[str, Reckoned | None]],
     scale: marks.Axis,
 ) -> JudgeRow:
     main = ceiling[metric.name]

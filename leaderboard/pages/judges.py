@@ -8,7 +8,7 @@ from typing import Any
 from judging.analyses import sees_usage
 from judging.models import Run
 from leaderboard.boards import Board
-from leaderboard.boards.base import Row
+from leaderboard.boards.base import Cell, Row
 from leaderboard.boards.pair_judges import PEOPLE, REFERENCES
 from leaderboard.figures import number_of, tick, two, whole
 from leaderboard.kinds import Kind
@@ -26,6 +26,7 @@ from leaderboard.pages.judge_rows import (
 from leaderboard.pages.models import Head
 from leaderboard.pages.provenance import Fact, data_facts, rule_fact
 from leaderboard.scope import Scope
+from stats.means import Place
 
 EACH_LABEL = "each label"
 BEST_FIRST = "-value"
@@ -93,11 +94,12 @@ def page_of(
     judges = _by_run(board, reference)
     there = {name for numbers in judges.values() for name in numbers}
     runs = Run.objects.filter(pk__in=judges).select_related("judge").in_bulk()
-    standing = board.extra["standing"][reference].get(metric, {})
-    ceiling = board.extra["ceiling"][reference]
+    assert board.judges  # where there are rows
+    against = board.judges.against[reference]
+    standing, cells, ceiling = against.standing.get(metric, {}), against.cells.get(metric, {}), against.ceiling
     beside = [one for one in kind.metrics if one.beside and one.name != metric and one.name in there]
-    levels = _level_names(board, reference, kind.metrics[0].name)
-    running = {pk: _as_seen(one, runs.get(pk), address) for pk, one in board.extra["running"].items()}
+    levels = _level_names(against.cells[kind.metrics[0].name], board.judges.cell_order)
+    running = {pk: _as_seen(one, runs.get(pk), address) for pk, one in board.judges.running.items()}
     known = [name for name in RUNNING if any(one.get(name) is not None for one in running.values())]
     values = [numbers[metric] for numbers in judges.values() if metric in numbers]
     ends = [row[end] for row in values for end in ("value", "value_low", "value_high")]
@@ -105,10 +107,9 @@ def page_of(
     scale = marks.axis(ends, unit=1)
     order = _ordered(address, judges, runs, chosen_metric, standing)
     tints = _tints(order, standing) if _sort(address) == BEST_FIRST else {}
-    by_level = board.extra["levels"][reference].get(metric, {})
     rows = []
     if ceiling.get(metric):
-        people = by_level.get(PEOPLE, {})
+        people = cells.get(PEOPLE, {})
         rows.append(ceiling_row(ceiling, chosen_metric, beside, [(name, people.get(name)) for name in levels], scale))
     for place, run in enumerate(order):
         following = order[place + 1] if place + 1 < len(order) else None
@@ -120,9 +121,7 @@ def page_of(
                 metric=chosen_metric,
                 standing=standing.get(run),
                 beside=beside,
-                levels=[
-                    (name, board.extra["levels"][reference].get(metric, {}).get(run, {}).get(name)) for name in levels
-                ],
+                levels=[(name, cells.get(run, {}).get(name)) for name in levels],
                 scale=scale,
                 ceiling=ceiling.get(metric, {}).get("value"),
                 tinted=tints.get(run, False),
@@ -160,16 +159,19 @@ def _by_run(board: Board, reference: str) -> dict[int, dict[str, Row]]:
     return judges
 
 
-def _level_names(board: Board, reference: str, metric: str) -> list[str]:
+def _level_names(cells: dict[int, dict[str, Cell]], order: list[str]) -> list[str]:
     """Data sets or levels that some judge has a verdict in, in the board's order; none where there is one only."""
-    of_metric = board.extra["levels"][reference][metric]
-    seen = {name for of_judge in of_metric.values() for name, numbers in of_judge.items() if numbers["n"]}
-    ordered = [name for name in board.extra["level_order"] if name in seen]
+    seen = {name for of_judge in cells.values() for name, cell in of_judge.items() if cell.n}
+    ordered = [name for name in order if name in seen]
     return ordered if len(ordered) > 1 else []
 
 
 def _ordered(
-    address: Address, judges: dict[int, dict[str, Row]], runs: dict[int, Run], metric: Metric, standing: dict[int, Row]
+    address: Address,
+    judges: dict[int, dict[str, Row]],
+    runs: dict[int, Run],
+    metric: Metric,
+    standing: dict[int, Place],
 ) -> list[int]:
     """Judges by the sorted column, those that are not ranked after them, baselines as the floor."""
     sort = _sort(address)
@@ -186,7 +188,7 @@ def _ordered(
     turned = key == "value" and metric.lower_is_better  # best first is smallest first
     known.sort(key=value, reverse=sort.startswith("-") != turned)
     if sort == "-value":
-        known.sort(key=lambda run: standing[run]["tier"] if run in standing else len(judges) + 1)
+        known.sort(key=lambda run: standing[run].tier or 0 if run in standing else len(judges) + 1)
     order = known + [run for run in order if value(run) is None]
     return sorted(order, key=lambda run: (runs[run].judge.is_baseline, run not in standing))
 
@@ -196,14 +198,14 @@ def _sort(address: Address) -> str:
     return asked if asked.removeprefix("-") in SORTS else BEST_FIRST
 
 
-def _tints(order: list[int], standing: dict[int, Row]) -> dict[int, bool]:
+def _tints(order: list[int], standing: dict[int, Place]) -> dict[int, bool]:
     tints: dict[int, bool] = {}
     tinted, tier = False, None
     for run in order:
         if run not in standing:
             continue
-        if standing[run]["tier"] != tier:
-            tinted, tier = not tinted, standing[run]["tier"]
+        if standing[run].tier != tier:
+            tinted, tier = not tinted, standing[run].tier
         tints[run] = tinted
     return tints
 

@@ -137,7 +137,7 @@ def _judges_context(address: Address, scope: Scope, board: Board) -> dict[str, A
     if scope.kind.biases:
         swayed = bias_page.chips_of(address, kept(scope, "bias", boards.BOARDS["bias"]), scope.kind)
     page = judges_page.page_of(address, board, kind=scope.kind, biases=swayed)
-    ceiling = board.extra["ceiling"][page.reference].get(page.metric)
+    ceiling = board.judges.against[page.reference].ceiling.get(page.metric) if board.judges else None
     test = None
     if scope.kind.stand_in:
         found = standin.stand_ins(scope, standin_page.epsilon_of(address))

@@ -14,6 +14,7 @@ from leaderboard.boards.base import kept
 from leaderboard.boards.pair_judges import against_others, ceiling
 from leaderboard.scope import scope_of
 from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
+from stats.means import Place
 from stats.results import DuplicateVerdict
 from stats.verdicts import VERDICTS
 from tests.leaderboard.conftest import PEOPLE, judgments, labels
@@ -122,7 +123,7 @@ class TestCeiling:
 
     def test_the_board_gives_people_beside_judges(self, voted):
         board = judges(scope_of(benchmark="grove"))
-        majority, each = board.extra["ceiling"]["majority"], board.extra["ceiling"]["individuals"]
+        majority, each = (board.judges.against[name].ceiling for name in ("majority", "individuals"))
         counts = Label.objects.values_list("item", flat=True)
         per_item = pd.Series(list(counts)).value_counts()
         assert majority["accuracy_with_tie"]["n"] == int(per_item[per_item > 1].sum())
@@ -143,27 +144,27 @@ class TestStanding:
         brought("judgments", [row for name, noise, seed in given for row in judgments(name, noise=noise, seed=seed)])
         board = judges(scope_of(benchmark="grove"))
         runs = {row["judge"]: row["run"] for row in board.rows}
-        standing = board.extra["standing"]["majority"]["accuracy_with_tie"]
+        standing = board.judges.against["majority"].standing["accuracy_with_tie"]
         assert set(standing) == {runs["keen"], runs["dull"]}
-        assert standing[runs["keen"]] == {"rank": 1, "rank_low": 1, "rank_high": 1, "tier": 1}
-        assert standing[runs["dull"]]["tier"] == 2
+        assert standing[runs["keen"]] == Place(rank=1, rank_low=1, rank_high=1, tier=1)
+        assert standing[runs["dull"]].tier == 2
 
     def test_two_judges_with_the_same_verdicts_cannot_be_told_apart(self, brought):
         brought("labels", labels())
         twins = [*judgments("left", noise=1.5, seed=2), *judgments("right", noise=1.5, seed=2)]
         brought("judgments", twins)
-        standing = judges(scope_of(benchmark="grove")).extra["standing"]["majority"]
+        standing = judges(scope_of(benchmark="grove")).judges.against["majority"].standing
         for metric in standing.values():
-            assert {place["tier"] for place in metric.values()} == {1}
+            assert {place.tier for place in metric.values()} == {1}
 
     def test_levels_add_up_to_the_whole(self, voted):
         board = judges(scope_of(benchmark="grove"))
-        levels = board.extra["levels"]["majority"]["accuracy_with_tie"]
+        levels = board.judges.against["majority"].cells["accuracy_with_tie"]
         for row in board.rows:
             if (row["metric"], row["reference"], row["source_dataset"]) == ("accuracy_with_tie", "majority", "grove"):
                 parts = levels[row["run"]].values()
-                assert sum(part["n"] for part in parts) == row["n"]
-                assert sum(part["n"] * part["value"] for part in parts) / row["n"] == pytest.approx(row["value"])
+                assert sum(part.n for part in parts) == row["n"]
+                assert sum(part.n * part.value for part in parts) / row["n"] == pytest.approx(row["value"])
 
 
 @pytest.mark.django_db
