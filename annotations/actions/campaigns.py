@@ -38,15 +38,16 @@ def enter(*, person: User, **campaign: Any) -> tuple[Campaign, Annotator]:
 
     Raises NotInvited.
     """
-    found = Campaign.objects.filter(**campaign).first()
+    of_campaign = {f"campaign__{name}": value for name, value in campaign.items()}
+    members = Membership.objects.filter(annotator__person=person, **of_campaign)
+    member = next(iter(members.select_related("campaign", "annotator")), None)
+    found = member.campaign if member else Campaign.objects.filter(**campaign).first()
     if found is None or found.state == Campaign.State.DRAFT:
         raise NotInvited(f"{person} labels in no such campaign.")
-    annotator = Annotator.objects.filter(person=person).first()
-    member = annotator and Membership.objects.filter(campaign=found, annotator=annotator).first()
-    if annotator and member:
+    if member:
         if member.withdrawn_at:
             raise NotInvited(f"{person} was taken out of {found}.")
-        return found, annotator
+        return found, member.annotator
     if not found.open_to_all or found.state != Campaign.State.OPEN:
         raise NotInvited(f"{person} is no member of {found}.")
     return found, make_annotator(person)
