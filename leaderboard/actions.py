@@ -6,8 +6,8 @@ from django.db import transaction
 
 from accounts.models import User
 from judging.models import Run
-from leaderboard import methods
-from leaderboard.boards import Board, hidden
+from leaderboard import hidden, methods
+from leaderboard.boards import Board
 from leaderboard.models import Snapshot
 from leaderboard.rows import order_of
 from leaderboard.scope import Scope

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from bank.models import Capability
 from leaderboard import cache, methods, votes
-from leaderboard.boards.hidden import STAFFS, edition_of, is_kept_back, newest_edition
+from leaderboard.hidden import STAFFS, edition_of, is_kept_back, newest_edition
 from leaderboard.scope import Scope
 from stats.means import Place
 from stats.results import Estimate

@@ -19,8 +19,8 @@ from bank.models import EvaluatedModel
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, Row, number, share
-from leaderboard.boards.hidden import STAFFS, is_kept_back
 from leaderboard.boards.sources import judge_groups
+from leaderboard.hidden import STAFFS, is_kept_back
 from leaderboard.methods import SEED
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores, verdict_cache

@@ -10,8 +10,8 @@ import pandas as pd
 
 from leaderboard import kinds, votes
 from leaderboard.boards.base import Board, Row, kept, models, number
-from leaderboard.boards.hidden import is_kept_back
 from leaderboard.boards.sources import judge_groups
+from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.scope import HUMANS, BadScope, Scope, scope_of
 from stats.multiple import benjamini_yekutieli

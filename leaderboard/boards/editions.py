@@ -24,7 +24,7 @@ from bank.models import Benchmark
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import graded, keyed, models
-from leaderboard.boards.hidden import hidden_split, open_samples, rests_on_hidden
+from leaderboard.hidden import hidden_split, open_samples, rests_on_hidden
 from leaderboard.kinds import Kind
 from leaderboard.models import Edition
 from leaderboard.scope import BadScope, Scope, scope_of

@@ -1,7 +1,7 @@
 """The boards of answers held against keys: multiple choice and yes or no.
 
 Answer keys are hidden, and whoever knows what a model answered would learn a key from a number about few samples.
-Live, these boards are staff's, but for keys open to all; everybody else sees editions (``leaderboard.boards.hidden``).
+Live, these boards are staff's, but for keys open to all; everybody else sees editions (``leaderboard.hidden``).
 In an edition a model has the numbers, and the levels, of which no combination is about fewer than LEAST samples
 (``stats.disclosure``). A hidden split is shown as a whole alone, by its kept half (ADR 11).
 """
@@ -18,7 +18,7 @@ from bank.submissions.halves import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, Row, number, share
-from leaderboard.boards.hidden import hidden_split, open_samples, refuse_live
+from leaderboard.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.methods import SEED
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.answers import yes_no_scores

@@ -3,7 +3,7 @@
 The two are languages of one benchmark's samples, or two benchmarks or versions in different languages. Samples
 correspond where their keys are equal once the language is left out of them: ``mmbench-en-241``, ``mmbench-zh-241``.
 
-Where answer keys are hidden this is staff's (see ``leaderboard.boards.hidden``). Only whole benchmarks are compared.
+Where answer keys are hidden this is staff's (see ``leaderboard.hidden``). Only whole benchmarks are compared.
 """
 
 import re

@@ -17,7 +17,7 @@ from bank.models import Benchmark, Capability, Sample
 from bank.params import whole_number
 from judging.models import OVERLAP
 from leaderboard import kinds, votes
-from leaderboard.boards.hidden import is_kept_back
+from leaderboard.hidden import is_kept_back
 from leaderboard.kinds import Kind
 from leaderboard.models import Edition
 from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, NO_ELO, PEOPLE, BadScope, Scope, scope_of

@@ -9,8 +9,8 @@ from django.utils.safestring import SafeString
 from bank.models import EvaluatedModel
 from leaderboard.boards import Board
 from leaderboard.boards.base import Row
-from leaderboard.boards.hidden import is_kept_back
 from leaderboard.figures import NONE, percent, span, whole
+from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import Column, Shape
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks

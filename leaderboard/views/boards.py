@@ -8,8 +8,8 @@ from django.template.loader import render_to_string
 from accounts.rules import allowed, requires
 from leaderboard import boards, queries
 from leaderboard.boards import Board, kept, standin
-from leaderboard.boards.hidden import is_kept_back, newest_edition, rests_on_hidden
 from leaderboard.figures import number_of
+from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page

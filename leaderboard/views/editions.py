@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from accounts.models import User
 from accounts.rules import requires
 from leaderboard.boards import editions
-from leaderboard.boards.hidden import hidden_split, newest_edition, rests_on_hidden
+from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import settings_in_words
 from leaderboard.scope import BadScope

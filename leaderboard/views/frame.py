@@ -14,8 +14,8 @@ from accounts.rules import allowed, role_of
 from bank import parquet
 from leaderboard import cache, queries
 from leaderboard.boards import Board
-from leaderboard.boards.hidden import Withheld, is_kept_back
 from leaderboard.cache import until_written
+from leaderboard.hidden import Withheld, is_kept_back
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope

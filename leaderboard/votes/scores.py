@@ -9,6 +9,7 @@ import pandas as pd
 from bank.models import Item
 from bank.models.items import ItemResponse
 from judging.models import Run
+from leaderboard.hidden import refuse_live
 from leaderboard.scope import Scope
 from leaderboard.votes import dataset_of, samples_in
 
@@ -41,6 +42,7 @@ def labels_of(scope: Scope) -> pd.DataFrame:
     The value is the score, each answer's place in the ranking, the points by component (a dict), or the option or
     answer that a text was taken for.
     """
+    refuse_live(scope)
     column = scope.kind.column
     rows = scope.kind.labels().filter(
         campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False
@@ -61,6 +63,7 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
 
     An item with a missing order is not counted; a further run of the same settings counts as more repeats.
     """
+    refuse_live(scope)
     column, rows = scope.kind.column, scope.kind.judgments(runs)
     frame = pd.DataFrame(
         rows.order_by("run", "item", "repeat", "order").values_list("run_id", "item_id", "repeat", column),

@@ -1,6 +1,7 @@
 """Every kind of verdict has its boards, and every protocol a kind."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,24 @@ def test_few_places_ask_what_a_kind_is_called():
                 if words & names:
                     found.append(f"{path}:{node.lineno}")
     assert len(found) < MOST_SWITCHES, found
+
+
+ELSEWHERE = [
+    "/leaderboards/open/models/compare/?kind={kind}&source=marker&a=heron&b=egret",
+    "/leaderboards/open/answers/?kind={kind}&source=marker&model=heron",
+    "/leaderboards/open/models/rows.csv?kind={kind}&source=marker",
+    "/api/v1/leaderboards/models/?benchmark=open&kind={kind}&source=marker",
+    "/api/v1/leaderboards/models/compare/?benchmark=open&kind={kind}&source=marker&a=heron&b=egret",
+]
+
+
+@pytest.mark.check("J3")
+@pytest.mark.parametrize("path", ELSEWHERE)
+@pytest.mark.parametrize(("kind", "mark"), [("reference", "4"), ("reasoning", "8")])
+def test_no_other_page_or_file_tells_the_marks_that_the_board_keeps_back(marked, path, kind, mark, client_of):
+    def told(role):
+        return client_of(role).get(path.format(kind=kind)).content.decode()
+
+    mean = re.compile(rf"\b{mark}\.0")
+    assert mean.search(told("curator"))
+    assert not mean.search(told("researcher"))
