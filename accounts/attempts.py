@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from accounts.address import client_address, network_of
+from accounts.http import client_address, network_of
 from accounts.models import SignInCount
 
 WINDOW = timedelta(minutes=15)

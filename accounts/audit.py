@@ -13,8 +13,8 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.installation_key import keyed
 from accounts.models import AuditEntry, AuditHead
-from accounts.secrets import keyed
 
 ONLY = 1
 # What is kept, with its words for the page. An action that is not here is an error.

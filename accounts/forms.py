@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from accounts import attempts, audit
-from accounts.address import client_address
+from accounts.http import client_address
 from accounts.models import Role
 
 MAY = {

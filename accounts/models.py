@@ -30,7 +30,7 @@ class User(AbstractUser):
 
 
 class InstallationKey(models.Model):
-    """32 random bytes, in hex, by which everything is hashed that touches hidden text. One row; see accounts.secrets.
+    """32 random bytes in hex, the key of every hash over hidden text. One row; see accounts.installation_key.
 
     It is encrypted by CRITERIA_KEYS as everything hidden is, so whether it opens tells whether those keys belong to
     this database.

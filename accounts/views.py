@@ -21,9 +21,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from knox.models import AuthToken
 
 from accounts import actions, attempts, audit, csv
-from accounts.address import client_address
 from accounts.forms import MAY, NewAccount, Preferences, SignInForm, bound_keys
-from accounts.htmx import PageRequest
+from accounts.http import PageRequest, client_address
 from accounts.middleware import language_of
 from accounts.models import AuditEntry, Role, User
 from accounts.rules import requires

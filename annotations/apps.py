@@ -19,15 +19,15 @@ class AnnotationsConfig(AppConfig):
         from bank.imports import parts
         from judging import item_sets
 
-        parts.register("labels", "annotations.imports.Labels")
-        exports.register("labels", "annotations.exports.labels")
-        exports.register("preferences", "annotations.exports.all_preferences")
+        parts.register("labels", "annotations.labels.imports.Labels")
+        exports.register("labels", "annotations.labels.exports.labels")
+        exports.register("preferences", "annotations.labels.exports.all_preferences")
         item_sets.register("campaign", _items)
         on_role(Role.ANNOTATOR, _make_annotator)
 
 
 def _make_annotator(person: "User") -> None:
-    from annotations.actions import make_annotator
+    from annotations.campaigns.members import make_annotator
 
     make_annotator(person)
 

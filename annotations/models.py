@@ -60,8 +60,8 @@ class Campaign(models.Model):
     order = models.CharField(max_length=8, choices=Order.choices, default=Order.LEAST)
     daily_cap = models.PositiveIntegerField(null=True, blank=True)  # labels of one annotator in a day of UTC
     due = models.DateField(null=True, blank=True)
-    plan = models.JSONField(default=dict, blank=True)  # how the items were chosen; see annotations.sampling
-    rule = models.JSONField(default=dict, blank=True)  # what flows in by itself; see annotations.actions.inflow
+    plan = models.JSONField(default=dict, blank=True)  # how the items were chosen; see annotations.campaigns.sampling
+    rule = models.JSONField(default=dict, blank=True)  # what flows in by itself; see annotations.campaigns.auto_enqueue
     practice_pass = models.FloatField(null=True, blank=True)  # share of the practice items to get right
     gold_rate = models.FloatField(default=0)  # share of hidden gold items in what an annotator is given
     gold_pass = models.FloatField(default=0.7)  # share of them to get right
@@ -277,7 +277,7 @@ class LabelReturn(models.Model):
 
 
 class Invitation(models.Model):
-    """A signed link into a campaign, for anybody who has it or for one address. See annotations.invitations."""
+    """A signed link into a campaign, for one e-mail address or for anyone who has it."""
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="invitations")
     email = models.EmailField(blank=True)

@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotations import ballots
-from annotations.actions import make_annotator, make_campaign, presented_order
-from annotations.actions.making import dealt
+from annotations.assignment.leases import presented_order
+from annotations.campaigns.actions import dealt, make_campaign
+from annotations.campaigns.members import make_annotator
 from annotations.models import Assignment, Campaign, CampaignItem, Membership
 from bank import actions
 from bank.formats import generic

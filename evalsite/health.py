@@ -11,8 +11,8 @@ from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from accounts.installation_key import WrongKeys, check_keys
 from accounts.rules import requires
-from accounts.secrets import WrongKeys, check_keys
 from bank import clock
 from bank.outages import outage
 from judging.models import WorkerBeat

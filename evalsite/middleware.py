@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
-from accounts.address import client_address, network_of
+from accounts.http import client_address, network_of
 from evalsite import health, limits, views
 
 log = logging.getLogger(__name__)

@@ -186,7 +186,7 @@ REST_FRAMEWORK = {
         "knox.auth.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["accounts.permissions.Declared"],
+    "DEFAULT_PERMISSION_CLASSES": ["accounts.rules.Declared"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["bank.rest.PlainJSON"],
     "DEFAULT_PAGINATION_CLASS": "bank.rest.Pages",

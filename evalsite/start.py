@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.db import DatabaseError, OperationalError, connection
 
-from accounts.secrets import WrongKeys, check_keys
+from accounts.installation_key import WrongKeys, check_keys
 from evalsite import health
 from evalsite.demo_accounts import still_open
 

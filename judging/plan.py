@@ -11,8 +11,8 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 import bank.criteria
+from accounts.installation_key import keyed
 from accounts.models import User
-from accounts.secrets import keyed
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from judging import attacks, prompts, protocols
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem, Trial, judged_by

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from accounts.secrets import keyed
+from accounts.installation_key import keyed
 from bank.models import SampleImage
 from judging import prompts
 from judging.models import Run

@@ -14,7 +14,7 @@ from django.core.cache import cache
 from django.test import Client
 from hypothesis import HealthCheck, settings
 
-from accounts import secrets
+from accounts import installation_key
 from accounts.models import Role, User
 from leaderboard.votes import verdict_cache
 from tests.once import once
@@ -133,7 +133,7 @@ def nothing_kept():
     """What a process keeps of the database goes with the database of each test."""
     cache.clear()
     verdict_cache.forget()
-    secrets.forget()
+    installation_key.forget()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
-from accounts import secrets
+from accounts import installation_key
 from accounts.models import InstallationKey
 
 _built = {}
@@ -47,8 +47,8 @@ def once(name, build):
 
 def key():
     """The same key of the installation for all tests: what was hashed under it is put back, too."""
-    InstallationKey.objects.update_or_create(pk=secrets.ONLY, defaults={"secret": "11" * 32})
-    secrets.forget()
+    InstallationKey.objects.update_or_create(pk=installation_key.ONLY, defaults={"secret": "11" * 32})
+    installation_key.forget()
 
 
 def _rows():

@@ -8,18 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from annotations.ballots.answers import YES_NO
-from annotations.ballots.base import (
-    KEYS,
-    BadVerdict,
-    Ballot,
-    Choice,
-    Form,
-    Material,
-    Scale,
-    Settings,
-    flag,
-    yes_or_no,
-)
+from annotations.ballots.base import KEYS, BadVerdict, Ballot, Choice, Form, Material, Scale, Settings, flag, yes_or_no
 
 GRADES = tuple(
     Choice(str(grade), words, KEYS[grade - 1])

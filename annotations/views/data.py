@@ -11,10 +11,15 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import allowed, requires
-from annotations import actions, disputes, exports, inflow, material, subsets
-from annotations.actions.making import candidates_of
+from annotations.assignment import material
+from annotations.assignment.errors import Refused
+from annotations.campaigns import auto_enqueue
+from annotations.campaigns.actions import add_items
+from annotations.campaigns.candidates import candidates_of
+from annotations.campaigns.run_doubts import REASONS, SUBSETS, of_run, subset_of
+from annotations.labels import exports
+from annotations.labels.monitor import visible_campaigns
 from annotations.models import Campaign, Label
-from annotations.monitor import visible_campaigns
 from bank import parquet
 from bank.actions import BadInput
 from bank.exports import pieces
@@ -45,12 +50,12 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
         "tab": "data",
     }
     if may_write:
-        inflow.flow_in(campaign)
+        auto_enqueue.flow_in(campaign)
         chosen = campaign.rule.get("runs")
-        every, reasons = chosen == inflow.ALL, campaign.rule.get("reasons", ())
+        every, reasons = chosen == auto_enqueue.ALL, campaign.rule.get("reasons", ())
         context |= {
-            "reasons": [(name, words, name in reasons) for name, words in disputes.REASONS.items()],
-            "runs": [(run, not every and run.pk in (chosen or ())) for run in inflow.runs_for(campaign)[:100]],
+            "reasons": [(name, words, name in reasons) for name, words in REASONS.items()],
+            "runs": [(run, not every and run.pk in (chosen or ())) for run in auto_enqueue.runs_for(campaign)[:100]],
             "all_runs": every,
         }
     return render(request, "annotations/campaign-data.html", context)
@@ -92,10 +97,10 @@ def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
     """What flows into the campaign by itself."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     chosen = [number for run in request.POST.getlist("runs") if (number := whole_number(run)) is not None]
-    runs = inflow.ALL if request.POST.get("all_runs") else chosen
+    runs = auto_enqueue.ALL if request.POST.get("all_runs") else chosen
     try:
-        brought = inflow.set_rule(campaign=campaign, runs=runs, reasons=request.POST.getlist("reasons"))
-    except (BadInput, actions.Refused) as error:
+        brought = auto_enqueue.set_rule(campaign=campaign, runs=runs, reasons=request.POST.getlist("reasons"))
+    except (BadInput, Refused) as error:
         messages.error(request, str(error))
     else:
         said = f"It brought {brought:,} item{'' if brought == 1 else 's'}." if campaign.rule else "Nothing flows in."
@@ -108,8 +113,8 @@ def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
 def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
     """What of a judge's run people should look at, and its HQ and HARD subsets."""
     run = get_object_or_404(Run.objects.select_related("judge", "benchmark"), pk=pk)
-    found = disputes.of_run(run)
-    reasons = [(name, words, sum(name in held for held in found.values())) for name, words in disputes.REASONS.items()]
+    found = of_run(run)
+    reasons = [(name, words, sum(name in held for held in found.values())) for name, words in REASONS.items()]
     asked: list[tuple[str, Any]] = [("benchmark", run.benchmark_id), ("protocol", run.protocol), ("how", "run")]
     asked += [("run", run.pk), *(("reasons", name) for name, _, count in reasons if count)]
     context = {
@@ -117,7 +122,7 @@ def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
         "run": run,
         "reasons": reasons,
         "new_campaign": f"{reverse('annotations:campaign-new')}?{urlencode(asked)}",
-        "subsets": [(name, words, len(subsets.subset_of(run, name))) for name, words in subsets.SUBSETS.items()],
+        "subsets": [(name, words, len(subset_of(run, name))) for name, words in SUBSETS.items()],
         "campaigns": Campaign.objects.filter(benchmark=run.benchmark, imported=False).exclude(state="closed"),
         "doubted": len(found),
     }
@@ -129,9 +134,9 @@ def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
 def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
     """The HQ or HARD judgments of a run as rows of the generic format, without analyses."""
     run = get_object_or_404(Run.objects.select_related("benchmark"), pk=pk)
-    if subset not in subsets.SUBSETS:
+    if subset not in SUBSETS:
         raise Http404("no such subset")
-    records = of_keys(chunks(subsets.subset_of(run, subset)))
+    records = of_keys(chunks(subset_of(run, subset)))
     body = pieces(records=records, what="judgments", shape="jsonl")
     answer = StreamingHttpResponse(body, content_type="application/x-ndjson")
     answer["Content-Disposition"] = f'attachment; filename="run-{pk}-{subset}.jsonl"'
@@ -144,11 +149,11 @@ def doubts_add(request: HttpRequest, pk: int) -> HttpResponse:
     """Add what is in doubt in a run to a campaign that there is."""
     run = get_object_or_404(Run.objects.select_related("benchmark"), pk=pk)
     campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), benchmark=run.benchmark)
-    reasons = [name for name in request.POST.getlist("reasons") if name in disputes.REASONS]
+    reasons = [name for name in request.POST.getlist("reasons") if name in REASONS]
     try:
         candidates = candidates_of(campaign)
-        brought = inflow.bring(campaign=campaign, run=run, reasons=reasons, candidates=candidates)
-    except (BadInput, actions.Refused) as error:
+        brought = auto_enqueue.bring(campaign=campaign, run=run, reasons=reasons, candidates=candidates)
+    except (BadInput, Refused) as error:
         messages.error(request, str(error))
         return redirect("annotations:run-doubts", pk)
     messages.success(request, f"{brought:,} item{'' if brought == 1 else 's'} added; the others were there already.")
@@ -165,9 +170,9 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
         return _which_campaign(request, ids)
     campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), imported=False)
     try:
-        chosen = inflow.of_judgments(campaign=campaign, ids=ids)
-        brought = actions.add_items(campaign=campaign, chosen=chosen)
-    except actions.Refused as error:
+        chosen = auto_enqueue.of_judgments(campaign=campaign, ids=ids)
+        brought = add_items(campaign=campaign, chosen=chosen)
+    except Refused as error:
         messages.error(request, str(error))
     else:
         left = len(ids) - len(chosen.candidates)

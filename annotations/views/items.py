@@ -15,12 +15,17 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import allowed, requires
-from annotations import actions, ballots, entry, items, known
-from annotations.agreement import agreement_of
-from annotations.given import labels_of
+from annotations import ballots
+from annotations.assignment import gold
+from annotations.assignment.errors import Refused
+from annotations.assignment.gold import make_all_known, make_known, make_ordinary
+from annotations.labels import adjudication
+from annotations.labels.actions import return_label
+from annotations.labels.adjudication import adjudicate, withdraw_adjudication
+from annotations.labels.agreement import agreement_of, labels_of
+from annotations.labels.monitor import visible_campaigns
+from annotations.labels.verdicts import in_words
 from annotations.models import Annotator, Campaign, CampaignItem, Label
-from annotations.monitor import visible_campaigns
-from annotations.verdicts import in_words
 from bank.actions import BadInput
 from bank.params import whole_number
 
@@ -66,13 +71,15 @@ def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
     """The items, the least agreed first."""
     campaign = get_object_or_404(Campaign, pk=pk)
     show = request.GET.get("show", "")
-    show = show if show in items.SHOWS else ""
+    show = show if show in adjudication.SHOWS else ""
     search = request.GET.get("q", "").strip()[:200]
     context = {
         "section": "campaigns",
         "campaign": campaign,
-        "page": Paginator(items.items_of(campaign, show=show, search=search), PAGE).get_page(request.GET.get("page")),
-        "shows": items.SHOWS,
+        "page": Paginator(adjudication.items_of(campaign, show=show, search=search), PAGE).get_page(
+            request.GET.get("page")
+        ),
+        "shows": adjudication.SHOWS,
         "show": show,
         "search": search,
         "query": urlencode({name: value for name, value in (("show", show), ("q", search)) if value}),
@@ -93,18 +100,18 @@ def item_detail(request: HttpRequest, pk: int, place: int) -> HttpResponse:
 
 def _page(request: HttpRequest, place: CampaignItem, error: str = "", status: int = 200) -> HttpResponse:
     campaign = place.campaign
-    labels = items.labels_of(place)
+    labels = adjudication.labels_of(place)
     verdicts = [said.label.verdict() for said in labels if not said.label.excluded]
-    before, after = items.neighbours(campaign, place)
+    before, after = adjudication.neighbours(campaign, place)
     context = {
         "section": "campaigns",
         "campaign": campaign,
         "place": place,
         "sample": place.item.sample,
         "images": place.item.sample.images.all(),
-        "answers": items.answers_of(place),
+        "answers": adjudication.answers_of(place),
         "labels": labels,
-        "entry": entry.entry_of(place, verdicts, entry.stands(place, verdicts)),
+        "entry": adjudication.entry_of(place, verdicts, adjudication.stands(place, verdicts)),
         "adjudication": getattr(place, "adjudication", None),
         "adjudicated": in_words(place.adjudication.verdict()) if hasattr(place, "adjudication") else "",
         "gold": in_words(place.gold) if place.gold else "",
@@ -129,19 +136,19 @@ def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
     try:
         match do:
             case "withdraw":
-                actions.withdraw_adjudication(place=found)
+                withdraw_adjudication(place=found)
             case "ordinary":
-                actions.make_ordinary(place=found)
+                make_ordinary(place=found)
             case _:
-                verdict = entry.read(entry.entry_of(found, verdicts, {}), request.POST)
+                verdict = adjudication.read(adjudication.entry_of(found, verdicts, {}), request.POST)
                 if do in ("gold", "practice"):
-                    actions.make_known(place=found, verdict=verdict, note=note, practice=do == "practice")
+                    make_known(place=found, verdict=verdict, note=note, practice=do == "practice")
                 else:
-                    actions.adjudicate(place=found, by=by, verdict=verdict, comment=note)
-    except (BadInput, actions.Refused) as refusal:
+                    adjudicate(place=found, by=by, verdict=verdict, comment=note)
+    except (BadInput, Refused) as refusal:
         return _page(request, found, str(refusal), 400)
     messages.success(request, "Saved. The labels stay as they are." if do == "adjudicate" else "Saved.")
-    after = items.neighbours(found.campaign, found)[1] if do == "adjudicate" else None
+    after = adjudication.neighbours(found.campaign, found)[1] if do == "adjudicate" else None
     return redirect("annotations:item-detail", pk, after or place)
 
 
@@ -155,8 +162,8 @@ def items_known(request: HttpRequest, pk: int) -> HttpResponse:
         found = _known_in(request, campaign)
         if found.problems and "skip_bad" not in request.POST:
             raise BadInput(_first_of(found.problems) + " Nothing was marked.")
-        done = actions.make_all_known(known=found.known, practice=practice)
-    except (BadInput, actions.Refused) as refusal:
+        done = make_all_known(known=found.known, practice=practice)
+    except (BadInput, Refused) as refusal:
         messages.error(request, str(refusal))
         return redirect("annotations:campaign-items", pk)
     left = f" {_first_of(found.problems)}" if found.problems else ""
@@ -165,7 +172,7 @@ def items_known(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(reverse("annotations:campaign-items", args=[pk]) + f"?show={'practice' if practice else 'gold'}")
 
 
-def _known_in(request: HttpRequest, campaign: Campaign) -> known.Found:
+def _known_in(request: HttpRequest, campaign: Campaign) -> gold.Found:
     file = request.FILES.get("file")
     if file is not None:
         if (file.size or 0) > LARGEST_FILE:
@@ -174,11 +181,11 @@ def _known_in(request: HttpRequest, campaign: Campaign) -> known.Found:
             # Its ending says what it is; its name is not trusted.
             path = Path(folder) / f"verdicts{Path(file.name or '').suffix.lower()[:10]}"
             path.write_bytes(file.read())
-            return known.in_file(campaign, path)
+            return gold.in_file(campaign, path)
     source = Campaign.objects.filter(pk=_number(request.POST.get("source", ""))).first()
     if source is None:
         raise BadInput("Choose a file or a campaign.")
-    return known.in_campaign(campaign, source, most=_number(request.POST.get("most", "")) or None)
+    return gold.in_campaign(campaign, source, most=_number(request.POST.get("most", "")) or None)
 
 
 def _first_of(problems: list[str]) -> str:
@@ -199,8 +206,8 @@ def label_return(request: HttpRequest, pk: int, label: int) -> HttpResponse:
     place = found.assignment.campaign_item_id
     try:
         note = request.POST.get("note", "")
-        actions.return_label(label=found, by=cast(User, request.user), note=note, now=timezone.now())
-    except (BadInput, actions.Refused) as refusal:
+        return_label(label=found, by=cast(User, request.user), note=note, now=timezone.now())
+    except (BadInput, Refused) as refusal:
         return _page(request, _place(pk, place), str(refusal), 400)
     messages.success(request, f"{found.annotator.name} will be shown the item with your note before anything else.")
     return redirect("annotations:item-detail", pk, place)

@@ -12,15 +12,21 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.htmx import PageRequest
+from accounts.http import PageRequest
 from accounts.models import User
 from accounts.rules import requires
-from annotations import actions, ballots, interludes, material
+from annotations import ballots
+from annotations.assignment import material, notices
+from annotations.assignment.errors import NotInvited, Refused
+from annotations.assignment.leases import next_assignment, skip
+from annotations.assignment.notices import see_interludes
+from annotations.assignment.queries import annotator_of, assignment_of, my_campaigns, progress_of, work_of
 from annotations.ballots import BadVerdict
-from annotations.guidelines import rendered
-from annotations.inflow import flow_in
+from annotations.campaigns.auto_enqueue import flow_in
+from annotations.campaigns.guidelines import rendered
+from annotations.campaigns.members import enter
+from annotations.labels.actions import change_label, save_draft, submit_label
 from annotations.models import Annotator, Assignment, Campaign
-from annotations.queries import annotator_of, assignment_of, my_campaigns, progress_of, work_of
 from bank import clock
 from bank.media import image_response
 from bank.models import SampleImage
@@ -46,15 +52,15 @@ def index(request: PageRequest) -> HttpResponse:
 def work(request: PageRequest, pk: int) -> HttpResponse:
     """The annotator's open item of this campaign, or the next one."""
     campaign, annotator = _campaign(request, pk)
-    if (returned := interludes.returned_to(campaign=campaign, annotator=annotator)) is not None:
+    if (returned := notices.returned_to(campaign=campaign, annotator=annotator)) is not None:
         return redirect("annotations:assignment-detail", returned)
-    if (interlude := interludes.before_work(campaign=campaign, annotator=annotator)) is not None:
+    if (interlude := notices.before_work(campaign=campaign, annotator=annotator)) is not None:
         progress = progress_of(campaign=campaign, annotator=annotator)
         return _render(request, campaign, annotator, {"work": None, "interlude": interlude, "progress": progress})
     flow_in(campaign)
     try:
-        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=clock.now())
-    except actions.Refused as refusal:
+        assignment = next_assignment(campaign=campaign, annotator=annotator, now=clock.now())
+    except Refused as refusal:
         return _nothing(request, campaign, annotator, str(refusal))
     if assignment is None:
         return _nothing(request, campaign, annotator)
@@ -66,7 +72,7 @@ def work(request: PageRequest, pk: int) -> HttpResponse:
 def go_on(request: PageRequest, pk: int) -> HttpResponse:
     """What was told between two items has been read."""
     campaign, annotator = _campaign(request, pk)
-    actions.see_interludes(campaign=campaign, annotator=annotator)
+    see_interludes(campaign=campaign, annotator=annotator)
     return redirect("annotations:work", campaign.pk)
 
 
@@ -76,8 +82,8 @@ def ahead(request: PageRequest, pk: int) -> HttpResponse:
     """The item after the open one, leased now so that the page has it at hand; 204 when there is none."""
     campaign, annotator = _campaign(request, pk)
     try:
-        assignment = actions.next_assignment(campaign=campaign, annotator=annotator, now=clock.now(), prefetch=True)
-    except actions.Refused:
+        assignment = next_assignment(campaign=campaign, annotator=annotator, now=clock.now(), prefetch=True)
+    except Refused:
         assignment = None
     if assignment is None:
         return HttpResponse(status=204)
@@ -106,15 +112,15 @@ def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
         if request.POST.get("editing"):
             if assignment.state != Assignment.State.SUBMITTED:
                 raise Http404("no label to change")
-            actions.change_label(assignment=assignment, now=now, seen=_moment(request.POST.get("seen", "")), **given)
+            change_label(assignment=assignment, now=now, seen=_moment(request.POST.get("seen", "")), **given)
         else:
             key = request.POST.get("key", "")
-            until = actions.submit_label(assignment=assignment, now=now, idempotency_key=key, **given).next_until
+            until = submit_label(assignment=assignment, now=now, idempotency_key=key, **given).next_until
     except BadVerdict as error:
         return _refuse(request, assignment, posted, str(error), error.field, 400)
-    except actions.NotInvited:
+    except NotInvited:
         raise Http404("no longer a member") from None
-    except actions.Refused as refusal:
+    except Refused as refusal:
         return _refuse(request, assignment, posted, str(refusal), refusal.code, 409)
     if request.htmx:
         return JsonResponse({"saved": True, "lease_until": until.isoformat() if until else None})
@@ -127,10 +133,10 @@ def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
     """Give the item back and go on."""
     assignment, now = _assignment(request, pk), clock.now()
     try:
-        until = actions.skip(assignment=assignment, now=now)
-    except actions.NotInvited:
+        until = skip(assignment=assignment, now=now)
+    except NotInvited:
         raise Http404("no longer a member") from None
-    except actions.Refused as refusal:
+    except Refused as refusal:
         return _refuse(request, assignment, _posted(request, assignment), str(refusal), refusal.code, 409)
     if request.htmx:
         return JsonResponse({"saved": True, "lease_until": until.isoformat() if until else None})
@@ -144,10 +150,10 @@ def assignment_draft(request: PageRequest, pk: int) -> HttpResponse:
     assignment, now = _assignment(request, pk), clock.now()
     try:
         editing = bool(request.POST.get("editing"))
-        actions.save_draft(assignment=assignment, draft=_posted(request, assignment), now=now, editing=editing)
+        save_draft(assignment=assignment, draft=_posted(request, assignment), now=now, editing=editing)
     except BadVerdict as error:
         return JsonResponse({"error": str(error), "code": error.field}, status=400)
-    except actions.Refused as refusal:
+    except Refused as refusal:
         return JsonResponse({"error": str(refusal), "code": refusal.code}, status=409)
     return JsonResponse({"saved": now.isoformat()})
 
@@ -162,8 +168,8 @@ def assignment_image(request: PageRequest, pk: int, position: int) -> HttpRespon
 
 def _campaign(request: PageRequest, pk: int) -> tuple[Campaign, Annotator]:
     try:
-        campaign, annotator = actions.enter(person=cast(User, request.user), id=pk)
-    except actions.NotInvited:
+        campaign, annotator = enter(person=cast(User, request.user), id=pk)
+    except NotInvited:
         raise Http404("no such campaign") from None
     if campaign.protocol not in ballots.BALLOTS:
         raise Http404("not labelled here")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from accounts.crypto import cipher
-from accounts.secrets import keyed
+from accounts.installation_key import keyed
 from bank import bulk
 from bank.criteria.tables import Criterion, hash_of, opened
 

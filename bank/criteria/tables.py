@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.crypto import EncryptedFloatField, EncryptedTextField
-from accounts.secrets import keyed
+from accounts.installation_key import keyed
 from bank.arriving import Arrived
 
 _open: ContextVar[bool] = ContextVar("hidden tables are open", default=False)

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 import bank.criteria
 import bank.keys
-from accounts.secrets import keyed
+from accounts.installation_key import keyed
 from bank.imports import batched
 from bank.models import Response, ResponseMark, Sample, Submission, SubmissionRules, SubmissionScore
 from bank.submissions import told

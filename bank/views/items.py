@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts.htmx import PageRequest
+from accounts.http import PageRequest
 from accounts.rules import requires
 from bank.actions import BadInput
 from bank.actions.items import make_some

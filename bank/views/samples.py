@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 import bank.criteria
-from accounts.htmx import PageRequest
+from accounts.http import PageRequest
 from accounts.rules import requires
 from bank import quality
 from bank.actions import samples as actions

@@ -7,8 +7,8 @@ from django.db.models import Q
 
 import bank.keys
 from accounts.crypto import EncryptedTextField
+from accounts.installation_key import keyed
 from accounts.rules import allowed
-from accounts.secrets import keyed
 from bank.arriving import Arrived
 from bank.models import Benchmark, Item, Response, Sample, Verdict
 from bank.models.catalogue import in_hidden_splits

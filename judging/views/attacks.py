@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from accounts.htmx import PageRequest
+from accounts.http import PageRequest
 from accounts.models import User
 from accounts.rules import requires
 from bank.params import whole_number

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import audit
-from accounts.htmx import PageRequest
+from accounts.http import PageRequest
 from accounts.models import User
 from accounts.rules import Viewer, allowed, requires
 from bank.exports import TYPES

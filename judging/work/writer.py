@@ -15,7 +15,7 @@ from django.db import Error as DatabaseError
 from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 
-from accounts.secrets import WrongKeys, check_keys
+from accounts.installation_key import WrongKeys, check_keys
 from bank.models.imports import still_coming
 from judging import plan, prompts
 from judging.endpoints.messages import Pictures

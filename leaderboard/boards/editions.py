@@ -17,8 +17,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accounts import audit
+from accounts.installation_key import keyed as keyed_hash
 from accounts.models import User
-from accounts.secrets import keyed as keyed_hash
 from bank.actions import BadInput
 from bank.models import Benchmark
 from judging.models import Run

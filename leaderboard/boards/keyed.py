@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from django.db.models import QuerySet
 
-from accounts.secrets import keyed as keyed_hash
+from accounts.installation_key import keyed as keyed_hash
 from bank.models import EvaluatedModel, Response, Sample, Submission, SubmissionRules
 from bank.models.items import ItemResponse
 from bank.submissions import keyed

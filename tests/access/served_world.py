@@ -129,8 +129,8 @@ def build(endpoint, world):
     from django.core.management import call_command
     from django.test import Client
 
+    from accounts.installation_key import check_keys
     from accounts.models import User
-    from accounts.secrets import check_keys
     from annotations.models import Label
     from judging.endpoints.judges import ensure_baselines
 

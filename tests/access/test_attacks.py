@@ -16,8 +16,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from accounts.models import User
-from annotations import disputes
-from annotations.actions import make_annotator
+from annotations.campaigns import run_doubts
+from annotations.campaigns.members import make_annotator
 from annotations.models import Campaign, Label
 from bank.models import Sample
 from judging.models import Judge, Run
@@ -151,7 +151,7 @@ def test_one_foreign_id_among_many_and_nothing_is_written(world, client_of):
     before = stored()
     page = client.post("/campaigns/from/judgments/", {"judgment": judgments, "campaign": campaign.pk}, follow=True)
     assert "nothing was added" in page.content.decode()
-    chosen = {"runs": [world.runs[PUBLIC].pk, world.runs[PRIVATE].pk], "reasons": [disputes.NO_MAJORITY]}
+    chosen = {"runs": [world.runs[PUBLIC].pk, world.runs[PRIVATE].pk], "reasons": [run_doubts.NO_MAJORITY]}
     page = client.post(f"/campaigns/{campaign.pk}/rule/", chosen, follow=True)
     assert "Choose runs on" in page.content.decode()
     asked = {"judge": "baseline-first", "protocol": "pair", "benchmark": PUBLIC, "settings": {"items": {"ids": items}}}

@@ -58,7 +58,7 @@ APIS = (
     "bank.api",
     "bank.uploads.api",
     "judging.api",
-    "annotations.api",
+    "annotations.api.views",
     "leaderboard.api.submissions",
     "leaderboard.api.snapshots",
 )

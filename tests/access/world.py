@@ -15,8 +15,11 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 import bank.criteria
-from annotations.actions import make_annotator, make_campaign, next_assignment, submit_label
-from annotations.invitations import invite, token_of
+from annotations.assignment.leases import next_assignment
+from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.invitations import invite, token_of
+from annotations.campaigns.members import make_annotator
+from annotations.labels.actions import submit_label
 from annotations.models import Label
 from bank import images
 from bank.actions.reviews import open_round

@@ -7,7 +7,8 @@ import pytest
 from django.db import connections
 
 from accounts.models import User
-from annotations.actions import make_annotator, make_campaign
+from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.members import make_annotator
 from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Response, Sample
 

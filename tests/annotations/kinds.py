@@ -4,7 +4,8 @@ from django.utils import timezone
 
 import bank.criteria
 from accounts.models import User
-from annotations.actions import make_annotator, make_campaign
+from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.members import make_annotator
 from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from judging.models import AnalysisRelease, Judge, Judgment, Run

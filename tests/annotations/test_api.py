@@ -8,14 +8,10 @@ from django.test import Client
 from django.utils import timezone
 from knox.models import AuthToken
 
-from annotations.actions import (
-    close_campaign,
-    make_annotator,
-    make_campaign,
-    make_known,
-    pause_campaign,
-    return_label,
-)
+from annotations.assignment.gold import make_known
+from annotations.campaigns.actions import close_campaign, make_campaign, pause_campaign
+from annotations.campaigns.members import make_annotator
+from annotations.labels.actions import return_label
 from annotations.models import Assignment, Campaign, Label
 from bank import images
 from bank.models import Benchmark, Sample, SampleImage

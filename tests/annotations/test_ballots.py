@@ -7,9 +7,12 @@ import random
 import pytest
 from django.test import Client
 
-from annotations import ballots, material
-from annotations.actions import change_label, make_campaign, next_assignment, submit_label
+from annotations import ballots
+from annotations.assignment import material
+from annotations.assignment.leases import next_assignment
 from annotations.ballots import BadSettings, BadVerdict, Component, Material
+from annotations.campaigns.actions import make_campaign
+from annotations.labels.actions import change_label, submit_label
 from annotations.models import Label, LabelRevision
 from bank.actions import BadInput
 from bank.criteria import CriteriaAccess

@@ -2,9 +2,11 @@
 
 import pytest
 
-from annotations.actions import make_campaign, next_assignment, submit_label
+from annotations.assignment.leases import next_assignment
+from annotations.campaigns.actions import make_campaign
+from annotations.labels.actions import submit_label
+from annotations.labels.monitor import monitor_of
 from annotations.models import Assignment, Campaign, Membership
-from annotations.monitor import monitor_of
 from bank.models import Benchmark
 from tests.markup import flat
 

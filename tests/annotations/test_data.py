@@ -7,11 +7,14 @@ from contextlib import redirect_stdout
 import pytest
 from django.core.management import call_command
 
-from annotations import exports, inflow
-from annotations.actions import add_items, adjudicate, change_label, next_assignment, submit_label
-from annotations.disputes import DIFFERS, NO_VERDICT
+from annotations.assignment.leases import next_assignment
+from annotations.campaigns import auto_enqueue
+from annotations.campaigns.actions import add_items
+from annotations.campaigns.run_doubts import DIFFERS, HARD, HQ, NO_VERDICT, subset_of
+from annotations.labels import exports
+from annotations.labels.actions import change_label, submit_label
+from annotations.labels.adjudication import adjudicate
 from annotations.models import Annotator, Label, LabelRevision
-from annotations.subsets import HARD, HQ, subset_of
 from bank.formats import find, reader
 from bank.formats.reading import Row
 from bank.imports.bundle import bring
@@ -233,16 +236,16 @@ class TestInflow:
 
     def test_a_rule_brings_what_a_finished_run_leaves_in_doubt_and_once(self, run, client_of):
         campaign, run, items = run
-        assert inflow.set_rule(campaign=campaign, runs="all", reasons=[NO_VERDICT, DIFFERS]) == 0
+        assert auto_enqueue.set_rule(campaign=campaign, runs="all", reasons=[NO_VERDICT, DIFFERS]) == 0
         run.state = "finished"
         run.save()
-        assert inflow.flow_in(campaign) == 1
-        assert inflow.flow_in(campaign) == 0
+        assert auto_enqueue.flow_in(campaign) == 1
+        assert auto_enqueue.flow_in(campaign) == 0
         place = campaign.campaign_items.get(item=items[1])
         assert place.why == f"a reply without a verdict (run {run.pk})"
         Judgment.objects.create(run=run, item_id=items[2], order="10", status="empty")
         campaign.refresh_from_db()
-        assert inflow.flow_in(campaign) == 1
+        assert auto_enqueue.flow_in(campaign) == 1
 
     def test_one_click_on_chosen_judgments(self, run, client_of):
         campaign, run, _ = run
@@ -275,7 +278,7 @@ class TestInflow:
         campaign.state = "closed"
         campaign.save()
         with pytest.raises(Exception, match="closed"):
-            add_items(campaign=campaign, chosen=inflow.of_judgments(campaign=campaign, ids=[]))
+            add_items(campaign=campaign, chosen=auto_enqueue.of_judgments(campaign=campaign, ids=[]))
 
 
 def test_a_revision_that_is_none_is_refused(tmp_path):

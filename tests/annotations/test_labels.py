@@ -6,16 +6,10 @@ from datetime import timedelta
 import pytest
 
 from annotations import ballots
-from annotations.actions import (
-    AlreadyLabelled,
-    KeyReused,
-    StaleEdit,
-    change_label,
-    next_assignment,
-    save_draft,
-    submit_label,
-)
+from annotations.assignment.errors import AlreadyLabelled, KeyReused, StaleEdit
+from annotations.assignment.leases import next_assignment
 from annotations.ballots import BadVerdict
+from annotations.labels.actions import change_label, save_draft, submit_label
 from annotations.models import Assignment, Label, LabelRevision
 from tests.annotations.conftest import at_once
 

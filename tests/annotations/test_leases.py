@@ -8,27 +8,18 @@ from itertools import pairwise
 import pytest
 
 from annotations import ballots
-from annotations.actions import (
-    AlreadyLabelled,
-    CampaignNotOpen,
-    NotInvited,
-    Refused,
-    SlotTaken,
-    add_annotators,
+from annotations.assignment.errors import AlreadyLabelled, CampaignNotOpen, NotInvited, Refused, SlotTaken
+from annotations.assignment.leases import next_assignment, presented_order, release_expired, skip
+from annotations.campaigns.actions import (
     change_ballot,
     close_campaign,
+    dealt,
     make_campaign,
-    next_assignment,
     open_campaign,
     pause_campaign,
-    presented_order,
-    release_expired,
-    remove_annotator,
-    save_draft,
-    skip,
-    submit_label,
 )
-from annotations.actions.making import dealt
+from annotations.campaigns.members import add_annotators, remove_annotator
+from annotations.labels.actions import save_draft, submit_label
 from annotations.models import Assignment, CampaignItem, Label, Membership
 from bank.actions import BadInput
 from tests.annotations.conftest import at_once

@@ -4,20 +4,13 @@ import pytest
 from django.urls import reverse
 
 from accounts.models import User
-from annotations.actions import (
-    Refused,
-    SlotTaken,
-    change_campaign,
-    make_annotator,
-    make_campaign,
-    next_assignment,
-    remove_annotator,
-    return_label,
-    skip,
-    submit_label,
-)
+from annotations.assignment.errors import Refused, SlotTaken
+from annotations.assignment.leases import next_assignment, skip
+from annotations.assignment.queries import progress_of
+from annotations.campaigns.actions import change_campaign, make_campaign
+from annotations.campaigns.members import make_annotator, remove_annotator
+from annotations.labels.actions import return_label, submit_label
 from annotations.models import Campaign, CampaignItem, Label
-from annotations.queries import progress_of
 from bank.actions import BadInput
 from bank.models import Item, Sample
 from judging.juries import make_jury

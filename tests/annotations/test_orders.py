@@ -4,16 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from annotations.actions import (
-    AlreadyLabelled,
-    DayIsFull,
-    NotInvited,
-    add_annotators,
-    next_assignment,
-    remove_annotator,
-    skip,
-    submit_label,
-)
+from annotations.assignment.errors import AlreadyLabelled, DayIsFull, NotInvited
+from annotations.assignment.leases import next_assignment, skip
+from annotations.campaigns.members import add_annotators, remove_annotator
+from annotations.labels.actions import submit_label
 from annotations.models import Assignment, CampaignItem, Label
 from bank.models import Item
 from leaderboard.scope import scope_of

@@ -5,7 +5,9 @@ import re
 import pytest
 from django.test import Client
 
-from annotations.actions import close_campaign, make_campaign, next_assignment, release_expired, submit_label
+from annotations.assignment.leases import next_assignment, release_expired
+from annotations.campaigns.actions import close_campaign, make_campaign
+from annotations.labels.actions import submit_label
 from annotations.models import Assignment, Campaign, Label, LabelRevision
 from bank import images
 from bank.models import CriteriaAccess, EvaluatedModel, Sample, SampleImage

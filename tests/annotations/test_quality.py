@@ -4,23 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from annotations.actions import (
-    PracticeFailed,
-    PracticeIsOver,
-    Stopped,
-    change_label,
-    let_go_on,
-    let_in,
-    next_assignment,
-    practise_again,
-    quality,
-    submit_label,
-)
-from annotations.actions.quality import block_of, gold_place
+from annotations.assignment import quality
+from annotations.assignment.errors import PracticeFailed, PracticeIsOver, Stopped
+from annotations.assignment.leases import next_assignment
+from annotations.assignment.quality import block_of, gold_place, let_go_on, let_in, practise_again
+from annotations.assignment.queries import progress_of
 from annotations.ballots import PRESENTED
+from annotations.labels.actions import change_label, submit_label
+from annotations.labels.verdicts import dispute, is_right, majority_word, word
 from annotations.models import Campaign, CampaignItem, Label, Membership
-from annotations.queries import progress_of
-from annotations.verdicts import dispute, is_right, majority_word, word
 
 pytestmark = pytest.mark.django_db
 CANONICAL = {"first": "second", "second": "first"}

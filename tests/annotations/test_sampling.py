@@ -7,11 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import User
-from annotations.actions import add_items, copy_campaign, make_campaign, next_assignment, submit_label
-from annotations.actions.making import candidates_for, foresee
-from annotations.disputes import DIFFERS, NO_MAJORITY, NO_VERDICT, TURNED, combine, differ, mean_ranking, of_run
+from annotations.assignment.leases import next_assignment
+from annotations.campaigns.actions import add_items, copy_campaign, make_campaign
+from annotations.campaigns.candidates import candidates_for
+from annotations.campaigns.run_doubts import (
+    DIFFERS,
+    NO_MAJORITY,
+    NO_VERDICT,
+    TURNED,
+    combine,
+    differ,
+    mean_ranking,
+    of_run,
+)
+from annotations.campaigns.sampling import Plan, foresee, in_proportion, plan_of
+from annotations.labels.actions import submit_label
 from annotations.models import CampaignItem
-from annotations.sampling import Plan, in_proportion, plan_of
 from bank.actions import BadInput
 from bank.models import Capability, EvaluatedModel, Item, Sample
 from judging.models import Judge, Judgment, Run, RunItem

@@ -11,21 +11,18 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from accounts.models import User
-from annotations import ballots, invitations, material
-from annotations.actions import (
-    add_annotators,
-    adjudicate,
-    make_annotator,
-    make_campaign,
-    make_known,
-    make_ordinary,
-    next_assignment,
-    open_campaign,
-    submit_label,
-)
-from annotations.agreement import agreement_of
-from annotations.forms import people_who_label
-from annotations.given import labels_of
+from annotations import ballots
+from annotations.assignment import material
+from annotations.assignment.gold import make_known, make_ordinary
+from annotations.assignment.leases import next_assignment
+from annotations.campaigns import invitations
+from annotations.campaigns.actions import make_campaign, open_campaign
+from annotations.campaigns.members import add_annotators, make_annotator
+from annotations.labels.actions import submit_label
+from annotations.labels.adjudication import adjudicate
+from annotations.labels.agreement import agreement_of, labels_of
+from annotations.labels.monitor import monitor_of
+from annotations.labels.verdicts import LINE
 from annotations.models import (
     Adjudication,
     Assignment,
@@ -36,8 +33,7 @@ from annotations.models import (
     LabelReturn,
     Membership,
 )
-from annotations.monitor import monitor_of
-from annotations.verdicts import LINE
+from annotations.views.forms import people_who_label
 from tests.annotations import kinds
 from tests.annotations.test_quality import answer
 from tests.bank.conftest import picture

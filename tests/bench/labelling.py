@@ -21,7 +21,7 @@ def labelling() -> Iterator[Result]:
     from knox.models import AuthToken
 
     from accounts.models import User
-    from annotations.actions import make_campaign
+    from annotations.campaigns.actions import make_campaign
     from bank.actions import make_items, plan_items
     from bank.models import Benchmark, EvaluatedModel, Response, Sample
 

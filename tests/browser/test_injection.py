@@ -6,7 +6,7 @@ from django.db import models
 from django.urls import reverse
 
 from accounts.crypto import EncryptedFloatField, EncryptedJSONField, EncryptedTextField
-from annotations.actions import submit_label
+from annotations.labels.actions import submit_label
 from bank.models import Capability, Sample
 from tests.access.test_routes import TABLE
 from tests.access.world import PUBLIC, routes

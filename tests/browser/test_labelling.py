@@ -8,7 +8,8 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from accounts.models import User
-from annotations.actions import make_annotator, make_campaign
+from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.members import make_annotator
 from annotations.models import Assignment, Label, LabelRevision
 from bank import images
 from bank.actions import make_items, plan_items

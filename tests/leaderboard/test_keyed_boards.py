@@ -7,7 +7,10 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import User
-from annotations.actions import make_annotator, make_campaign, next_assignment, submit_label
+from annotations.assignment.leases import next_assignment
+from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.members import make_annotator
+from annotations.labels.actions import submit_label
 from bank.models import Benchmark, Submission
 from bank.submissions import actions
 from leaderboard.boards import editions, models

@@ -12,7 +12,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.utils import timezone
 
-from accounts import secrets
+from accounts import installation_key
 from accounts.models import InstallationKey
 from bank.api import Benchmarks
 from judging.models import WorkerBeat
@@ -96,7 +96,7 @@ def test_a_worker_that_is_silent_or_was_never_started_is_told(client, beating):
 
 @pytest.mark.check("K6", "K3")
 def test_keys_that_are_not_those_of_the_database_are_told(client, beating, settings):
-    InstallationKey.objects.update_or_create(pk=secrets.ONLY, defaults={"secret": "11" * 32})
+    InstallationKey.objects.update_or_create(pk=installation_key.ONLY, defaults={"secret": "11" * 32})
     settings.CRITERIA_KEYS = ["b3RoZXIta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXMtIS4="]
     assert "not the keys of this database" in broken(client, "keys")
 

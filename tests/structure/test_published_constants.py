@@ -41,8 +41,8 @@ CONSTANTS = {
     "leaderboard.boards.standin.EPSILON": 0.2,
     "leaderboard.boards.standin.FEWEST_PEOPLE": 3,
     # How far apart two verdicts are doubtful
-    "annotations.disputes.FAR_SCORE": 1.0,
-    "annotations.disputes.FAR_RANKING": 0.5,
+    "annotations.campaigns.run_doubts.FAR_SCORE": 1.0,
+    "annotations.campaigns.run_doubts.FAR_RANKING": 0.5,
 }
 DEFAULTS = {
     "stats.elo.online": {"k": 4, "scale": 400, "base": 10, "start": 1000},

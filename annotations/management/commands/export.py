@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotations.exports import label_studio, preferences, rows
+from annotations.campaigns.run_doubts import SUBSETS, subset_of
+from annotations.labels.exports import label_studio, preferences, rows
 from annotations.models import Campaign
-from annotations.subsets import SUBSETS, subset_of
 from bank import exports
 from bank.actions import BadInput, find_benchmark
 from bank.imports import chunks

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from accounts.models import User
 from annotations import ballots
-from annotations.actions import make_campaign
+from annotations.campaigns.actions import make_campaign
 from bank.actions import BadInput, find_benchmark
 from bank.management.importing import bad_input_fails, counted
 from judging.models import Run

@@ -5,8 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotations import known
-from annotations.actions import Refused, make_all_known
+from annotations.assignment import gold
+from annotations.assignment.errors import Refused
+from annotations.assignment.gold import make_all_known
 from annotations.models import Campaign
 from bank.actions import BadInput
 from bank.management.importing import Failed, bad_input_fails, counted
@@ -32,9 +33,9 @@ class Command(BaseCommand):
         with bad_input_fails():
             campaign = _campaign(options["campaign"])
             if options["file"]:
-                found = known.in_file(campaign, options["file"])
+                found = gold.in_file(campaign, options["file"])
             else:
-                found = known.in_campaign(campaign, _campaign(options["source"]), most=options["most"])
+                found = gold.in_campaign(campaign, _campaign(options["source"]), most=options["most"])
             for problem in found.problems:
                 self.stderr.write(problem)
             if found.problems and not options["skip_bad"]:

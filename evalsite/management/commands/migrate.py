@@ -7,7 +7,7 @@ from django.core.management.commands import migrate
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
-from accounts.secrets import check_keys
+from accounts.installation_key import check_keys
 from evalsite import health
 
 

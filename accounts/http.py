@@ -1,0 +1,51 @@
+"""Requests as views get them, and the client address that they come from."""
+
+from ipaddress import IPv6Address, ip_address, ip_network
+
+from django.conf import settings
+from django.http import HttpRequest
+from django_htmx.middleware import HtmxDetails
+
+UNKNOWN = "unknown"  # a server behind a local socket gives none
+
+
+class PageRequest(HttpRequest):
+    """A request that has passed django-htmx's middleware."""
+
+    htmx: HtmxDetails  # true for a request by htmx, or by one of our scripts that sends HX-Request
+
+
+def client_address(request: HttpRequest) -> str:
+    """The address of whoever asks.
+
+    Each of TRUSTED_PROXIES notes at the end of X-Forwarded-For whom it was asked by; what stands before that was said
+    by the client and may be made up. A request that passed fewer proxies than that came round them: it counts as its
+    own peer.
+    """
+    hops = settings.TRUSTED_PROXIES
+    named = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()]
+    claimed = named[-hops] if 0 < hops <= len(named) else request.META.get("REMOTE_ADDR", "")
+    return _without_port(claimed) or UNKNOWN
+
+
+def network_of(address: str) -> str:
+    """What is counted as one place: the address, or the /64 that one household of IPv6 has at its will."""
+    if address == UNKNOWN:
+        return address
+    found = ip_address(address)
+    if not isinstance(found, IPv6Address):
+        return address
+    return str(found.ipv4_mapped or ip_network(f"{found}/64", strict=False))
+
+
+def _without_port(text: str) -> str:
+    """The address alone, without what some proxies add to it; nothing if it is none."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        found = ip_address(text.partition("%")[0])
+    except ValueError:
+        return ""
+    return str(getattr(found, "ipv4_mapped", None) or found)

@@ -1,0 +1,16 @@
+"""API routes of annotations, below /api/v1/. A campaign's name may hold anything, slashes too."""
+
+from django.urls import path
+
+from annotations.api.views import AssignmentImage, CampaignLabels, Campaigns, Labels, Next, OneLabel, ReturnedLabels
+
+urlpatterns = [
+    path("campaigns/", Campaigns.as_view({"get": "list"}), name="api-campaign-list"),
+    path("campaigns/<path:name>/next/", Next.as_view(), name="api-campaign-next"),
+    path("campaigns/<path:name>/returned/", ReturnedLabels.as_view(), name="api-campaign-returned"),
+    path("campaigns/<path:name>/labels/", CampaignLabels.as_view(), name="api-campaign-labels"),
+    path("campaigns/<path:name>/", Campaigns.as_view({"get": "retrieve"}), name="api-campaign-detail"),
+    path("assignments/<int:pk>/images/<int:position>/", AssignmentImage.as_view(), name="api-assignment-image"),
+    path("labels/", Labels.as_view({"get": "list", "post": "create"}), name="api-label-list"),
+    path("labels/<int:pk>/", OneLabel.as_view(), name="api-label-detail"),
+]

@@ -1,0 +1,312 @@
+"""Campaigns and labels for scripts: the contract of the labelling API."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from django.http import Http404, HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import exceptions, mixins, status, views, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+import bank.masking
+from accounts.models import User
+from accounts.rules import allowed
+from annotations import ballots
+from annotations.api.serializers import (
+    AssignmentOut,
+    CampaignSerializer,
+    LabelIn,
+    LabelSerializer,
+    NextIn,
+    OwnLabel,
+    Returned,
+    VerdictIn,
+)
+from annotations.assignment import material, notices
+from annotations.assignment.errors import NotInvited, Refused
+from annotations.assignment.leases import next_assignment
+from annotations.assignment.notices import see_warning
+from annotations.assignment.queries import annotator_of, assignment_of, campaigns_of, responses_of
+from annotations.ballots import BadVerdict
+from annotations.campaigns.auto_enqueue import flow_in
+from annotations.campaigns.members import enter
+from annotations.labels import exports
+from annotations.labels.actions import change_label, submit_label
+from annotations.labels.monitor import visible_campaigns
+from annotations.labels.verdicts import is_right
+from annotations.models import Assignment, Campaign, Label
+from annotations.views.data import download
+from bank import clock
+from bank.media import image_response
+from bank.models import Benchmark, SampleImage
+from bank.models.catalogue import in_hidden_splits
+from bank.models.verdict import COLUMNS
+
+
+class Conflict(exceptions.APIException):
+    """409, in words."""
+
+    status_code = status.HTTP_409_CONFLICT
+
+
+def _refused(refusal: Refused) -> Conflict:
+    return Conflict({"detail": str(refusal), "code": refusal.code})
+
+
+class Campaigns(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Campaign]):
+    """Campaigns: all that the caller may read, or those that an annotator belongs to."""
+
+    access_rule = "be-signed-in"
+    serializer_class = CampaignSerializer
+    queryset = Campaign.objects.select_related("benchmark")
+    filters = {"name": "name", "benchmark": "benchmark__slug", "state": "state", "protocol": "protocol"}
+    lookup_field = "name"
+
+    def get_queryset(self) -> Any:
+        viewer = cast(User, self.request.user)
+        if not allowed(viewer, "read-judging"):
+            mine = campaigns_of(annotator_of(viewer)).values("pk")
+            return self.queryset.filter(pk__in=mine)
+        if allowed(viewer, "read-bank"):
+            return self.queryset
+        return self.queryset.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
+
+
+class CampaignLabels(views.APIView):
+    """The labels of a campaign as a file: ``?as=jsonl``, ``csv``, ``parquet``, ``label-studio`` or ``preferences``.
+
+    Annotators by pseudonym; staff may ask for ``names=1``. Below staff nothing about hidden splits.
+    """
+
+    access_rule = "read-labels"
+
+    @extend_schema(
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        parameters=[
+            OpenApiParameter("as", OpenApiTypes.STR, enum=list(exports.SHAPES)),
+            OpenApiParameter("names", OpenApiTypes.STR, enum=["1"]),
+        ],
+    )
+    def get(self, request: Request, name: str) -> HttpResponseBase:
+        unknown = sorted(set(request.query_params) - {"as", "names"})
+        if unknown:
+            raise exceptions.ValidationError(dict.fromkeys(unknown, "Not a parameter of this address."))
+        viewer = cast(User, request.user)
+        return download(get_object_or_404(visible_campaigns(viewer), name=name), viewer, request.query_params)
+
+
+class Next(views.APIView):
+    """The caller's open assignment of a campaign, or a new one; 204 when nothing is left for them."""
+
+    access_rule = "label"
+
+    @extend_schema(request=NextIn, responses={200: AssignmentOut, 204: None, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    def post(self, request: Request, name: str) -> Response:
+        asked = NextIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        try:
+            campaign, annotator = enter(person=cast(User, request.user), name=name)
+        except NotInvited:
+            raise Http404("no such campaign") from None
+        if campaign.protocol not in ballots.BALLOTS:
+            raise Http404("not labelled here")
+        prefetch = asked.validated_data["prefetch"]
+        flow_in(campaign)
+        now = clock.now()
+        try:
+            assignment = next_assignment(campaign=campaign, annotator=annotator, now=now, prefetch=prefetch)
+        except Refused as refusal:
+            raise _refused(refusal) from None
+        if assignment is None:
+            return Response(status=status.HTTP_204_NO_CONTENT)
+        answer = _described(assignment)
+        if notices.is_warned(campaign=campaign, annotator=annotator):
+            answer["warning"] = str(notices.WARNING)
+            see_warning(campaign=campaign, annotator=annotator)
+        if returned := notices.returns_to(campaign=campaign, annotator=annotator).count():
+            answer["returned"] = returned
+        return Response(answer)
+
+
+class ReturnedLabels(views.APIView):
+    """The caller's labels that staff gave back, each with the note; ``labels/<id>/`` changes or confirms one."""
+
+    access_rule = "label"
+
+    @extend_schema(responses={200: Returned(many=True)})
+    def get(self, request: Request, name: str) -> Response:
+        try:
+            campaign, annotator = enter(person=cast(User, request.user), name=name)
+        except NotInvited:
+            raise Http404("no such campaign") from None
+        answer = []
+        for back in notices.returns_to(campaign=campaign, annotator=annotator).select_related("label"):
+            assignment = _assignment(request, back.label.assignment_id)
+            answer.append(_described(assignment) | {"note": back.note, "given": _own(back.label, assignment)})
+        return Response(answer)
+
+
+class AssignmentImage(views.APIView):
+    """A picture of one of the caller's assignments."""
+
+    access_rule = "label"
+
+    @extend_schema(
+        responses={(200, "image/*"): OpenApiTypes.BINARY},
+        parameters=[
+            OpenApiParameter("pk", OpenApiTypes.INT, OpenApiParameter.PATH),
+            OpenApiParameter("position", OpenApiTypes.INT, OpenApiParameter.PATH),
+        ],
+    )
+    def get(self, request: Request, pk: int, position: int) -> HttpResponseBase:
+        assignment = _assignment(request, pk)
+        sample = assignment.campaign_item.item.sample_id
+        # The underlying request: the answer is a file, not something to render.
+        return image_response(get_object_or_404(SampleImage, sample=sample, position=position), request._request)
+
+
+class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
+    """Labels of everybody for those who may read them; POST stores one's own."""
+
+    access_rule = "read-labels"
+    access_rules = {"create": "label"}
+    serializer_class = LabelSerializer
+    queryset = Label.objects.select_related("campaign__benchmark", "item__sample", "annotator")
+    filters = {
+        "benchmark": "campaign__benchmark__slug",
+        "version": "campaign__benchmark__version",
+        "campaign": "campaign__name",
+        "annotator": "annotator__pseudonym",
+        "item": "item",
+    }
+
+    def get_queryset(self) -> Any:
+        if allowed(self.request.user, "read-hidden"):
+            return self.queryset
+        public = self.queryset.filter(campaign__benchmark__visibility=Benchmark.Visibility.PUBLIC)
+        return public.exclude(in_hidden_splits("item__sample__"))
+
+    @extend_schema(request=LabelIn, responses={201: OwnLabel, 200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    def create(self, request: Request) -> Response:
+        """Store a verdict: 201 the first time, 200 with the same label for the same key."""
+        asked = LabelIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        given = asked.validated_data
+        assignment = _assignment(request, given["assignment"])
+        with _in_words():
+            key = given["idempotency_key"]
+            submitted = submit_label(assignment=assignment, idempotency_key=key, now=clock.now(), **_verdict(given))
+        answer = _own(submitted.label, assignment)
+        if assignment.campaign_item.practice:
+            answer["practice"] = _practice(submitted.label, assignment)
+        return Response(answer, status=status.HTTP_201_CREATED if submitted.created else status.HTTP_200_OK)
+
+
+class OneLabel(views.APIView):
+    """One of the caller's own labels."""
+
+    access_rule = "label"
+
+    @extend_schema(request=VerdictIn, responses={200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    def put(self, request: Request, pk: int) -> Response:
+        """Change it, whole; the same verdict again confirms one that came back."""
+        label = get_object_or_404(Label, pk=pk, assignment__state=Assignment.State.SUBMITTED)
+        assignment = _assignment(request, label.assignment_id)
+        asked = VerdictIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        with _in_words():
+            change_label(assignment=assignment, now=clock.now(), **_verdict(asked.validated_data))
+        return Response(_own(Label.objects.get(pk=pk), assignment))
+
+
+def _assignment(request: Request, pk: int) -> Assignment:
+    return assignment_of(cast(User, request.user), pk)
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """What the actions refuse, as the API says it."""
+    try:
+        yield
+    except BadVerdict as error:
+        raise exceptions.ValidationError({error.field: [str(error)]}) from None
+    except NotInvited:
+        raise Http404("no longer a member") from None
+    except Refused as refusal:
+        raise _refused(refusal) from None
+
+
+def _verdict(given: dict[str, Any]) -> dict[str, Any]:
+    """What ``submit_label`` and ``change_label`` take."""
+    beside = {name: given.get(name) for name in ("seconds", "comment", "flags", "confidence")}
+    return {"verdict": {name: given.get(name) for name in ballots.FIELDS}, **beside}
+
+
+def _practice(label: Label, assignment: Assignment) -> dict[str, Any]:
+    """How a practice item went. Who has been told here is not told again on the page."""
+    place = assignment.campaign_item
+    ballot, gold = ballots.of(place.campaign), place.gold or {}
+    Assignment.objects.filter(pk=assignment.pk).update(feedback_seen=True)
+    told: dict[str, Any] = {
+        "right": is_right(label.verdict(), gold),
+        "verdict": ballot.shown({name: gold.get(name) for name in COLUMNS}, material.of(assignment, ballot)),
+        "note": place.note,
+    }
+    over = notices.round_of(place.campaign, assignment.annotator)
+    if over is not None:
+        told["round"] = {"right": over.right, "of": over.of, "needed": over.wanted, "passed": over.passed}
+    return told
+
+
+def _described(assignment: Assignment) -> dict[str, Any]:
+    place = assignment.campaign_item
+    sample = place.item.sample
+    ballot = ballots.of(place.campaign)
+    shown = material.shown(assignment, ballot)
+    texts = [text.replace(bank.masking.MARK, bank.masking.PLACEHOLDER) for text, _ in responses_of(assignment)]
+    about: dict[str, Any] = {
+        "instruction": sample.instruction,
+        "images": [
+            image.as_dict() | {"url": reverse("api-assignment-image", args=[assignment.pk, image.position])}
+            for image in SampleImage.objects.filter(sample=sample)
+        ],
+    }
+    if shown.material.options:
+        about["options"] = {option.shown: option.text for option in shown.material.options}
+    described = {
+        "assignment": assignment.pk,
+        "item": place.item_id,
+        "protocol": place.campaign.protocol,
+        "sample": about,
+        "responses": [{"text": text} for text in texts],
+        "verdicts": ballot.verdicts(shown.material),
+        "lease_until": assignment.lease_until,
+    }
+    if assignment.shows_criteria:
+        described["criteria"] = [{"text": one.text} for one in shown.criteria]
+    if shown.review is not None:
+        said = {"verdict": shown.review.verdict, "analysis": shown.review.analysis}
+        described["review"] = said | {"analysis_sha256": assignment.displayed_sha256}
+    return described
+
+
+def _own(label: Label, assignment: Assignment) -> dict[str, Any]:
+    ballot = ballots.of(assignment.campaign_item.campaign)
+    given = ballot.shown(label.verdict(), material.of(assignment, ballot))
+    return {
+        "id": label.pk,
+        "assignment": assignment.pk,
+        "campaign": assignment.campaign_item.campaign.name,
+        "item": label.item_id,
+        **{name: given.get(name) for name in ballots.FIELDS},
+        "seconds": label.seconds,
+        "comment": label.comment,
+        "confidence": label.confidence,
+        "flags": label.flags,
+        "created_at": label.created_at,
+    }

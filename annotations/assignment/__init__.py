@@ -1,0 +1,1 @@
+"""Who gets which item: slots and leases, practice and gold, and what an assignment shows."""

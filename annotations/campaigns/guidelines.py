@@ -1,0 +1,45 @@
+"""Guidelines of a campaign: Markdown that staff write, with pictures of its own."""
+
+import re
+from typing import Any
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+import bank.text
+from annotations.models import Campaign, GuidelinePicture
+from bank import images
+
+MOST_PICTURES = 50
+
+NOWHERE = "https://pictures.invalid/"  # where a bare name leads while the text is Markdown: no such host exists
+
+_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+_SHOWN = re.compile(r"(!\[[^\]\n]*\]\()([A-Za-z0-9][A-Za-z0-9._-]*)(?=[)\s])")
+
+
+def rendered(text: str, campaign: Campaign | None) -> SafeString:
+    """Guidelines as safe HTML. ``![words](name)`` shows the campaign's picture of that name; others stay words."""
+    pictures: dict[str, bank.text.Picture] = {}
+    if campaign is not None and "![" in text:
+        for picture in campaign.pictures.all():
+            address = reverse("annotations:guidelines-picture", args=[campaign.pk, picture.name])
+            pictures[NOWHERE + picture.name] = bank.text.Picture(address, picture.width, picture.height)
+    return bank.text.markdown(_SHOWN.sub(rf"\1{NOWHERE}\2", text), links=True, pictures=pictures)
+
+
+def add_picture(*, campaign: Campaign, name: str, data: Any) -> GuidelinePicture:
+    """Store a picture under its file's name; one of the same name is replaced. Raises NotAnImage."""
+    if campaign.pictures.count() >= MOST_PICTURES:
+        raise images.NotAnImage(f"there are {MOST_PICTURES} pictures already")
+    if data.size > images.MAX_BYTES:
+        raise images.NotAnImage(f"larger than {images.MAX_BYTES // 2**20} MB")
+    stored = images.ingest(data.read())
+    stem = _NAME.sub("-", name.rsplit(".", 1)[0]).strip("-.") or "picture"
+    picture, _ = GuidelinePicture.objects.update_or_create(
+        campaign=campaign,
+        name=f"{stem[:90]}.{stored.kind}",
+        defaults={"sha256": stored.sha256, "kind": stored.kind, "width": stored.width, "height": stored.height},
+    )
+    return picture

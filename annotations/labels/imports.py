@@ -1,0 +1,267 @@
+"""Labels from files: into a closed campaign, by annotators who need no account."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+from django.db.models import Model
+from django.utils import timezone
+
+from annotations.models import (
+    Annotator,
+    Assignment,
+    Campaign,
+    CampaignItem,
+    Label,
+    LabelRevision,
+    Membership,
+    new_pseudonym,
+)
+from bank import bulk
+from bank.formats.reading import Row
+from bank.formats.records import LabelRecord
+from bank.imports import BadInput, Report, chunks
+from bank.imports.items import Coming, Found, Place, Resolver, describe
+from bank.imports.scene import Scene
+from bank.imports.seen import Seen
+from bank.models.verdict import COLUMNS, turned
+
+DEFAULT_CAMPAIGN = "imported"
+
+OWN = ("seconds", "comment", "flags")
+
+
+class Fresh(NamedTuple):
+    """A label to be made: its columns and those of its revisions."""
+
+    annotator_name: str
+    at: datetime
+    order: str  # as it was presented
+    columns: dict[str, Any]
+    revisions: list[dict[str, Any]]
+
+
+Batch = list[tuple[str, Place, str, Fresh]]  # the campaign, the item, the campaign's protocol if it is new
+
+
+class Labels:
+    """Takes label records of the scene's benchmark.
+
+    ``scene.campaign`` takes all rows; without it each goes where it says, else to ``imported``.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.now = scene, timezone.now()
+        self.resolver, self.items = Resolver(scene), Coming(scene)
+        self.seen = Seen()
+        self.campaigns = {
+            campaign.name: campaign for campaign in Campaign.objects.filter(imported=True).select_related("benchmark")
+        }
+        self.taken_names = set(Campaign.objects.filter(imported=False).values_list("name", flat=True))
+        self.annotators = {a.name: a for a in Annotator.objects.filter(origin=scene.slug)}
+        self.coming_names: dict[str, set[str]] = defaultdict(set)
+        self.labels_coming = self.revisions_coming = 0
+        self.positions: dict[int, int] = {}  # the next free one, by campaign
+        self.taken: dict[int, int] = {}  # slots of campaign items that were there before
+        self.most: dict[int, int] = {}  # labels of one item, by campaign
+
+    def check(self, rows: list[Row], report: Report) -> Batch:
+        resolved = self.resolver.specs(rows, report)
+        found, new_items = self.items.foreseen([spec for _, spec in resolved])
+        report.made["items"] += new_items
+        stored = self._stored(found.values())
+        names = [(self._campaign_name(row.data), spec.content_hash, row.data.annotator) for row, spec in resolved]
+        taken = self.seen.claim(names, [row.where for row, _ in resolved])
+        fresh: Batch = []
+        for number, (row, spec) in enumerate(resolved):
+            record: LabelRecord = row.data
+            name = names[number][0]
+            if number in taken:
+                reason = f"a label of {record.annotator!r} on this item stands already at {taken[number]}"
+                report.refuse(row.where, "annotator", reason)
+                continue
+            item = found[spec.content_hash]
+            old = stored.get((name, item.pk, record.annotator))
+            order = item.order_of(spec.response_ids)
+            columns = turned(record.columns(), order=order)
+            if old is None:
+                if fault := self._fault(name):
+                    report.refuse(row.where, "campaign", fault)
+                    continue
+                given = Fresh(
+                    annotator_name=record.annotator,
+                    at=record.at or self.now,
+                    order=describe(order) or "0",
+                    columns=columns | {name: getattr(record, name) for name in OWN},
+                    revisions=_revisions(record, order),
+                )
+                place = (spec.kind, spec.sample_id, item.response_ids)
+                fresh.append((name, place, record.protocol or record.kind, given))
+            elif all(getattr(old, column) == columns[column] for column in COLUMNS):
+                report.unchanged += 1
+            else:
+                report.refuse(row.where, "choice", "another verdict is stored for this label")
+        self._count(report, "campaigns", {name for name, *_ in fresh} - self.campaigns.keys())
+        self._count(report, "annotators", {given.annotator_name for *_, given in fresh} - self.annotators.keys())
+        report.made["labels"] += len(fresh)
+        self.labels_coming += len(fresh)
+        self.revisions_coming += sum(len(given.revisions) for *_, given in fresh)
+        return fresh
+
+    def coming(self) -> dict[type[Model], int]:
+        labels = self.labels_coming
+        return self.items.rows() | {
+            Annotator: len(self.coming_names["annotators"]),
+            Campaign: len(self.coming_names["campaigns"]),
+            Membership: labels,
+            CampaignItem: labels,
+            Assignment: labels,
+            Label: labels,
+            LabelRevision: self.revisions_coming,
+        }
+
+    def write(self, batch: Batch) -> None:
+        items = self.items.written([place for _, place, *_ in batch])
+        for name, _, protocol, *_ in batch:
+            if name not in self.campaigns:
+                self.campaigns[name] = self._make_campaign(name, protocol)
+        self._make_annotators({row[3].annotator_name for row in batch})
+        for name in dict.fromkeys(row[0] for row in batch):
+            rows = [(item, row[3]) for item, row in zip(items, batch, strict=True) if row[0] == name]
+            self._write_campaign(self.campaigns[name], rows)
+
+    def show(self) -> None:
+        """Slots of items that campaigns had before, and how many labels an item may have."""
+        bulk.change(CampaignItem, "taken", self.taken)
+        for campaign, most in self.most.items():
+            Campaign.objects.filter(pk=campaign, overlap__lt=most).update(overlap=most)
+
+    def _campaign_name(self, record: LabelRecord) -> str:
+        if self.scene.campaign or record.campaign:
+            return self.scene.campaign or record.campaign
+        default = self.campaigns.get(DEFAULT_CAMPAIGN)
+        # Names are unique: the second benchmark's imported labels get the benchmark's name beside it.
+        taken = DEFAULT_CAMPAIGN in self.taken_names or (default and default.benchmark != self.scene.benchmark)
+        return f"{DEFAULT_CAMPAIGN} ({self.scene.slug})" if taken else DEFAULT_CAMPAIGN
+
+    def _fault(self, name: str) -> str:
+        if name in self.taken_names:
+            return f"{name!r} is a campaign of people here; name another with --campaign"
+        campaign = self.campaigns.get(name)
+        if campaign is not None and campaign.benchmark != self.scene.benchmark:
+            return f"{name!r} belongs to {campaign.benchmark}; name another with --campaign"
+        return ""
+
+    def _count(self, report: Report, noun: str, names: set[str]) -> None:
+        fresh = names - self.coming_names[noun]
+        self.coming_names[noun] |= fresh
+        report.made[noun] += len(fresh)
+
+    def _stored(self, items: Iterable[Found]) -> dict[tuple[str, int, str], Label]:
+        stored = {}
+        for ids in chunks(item.pk for item in items if item.pk):
+            found = Label.objects.filter(item__in=ids)
+            for label in found.select_related("campaign", "annotator"):
+                stored[(label.campaign.name, label.item_id, label.annotator.name)] = label
+        return stored
+
+    def _make_annotators(self, names: set[str]) -> None:
+        made = [
+            Annotator(name=name, origin=self.scene.slug, pseudonym=new_pseudonym())
+            for name in sorted(names - self.annotators.keys())
+        ]
+        self.scene.intake.put_objects(made)
+        self.annotators |= {annotator.name: annotator for annotator in made}
+
+    def _write_campaign(self, campaign: Campaign, rows: list[tuple[int, "Fresh"]]) -> None:
+        intake = self.scene.intake
+        places = self._places(campaign, list(dict.fromkeys(item for item, _ in rows)))
+        annotators = {self.annotators[given.annotator_name].pk for _, given in rows}
+        joined = set(Membership.objects.filter(campaign=campaign).values_list("annotator", flat=True))
+        intake.put_objects([Membership(campaign=campaign, annotator_id=pk) for pk in sorted(annotators - joined)])
+        before = {item: place.taken for item, place in places.items()}
+        given = [row for _, row in rows]
+        slots, at = [], [row.at for row in given]
+        for item, _ in rows:
+            slots.append(places[item].taken)
+            places[item].taken += 1
+        own: dict[str, bulk.Column] = {"annotator_id": [self.annotators[row.annotator_name].pk for row in given]}
+        values: dict[str, bulk.Column] = {
+            "campaign_item_id": [places[item].pk for item, _ in rows],
+            "order": [row.order for row in given],
+            "state": [Assignment.State.SUBMITTED.value] * len(rows),
+            "slot": slots,
+            "leased_at": at,
+            "lease_until": at,
+        }
+        assignments = intake.put_values(Assignment, own | values)
+        values = {
+            "assignment_id": assignments,
+            "campaign_id": [campaign.pk] * len(rows),
+            "item_id": [item for item, _ in rows],
+            "created_at": at,
+            "changed_at": at,
+        }
+        columns = {name: [row.columns[name] for row in given] for name in given[0].columns}
+        labels = intake.put_values(Label, own | values | columns)
+        intake.put_objects(
+            [
+                LabelRevision(label_id=label, by_id=by, **revision)
+                for label, by, row in zip(labels, own["annotator_id"], given, strict=True)
+                for revision in row.revisions
+            ]
+        )
+        changed = [place for item, place in places.items() if place.taken != before[item]]
+        self.most[campaign.pk] = max([self.most.get(campaign.pk, 0), *(place.taken for place in changed)])
+        mine = [place for place in changed if intake.owns(place)]
+        self.taken |= {place.pk: place.taken for place in changed if not intake.owns(place)}
+        intake.do(partial(bulk.change, CampaignItem, "taken", {place.pk: place.taken for place in mine}))
+
+    def _places(self, campaign: Campaign, items: list[int]) -> dict[int, CampaignItem]:
+        """The campaign's places of these items, made where they are absent; with the slots that are taken by now."""
+        if campaign.pk not in self.positions:
+            self.positions[campaign.pk] = campaign.campaign_items.count()
+        places: dict[int, CampaignItem] = {}
+        for some in chunks(items):
+            for place in CampaignItem.objects.filter(campaign=campaign, item__in=some, reviewed=None):
+                place.taken = self.taken.get(place.pk, place.taken)
+                places[place.item_id] = place
+        start = self.positions[campaign.pk]
+        fresh = [item for item in items if item not in places]
+        made = [CampaignItem(campaign=campaign, item_id=pk, position=start + n) for n, pk in enumerate(fresh)]
+        self.positions[campaign.pk] += len(made)
+        self.scene.intake.put_objects(made)
+        return places | {place.item_id: place for place in made}
+
+    def _make_campaign(self, name: str, protocol: str) -> Campaign:
+        if not name.strip():
+            raise BadInput("A campaign needs a name.")
+        return self.scene.intake.make(
+            Campaign(
+                name=name,
+                benchmark=self.scene.open(),
+                protocol=protocol,
+                state=Campaign.State.CLOSED,
+                imported=True,
+            )
+        )
+
+
+def _revisions(record: LabelRecord, order: list[int]) -> list[dict[str, Any]]:
+    return [
+        {
+            "verdict": {
+                name: value
+                for name, value in turned(revision.columns(), order=order).items()
+                if value not in (None, "")
+            },
+            "seconds": revision.seconds,
+            "comment": revision.comment,
+            "flags": revision.flags,
+            "given_at": revision.at,
+            "replaced_at": revision.until,
+        }
+        for revision in record.earlier()
+    ]

@@ -1,0 +1,439 @@
+"""The part of the campaign forms that says what annotators may answer, protocol by protocol."""
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from django import forms
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils.translation import gettext_lazy as lazy
+
+from accounts.forms import Styled
+from accounts.models import User
+from annotations import ballots
+from annotations.ballots import BadSettings, number_in
+from annotations.ballots.scores import marks_between
+from annotations.campaigns import run_doubts, sampling
+from annotations.campaigns.actions import HIGHEST_GOLD_RATE, LONGEST_LEASE, MOST_A_DAY, MOST_OVERLAP, OPTIONS
+from annotations.campaigns.members import MAY_LABEL
+from annotations.campaigns.sampling import Plan, plan_of
+from annotations.models import Campaign, Membership
+from bank.actions import BadInput
+from bank.forms import BenchmarkChoice, Clean
+from bank.models import Benchmark, EvaluatedModel, Item
+from judging.models import Judgment, Run
+
+PAIRS = ("pair", "pairwise-criteria")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A step of a scale, as a row of the form."""
+
+    value: str
+    word: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What the form shows of a scale; without marks ``error`` says why."""
+
+    marks: list[Mark]
+    own: bool
+    lowest: str
+    highest: str
+    step: float
+    error: str = ""
+
+    @property
+    def gap(self) -> str:
+        return f"{self.step:g}"
+
+
+class BallotForm(Styled):
+    """What may be answered. A part for another protocol than the campaign's is not read."""
+
+    allowed = forms.MultipleChoiceField(
+        choices=[("tie", "Tie"), ("undecided", "Unable to decide, with the situation")],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="Besides first and second",
+        initial=["tie", "undecided"],
+    )
+    ties = forms.BooleanField(required=False, label="Answers may share a place")
+    analyses = forms.BooleanField(required=False, initial=True, label="Show the judge's analysis, where it is released")
+    confidence = forms.BooleanField(required=False, label="Ask how certain they are")
+    own_scale = forms.BooleanField(required=False, label="A scale of its own")
+    lowest = forms.FloatField(required=False, label="Lowest", widget=forms.NumberInput(attrs={"step": "any"}))
+    highest = forms.FloatField(required=False, label="Highest", widget=forms.NumberInput(attrs={"step": "any"}))
+    step = forms.FloatField(required=False, widget=forms.NumberInput(attrs={"step": "any", "min": "0"}))
+    weight = forms.FloatField(
+        required=False,
+        label="Points for a part without a weight",
+        widget=forms.NumberInput(attrs={"step": "any", "min": "0"}),
+        help_text="Where the benchmark has weights, those count. Empty: samples without weights are left out.",
+    )
+    weights = Clean(
+        required=False,
+        label="Other points for some parts",
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "length 4"}),
+        help_text="A part's key and its points, one a line.",
+    )
+
+    def ballot(self, protocol: str, benchmark: Benchmark) -> dict[str, Any]:
+        """The settings that the form gives; ``asked`` says that its part of the form was sent. Raises BadInput."""
+        given = self.cleaned_data
+        found: dict[str, Any] = {"confidence": given["confidence"]}
+        if "asked" not in self.data:
+            return found
+        if protocol in PAIRS:
+            found["choices"] = ["left", "right", *given["allowed"]]
+        elif protocol == "batch":
+            found["ties"] = given["ties"]
+        elif protocol == "review":
+            found["analyses"] = given["analyses"]
+        elif protocol == "components":
+            found |= {"weight": given.get("weight"), "weights": _weights(given.get("weights") or "")}
+        elif protocol == "score" and given["own_scale"]:
+            scale = self.scale(benchmark)
+            if scale.error:
+                raise BadInput(scale.error)
+            found["scale"] = [
+                {"value": float(mark.value), "label": mark.word, "about": mark.meaning} for mark in scale.marks
+            ]
+        return found
+
+    def scale(self, benchmark: Benchmark | None) -> "Scale":
+        """The scale that the form shows: its own where that is ticked, else the benchmark's or the usual one."""
+        usual = _usual(benchmark)
+        values = [float(mark.value) for mark in usual]
+        gap = min(after - before for before, after in pairwise(values))
+        if not self.is_bound:
+            rows = _rows(self.initial["scale"]) if self.initial.get("own_scale") else usual
+            values = [float(mark.value) for mark in rows]
+            gap = min(after - before for before, after in pairwise(values))
+            return Scale(rows, bool(self.initial.get("own_scale")), rows[0].value, rows[-1].value, gap)
+        own = bool(self.cleaned_data.get("own_scale"))
+        typed = [self.cleaned_data.get(name) for name in ("lowest", "highest", "step")]
+        lowest, highest, step = (
+            default if number is None else number
+            for number, default in zip(typed, (values[0], values[-1], gap), strict=True)
+        )
+        shown = Scale(usual, own, f"{lowest:g}", f"{highest:g}", step)
+        if not own:
+            return shown
+        try:
+            wanted = marks_between(lowest, highest, step)
+        except BadSettings as error:
+            return replace(shown, marks=[], error=_sentence(error))
+        words = {mark.value: mark for mark in usual} if (lowest, highest) == (values[0], values[-1]) else {}
+        words |= dict(self._typed())
+        return replace(shown, marks=[words.get(f"{value:g}", Mark(f"{value:g}", "", "")) for value in wanted])
+
+    def faults(self) -> str:
+        """What is wrong with single fields, in one line."""
+        return " ".join(f"{self[name].label}: {why.as_text()[2:]}" for name, why in self.errors.items())
+
+    def _typed(self) -> Iterator[tuple[str, Mark]]:
+        """The rows that came with the form, by their mark."""
+        if not hasattr(self.data, "getlist"):
+            return
+        columns = (self.data.getlist(name) for name in ("mark", "word", "meaning"))
+        for value, word, meaning in zip(*columns, strict=False):
+            number = number_in(value)
+            if number is not None:
+                yield f"{number:g}", Mark(f"{number:g}", word.strip(), meaning.strip())
+
+
+def initial_of(campaign: Campaign) -> dict[str, Any]:
+    """What the form begins with for a campaign's ballot."""
+    settings = ballots.of(campaign).settings
+    found: dict[str, Any] = {
+        name: settings[name] for name in ("confidence", "ties", "analyses", "weight", "scale") if name in settings
+    }
+    usual = ballots.get(campaign.protocol).settled({}, scale=ballots.scale_of(campaign.benchmark))
+    if found.get("scale") == usual.get("scale"):
+        found.pop("scale", None)
+    found["own_scale"] = "scale" in found
+    found["allowed"] = settings.get("choices", [])
+    found["weights"] = "\n".join(f"{key} {worth:g}" for key, worth in settings.get("weights", {}).items())
+    return found
+
+
+def _usual(benchmark: Benchmark | None) -> list[Mark]:
+    scale = ballots.scale_of(benchmark) if benchmark else []
+    return _rows(ballots.get("score").settled({}, scale=scale)["scale"])
+
+
+def _rows(steps: list[dict[str, Any]]) -> list[Mark]:
+    return [Mark(f"{step['value']:g}", step["label"], step["about"]) for step in steps]
+
+
+def _weights(text: str) -> dict[str, float]:
+    found = {}
+    for line in filter(None, (line.strip() for line in text.splitlines())):
+        key, _, points = line.rpartition(" ")
+        worth = number_in(points)
+        if not key.strip() or worth is None:
+            raise BadInput(f"Each line is a part's key and its points, as “length 4”, not “{line[:60]}”.")
+        found[key.strip()] = worth
+    return found
+
+
+def _sentence(error: BadSettings) -> str:
+    """Without the name of the setting, which a page does not show."""
+    words = str(error).partition(": ")[2] or str(error)
+    return words[0].upper() + words[1:]
+
+
+EVERYBODY, THESE = "everybody", "these"
+
+LONGEST_LIST = 5 * 2**20  # bytes
+
+
+class OfRun(forms.ModelChoiceField):
+    def label_from_instance(self, run: Any) -> str:
+        return f"Run {run.pk}: {run.judge.name}, {run.protocol}, on {run.benchmark}"
+
+
+class People(forms.ModelMultipleChoiceField):
+    def label_from_instance(self, person: Any) -> str:
+        role = "" if person.role == "annotator" else f", {person.role}"
+        return f"{person.get_full_name() or person.username}{role}"
+
+
+class Percent(forms.FloatField):
+    """A share, written in percent."""
+
+    widget = forms.NumberInput
+
+    def __init__(self, *, most: float = 100, **kwargs: Any) -> None:
+        super().__init__(required=False, min_value=0, max_value=most, **kwargs)
+        self.widget.attrs.setdefault("step", "any")
+
+    def clean(self, value: Any) -> float | None:
+        percent = super().clean(value)
+        return None if percent is None else percent / 100
+
+    def prepare_value(self, value: Any) -> Any:
+        return f"{100 * value:g}" if isinstance(value, float) else value
+
+
+def people_who_label() -> QuerySet[User]:
+    return User.objects.filter(is_active=True, role__in=MAY_LABEL).order_by("username")
+
+
+class Items(Styled):
+    """Which items: a sampling plan and its seed."""
+
+    how = forms.ChoiceField(
+        choices=list(sampling.WAYS.items()), required=False, initial=sampling.ALL, widget=forms.RadioSelect, label=""
+    )
+    n = forms.IntegerField(required=False, min_value=1, label="Samples", initial=2)
+    by = forms.ChoiceField(choices=list(sampling.STRATA.items()), required=False, label="Spread over")
+    run = OfRun(queryset=Run.objects.none(), required=False, label="Run", empty_label="Choose a run")
+    reasons = forms.MultipleChoiceField(
+        choices=list(run_doubts.REASONS.items()),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="In doubt",
+        initial=[run_doubts.NO_MAJORITY, run_doubts.NO_VERDICT],
+    )
+    keys = Clean(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        label="Sample keys",
+        help_text="One a line, or a file below: text, or CSV with a column named sample or key.",
+    )
+    keys_file = forms.FileField(required=False, label="File of keys")
+    models = forms.ModelMultipleChoiceField(
+        queryset=EvaluatedModel.objects.none(),
+        required=False,
+        label="Only these models",
+        help_text="And the anchor. None chosen: all.",
+        widget=forms.SelectMultiple(attrs={"size": 5}),
+    )
+    most = forms.IntegerField(required=False, min_value=1, label="At most", help_text="Items in all. Empty: no limit.")
+    seed = forms.IntegerField(
+        required=False, min_value=0, max_value=2**31 - 1, help_text="The same seed chooses the same. Empty: drawn."
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        runs: Any = self.fields["run"]
+        judged = Judgment.objects.values("run")
+        runs.queryset = Run.objects.filter(kind=Run.Kind.JUDGMENTS, pk__in=judged).select_related("judge", "benchmark")
+        models: Any = self.fields["models"]
+        models.queryset = EvaluatedModel.objects.order_by("name")
+
+    def plan(self) -> Plan:
+        """What the form asks for. Raises BadInput."""
+        given = self.cleaned_data
+        how = given.get("how") or sampling.ALL
+        asked: dict[str, Any] = {"how": how, "most": given.get("most")}
+        asked["models"] = [model.name for model in given.get("models") or ()]
+        if how in (sampling.PER_CAPABILITY, sampling.STRATIFIED):
+            asked["n"] = given.get("n")
+        if how == sampling.STRATIFIED and given.get("by"):
+            asked["by"] = given["by"]
+        if how == sampling.RUN:
+            asked |= {"run": given["run"].pk if given.get("run") else None, "reasons": given.get("reasons")}
+        if how == sampling.KEYS:
+            asked["keys"] = [*_lines(given.get("keys") or ""), *_keys_in(given.get("keys_file"))]
+        return plan_of(asked)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _keys_in(file: Any) -> list[str]:
+    """The keys in a file of one a line, or of CSV with a column ``sample`` or ``key``. Raises BadInput."""
+    if file is None:
+        return []
+    if file.size > LONGEST_LIST:
+        raise BadInput(f"{file.name} is larger than {LONGEST_LIST // 2**20} MB.")
+    try:
+        text = file.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInput(f"{file.name} is not UTF-8 text.") from None
+    lines = _lines(text)
+    head = next(csv.reader(lines[:1]), [])
+    names = [name.strip().lower() for name in head]
+    column = next((names.index(name) for name in ("sample", "key") if name in names), None)
+    if column is None:
+        return lines
+    rows = csv.reader(io.StringIO(text))
+    next(rows)
+    return [row[column].strip() for row in rows if len(row) > column and row[column].strip()]
+
+
+class HandedOut(Styled):
+    """How items are handed out and labels looked at."""
+
+    overlap = forms.IntegerField(
+        label="Labels per item", initial=2, min_value=1, max_value=MOST_OVERLAP, help_text="By different annotators."
+    )
+    lease_minutes = forms.IntegerField(
+        label="Minutes per item",
+        initial=30,
+        min_value=1,
+        max_value=LONGEST_LEASE,
+        help_text="After this an item that was begun goes to somebody else.",
+    )
+    order = forms.ChoiceField(choices=Campaign.Order.choices, required=False, initial=Campaign.Order.LEAST)
+    daily_cap = forms.IntegerField(
+        required=False, min_value=1, max_value=MOST_A_DAY, label="Labels a day", help_text="Of one person. Empty: any."
+    )
+    due = forms.DateField(
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text="Annotators see it; nothing stops then.",
+    )
+    practice_pass = Percent(
+        label="Practice, % right to pass", help_text="Empty: no practice round. Its items are chosen on the item pages."
+    )
+    gold_rate = Percent(
+        most=100 * HIGHEST_GOLD_RATE,
+        label="Hidden gold, % of items",
+        help_text="Whose verdict is certain. Empty: none.",
+    )
+    gold_pass = Percent(label="Gold, % right wanted", initial=0.7)
+    gold_least = forms.IntegerField(
+        required=False, min_value=1, max_value=1000, initial=5, label="Gold items first", help_text="Before a warning."
+    )
+    gold_stops = forms.BooleanField(
+        required=False, initial=True, label="After a warning without effect, hand out nothing more"
+    )
+
+    def options(self) -> dict[str, Any]:
+        """What ``actions.make_campaign`` takes; a field that is not in a form of the old kind keeps its default."""
+        given = {name: self.cleaned_data.get(name) for name in OPTIONS}
+        usual = {"order": Campaign.Order.LEAST, "gold_rate": 0.0, "gold_pass": 0.7, "gold_least": 5}
+        return {name: usual[name] if name in usual and value in (None, "") else value for name, value in given.items()}
+
+
+class NewCampaign(Items, BallotForm, HandedOut):
+    name = forms.CharField(max_length=200, help_text="Annotators see it, and scripts use it.")
+    benchmark = BenchmarkChoice(queryset=Benchmark.objects.none(), empty_label=None)
+    protocol = forms.ChoiceField()
+    who = forms.ChoiceField(
+        label="Who labels",
+        choices=[(EVERYBODY, "Every annotator, also those who join later"), (THESE, "These people, and those invited")],
+        initial=EVERYBODY,
+        widget=forms.RadioSelect,
+    )
+    annotators = People(queryset=User.objects.none(), required=False, widget=forms.CheckboxSelectMultiple, label="")
+    blind = forms.BooleanField(required=False, initial=True, label="Blind: hide models' names that answers mention")
+    shows_criteria = forms.BooleanField(
+        required=False, label="Show criteria that are marked for campaigns (each look is logged)"
+    )
+    guidelines = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 10}),
+        help_text="Markdown. Annotators open it with G. Pictures are added on the campaign's page.",
+        max_length=50_000,
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        benchmarks: Any = self.fields["benchmark"]
+        items = Item.objects.filter(sample__benchmark=OuterRef("pk"))
+        benchmarks.queryset = Benchmark.objects.filter(Exists(items)).order_by("-pk")
+        people: Any = self.fields["annotators"]
+        people.queryset = people_who_label()
+        protocols: Any = self.fields["protocol"]
+        protocols.choices = [(name, f"{name}: {ballot.title}") for name, ballot in ballots.BALLOTS.items()]
+        if not self.is_bound:
+            self.initial.setdefault("protocol", self._first_with_items())
+
+    def _first_with_items(self) -> str:
+        """The first protocol that the chosen benchmark has items for."""
+        benchmarks: Any = self.fields["benchmark"]
+        wanted = str(self.initial.get("benchmark", ""))
+        chosen = benchmarks.queryset.filter(pk=wanted) if wanted.isdigit() else benchmarks.queryset
+        kinds = set(Item.objects.filter(sample__benchmark=chosen.first()).order_by().values_list("kind").distinct())
+        fitting = (name for name, ballot in ballots.BALLOTS.items() if (ballot.kind,) in kinds)
+        return next(fitting, next(iter(ballots.BALLOTS)))
+
+
+class AddAnnotators(Styled):
+    people = People(queryset=User.objects.none(), widget=forms.CheckboxSelectMultiple, label="")
+
+    def __init__(self, *args: Any, campaign: Campaign, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        people: Any = self.fields["people"]
+        members = Membership.objects.filter(campaign=campaign, withdrawn_at__isnull=True)
+        people.queryset = people_who_label().exclude(annotator__in=members.values("annotator"))
+
+
+class Guidelines(Styled):
+    guidelines = Clean(required=False, widget=forms.Textarea(attrs={"rows": 12}), max_length=50_000)
+
+
+class Invite(Styled):
+    """A link for anybody who has it, or a mail to one person each."""
+
+    days = forms.IntegerField(initial=14, min_value=1, max_value=365, label="Good for (days)")
+    most = forms.IntegerField(required=False, min_value=1, max_value=10_000, label="People", help_text="Empty: any.")
+    emails = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        label="E-mail to",
+        help_text="One address a line; each gets a link for one person. Empty: a link to pass on.",
+    )
+
+
+class JoinAnew(Styled):
+    """An account for somebody who was invited."""
+
+    username = forms.CharField(max_length=150, label=lazy("Name"), help_text=lazy("Letters, digits and @ . + - _"))
+    password = forms.CharField(
+        label=lazy("Password"),
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=lazy("At least 10 characters."),
+    )

@@ -1,0 +1,137 @@
+"""Who labels in a campaign: added, invited, taken out, let on."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth import login
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts import audit
+from accounts.http import client_address
+from accounts.models import User
+from accounts.rules import allowed, requires
+from annotations.assignment.errors import Refused
+from annotations.assignment.quality import let_go_on, let_in, practise_again
+from annotations.campaigns import invitations
+from annotations.campaigns.members import add_annotators, exclude_labels, remove_annotator
+from annotations.models import Campaign, Invitation, Membership
+from annotations.views.forms import AddAnnotators, Invite, JoinAnew
+from bank.actions import BadInput
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_add(request: HttpRequest, pk: int) -> HttpResponse:
+    """Add annotators."""
+    campaign = get_object_or_404(Campaign, pk=pk)
+    form = AddAnnotators(request.POST, campaign=campaign)
+    if form.is_valid():
+        added = add_annotators(campaign=campaign, people=form.cleaned_data["people"])
+        messages.success(request, f"Added {added} annotator{'' if added == 1 else 's'}.")
+    else:
+        messages.warning(request, "Choose somebody to add.")
+    return redirect("annotations:campaign-detail", pk)
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_remove(request: HttpRequest, pk: int, annotator: int) -> HttpResponse:
+    """Take an annotator out; their labels stay, and count or not."""
+    campaign = get_object_or_404(Campaign, pk=pk)
+    found = get_object_or_404(campaign.memberships.select_related("annotator"), annotator=annotator).annotator
+    exclude = bool(request.POST.get("exclude"))
+    gone = remove_annotator(campaign=campaign, annotator=found, now=timezone.now(), exclude=exclude)
+    kept = f"{gone:,} labels are excluded, and those items are free again" if exclude else "What they labelled counts"
+    messages.success(request, f"{found.name} labels here no more. {kept}.")
+    return redirect("annotations:campaign-detail", pk)
+
+
+@requires("write-campaigns")
+@require_POST
+def annotator_change(request: HttpRequest, pk: int, annotator: int) -> HttpResponse:
+    """Another practice round, past it, on after a stop, or in again."""
+    member = get_object_or_404(Membership, campaign=pk, annotator=annotator)
+    try:
+        match request.POST.get("do"):
+            case "practise-again":
+                practise_again(member=member)
+            case "let-in":
+                let_in(member=member)
+            case "let-go-on":
+                let_go_on(member=member, now=timezone.now())
+            case "exclude":
+                exclude_labels(campaign=member.campaign, annotator=member.annotator)
+            case _:
+                raise Http404("no such change")
+    except Refused as refusal:
+        messages.error(request, str(refusal))
+    return redirect("annotations:campaign-detail", pk)
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
+    """A link to pass on, or mails."""
+    campaign = get_object_or_404(Campaign, pk=pk, imported=False)
+    form, by = Invite(request.POST), cast(User, request.user)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return redirect("annotations:campaign-detail", pk)
+    given = form.cleaned_data
+    try:
+        made = invitations.invite(
+            campaign=campaign,
+            by=by,
+            days=given["days"],
+            most=given["most"],
+            emails=given["emails"].split(),
+            now=timezone.now(),
+        )
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("annotations:campaign-detail", pk)
+    unsent = [one.email for one in made if one.email and not invitations.send(one, request)]
+    if unsent:
+        messages.error(request, f"The mail to {', '.join(unsent)} could not be sent; pass their link on yourself.")
+    else:
+        messages.success(request, "Mails are sent." if made[0].email else "The link is below: pass it on.")
+    return redirect(f"{reverse('annotations:campaign-detail', args=[pk])}#invitations")
+
+
+@requires("write-campaigns")
+@require_POST
+def invitation_revoke(request: HttpRequest, pk: int, invitation: int) -> HttpResponse:
+    """The link opens nothing any more; who came in by it stays."""
+    invitations.revoke(get_object_or_404(Invitation, pk=invitation, campaign=pk), now=timezone.now())
+    messages.success(request, "The invitation is revoked.")
+    return redirect("annotations:campaign-detail", pk)
+
+
+@requires("read-public")
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitation(request: HttpRequest, token: str) -> HttpResponse:
+    """What an invitation leads to: join with the account at hand, or with a new one."""
+    found = invitations.find(token, now=timezone.now())
+    if found is None:
+        return render(request, "annotations/invitation.html", {"invitation": None}, status=404)
+    person = request.user if isinstance(request.user, User) else None
+    form = JoinAnew(request.POST if request.method == "POST" and person is None else None)
+    context = {"invitation": found, "form": form, "may_join": person is None or allowed(person, "label")}
+    if request.method == "POST" and context["may_join"] and (person or form.is_valid()):
+        try:
+            if person is None:
+                given = form.cleaned_data
+                person = invitations.accept_anew(invitation=found, now=timezone.now(), **given)
+                login(request, person)
+                audit.record("sign-in", by=person, address=client_address(request))
+            else:
+                invitations.accept(invitation=found, person=person, now=timezone.now())
+        except BadInput as error:
+            form.add_error(None, str(error)) if form.is_bound else messages.error(request, str(error))
+        else:
+            return redirect("annotations:work", found.campaign_id)
+    return render(request, "annotations/invitation.html", context)
