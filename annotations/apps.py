@@ -17,7 +17,7 @@ class AnnotationsConfig(AppConfig):
         from accounts.models import Role
         from bank import exports
         from bank.imports import parts
-        from judging import item_sets
+        from judging.runs import item_sets
 
         parts.register("labels", "annotations.labels.imports.Labels")
         exports.register("labels", "annotations.labels.exports.labels")

@@ -21,9 +21,9 @@ from bank.models import Benchmark, EvaluatedModel, Item
 from bank.submissions import actions as submissions
 from evalsite import demo_accounts
 from evalsite.demo_drafts import load_drafts
-from judging import baselines
-from judging.actions import start_run
 from judging.models import Judge
+from judging.protocols import baselines
+from judging.runs.actions import start_run
 from leaderboard.boards import editions
 
 FOLDER = Path(site.BASE_DIR) / "bank" / "demo"

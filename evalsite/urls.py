@@ -10,7 +10,7 @@ from leaderboard.views import home
 
 api = [
     path("", include("bank.api_urls")),
-    path("", include("judging.api_urls")),
+    path("", include("judging.api.urls")),
     path("", include("annotations.api.urls")),
     path("", include("leaderboard.api.urls")),
 ]

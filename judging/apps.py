@@ -13,8 +13,8 @@ class JudgingConfig(AppConfig):
         from bank import exports
         from bank.imports import parts
 
-        parts.register("judgments", "judging.imports.Judgments")
-        exports.register("judgments", "judging.exports.judgments")
+        parts.register("judgments", "judging.judgments.imports.Judgments")
+        exports.register("judgments", "judging.judgments.exports.judgments")
         # The one signal of the project: a database that was made or flushed has its built-in judges, whoever did it.
         post_migrate.connect(_baselines, sender=self)
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from judging.views import attacks, collecting, judges, judgments, juries, releases, runs, templates
+from judging.views import attacks, judges, judgments, prompts, releases, runs
 
 app_name = "judging"
 urlpatterns = [
@@ -14,7 +14,7 @@ urlpatterns = [
     path("trials/", attacks.trial_list, name="trial-list"),
     path("trials/<int:pk>/", attacks.trial_detail, name="trial-detail"),
     path("trials/<int:pk>/prompt/", attacks.trial_prompt, name="trial-prompt"),
-    path("collect/new/", collecting.collect_new, name="collect-new"),
+    path("collect/new/", runs.collect_new, name="collect-new"),
     path("runs/parts/", runs.run_parts, name="run-parts"),
     path("runs/<int:pk>/", runs.run_detail, name="run-detail"),
     path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
@@ -27,8 +27,8 @@ urlpatterns = [
     path("runs/<int:pk>/release/confirm/", releases.run_release_confirm, name="run-release-confirm"),
     path("runs/<int:pk>/release/decide/", releases.run_release_decide, name="run-release-decide"),
     path("runs/<int:pk>/withhold/", releases.run_withhold, name="run-withhold"),
-    path("runs/<int:pk>/compute/", juries.jury_compute, name="jury-compute"),
-    path("juries/new/", juries.jury_new, name="jury-new"),
+    path("runs/<int:pk>/compute/", runs.jury_compute, name="jury-compute"),
+    path("juries/new/", runs.jury_new, name="jury-new"),
     path("judges/new/", judges.judge_new, name="judge-new"),
     path("judges/<int:pk>/", judges.judge_detail, name="judge-detail"),
     path("judges/<int:pk>/probe/", judges.judge_probe, name="judge-probe"),
@@ -36,13 +36,13 @@ urlpatterns = [
     path("judgments/export/", judgments.judgment_export, name="judgment-export"),
     path("judgments/<int:pk>/", judgments.judgment_detail, name="judgment-detail"),
     path("judgments/<int:pk>/prompt/", judgments.judgment_prompt, name="judgment-prompt"),
-    path("prompts/", templates.template_list, name="template-list"),
-    path("prompts/new/", templates.template_new, name="template-new"),
-    path("prompts/preview/", templates.template_preview, name="template-preview"),
-    path("prompts/<slug:protocol>/<slug:prompt>/<int:version>/", templates.template_detail, name="template-detail"),
+    path("prompts/", prompts.template_list, name="template-list"),
+    path("prompts/new/", prompts.template_new, name="template-new"),
+    path("prompts/preview/", prompts.template_preview, name="template-preview"),
+    path("prompts/<slug:protocol>/<slug:prompt>/<int:version>/", prompts.template_detail, name="template-detail"),
     path(
         "prompts/<slug:protocol>/<slug:prompt>/<int:version>/discard/",
-        templates.template_discard,
+        prompts.template_discard,
         name="template-discard",
     ),
 ]

@@ -16,9 +16,9 @@ from annotations.ballots.scores import Components
 from annotations.labels.verdicts import in_words
 from annotations.models import Assignment
 from bank.models import EvaluatedModel, Item, Response
-from judging import analyses
+from judging.judgments import analyses
 from judging.models import Judgment
-from judging.plan import options_of
+from judging.runs.plan import options_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from annotations.ballots.base import KEYS, BadVerdict, Ballot, Choice, Form, Material, yes_or_no
-from judging.verdicts import NONE_OF_THEM
+from judging.protocols.replies import NONE_OF_THEM
 
 YES_NO = (Choice("yes", lazy("Yes"), "first", "Y"), Choice("no", lazy("No"), "second", "N"))
 

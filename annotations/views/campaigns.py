@@ -47,7 +47,7 @@ from bank.images import NotAnImage
 from bank.media import image_response
 from bank.models import Benchmark, Item
 from bank.params import whole_number
-from judging import analyses
+from judging.judgments import analyses
 from judging.models import Judgment
 
 PAGE = 50

@@ -25,7 +25,7 @@ from bank.actions import BadInput
 from bank.exports import pieces
 from bank.imports import chunks
 from bank.params import whole_number
-from judging.exports import of_keys
+from judging.judgments.exports import of_keys
 from judging.models import Judgment, Run
 
 MOST_CHOSEN = 10_000

@@ -1,8 +1,15 @@
-"""Judges, runs, juries, judgments and prompts for scripts."""
+"""The API of judging, a module for each kind of resource."""
 
-from judging.api.judges import Judges
-from judging.api.judgments import Judgments
-from judging.api.prompts import Templates
-from judging.api.runs import Juries, Runs
+from rest_framework import exceptions, status
 
-__all__ = ["Judges", "Judgments", "Juries", "Runs", "Templates"]
+from bank.imports import BadInput
+
+
+class Conflict(exceptions.APIException):
+    """409, in words."""
+
+    status_code = status.HTTP_409_CONFLICT
+
+
+def bad(error: BadInput) -> exceptions.ValidationError:
+    return exceptions.ValidationError({error.field or "detail": [str(error)]})

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from accounts.models import User
 from accounts.rules import allowed
 from bank.models.verdict import COLUMNS
-from judging import analyses
+from judging.judgments import analyses
 from judging.models import Judgment
 
 

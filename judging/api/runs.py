@@ -12,13 +12,15 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from accounts.rules import allowed
+from bank.imports import BadInput
 from bank.models import Benchmark
 from bank.rest import StrictSerializer
-from judging import actions, analyses, juries, queries
-from judging.api.errors import Conflict, bad
-from judging.attacks.report import report
-from judging.collecting.start import start_collecting
+from judging.api import Conflict, bad
+from judging.judgments import analyses
 from judging.models import Judge, Judgment, Run
+from judging.runs import actions, juries, queries
+from judging.runs.actions import start_collecting
+from judging.runs.attack_report import report
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):
@@ -234,7 +236,7 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
                 run = actions.start_run(protocol=data["protocol"], attacks=tried, **asked)
             else:
                 run = start_collecting(kind=data["kind"], model=data["model"], **asked)
-        except actions.BadInput as error:
+        except BadInput as error:
             raise bad(error) from None
         made = status.HTTP_201_CREATED if run.pk not in known else status.HTTP_200_OK
         return Response(self.get_serializer(run).data, status=made)
@@ -243,7 +245,7 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
         run = self.get_object()
         try:
             what(run=run)
-        except actions.BadInput as error:
+        except BadInput as error:
             raise Conflict({"detail": str(error)}) from None
         run.refresh_from_db()
         return Response(self.get_serializer(run).data)
@@ -268,7 +270,7 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
         given.is_valid(raise_exception=True)
         try:
             actions.check_budget(self.get_object().judge, given.validated_data["budget"])
-        except actions.BadInput as error:
+        except BadInput as error:
             raise bad(error) from None
         return self._act(partial(actions.resume_run, **given.validated_data))
 
@@ -329,7 +331,7 @@ class Juries(mixins.ListModelMixin, viewsets.GenericViewSet[Run]):
         known = set(self.queryset.filter(judge__name=data["name"].strip()).values_list("pk", flat=True))
         try:
             run = juries.make_jury(name=data["name"], runs=members, by=cast(User, request.user))
-        except actions.BadInput as error:
+        except BadInput as error:
             raise bad(error) from None
         made = status.HTTP_201_CREATED if run.pk not in known else status.HTTP_200_OK
         return Response(self.get_serializer(run).data, status=made)

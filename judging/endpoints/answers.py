@@ -9,13 +9,30 @@ from typing import Any
 
 import orjson
 
-from judging.verdicts import Reply, Token
-
 KEPT_DETAIL = 4_000  # characters of what an endpoint said besides a verdict
 WAIT_HEADERS = ("retry-after-ms", "retry-after")
 QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"}
 FILTER_CODES = {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked"}
 FILTER_CODES |= {"invalid_prompt"}  # OpenAI, of what its reasoning models will not think about
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a reply, and those that might have stood in its place with their log-probabilities (itself too)."""
+
+    text: str
+    candidates: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an endpoint returned as one completion."""
+
+    text: str = ""
+    finish_reason: str = ""
+    refusal: str = ""
+    reasoning: str = ""  # some endpoints return it beside the text
+    tokens: tuple[Token, ...] = ()  # where log-probabilities were asked for and given
 
 
 class Outcome(StrEnum):

@@ -1,10 +1,19 @@
 """Tables of judging."""
 
-from judging.models.holds import LEASE, SHARE_LEASE, JudgeShare, RunClaim, RunHold
 from judging.models.judges import BASELINES, OVERLAP, Judge, PromptTemplate
-from judging.models.made import Attempt, Collected, Judgment, JudgmentQuerySet, Trial, judged_by, made_by, reason_key
-from judging.models.releases import AnalysisRelease
-from judging.models.runs import JURY, STRICT, Run, RunItem, RunQuerySet, RunTask, WorkerBeat
+from judging.models.judgments import (
+    AnalysisRelease,
+    Attempt,
+    Collected,
+    Judgment,
+    JudgmentQuerySet,
+    Trial,
+    judged_by,
+    made_by,
+    reason_key,
+)
+from judging.models.runs import JURY, STRICT, Run, RunItem, RunQuerySet, RunTask
+from judging.models.workers import LEASE, SHARE_LEASE, JudgeShare, RunClaim, RunHold, WorkerBeat
 
 __all__ = [
     "BASELINES",

@@ -9,7 +9,6 @@ from django.db import models
 
 from accounts.models import User
 from bank.arriving import Arrived
-from judging.prompts import Prompt
 
 BASELINES = ("random", "first", "longest", "criteria-overlap")
 OVERLAP = "criteria-overlap"  # its verdicts are an oracle on the criteria
@@ -90,7 +89,3 @@ class PromptTemplate(models.Model):
         if self.pk is not None:
             raise ValueError("A version of a prompt is never changed; write another one.")
         super().save(*args, **kwargs)
-
-    @property
-    def prompt(self) -> Prompt:
-        return Prompt(self.protocol, self.name, self.version, self.text, self.sha256)

@@ -1,7 +1,6 @@
 """Runs, what they are made over, and the workers that work them."""
 
 import hashlib
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db import models
@@ -15,7 +14,7 @@ from judging.models.judges import OVERLAP, Judge
 
 if TYPE_CHECKING:
     from accounts.rules import Viewer
-    from judging.models.holds import RunHold
+    from judging.models.workers import RunHold
 
 
 MARKS_AGAINST_REFERENCES = ("reference-score", "reasoning-quality")  # protocols
@@ -77,7 +76,7 @@ class Run(models.Model):
     template_sha256 = models.CharField(max_length=64, blank=True)
     criteria_fingerprint = models.CharField(max_length=64, blank=True)
     items = models.ManyToManyField(Item, through="RunItem", related_name="runs")
-    item_set = models.JSONField(default=dict, blank=True)  # how they were chosen, see judging.item_sets
+    item_set = models.JSONField(default=dict, blank=True)  # how they were chosen, see judging.runs.item_sets
     model_name = models.CharField(max_length=200, blank=True)  # under which collected texts are kept
     seed = models.PositiveIntegerField(default=0)
     budget = models.FloatField(null=True, blank=True)  # US dollars
@@ -109,7 +108,7 @@ class Run(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
-    hold: "RunHold | None" = None  # of the worker that took this very object, see judging.work.holds
+    hold: "RunHold | None" = None  # of the worker that took this very object, see judging.work.leases
 
     objects = Arrived.from_queryset(RunQuerySet)()
 
@@ -246,16 +245,6 @@ class RunTask(models.Model):
     class Meta:
         ordering = ["pk"]
         constraints = [models.UniqueConstraint(fields=["run", "sample", "place"], name="run_task_once")]
-
-
-class WorkerBeat(models.Model):
-    """When each worker was last seen, for /readyz and the run page. One that stops takes its row away."""
-
-    FORGOTTEN_AFTER = timedelta(minutes=10)  # one that was killed
-
-    name = models.CharField(max_length=100, unique=True)
-    seen_at = models.DateTimeField()
-    lacks_pictures = models.BooleanField(default=False, db_default=False)  # its media folder is another one
 
 
 def _in_words(value: object) -> str:

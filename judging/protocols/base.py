@@ -7,19 +7,19 @@ from string import ascii_uppercase
 from typing import Any, ClassVar
 
 from bank.models import Item
-from judging import prompts
+from judging.protocols import prompts
+from judging.protocols.replies import Found, Place
 from judging.protocols.settings import (
     CONTEXTS,
     NAMES,
     BadSettings,
     Settings,
     boolean,
-    known,
+    check_names,
     one_of,
     request_settings,
     whole,
 )
-from judging.verdicts import Found, Place
 
 ORDERS = ("both", "shuffled", "fixed")
 KINDS_OF_REFERENCE = ("exact_reference", "soft_reference", "answer_key")
@@ -89,7 +89,7 @@ class Protocol(ABC):
     answer_forms: ClassVar[tuple[tuple[str, str], ...]]
 
     def settings(self, given: Mapping[str, Any]) -> Settings:
-        known(given, NAMES)
+        check_names(given, NAMES)
         if given.get("structured") and type(self).verdict_schema is Protocol.verdict_schema:
             raise BadSettings(f"structured: {self.name} has no reply in JSON; leave it out.")
         values = {"order": "both", "criteria": True, "context": "image", "reasoning": "first"} | dict(self.defaults)

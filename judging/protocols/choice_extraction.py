@@ -6,13 +6,26 @@ says which step made it.
 """
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import CannotAsk, Material, Protocol
+from judging.protocols.replies import NONE_OF_THEM, Found, NoVerdict, Place, plain, stated
 from judging.protocols.settings import Settings
-from judging.verdicts import NONE_OF_THEM, Found, option
 from stats.said import option_in
+
+
+def parse_option(text: str, *, place: Place, labels: Sequence[str]) -> Found:
+    """The label of the option that an answer meant; ``X`` where it meant none. Raises NoVerdict.
+
+    MMBench (arXiv 2307.06281), 4.2, step 2.
+    """
+    for piece in stated(text, place=place):
+        value = plain(piece.value).removeprefix("Option ").removeprefix("option ")
+        if value in labels or value == NONE_OF_THEM:
+            return Found({"option": value}, piece.analysis)
+    raise NoVerdict(f"none of {', '.join(labels)}, {NONE_OF_THEM} on the {place} line")
 
 
 class ChoiceExtraction(Protocol):
@@ -36,7 +49,7 @@ class ChoiceExtraction(Protocol):
         return {"type": "string", "enum": [*material.labels, NONE_OF_THEM]}
 
     def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        found = option(text, place=self.place(settings), labels=material.labels)
+        found = parse_option(text, place=self.place(settings), labels=material.labels)
         return Found(_own(material, found.verdict["option"], "judge"), found.analysis)
 
     def without_call(self, material: Material) -> dict[str, Any] | None:

@@ -1,11 +1,25 @@
 """The better of two answers, or a tie, as MLLM-as-a-Judge asks for it (arXiv 2402.04788)."""
 
+import re
 from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import Material, Protocol
+from judging.protocols.replies import NO_VOTE, Found, NoVerdict, Place, plain, stated
 from judging.protocols.settings import Settings
-from judging.verdicts import Found, pair_letter
+
+_LETTER = re.compile(r"(?:(?:assistant|answer|response)\s+)?(?P<letter>[ABC])|(?P<tie>tie)", re.ASCII)
+_CHOICES = {"A": "first", "B": "second", "C": "tie"}
+
+
+def parse_letter(text: str, *, place: Place) -> Found:
+    """``A``, ``B``, or ``C`` for a tie, as MLLM-as-a-Judge has it (arXiv 2402.04788, appendix). Raises NoVerdict."""
+    for piece in stated(text, place=place):
+        value = plain(piece.value)
+        match = _LETTER.fullmatch(value if len(value) == 1 else value[:1].lower() + value[1:])
+        if match:
+            return Found({"choice": _CHOICES[match["letter"]] if match["letter"] else "tie"}, piece.analysis)
+    raise NoVerdict(NO_VOTE[place])
 
 
 class Pair(Protocol):
@@ -25,7 +39,7 @@ class Pair(Protocol):
         return {"type": "string", "enum": ["A", "B", "C"]}
 
     def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        return pair_letter(text, place=self.place(settings))
+        return parse_letter(text, place=self.place(settings))
 
 
 PROTOCOL = Pair()

@@ -1,12 +1,47 @@
 """Pairwise voting with per-sample criteria, as MLLM-Bench does it; the wording of the prompts is our own."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import Material, Protocol
+from judging.protocols.replies import NO_VOTE, Found, NoVerdict, Place, verdict_line
 from judging.protocols.settings import BadSettings, Settings
-from judging.verdicts import Found, pair_vote
+
+_EDGES = " \t\r\u00a0\u200b\ufeff*_`~\"'“”‘’«»#>().,;:!?[]{}|-–—"
+_VOTE = re.compile(
+    r"(?:(?:my|the|final)\s+)*(?:(?:vote|verdict|answer|decision|choice)\s*(?:is\s*)?[:：]\s*)?"
+    r"(?:answer\s*(?P<side>[12])"
+    r"|unable\s+to\s+decide(?:[\s:：,;.(\[–—-]+situation\s*(?P<situation>one|two|1|2))?)",
+    re.IGNORECASE | re.ASCII,
+)
+_SITUATIONS = {"one": 1, "two": 2, "1": 1, "2": 2}
+
+
+def parse_vote(text: str, *, place: Place) -> Found:
+    """The vote between two answers that stands alone on the last (or first) line of a reply.
+
+    ``Answer1``, ``Answer2``, ``unable to decide: situation one|two``, in any case, with or without emphasis, quotes,
+    a full stop or ``Vote:`` before it. Code fences and rules around it are no lines. Raises NoVerdict.
+    """
+    line = verdict_line(text, place=place, missing=NO_VOTE[place])
+    verdict = _as_vote(line.value)
+    if verdict is None:
+        raise NoVerdict(NO_VOTE[place])
+    return Found(verdict, line.analysis)
+
+
+def _as_vote(line: str) -> dict[str, Any] | None:
+    bare = re.sub(r"[*`_]", "", line).strip(_EDGES)
+    match = _VOTE.fullmatch(bare)
+    if match is None:
+        return None
+    if side := match["side"]:
+        return {"choice": "first" if side == "1" else "second"}
+    situation = match["situation"]
+    return {"choice": "undecided"} | ({"situation": _SITUATIONS[situation.lower()]} if situation else {})
+
 
 ANSWER_THEN_REASON = "answer-then-reason"
 
@@ -35,7 +70,7 @@ class PairwiseCriteria(Protocol):
         return chosen
 
     def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        return pair_vote(text, place=self.place(settings))
+        return parse_vote(text, place=self.place(settings))
 
 
 PROTOCOL = PairwiseCriteria()

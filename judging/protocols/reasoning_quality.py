@@ -10,8 +10,9 @@ from typing import Any
 from bank.models import Item
 from judging.protocols.base import Material, Protocol
 from judging.protocols.reference_score import references
+from judging.protocols.replies import Found
+from judging.protocols.score import parse_score
 from judging.protocols.settings import Settings
-from judging.verdicts import Found, score
 
 SCALE = tuple(float(value) for value in range(11))
 
@@ -37,7 +38,7 @@ class ReasoningQuality(Protocol):
         return {"type": "number", "enum": list(SCALE)}
 
     def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        return score(text, place=self.place(settings), scale=SCALE)
+        return parse_score(text, place=self.place(settings), scale=SCALE)
 
 
 PROTOCOL = ReasoningQuality()

@@ -5,8 +5,9 @@ from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import KINDS_OF_REFERENCE, CannotAsk, Material, Protocol
+from judging.protocols.replies import Found
+from judging.protocols.score import parse_score
 from judging.protocols.settings import Settings
-from judging.verdicts import Found, score
 
 SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
 
@@ -31,7 +32,7 @@ class ReferenceScore(Protocol):
         return {"type": "number", "enum": list(SCALE)}
 
     def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        return score(text, place=self.place(settings), scale=SCALE)
+        return parse_score(text, place=self.place(settings), scale=SCALE)
 
 
 def references(material: Material) -> list[str]:

@@ -1,11 +1,74 @@
 """One answer on the benchmark's scale, as MLLM-as-a-Judge asks for it (arXiv 2402.04788): 1 Poor to 5 Excellent."""
 
+import math
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from bank.models import Item
+from judging.endpoints.answers import Token
 from judging.protocols.base import Material, Protocol
+from judging.protocols.replies import Found, NoVerdict, Place, plain, stated
 from judging.protocols.settings import Settings
-from judging.verdicts import Found, score
+
+_NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?"
+_SCORE = re.compile(
+    rf"(?P<number>{_NUMBER})(?:\s*(?:/|out of)\s*(?P<of>[0-9]+))?(?:\s*[(:,–—-]?\s*(?P<word>[A-Za-z ]+)\)?)?"
+    rf"|(?P<word_before>[A-Za-z ]+?)\s*[(:,–—-]\s*(?P<number_after>{_NUMBER})\)?"
+)
+LEAST_MASS = 0.5  # of the probability that must fall on the scale for a weighted score
+
+
+def parse_score(text: str, *, place: Place, scale: Sequence[float], words: Sequence[str] = ()) -> Found:
+    """The score that a reply states: one of ``scale``, in plain digits, with or without its word ("4 (Good)", "4/5").
+
+    A number that is not on the scale is no score: nothing is rounded or clamped. Raises NoVerdict.
+    """
+    shown = f"{scale[0]:g} to {scale[-1]:g}"
+    for piece in stated(text, place=place):
+        match = _SCORE.fullmatch(plain(piece.value))
+        if match is None:
+            continue
+        value = float(match["number"] or match["number_after"])
+        word = (match["word"] or match["word_before"] or "").strip().casefold()
+        if match["of"] and float(match["of"]) != scale[-1]:
+            raise NoVerdict(f"a score out of {match['of'][:6]} on a scale from {shown}")
+        if value not in scale:
+            raise NoVerdict(f"the score is not one of the scale from {shown}")
+        if word and word not in [known.casefold() for known in words[list(scale).index(value) :][:1]]:
+            continue
+        return Found({"score": value}, piece.analysis)
+    raise NoVerdict(f"no score from {shown} on the {place} line")
+
+
+def weighted_score(tokens: Sequence[Token], *, score: float, scale: Sequence[float]) -> float | None:
+    """The mean of the scale's scores, weighted by the probabilities of the token that stated ``score``.
+
+    The token is the last one that reads as the score: the verdict that was taken. Each score counts with the
+    probabilities of all tokens that read as it; what stands for no score is left out. None where the endpoint gave no
+    log-probabilities, where the score took several tokens ("10"), or where next to nothing fell on the scale.
+    """
+    for token in reversed(tokens):
+        if _as_number(token.text) == score:
+            break
+    else:
+        return None
+    if any(len(f"{value:g}") > 1 for value in scale):
+        return None  # the first of several digits does not tell which score follows
+    mass: dict[float, float] = {}
+    for text, logprob in token.candidates:
+        value = _as_number(text)
+        if value is not None and value in scale:
+            mass[value] = mass.get(value, 0.0) + math.exp(min(0.0, logprob))
+    total = sum(mass.values())
+    if total < LEAST_MASS:
+        return None
+    return sum(value * weight for value, weight in mass.items()) / total
+
+
+def _as_number(text: str) -> float | None:
+    bare = text.strip(" *_`[]\"'\n")
+    return float(bare) if re.fullmatch(_NUMBER, bare) else None
 
 
 class Score(Protocol):
@@ -23,7 +86,7 @@ class Score(Protocol):
 
     def parse(self, text: str, material: Material, settings: Settings) -> Found:
         scale, words = zip(*material.scale, strict=True)
-        return score(text, place=self.place(settings), scale=scale, words=words)
+        return parse_score(text, place=self.place(settings), scale=scale, words=words)
 
 
 PROTOCOL = Score()

@@ -69,7 +69,7 @@ def request_settings(given: Mapping[str, Any], *, temperature: float | None) -> 
     return chosen
 
 
-def known(given: Mapping[str, Any], names: tuple[str, ...]) -> None:
+def check_names(given: Mapping[str, Any], names: tuple[str, ...]) -> None:
     if not isinstance(given, Mapping):
         raise BadSettings('Settings are a JSON object, e.g. {"order": "both"}.')
     names += REQUEST

@@ -4,9 +4,20 @@ from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import CannotAsk, Material, Protocol
+from judging.protocols.replies import NONE_OF_THEM, Found, NoVerdict, Place, plain, stated
 from judging.protocols.settings import Settings
-from judging.verdicts import NONE_OF_THEM, Found, yes_or_no
 from stats.said import answer_in
+
+
+def parse_yes_no(text: str, *, place: Place) -> Found:
+    """``Yes`` or ``No``; ``X``, kept as the option, where the answer says neither. Raises NoVerdict."""
+    for piece in stated(text, place=place):
+        value = plain(piece.value).casefold()
+        if value in ("yes", "no"):
+            return Found({"answer": value == "yes"}, piece.analysis)
+        if value == NONE_OF_THEM.casefold():
+            return Found({"option": NONE_OF_THEM}, piece.analysis)
+    raise NoVerdict(f"neither yes nor no on the {place} line")
 
 
 class YesNo(Protocol):
@@ -27,7 +38,7 @@ class YesNo(Protocol):
         return {"type": "string", "enum": ["Yes", "No", NONE_OF_THEM]}
 
     def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        found = yes_or_no(text, place=self.place(settings))
+        found = parse_yes_no(text, place=self.place(settings))
         return Found(found.verdict | {"extraction": "judge"}, found.analysis)
 
     def without_call(self, material: Material) -> dict[str, Any] | None:

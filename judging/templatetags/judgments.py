@@ -5,8 +5,8 @@ from datetime import timedelta
 from django import template
 from django.contrib.humanize.templatetags.humanize import intcomma
 
-from judging import queries
 from judging.models import Judgment, Trial
+from judging.runs import queries
 from stats.results import Estimate
 
 register = template.Library()

@@ -12,11 +12,13 @@ from accounts.http import PageRequest
 from accounts.models import User
 from accounts.rules import requires
 from bank.params import whole_number
-from judging import attacks, plan, prompts, protocols, queries
+from judging import protocols
 from judging.forms import AttackForm
 from judging.models import Attempt, Run, Trial
-from judging.queries import STATUSES
-from judging.views.common import HERE
+from judging.protocols import prompts
+from judging.runs import attacks, queries, requests
+from judging.runs.queries import STATUSES
+from judging.views import HERE
 from judging.views.runs import estimated, judging_begun
 
 SHOWN = 100  # trials on a page
@@ -77,7 +79,7 @@ def trial_prompt(request: PageRequest, pk: int) -> HttpResponse:
     """The prompt of a trial, with criteria; the access log gets one record in the reader's name."""
     trial = get_object_or_404(Trial.objects.select_related("run__judge", "run__benchmark", "item__sample"), pk=pk)
     try:
-        asked = plan.asked_again(trial, user=cast(User, request.user))
+        asked = requests.request_of_judgment(trial, user=cast(User, request.user))
     except (prompts.UnknownPrompt, protocols.CannotAsk):
         raise Http404("no prompt of ours made this trial") from None
     context = {"trial": trial, "run": trial.run, "asked": asked, "same": asked.sha256 == trial.prompt_sha256}

@@ -12,12 +12,12 @@ from django.views.decorators.http import require_POST
 from accounts.rules import allowed, requires
 from bank.imports import BadInput
 from bank.params import whole_number
-from judging import queries
 from judging.endpoints import judges
 from judging.endpoints.probing import probe_judge
 from judging.forms import JudgeForm
 from judging.models import Judge
-from judging.views.common import HERE, PAGE
+from judging.runs import queries
+from judging.views import HERE, PAGE
 
 
 @requires("read-judging")

@@ -15,10 +15,13 @@ from accounts.models import User
 from accounts.rules import Viewer, allowed, requires
 from bank.exports import TYPES
 from bank.exports import pieces as table_pieces
-from judging import analyses, browse, exports, filters, plan, prompts, protocols
+from judging import protocols
 from judging.forms import SelectionForm
+from judging.judgments import analyses, browse, exports, filters
 from judging.models import Attempt, Judgment
-from judging.views.common import HERE
+from judging.protocols import prompts
+from judging.runs import requests
+from judging.views import HERE
 
 BETTER = {"first": 0, "second": 1}  # the place of the answer that a pair's verdict prefers
 STEPS = 20  # pages that "Previous" leads back through; pages only know where the next one begins
@@ -147,7 +150,7 @@ def judgment_prompt(request: PageRequest, pk: int) -> HttpResponse:
     rows = Judgment.objects.select_related("run__judge", "item__sample").defer("analysis", "raw")
     judgment = get_object_or_404(rows, pk=pk)
     try:
-        asked = plan.asked_again(judgment, user=cast(User, request.user))
+        asked = requests.request_of_judgment(judgment, user=cast(User, request.user))
     except (prompts.UnknownPrompt, protocols.UnknownProtocol, protocols.CannotAsk):
         raise Http404("no prompt of ours made this judgment") from None
     context = {

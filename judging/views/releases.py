@@ -12,11 +12,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import requires
+from bank.imports import BadInput
 from bank.params import whole_number
-from judging import queries, releases
-from judging.actions import BadInput
+from judging.judgments import releases
 from judging.models import Run
-from judging.views.common import HERE
+from judging.runs import queries
+from judging.views import HERE
 
 SHOWN = ("waiting", "confirmed", "kept", "all")
 

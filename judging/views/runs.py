@@ -1,25 +1,31 @@
 """Pages of runs, and the front page of judging."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import allowed, requires
+from bank.imports import BadInput
 from bank.params import whole_number
-from judging import actions, analyses, collecting, item_sets, juries, plan, protocols, queries, releases
-from judging.attacks.report import report
-from judging.collecting.queries import newest
-from judging.compare import CannotCompare, compare
-from judging.estimates import Estimate, estimate
-from judging.forms import AttackForm, RunForm, as_form
+from judging import protocols
+from judging.forms import AttackForm, CollectForm, JuryForm, RunForm, as_form
+from judging.judgments import analyses, releases
 from judging.models import Judgment, Run
-from judging.views.common import HERE, PAGE, begun
+from judging.runs import actions, collecting, item_sets, juries, plan, queries
+from judging.runs.actions import start_collecting
+from judging.runs.attack_report import report
+from judging.runs.compare import CannotCompare, compare
+from judging.runs.estimates import Estimate, estimate
+from judging.runs.queries import newest
+from judging.views import HERE, PAGE
 
 OFFERED = 200  # runs to compare with
 SHOWN = ("all", "failed", "undecided")
@@ -210,7 +216,7 @@ def _estimate(form: RunForm) -> Estimate:
     chosen = form.settings()
     part = item_sets.canonical(chosen.pop("items", None))
     settings = protocol.settings(chosen)
-    items = plan.covered(benchmark=data["benchmark"], kind=protocol.kind)
+    items = plan.judgeable_items(benchmark=data["benchmark"], kind=protocol.kind)
     items = item_sets.items(part, benchmark=data["benchmark"], query=items)
     return estimate(
         judge=data["judge"],
@@ -239,7 +245,7 @@ def _act(request: HttpRequest, pk: int, action: Any, done: str, **values: Any) -
     run = _run(request, pk)
     try:
         result = action(run=run, **values)
-    except actions.BadInput as error:
+    except BadInput as error:
         messages.error(request, str(error))
     else:
         messages.success(request, done.format(result))
@@ -283,3 +289,65 @@ def run_retry(request: HttpRequest, pk: int) -> HttpResponse:
         statuses=statuses,
         reason=request.POST.get("reason"),
     )
+
+
+def begun(form: forms.Form, begin: Callable[..., Run], *, by: User, **given: Any) -> HttpResponse | None:
+    """Start a run with what a form says of it and go to its page; None, with the fault in the form, where it cannot."""
+    data = form.cleaned_data
+    shared = {name: data[name] for name in ("benchmark", "limit", "budget", "new", "reuse", "batched")}
+    try:
+        run = begin(by=by, **shared, **given)
+    except BadInput as error:
+        form.add_error(error.field if error.field in form.fields else None, str(error))
+        return None
+    return redirect("judging:run-detail", run.pk)
+
+
+@requires("write-judging")
+def collect_new(request: HttpRequest) -> HttpResponse:
+    form = CollectForm(request.POST or None, initial=request.GET.dict())
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        done = begun(
+            form,
+            start_collecting,
+            kind=data["kind"],
+            judge=data["endpoint"],
+            model=data["model"],
+            settings=form.settings(),
+            by=cast(User, request.user),
+        )
+        if done:
+            return done
+    return render(request, "judging/collect-new.html", HERE | {"form": form}, status=422 if form.errors else 200)
+
+
+@requires("write-judging")
+@require_http_methods(["GET", "HEAD", "POST"])
+def jury_new(request: HttpRequest) -> HttpResponse:
+    form = JuryForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            run = juries.make_jury(**form.cleaned_data, by=cast(User, request.user))
+        except BadInput as error:
+            form.add_error(error.field or None, str(error))
+        else:
+            return redirect("judging:run-detail", run.pk)
+    return render(request, "judging/jury-new.html", HERE | {"form": form}, status=422 if form.errors else 200)
+
+
+@require_POST
+@requires("write-judging")
+def jury_compute(request: HttpRequest, pk: int) -> HttpResponse:
+    """Compute a jury's verdicts anew from its members' runs as they are now."""
+    run = get_object_or_404(queries.runs_for(request.user), pk=pk)
+    members = list(Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge", "benchmark"))
+    if not members:
+        raise Http404("no jury")
+    try:
+        juries.make_jury(name=run.judge.name, runs=members)
+    except BadInput as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "The jury's verdicts are computed from its members' runs as they are now.")
+    return redirect("judging:run-detail", pk)

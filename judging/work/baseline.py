@@ -2,12 +2,12 @@
 
 import random
 
-from judging import baselines, plan
-from judging.baselines import Case
-from judging.plan import Job
-from judging.protocols import CannotAsk
-from judging.verdicts import Reading
-from judging.work import holds, kinds
+from judging.protocols import CannotAsk, baselines
+from judging.protocols.baselines import Case
+from judging.protocols.replies import Reading
+from judging.runs import requests
+from judging.runs.plan import Job
+from judging.work import leases, run_kinds
 from judging.work.loop import db
 from judging.work.writer import Ended, Writer
 
@@ -18,7 +18,7 @@ class Baseline(Writer):
         while True:
             page = await db(self.kind.page, after=after)
             if page is None:
-                if await db(holds.finish, self.run, kind=self.kind):
+                if await db(leases.finish, self.run, kind=self.kind):
                     raise Ended(None)
                 after = 0  # somebody asked for a retry meanwhile
                 continue
@@ -30,13 +30,13 @@ class Baseline(Writer):
             if self.stop.is_set():
                 raise Ended(self.stopped.state, self.stopped.reason)
 
-    def _judge(self, job: Job) -> kinds.Row:
+    def _judge(self, job: Job) -> run_kinds.Row:
         try:
-            about = plan.material(self.run, job)
+            about = requests.job_material(self.run, job)
             case = Case(
                 answers=about.answers,
                 criteria=[criterion.text for criterion in about.criteria],
-                order=job.places,
+                order=job.positions,
                 rng=random.Random(f"{self.run.seed}:{job.subject.content_hash}:{job.repeat}"),
                 scale=[value for value, _ in about.scale],
                 parts=[

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from judging.endpoints.answers import Answer, Failed, Outcome, Received, completed, refused
 from judging.models import Run
-from judging.work import kinds, store
+from judging.work import run_kinds, store
 from judging.work.ends import Try
 from judging.work.loop import db
 from judging.work.session import Session
@@ -40,7 +40,7 @@ class Batches(Session):
     def live(self) -> dict[str, Any]:
         return super().live() | {"batches": len(self.out)}
 
-    async def _next_page(self) -> kinds.Page | None:
+    async def _next_page(self) -> run_kinds.Page | None:
         """One worker at a time is at such a run: it need claim nothing."""
         return await db(self.kind.page, after=self.after)
 

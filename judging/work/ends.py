@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from judging import verdicts
-from judging.endpoints.answers import Answer, Outcome
+from judging.endpoints.answers import Answer, Outcome, Reply
 from judging.models import Attempt, Run
-from judging.requests import Asked
-from judging.verdicts import Reading
-from judging.work import kinds, store
+from judging.protocols.replies import Reading, Status
+from judging.runs.requests import CallRequest
+from judging.work import run_kinds, store
 from judging.work.health import Health
 from judging.work.identity import Reported
 from judging.work.loop import db
@@ -55,7 +54,7 @@ class Ends(Writer):
     async def _reserve(self, each: timedelta, number: int) -> float:
         return await db(store.reserve, judge_id=self.judge.pk, each=each, number=number)
 
-    async def _reused(self, tried: Try, asked: Asked) -> bool:
+    async def _reused(self, tried: Try, asked: CallRequest) -> bool:
         """Answer a job from an identical call that is stored, if there is one."""
         known = await db(self.kind.known, asked.key)
         if known is None or not self.reported.holds(known.model):
@@ -73,20 +72,20 @@ class Ends(Writer):
         self._done(tried, row)
         return True
 
-    def _take(self, tried: Try, asked: Asked, at: datetime, answer: Answer) -> None:
+    def _take(self, tried: Try, asked: CallRequest, at: datetime, answer: Answer) -> None:
         """Decide what the end of a call means for its job and for the run."""
         now = asyncio.get_running_loop().time()
         cost = self._pay(answer)
         pause = self.health.note(answer, now=now, gate=self.gate)
-        row: kinds.Row | None = None
+        row: run_kinds.Row | None = None
         if answer.outcome == Outcome.OK:
             self.gate.succeeded()
             if self._accepted(answer):
-                row = self.kind.read(tried.job, asked, answer.reply or verdicts.Reply())
+                row = self.kind.read(tried.job, asked, answer.reply or Reply())
             else:
                 pause = self._other_model(answer.model, self.reported.newest)
         elif answer.outcome in FINAL or (answer.outcome in PASSING and not self._again(tried, answer, now)):
-            status: verdicts.Status = "filtered" if answer.outcome == Outcome.FILTERED else "error"
+            status: Status = "filtered" if answer.outcome == Outcome.FILTERED else "error"
             row = self.kind.without(tried.job, Reading(status, reason=answer.words))
         if row:
             row.prompt_sha256, row.call_key, row.reported_model = asked.sha256, asked.key, answer.model
@@ -166,7 +165,7 @@ class Ends(Writer):
             )
         )
 
-    def _done(self, tried: Try, row: kinds.Row) -> None:
+    def _done(self, tried: Try, row: run_kinds.Row) -> None:
         self.batch.rows.append(row)
         if tried.claim in self.claimed:
             self.claimed[tried.claim] -= 1

@@ -12,14 +12,14 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 
 from bank import images
-from judging import plan
 from judging.endpoints.judges import KeyMissing, host_allowed, key_from
 from judging.endpoints.messages import encode
 from judging.models import Run
 from judging.protocols import CannotAsk
-from judging.requests import Asked
-from judging.verdicts import Reading
-from judging.work import holds, kinds
+from judging.protocols.replies import Reading
+from judging.runs import requests
+from judging.runs.requests import CallRequest
+from judging.work import leases, run_kinds
 from judging.work.ends import Ends, Try
 from judging.work.loop import db
 from judging.work.pace import INFINITE
@@ -61,12 +61,12 @@ class Session(Ends):
         }
 
     async def session(self) -> None:
-        self.template = await db(plan.template_of, self.run)
+        self.template = await db(requests.template_of, self.run)
         self.key = self._key()
         if not (self.judge.any_host or host_allowed(self.judge.base_url, settings.JUDGE_HOSTS)):
             words = f"The host of {self.judge.name} is not among JUDGE_HOSTS any more."
             raise Ended(Run.State.PAUSED, words, alone=True)
-        if await db(kinds.needs_pictures, self.run) and not await db(images.are_here):
+        if await db(run_kinds.needs_pictures, self.run) and not await db(images.are_here):
             self._without_pictures()
             return
         self.endpoint = self.shared.endpoints.at(self.judge.base_url, self.judge.listed)
@@ -86,7 +86,7 @@ class Session(Ends):
             self.fresh.set()
             await writer
             if self.gate.leave_to_others(self.wake):
-                await db(holds.give_back, judge_id=self.judge.pk, holder=self.shared.holder)
+                await db(leases.give_back, judge_id=self.judge.pk, holder=self.shared.holder)
 
     # -- the judge's calls at once, among all workers -----------------------------------------------------------
 
@@ -106,7 +106,7 @@ class Session(Ends):
             return
         gate.renewed_at = now = loop.time()
         agreed = await db(
-            holds.share,
+            leases.share,
             judge_id=self.judge.pk,
             holder=self.shared.holder,
             wants=gate.wanted,
@@ -202,7 +202,7 @@ class Session(Ends):
     async def _fetch(self) -> None:
         try:
             page = await self._next_page()
-        except holds.LeaseLost:
+        except leases.LeaseLost:
             self.lease_lost()
             return
         except DatabaseError as error:
@@ -217,16 +217,16 @@ class Session(Ends):
             return
         self.after = page.last
         self.open_jobs += len(page.jobs)
-        claim = page.pk if isinstance(page, holds.Claim) else 0
+        claim = page.pk if isinstance(page, leases.Claim) else 0
         if claim and page.jobs:
             self.claimed[claim] = len(page.jobs)
         self.ready.extend(Try(job, claim) for job in page.jobs)
 
-    async def _next_page(self) -> holds.Claim | kinds.Page | None:
+    async def _next_page(self) -> leases.Claim | run_kinds.Page | None:
         """The next jobs for this worker: few enough that others find some, too."""
         most = math.ceil(max(2 * self.gate.share, 2 * FEW) / self.kind.per_row)
         return await db(
-            holds.next_claim, self.run, kind=self.kind, after=self.after, most=max(1, min(kinds.PAGE, most))
+            leases.next_claim, self.run, kind=self.kind, after=self.after, most=max(1, min(run_kinds.PAGE, most))
         )
 
     async def _finish(self) -> None:
@@ -237,7 +237,7 @@ class Session(Ends):
             return
         loop = asyncio.get_running_loop()
         began = loop.time()
-        if await db(holds.finish, self.run, kind=self.kind):
+        if await db(leases.finish, self.run, kind=self.kind):
             self.end(None)
             return
         self.after = 0
@@ -280,7 +280,7 @@ class Session(Ends):
         answer = await self.endpoint.complete(body, key=self.key, timeout=self.judge.timeout)
         self._take(tried, asked, at, answer)
 
-    async def _prepared(self, tried: Try) -> tuple[Asked, bytes] | None:
+    async def _prepared(self, tried: Try) -> tuple[CallRequest, bytes] | None:
         """The request of a job; None where it needs no call, and its row is made already."""
         try:
             asked = self.kind.asked(tried.job, template=self.template)
@@ -329,7 +329,7 @@ class Session(Ends):
                 pass
             try:
                 await self._flush()
-            except holds.LeaseLost:
+            except leases.LeaseLost:
                 self.lease_lost()
                 return
             except Exception:

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from bank import clock
 from judging.models import Attempt, Judge, Run, RunClaim
-from judging.work import direct, holds, identity, kinds
+from judging.work import direct, identity, leases, run_kinds
 from judging.work.identity import Opened, Replies
 
 
@@ -17,7 +17,7 @@ from judging.work.identity import Opened, Replies
 class Batch:
     """What a worker has to write at once."""
 
-    rows: list[kinds.Row] = field(default_factory=list)
+    rows: list[run_kinds.Row] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     claims: list[int] = field(default_factory=list)  # whose last rows are among these
     calls: int = 0
@@ -54,9 +54,9 @@ def commit(*, run: Run, batch: Batch) -> Seen:
     """
     said = {} if batch.live is None else {"live": batch.live}
     with transaction.atomic():
-        locked = holds.lock(run)
-        holds.renew(run, in_flight=batch.in_flight, **said)
-        others = holds.sweep(locked, but=run.hold) if locked.budget is not None else ()
+        locked = leases.lock(run)
+        leases.renew(run, in_flight=batch.in_flight, **said)
+        others = leases.sweep(locked, but=run.hold) if locked.budget is not None else ()
         rows, replies = batch.rows, batch.replies
         other_model = False
         if batch.opened and not identity.may_open(locked, batch.opened):
@@ -75,7 +75,7 @@ def commit(*, run: Run, batch: Batch) -> Seen:
             changes |= identity.counted(locked, replies)
         if rows:
             # A row that somebody has stored stays as it is; nobody stores one meanwhile: the run is locked.
-            verdicts, failures, undecided = kinds.of(run).store(rows)
+            verdicts, failures, undecided = run_kinds.of(run).store(rows)
             locked.verdicts = (locked.verdicts or 0) + verdicts
             locked.failures = (locked.failures or 0) + failures
             changes |= {
@@ -98,16 +98,16 @@ def commit(*, run: Run, batch: Batch) -> Seen:
 @transaction.atomic
 def note_batches(*, run: Run, batches: list[dict[str, Any]]) -> None:
     """Write down which batches of a run are out. Raises LeaseLost."""
-    holds.lock(run)
-    holds.renew(run)
+    leases.lock(run)
+    leases.renew(run)
     Run.objects.filter(pk=run.pk).update(batches=batches)
 
 
 def recount(run: Run, *, planned: int) -> tuple[int, int]:
     """Count what the run has made anew, whatever its columns say; returns verdicts and failures."""
     with transaction.atomic():
-        holds.lock(run)
-        counted = kinds.of(run).counted()
+        leases.lock(run)
+        counted = run_kinds.of(run).counted()
         Run.objects.filter(pk=run.pk).update(planned=planned, **counted)
     return counted["verdicts"], counted["failures"]
 

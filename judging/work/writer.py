@@ -17,10 +17,11 @@ from django.utils import timezone
 
 from accounts.installation_key import WrongKeys, check_keys
 from bank.models.imports import still_coming
-from judging import plan, prompts
 from judging.endpoints.messages import Pictures
 from judging.models import Run
-from judging.work import curve, holds, kinds, store
+from judging.protocols import prompts
+from judging.runs import plan, requests
+from judging.work import curve, leases, run_kinds, store
 from judging.work.loop import db
 from judging.work.pace import Gate
 
@@ -129,7 +130,7 @@ class Writer(ABC):
         self.stopped = stopped
         self.patience = patience
         self.watch = watch
-        self.kind = kinds.of(run)
+        self.kind = run_kinds.of(run)
         self.batch = store.Batch()
         self.wake = asyncio.Event()
         self.ending: Ended | None = None
@@ -153,7 +154,7 @@ class Writer(ABC):
             await self.session()
         except Ended as ended:
             self.ending = self.ending or ended
-        except holds.LeaseLost:
+        except leases.LeaseLost:
             self.lease_lost()
         except (OperationalError, InterfaceError) as error:
             log.warning("Run %s: the database does not answer (%s), left for now", self.run.pk, type(error).__name__)
@@ -163,7 +164,7 @@ class Writer(ABC):
             self.end(Run.State.PAUSED, CRASHED)
         try:
             await self._close(self.ending or Ended(self.stopped.state, self.stopped.reason))
-        except holds.LeaseLost:
+        except leases.LeaseLost:
             self.lease_lost()
         if self.lost:
             log.warning("Run %s is held by others now; what was not stored is dropped", self.run.pk)
@@ -188,7 +189,7 @@ class Writer(ABC):
         if self.batch:
             await self.flush()
         await db(
-            holds.leave,
+            leases.leave,
             run=self.run,
             state=ended.state,
             reason=ended.reason,
@@ -200,7 +201,7 @@ class Writer(ABC):
 
     # -- results ------------------------------------------------------------------------------------------------
 
-    async def flush(self) -> list[kinds.Row]:
+    async def flush(self) -> list[run_kinds.Row]:
         """Commit what there is and keep the hold; returns what was stored.
 
         A database that does not answer is waited for: results are kept, and no new calls are made beyond a bound.
@@ -268,7 +269,7 @@ def _check(run: Run) -> None:
         raise Ended(Run.State.PAUSED, f"{run.judge.name} has no endpoint: its judgments were imported.")
     if not run.judge.is_baseline:
         try:
-            plan.template_of(run)
+            requests.template_of(run)
         except prompts.UnknownPrompt as error:
             raise Ended(Run.State.PAUSED, str(error)) from None
     if run.judges and run.criteria_fingerprint != plan.criteria_fingerprint(run):
@@ -283,6 +284,6 @@ def counts(run: Run) -> tuple[int, int, int]:
     if None not in (run.planned, run.verdicts, run.failures) and run.holds.count() > 1:
         run.refresh_from_db(fields=["planned", "verdicts", "failures"])
         return run.planned or 0, (run.verdicts or 0) + (run.failures or 0), run.failures or 0
-    planned = kinds.of(run).planned()
+    planned = run_kinds.of(run).planned()
     verdicts, failures = store.recount(run, planned=planned)
     return planned, verdicts + failures, failures

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from judging.analyses import sees_usage
+from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.boards import Board
 from leaderboard.boards.base import Cell, Row

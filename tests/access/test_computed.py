@@ -13,9 +13,10 @@ import pytest
 from bank.criteria import Criterion
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.models.items import content_hash
-from judging import actions, plan, protocols
+from judging import protocols
 from judging.endpoints.judges import ensure_baselines
 from judging.models import Judgment
+from judging.runs import actions, plan, requests
 from tests.judging.conftest import judge_at, work_on  # noqa: F401 (fixtures)
 from tests.judging.server import Server, answer
 
@@ -62,9 +63,9 @@ def test_a_guess_at_a_hidden_answer_is_not_confirmed_by_any_hash(judged, client_
     """The finding: 12 of 12 answers recovered from prompt_sha256 by hashing guesses. The attacker here even has the
     run's seed and every true answer."""
     said = "\n".join(everything(client_of("researcher"), judged).values())
-    template = plan.template_of(judged)
+    template = requests.template_of(judged)
     for judgment in judged.judgments.all():
-        asked = plan.asked(
+        asked = requests.judge_request(
             judged,
             plan.Job(_subject(judgment), judgment.order, 0),
             template=template,
@@ -92,7 +93,7 @@ def test_a_guess_at_a_hidden_answer_is_not_confirmed_by_any_hash(judged, client_
 
 
 def _subject(judgment):
-    found = plan._subjects([judgment.item_id])[judgment.item_id]
+    found = plan.subjects_by_item([judgment.item_id])[judgment.item_id]
     text = Criterion.unguarded.get(sample_id=found.sample_id).text
     return plan.replace(found, criteria=(plan.Criterion("ref", "exact_reference", text),))
 

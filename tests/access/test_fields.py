@@ -57,7 +57,7 @@ ROOMS = ("bank", "judging", "annotations", "leaderboard")
 APIS = (
     "bank.api",
     "bank.uploads.api",
-    "judging.api",
+    "judging.api.urls",
     "annotations.api.views",
     "leaderboard.api.submissions",
     "leaderboard.api.snapshots",

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from bank.models import Benchmark, Item
-from judging.juries import make_jury
 from judging.models import Judgment, Run
 from judging.models.runs import NO_CRITERIA
+from judging.runs.juries import make_jury
 from leaderboard.models import Snapshot
 from tests.leaderboard.conftest import brought, folder, grove, judgments, labels, manage, voted  # noqa: F401 (fixtures)
 

@@ -28,8 +28,8 @@ from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, S
 from bank.submissions import actions as submissions
 from bank.uploads.actions import receive, start
 from bank.uploads.work import work
-from judging import prompts
 from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, RunItem, Trial, WorkerBeat
+from judging.protocols import prompts
 from leaderboard.models import Snapshot
 from tests.bank.conftest import picture
 

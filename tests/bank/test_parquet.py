@@ -20,7 +20,7 @@ sys.modules["pyarrow"] = None
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 import django
 django.setup()
-import evalsite.urls, judging.tasks, bank.parquet
+import evalsite.urls, judging.work.worker, bank.parquet
 print(bank.parquet.available())
 """
 

@@ -75,8 +75,8 @@ def _serve(port: Any) -> None:
 def _prepare(base_url: str) -> Any:
     """A benchmark of pairs with a picture each; returns a judge and the benchmark."""
     from bank.models import Item, SampleImage
-    from judging import actions
     from judging.endpoints.judges import add_judge
+    from judging.runs import actions
     from tests.judging.small import make_benchmark
 
     rng = np.random.default_rng(1)
@@ -134,9 +134,9 @@ def _bare(base_url: str, at_once: int) -> None:
 
 
 def _ours(run: Any) -> None:
-    from judging.work import Shared, holds, loop, work
+    from judging.work import Shared, leases, loop, work
 
-    assert holds.take(run)
+    assert leases.take(run)
 
     async def main() -> None:
         shared = Shared()
@@ -211,9 +211,9 @@ def _large() -> Iterator[Result]:
     from accounts.models import User
     from bank import bulk
     from bank.models import Benchmark, Item, Sample
-    from judging import actions, plan
     from judging.models import Judge, Judgment, RunItem
-    from judging.work import kinds
+    from judging.runs import actions, plan
+    from judging.work import run_kinds
     from judging.work.writer import counts
 
     with database():
@@ -231,8 +231,8 @@ def _large() -> Iterator[Result]:
             run = actions.start_run(
                 judge=judge, benchmark=benchmark, protocol="pair", settings={"repeats": 2, "order": "fixed"}
             )
-            assert plan.calls(run) == PLANNED
-            assert kinds.of(run).page()
+            assert plan.planned_judgments(run) == PLANNED
+            assert run_kinds.of(run).page()
 
         yield Result("start of a run of 1,000,000 judgments, first page read", 10, _timed(start)[1], 1)
         run = judge.runs.get()
@@ -241,7 +241,7 @@ def _large() -> Iterator[Result]:
                 _MOST_JUDGED.format(judgment=Judgment._meta.db_table, run_item=RunItem._meta.db_table), [run.pk]
             )
         counts(run)
-        yield Result("  the next page after 990,000 of them", 10, _timed(kinds.of(run).page)[1], 1)
+        yield Result("  the next page after 990,000 of them", 10, _timed(run_kinds.of(run).page)[1], 1)
         client = Client()
         client.force_login(curator)
         path = f"/judging/runs/{run.pk}/"

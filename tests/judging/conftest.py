@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from bank.models import Item
-from judging import actions
 from judging.endpoints.judges import add_judge
 from judging.models import Judge, Judgment, Run
-from judging.work import Patience, Shared, holds, loop, work
+from judging.runs import actions
+from judging.work import Patience, Shared, leases, loop, work
 from tests.judging.small import QUICK, make_benchmark
 
 
@@ -70,7 +70,7 @@ def work_on():
     """
 
     def act(run: Run, *, patience: Patience = QUICK, meanwhile=None, **rest) -> Run:
-        assert holds.take(run)
+        assert leases.take(run)
 
         async def main() -> None:
             shared, stop = Shared(), asyncio.Event()

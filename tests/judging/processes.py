@@ -6,7 +6,7 @@ from tests.judging.server import Server
 
 CONCURRENCY = 4
 PREPARE = """
-from judging import actions
+from judging.runs import actions
 from judging.endpoints.judges import add_judge
 from tests.judging.small import make_benchmark
 benchmark = make_benchmark(samples={samples}, slug="{name}")

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from judging import actions
-from judging.actions import BadInput
+from bank.imports import BadInput
+from judging.endpoints.answers import Token
 from judging.endpoints.probing import COLOURS, probe_judge
 from judging.models import Judge, Run
-from judging.verdicts import Token, weighted_score
+from judging.protocols.score import weighted_score
+from judging.runs import actions
 from tests.judging.server import Server, answer, completion, error
 from tests.judging.small import make_benchmark
 from tests.judging.test_protocols import item_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from judging import actions
 from judging.models import Judge, Run
+from judging.runs import actions
 from tests.judging.server import Server, answer
 from tests.judging.small import make_benchmark
 

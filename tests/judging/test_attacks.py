@@ -13,12 +13,14 @@ from django.urls import reverse
 from PIL import Image
 
 from bank.images import with_words
+from bank.imports import BadInput
 from bank.models import Item, Response
-from judging import actions, attacks, juries, protocols
-from judging.attacks.report import report
+from judging import protocols
 from judging.models import Judgment, Run, Trial
 from judging.protocols import Criterion, Material
-from judging.verdicts import NoVerdict
+from judging.protocols.replies import NoVerdict
+from judging.runs import actions, attacks, juries
+from judging.runs.attack_report import report
 from tests.judging.server import Server, answer
 from tests.judging.small import make_benchmark
 from tests.judging.test_pages import text_of
@@ -151,7 +153,7 @@ def test_no_verdict_of_a_test_stands_anywhere_as_one_about_a_model(baseline, ben
     with pytest.raises(CommandError, match="has no judgments"):
         call_command("leaderboard", "models", benchmark="everyday", source="baseline-longest")
     real = work_on(start(baseline("first")))
-    with pytest.raises(actions.BadInput, match="runs of judges"):
+    with pytest.raises(BadInput, match="runs of judges"):
         juries.make_jury(name="jury", runs=[run, real])
     client = client_of("curator")
     assert f"?a={run.pk}" not in client.get(reverse("judging:run-compare")).content.decode()
@@ -181,7 +183,7 @@ def test_the_same_test_goes_on_and_another_choice_of_attacks_is_another(baseline
 def test_a_test_that_cannot_be_is_refused_with_the_reason(benchmark, baseline, judge_at, change, words):
     given = {"judge": "longest", "protocol": "pairwise-criteria", "attacks": []} | change
     judge = baseline(given.pop("judge")) if given["protocol"] != "yes-no" else judge_at("http://127.0.0.1:9/v1")
-    with pytest.raises(actions.BadInput, match=words):
+    with pytest.raises(BadInput, match=words):
         actions.start_run(benchmark=benchmark, **given | {"judge": judge})
 
 

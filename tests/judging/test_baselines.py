@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from judging.baselines import CannotJudge, Case, judge
 from judging.models import OVERLAP, Judgment, Run
+from judging.protocols.baselines import CannotJudge, Case, judge
 
 ANSWERS = ["A walnut bowl stands on it.", "Something or other is there on top of the table, I think."]
 CRITERIA = ["Names the walnut bowl.", "Says that it stands on the table."]

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from bank.models import Response
-from judging.collecting.start import start_collecting
 from judging.models import Judge, Judgment, Run
+from judging.runs.actions import start_collecting
 from judging.work import batches
 from tests.judging.batch_endpoint import BatchEndpoint, said
 from tests.judging.server import Server, answer, error

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bank.models import Capability, CriteriaAccess, Item, Sample
-from judging import browse, filters
+from judging.judgments import browse, filters
 from judging.models import Judgment, Run
 from tests.judging.small import make_benchmark
 from tests.judging.test_pages import text_of

@@ -7,11 +7,11 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from bank.imports import BadInput
 from bank.models import Response, SampleImage
-from judging import actions
-from judging.actions import BadInput
-from judging.collecting.start import start_collecting
 from judging.models import Attempt, Collected, Run
+from judging.runs import actions
+from judging.runs.actions import start_collecting
 from tests.judging.server import Server, answer, completion, error
 from tests.judging.small import make_benchmark
 from tests.markup import flat

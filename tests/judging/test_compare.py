@@ -5,8 +5,8 @@ from django.urls import reverse
 
 from annotations.models import Campaign, CampaignItem
 from bank.models import Item
-from judging.compare import CannotCompare, compare
 from judging.models import Run
+from judging.runs.compare import CannotCompare, compare
 from tests.judging.small import make_benchmark
 from tests.judging.test_pages import choices, text_of
 

@@ -12,10 +12,10 @@ from email.utils import format_datetime
 import pytest
 from django.db import connection
 
-from judging import actions
 from judging.endpoints.answers import seconds_to_wait
 from judging.endpoints.client import Guarded, PrivateAddress
 from judging.models import Attempt, Judge, Run
+from judging.runs import actions
 from judging.work import loop
 from tests.judging import server as endpoint
 from tests.judging.server import Server, answer, completion, error, status

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from judging.endpoints.answers import Answer, Outcome
 from judging.models import JudgeShare, Judgment, Run
-from judging.work import curve, holds, kinds, store
+from judging.work import curve, leases, run_kinds, store
 from judging.work.identity import Reported
 from tests.judging.small import make_benchmark
 
@@ -21,17 +21,17 @@ def workers(start, judge_at):
     def make(number: int) -> list[Run]:
         run = start(judge_at(NOWHERE), on=make_benchmark(samples=12, slug="many"))
         found = [Run.objects.get(pk=run.pk) for _ in range(number)]
-        assert all(holds.take(one) for one in found)
+        assert all(leases.take(one) for one in found)
         return found
 
     return make
 
 
-def claim(run: Run, *, after: int = 0, most: int = 3) -> holds.Claim | None:
-    return holds.next_claim(run, kind=kinds.of(run), after=after, most=most)
+def claim(run: Run, *, after: int = 0, most: int = 3) -> leases.Claim | None:
+    return leases.next_claim(run, kind=run_kinds.of(run), after=after, most=most)
 
 
-def keys(*claims: holds.Claim | None) -> list[tuple]:
+def keys(*claims: leases.Claim | None) -> list[tuple]:
     return [(job.subject.item_id, job.order) for one in claims if one for job in one.jobs]
 
 
@@ -41,16 +41,16 @@ def test_what_one_worker_has_claimed_no_other_gets(workers):
     claims = [claim(one), claim(two), claim(one), claim(two), claim(one)]
     assert claims[-1] is None
     assert len(keys(*claims)) == len(set(keys(*claims))) == 24
-    assert not holds.finish(one, kind=kinds.of(one))
+    assert not leases.finish(one, kind=run_kinds.of(one))
 
 
 def test_a_claim_is_free_again_when_its_worker_has_left_or_fell_silent(workers):
     one, two, three = workers(3)
     first, second = claim(one), claim(two)
-    assert holds.leave(run=one, state=Run.State.QUEUED)
+    assert leases.leave(run=one, state=Run.State.QUEUED)
     assert keys(claim(three)) == keys(first)
     two.holds.filter(pk=two.hold.pk).update(until=timezone.now() - timedelta(seconds=1))
-    holds.finish(three, kind=kinds.of(three))  # looks who fell silent
+    leases.finish(three, kind=run_kinds.of(three))  # looks who fell silent
     assert keys(claim(three)) == keys(second)
     assert Run.objects.get(pk=one.pk).state == Run.State.RUNNING  # others went on with it
 
@@ -60,10 +60,10 @@ def test_a_run_is_finished_only_when_all_of_it_is_stored_by_whomever(workers):
     for run in (one, two):
         part = claim(run, most=6)
         rows = [Judgment(run=run, item_id=item, order=order, choice="first") for item, order in keys(part)]
-        assert not holds.finish(run, kind=kinds.of(run))
+        assert not leases.finish(run, kind=run_kinds.of(run))
         store.commit(run=run, batch=store.Batch(rows=rows, claims=[part.pk]))
-    assert holds.finish(two, kind=kinds.of(two))
-    assert holds.finish(one, kind=kinds.of(one))
+    assert leases.finish(two, kind=run_kinds.of(two))
+    assert leases.finish(one, kind=run_kinds.of(one))
     after = Run.objects.get(pk=one.pk)
     assert (after.state, after.verdicts, after.claims.count()) == (Run.State.FINISHED, 24, 0)
 
@@ -90,7 +90,7 @@ def test_shares_of_a_judge_never_exceed_its_concurrency_and_go_where_calls_are(j
     judge = judge_at(NOWHERE, concurrency=5)
 
     def share(holder: str, *, used: int, wants: bool = True) -> int:
-        found = holds.share(judge_id=judge.pk, holder=holder, wants=wants, used=used)
+        found = leases.share(judge_id=judge.pk, holder=holder, wants=wants, used=used)
         assert sum(JudgeShare.objects.values_list("calls", flat=True)) <= 5
         return found.calls
 
@@ -114,8 +114,8 @@ def test_shares_of_a_judge_never_exceed_its_concurrency_and_go_where_calls_are(j
 def test_a_worker_that_is_asked_to_pause_tells_the_others(judge_at):
     judge = judge_at(NOWHERE)
     common = {"judge_id": judge.pk, "wants": True, "used": 0}
-    holds.share(**common, holder="a", closed_for=7.0)
-    assert 5 < holds.share(**common, holder="b").closed_for <= 7
+    leases.share(**common, holder="a", closed_for=7.0)
+    assert 5 < leases.share(**common, holder="b").closed_for <= 7
 
 
 def test_the_curves_of_several_workers_add_up():

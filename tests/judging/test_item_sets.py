@@ -6,8 +6,8 @@ import pytest
 from django.core.management import call_command
 
 from annotations.models import Campaign
+from bank.imports import BadInput
 from bank.models import Capability
-from judging.actions import BadInput
 from tests.judging.small import make_benchmark
 from tests.markup import flat
 

@@ -8,8 +8,9 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from bank.criteria import Criterion
-from judging import actions, juries
+from bank.imports import BadInput
 from judging.models import Judge, Judgment, Run
+from judging.runs import juries
 from tests.judging.small import make_benchmark
 from tests.judging.test_compare import BOTH, votes
 from tests.judging.test_pages import text_of
@@ -126,10 +127,10 @@ def test_a_jury_that_cannot_be_is_refused_with_the_reason(benchmark, run_of, cha
 
     runs = [make(judge="kestrel"), make(judge="osprey")]
     chosen = change(runs, make)
-    with pytest.raises(actions.BadInput, match=words):
+    with pytest.raises(BadInput, match=words):
         juries.make_jury(name="jury", runs=chosen)
     for name in ("kestrel", "baseline-jury", " "):
-        with pytest.raises(actions.BadInput):
+        with pytest.raises(BadInput):
             juries.make_jury(name=name, runs=runs)
     assert not Judge.objects.filter(name="jury").exists()
 

@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from bank.imports import BadInput
 from bank.models import CriteriaAccess
-from judging import actions
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
 from tests.judging.server import Server, answer, error
 from tests.markup import flat
@@ -413,7 +413,7 @@ def test_a_judge_by_command_takes_any_host_and_a_second_endpoint_needs_another_n
     judge = judge_at("http://10.0.0.7:8000/v1")
     assert judge.any_host
     assert judge_at("http://10.0.0.7:8000/v1", concurrency=99).concurrency == 99
-    with pytest.raises(actions.BadInput, match="choose another name"):
+    with pytest.raises(BadInput, match="choose another name"):
         judge_at("http://10.0.0.8:8000/v1")
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging import prompts, protocols
-from judging.protocols import BadSettings, CannotAsk, Criterion, Material, Option
+from judging import protocols
+from judging.protocols import BadSettings, CannotAsk, Criterion, Material, Option, prompts
 
 PAIRS = protocols.get("pairwise-criteria")
 NAMES = prompts.names("pairwise-criteria")

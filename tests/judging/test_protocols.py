@@ -3,12 +3,12 @@
 import pytest
 
 from bank.criteria import Criterion
+from bank.imports import BadInput
 from bank.models import Item, ItemResponse, Response, Sample, SampleImage
 from bank.models.items import content_hash
-from judging import actions
-from judging.actions import BadInput
 from judging.models import Judge, Run
-from judging.plan import calls
+from judging.runs import actions
+from judging.runs.plan import planned_judgments
 from tests.judging.server import Server, answer, error
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +50,7 @@ def judged(benchmark, judge_at, work_on):
             )
             done = work_on(run)
         assert done.state == Run.State.FINISHED, done.state_reason
-        assert done.judgments.count() == calls(done)
+        assert done.judgments.count() == planned_judgments(done)
         return done, server.calls
 
     return act
@@ -232,7 +232,7 @@ def test_baselines_give_every_kind_of_table_its_floor(protocol, benchmark, sampl
             continue
         run = work_on(actions.start_run(**asked))
         assert run.state == Run.State.FINISHED
-        assert run.judgments.count() == run.judgments.filter(status="ok").count() == calls(run)
+        assert run.judgments.count() == run.judgments.filter(status="ok").count() == planned_judgments(run)
         if (judge.baseline, protocol) == ("longest", "batch"):
             assert run.judgments.get().ranking == [[1], [0, 2]]
 

@@ -15,11 +15,11 @@ from django.utils import timezone
 
 from bank import images
 from bank.criteria import Criterion
+from bank.imports import BadInput
 from bank.models import CriteriaAccess, PictureStorage, SampleImage
-from judging import actions, plan, tasks
-from judging.actions import BadInput
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
-from judging.work import holds, kinds, loop, store
+from judging.runs import actions, plan
+from judging.work import leases, loop, run_kinds, store, worker
 from judging.work.loop import db
 from judging.work.pace import Gate
 from tests.judging.server import Server, after, answer, completion, error, status
@@ -275,8 +275,8 @@ def test_calls_that_take_longer_than_the_drain_are_given_up_and_made_again(start
 
 def test_a_late_write_under_an_old_lease_is_refused_whole(start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
-    assert holds.take(run)
-    job = kinds.of(run).page().jobs[0]
+    assert leases.take(run)
+    job = run_kinds.of(run).page().jobs[0]
     late = store.Batch(
         rows=[Judgment(run=run, item_id=job.subject.item_id, order="01", repeat=0, choice="first")],
         attempts=[
@@ -289,14 +289,14 @@ def test_a_late_write_under_an_old_lease_is_refused_whole(start, judge_at):
     )
     run.holds.update(until=timezone.now() - timedelta(seconds=1))
     other = Run.objects.get(pk=run.pk)
-    assert holds.take(other)
-    with pytest.raises(holds.LeaseLost):
+    assert leases.take(other)
+    with pytest.raises(leases.LeaseLost):
         store.commit(run=run, batch=late)
-    with pytest.raises(holds.LeaseLost):
-        holds.next_claim(run, kind=kinds.of(run), after=0, most=1)
-    with pytest.raises(holds.LeaseLost):
-        holds.finish(run, kind=kinds.of(run))
-    assert not holds.leave(run=run, state=Run.State.PAUSED)
+    with pytest.raises(leases.LeaseLost):
+        leases.next_claim(run, kind=run_kinds.of(run), after=0, most=1)
+    with pytest.raises(leases.LeaseLost):
+        leases.finish(run, kind=run_kinds.of(run))
+    assert not leases.leave(run=run, state=Run.State.PAUSED)
     assert not Judgment.objects.exists()
     assert not Attempt.objects.exists()
     other.refresh_from_db()
@@ -317,7 +317,7 @@ def test_a_worker_that_loses_its_run_in_a_slow_call_stores_nothing_more(start, j
 
         def taken_away() -> bool:
             run.holds.update(until=timezone.now() - timedelta(seconds=1))
-            return holds.take(thief)
+            return leases.take(thief)
 
         after_all = work_on(run, meanwhile=steal)
     assert not after_all.judgments.exists()
@@ -328,13 +328,13 @@ def test_a_worker_that_loses_its_run_in_a_slow_call_stores_nothing_more(start, j
 def test_a_built_in_judge_is_worked_by_one_alone_until_its_hold_is_over(start, baseline):
     run = start(baseline("first"))
     one, two = Run.objects.get(pk=run.pk), Run.objects.get(pk=run.pk)
-    assert holds.take(one)
-    assert not holds.take(two)
-    assert not holds.waiting().exists()
+    assert leases.take(one)
+    assert not leases.take(two)
+    assert not leases.waiting().exists()
     for wrong in (timedelta(seconds=-1), timedelta(hours=1)):  # over, or written by a clock that was an hour ahead
         run.holds.update(until=timezone.now() + wrong)
-        assert holds.waiting().count() == 1
-    assert holds.take(two)
+        assert leases.waiting().count() == 1
+    assert leases.take(two)
 
 
 def test_a_resumed_call_renders_the_same_prompt_to_the_byte(start, judge_at, work_on):
@@ -353,7 +353,7 @@ def test_a_resumed_call_renders_the_same_prompt_to_the_byte(start, judge_at, wor
 def test_a_judgment_that_is_stored_already_is_neither_changed_nor_doubled(start, judge_at, work_on):
     with Server(fair) as server:
         run = start(judge_at(server.url))
-        job = kinds.of(run).page().jobs[0]
+        job = run_kinds.of(run).page().jobs[0]
 
         async def somebody_stores_it(stop) -> None:
             await db(Judgment.objects.create, run=run, item_id=job.subject.item_id, order=job.order, choice="tie")
@@ -572,7 +572,7 @@ def test_a_hundred_workers_that_die_do_not_make_a_call_dearer(start, judge_at):
     Run.objects.filter(pk=run.pk).update(calls=10, priced=10, spent=0.021)
     for _ in range(100):
         run.holds.create(until=timezone.now() - timedelta(seconds=1), in_flight=4)
-    assert holds.take(run)
+    assert leases.take(run)
     assert (run.calls, run.lost) == (410, 400)
     assert run.spent == pytest.approx(410 * 0.0021)
 
@@ -637,12 +637,12 @@ def test_the_worker_takes_what_waits_and_says_that_it_lives(start, judge_at, bas
 
         async def main() -> None:
             stop = asyncio.Event()
-            worker = asyncio.create_task(tasks.serve(stop=stop, name="w1", until_idle=True))
+            serving = asyncio.create_task(worker.serve(stop=stop, name="w1", until_idle=True))
             await asyncio.sleep(0)
-            while not worker.done():
+            while not serving.done():
                 beats.extend(await db(lambda: list(WorkerBeat.objects.values_list("name", flat=True))))
                 await asyncio.sleep(0.05)
-            await worker
+            await serving
 
         loop.run(main)
     assert {Run.objects.get(pk=run.pk).state for run in runs} == {Run.State.FINISHED}
@@ -653,10 +653,10 @@ def test_the_worker_takes_what_waits_and_says_that_it_lives(start, judge_at, bas
 
 def test_the_worker_takes_up_the_run_of_one_that_died(start, baseline):
     run = start(baseline("first"))
-    assert holds.take(run)
-    assert tasks.take(4, busy=[]) == []
+    assert leases.take(run)
+    assert worker.take(4, busy=[]) == []
     run.holds.update(until=timezone.now() - timedelta(seconds=1))
-    loop.run(lambda: tasks.serve(stop=asyncio.Event(), until_idle=True))
+    loop.run(lambda: worker.serve(stop=asyncio.Event(), until_idle=True))
     assert Run.objects.get(pk=run.pk).state == Run.State.FINISHED
 
 
@@ -677,14 +677,14 @@ def failing(times: int):
 def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a_moment(start, baseline, times):
     run = start(baseline("first"))
     with failing(times):
-        loop.run(lambda: tasks.serve(stop=asyncio.Event(), until_idle=True))
+        loop.run(lambda: worker.serve(stop=asyncio.Event(), until_idle=True))
     assert Run.objects.get(pk=run.pk).state == Run.State.FINISHED
 
 
 def test_a_worker_that_gives_up_says_so(start, baseline):
     start(baseline("first"))
-    with failing(10**9), pytest.raises(tasks.GaveUp, match="has not answered"):
-        loop.run(lambda: tasks.serve(stop=asyncio.Event(), until_idle=True, give_up_after=0.1))
+    with failing(10**9), pytest.raises(worker.GaveUp, match="has not answered"):
+        loop.run(lambda: worker.serve(stop=asyncio.Event(), until_idle=True, give_up_after=0.1))
     assert Run.objects.get().state == Run.State.QUEUED
 
 
@@ -696,14 +696,14 @@ def test_a_worker_with_another_data_folder_takes_no_run_that_shows_pictures(
 ):
     with Server(fair) as server:
         run, other = start(judge_at(server.url)), start(baseline("first"))
-        assert tasks.beat("right")
+        assert worker.beat("right")
         settings.MEDIA_ROOT = tmp_path / "elsewhere"
         with pytest.raises(CommandError, match="1 runs wait for a worker that has their pictures"):
             call_command("worker", until_idle=True, stdout=StringIO())
         assert not server.calls
     assert Run.objects.get(pk=other.pk).state == Run.State.FINISHED
     assert (Run.objects.get(pk=run.pk).state, run.judgments.count()) == (Run.State.QUEUED, 0)
-    assert not tasks.beat("astray:7")
+    assert not worker.beat("astray:7")
     page = client_of("curator").get(f"/judging/runs/{run.pk}/").content.decode()
     assert "1 worker without the pictures" in page
     assert "astray:7" in page
@@ -726,11 +726,11 @@ def test_a_worker_that_loses_the_pictures_gives_its_claims_back_and_burns_nothin
     with Server(script) as server:
         run = start(judge_at(server.url, concurrency=1), on=many)
         beside = Run.objects.get(pk=run.pk)
-        assert holds.take(beside, worker="beside")
+        assert leases.take(beside, worker="beside")
         run = work_on(run)
         assert run.state == Run.State.RUNNING  # the other goes on
         assert (run.failures, run.claims.count()) == (0, 0)
-        holds.leave(run=beside, state=Run.State.QUEUED)
+        leases.leave(run=beside, state=Run.State.QUEUED)
         run = work_on(run)
         assert (run.state, run.failures) == (Run.State.PAUSED, 0)  # nobody is left who could
         assert "cannot read the pictures" in run.state_reason

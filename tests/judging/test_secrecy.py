@@ -7,8 +7,8 @@ from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.db import connection
 
-from judging import actions
 from judging.models import Attempt, Judgment
+from judging.runs import actions
 from tests.access.world import CANARY, PUBLIC, spellings
 from tests.judging.server import Server, answer, error
 

@@ -11,7 +11,10 @@ from tests.judging.server import Gate, Server, after, answer
 
 PRICES = {"price_in": 2.0, "price_out": 10.0}
 PRICE = 0.0021  # of a call that the test server answers
-ACT = "from judging import actions\nfrom judging.models import Run\nactions.{}(run=Run.objects.get(pk={}))\nanswer = 0"
+ACT = (
+    "from judging.models import Run\nfrom judging.runs import actions\n"
+    "actions.{}(run=Run.objects.get(pk={}))\nanswer = 0"
+)
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,14 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
+from bank.imports import BadInput
 from bank.models import CriteriaAccess
-from judging import actions, plan, prompts, protocols
+from judging import protocols
 from judging.models import Judgment, PromptTemplate, Run
-from judging.prompts import checking, stored
-from judging.work import kinds
+from judging.protocols import prompts
+from judging.protocols.prompts import checks, stored
+from judging.runs import requests
+from judging.work import run_kinds
 from tests.judging.server import Server, answer
 from tests.judging.test_pages import choices, text_of
 
@@ -22,7 +25,7 @@ EVERY = [(protocol, name) for protocol in protocols.all_by_name() for name in pr
 
 @pytest.mark.parametrize(("protocol", "name"), EVERY)
 def test_every_built_in_prompt_keeps_the_rules_for_those_of_staff(protocol, name):
-    assert checking.faults(protocols.get(protocol), prompts.get(protocol, name).text) == []
+    assert checks.faults(protocols.get(protocol), prompts.get(protocol, name).text) == []
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_every_built_in_prompt_keeps_the_rules_for_those_of_staff(protocol, name
 )
 def test_a_template_that_breaks_a_rule_is_told_which(old, new, words):
     assert old in DEFAULT
-    found = checking.faults(PAIRS, DEFAULT.replace(old, new))
+    found = checks.faults(PAIRS, DEFAULT.replace(old, new))
     assert any(words in fault for fault in found) if words else found == []
 
 
@@ -72,7 +75,7 @@ BOMBS = {
 @pytest.mark.parametrize("line", BOMBS.values(), ids=BOMBS)
 def test_a_template_that_doubles_a_text_line_by_line_is_neither_stored_nor_rendered(line):
     bomb = "{% set a = instruction %}\n" + 24 * f"{line}\n" + "{{ a }}"
-    assert any("makes too much of it" in fault for fault in checking.faults(PAIRS, f"{DEFAULT}\n{bomb}"))
+    assert any("makes too much of it" in fault for fault in checks.faults(PAIRS, f"{DEFAULT}\n{bomb}"))
     stored = prompts.Prompt("pairwise-criteria", "bomb", 1, bomb, "")
     tracemalloc.start()
     with pytest.raises(prompts.TooMuch):
@@ -86,7 +89,7 @@ def test_a_template_that_doubles_a_text_line_by_line_is_neither_stored_nor_rende
 def test_loops_in_loops_end(inside):
     loops = "".join(f"{{% for {name} in instruction %}}" for name in "abcd")
     text = loops + inside + 4 * "{% endfor %}"
-    assert any("makes too much of it" in fault for fault in checking.faults(PAIRS, f"{DEFAULT}\n{text}"))
+    assert any("makes too much of it" in fault for fault in checks.faults(PAIRS, f"{DEFAULT}\n{text}"))
     with pytest.raises(prompts.TooMuch):
         prompts.Prompt("pairwise-criteria", "loops", 1, text, "").render({"instruction": "What is on the table?" * 50})
 
@@ -95,12 +98,12 @@ def test_loops_over_constants_are_counted_as_others_are():
     """A compiler that folds constants would work them out where nothing is metered: 17 s for seven of them."""
     loops = "".join(f"{{% for {name} in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] %}}" for name in "abcdefgh")
     text = loops + "x" + 8 * "{% endfor %}"
-    assert any("makes too much of it" in fault for fault in checking.faults(PAIRS, f"{DEFAULT}\n{text}"))
+    assert any("makes too much of it" in fault for fault in checks.faults(PAIRS, f"{DEFAULT}\n{text}"))
 
 
 def test_a_sum_without_end_is_told_to_be_nested_too_deeply():
     text = "{{ " + "+".join(["'x'"] * 3_000) + " }}"
-    assert checking.faults(PAIRS, f"{DEFAULT}\n{text}") == ["The template is nested too deeply."]
+    assert checks.faults(PAIRS, f"{DEFAULT}\n{text}") == ["The template is nested too deeply."]
 
 
 @pytest.mark.django_db
@@ -141,7 +144,7 @@ def test_an_item_for_which_a_stored_template_makes_too_much_is_an_error_and_the_
 def test_each_protocol_asks_for_what_it_reads(protocol, old, words):
     text = prompts.get(protocol).text
     assert old in text
-    assert any(words in fault for fault in checking.faults(protocols.get(protocol), text.replace(old, "")))
+    assert any(words in fault for fault in checks.faults(protocols.get(protocol), text.replace(old, "")))
 
 
 # -- versions -------------------------------------------------------------------------------------------------------
@@ -156,18 +159,18 @@ def write(text=DEFAULT, **values) -> PromptTemplate:
 def test_each_text_of_a_name_is_a_version_and_none_is_ever_changed():
     first, second = write(), write(DEFAULT + "\nBe strict.")
     assert (first.version, second.version) == (1, 2)
-    assert prompts.get("pairwise-criteria", "strict") == second.prompt
+    assert prompts.get("pairwise-criteria", "strict") == prompts.Prompt.from_row(second)
     assert prompts.get("pairwise-criteria", "strict", 1).text == first.text
     first.text = "changed"
     with pytest.raises(ValueError, match="never changed"):
         first.save()
-    with pytest.raises(actions.BadInput, match="Version 1 of strict has this very text"):
+    with pytest.raises(BadInput, match="Version 1 of strict has this very text"):
         write()
-    with pytest.raises(actions.BadInput, match="built in"):
+    with pytest.raises(BadInput, match="built in"):
         write(name="default")
-    with pytest.raises(actions.BadInput, match="small letters"):
+    with pytest.raises(BadInput, match="small letters"):
         write(name="a@1")
-    with pytest.raises(actions.BadInput, match="must stand between"):
+    with pytest.raises(BadInput, match="must stand between"):
         write("{{ answers[0] }}")
 
 
@@ -285,12 +288,12 @@ def test_the_preview_shows_a_real_sample_and_logs_the_reading_of_its_criteria(cl
 @pytest.mark.django_db
 def test_the_preview_is_what_a_run_would_send(benchmark, people, start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
-    job = kinds.of(run).page().jobs[0]
+    job = run_kinds.of(run).page().jobs[0]
     item = run.items.get(pk=job.subject.item_id)
-    shown = plan.previewed(
+    shown = requests.preview_request(
         template=prompts.get("pairwise-criteria"), settings=run.settings, item=item, user=people["curator"]
     )
-    sent = plan.asked(run, job, template=prompts.get("pairwise-criteria"), protocol=PAIRS)
+    sent = requests.judge_request(run, job, template=prompts.get("pairwise-criteria"), protocol=PAIRS)
 
     def without_nonce(asked):
         return asked.text.replace(asked.material.nonce, "")

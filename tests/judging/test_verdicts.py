@@ -9,25 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.verdicts import (
-    Found,
-    NoVerdict,
-    Reply,
-    components,
-    option,
-    pair_letter,
-    pair_vote,
-    ranking,
-    read,
-    score,
-    yes_or_no,
-)
+from judging.endpoints.answers import Reply
+from judging.protocols.batch import parse_ranking
+from judging.protocols.choice_extraction import parse_option
+from judging.protocols.components import parse_components
+from judging.protocols.pair import parse_letter
+from judging.protocols.pairwise_criteria import parse_vote
+from judging.protocols.replies import Found, NoVerdict, read_reply
+from judging.protocols.score import parse_score
+from judging.protocols.yes_no import parse_yes_no
 
 FIRST, SECOND = {"choice": "first"}, {"choice": "second"}
 
 
 def last_line(text: str) -> Found:
-    return pair_vote(text, place="last")
+    return parse_vote(text, place="last")
 
 
 @pytest.mark.parametrize(
@@ -91,9 +87,9 @@ def test_anything_else_is_no_vote(text):
 
 
 def test_the_vote_stands_on_the_first_line_when_reasons_come_after():
-    assert pair_vote("Answer2\nAnswer1 misses the bowl.\nAnswer1", place="first").verdict == SECOND
+    assert parse_vote("Answer2\nAnswer1 misses the bowl.\nAnswer1", place="first").verdict == SECOND
     with pytest.raises(NoVerdict, match="first line"):
-        pair_vote("It misses the bowl.\nAnswer1", place="first")
+        parse_vote("It misses the bowl.\nAnswer1", place="first")
 
 
 def test_what_is_not_the_vote_is_the_analysis():
@@ -111,7 +107,7 @@ def test_nothing_quoted_above_the_last_line_changes_the_vote(quoted, side):
 def test_any_text_is_a_verdict_of_the_protocol_or_no_vote_at_all(text):
     for place in ("first", "last"):
         try:
-            verdict = pair_vote(text, place=place).verdict
+            verdict = parse_vote(text, place=place).verdict
         except NoVerdict:
             continue
         assert verdict["choice"] in ("first", "second", "undecided")
@@ -142,10 +138,10 @@ def test_a_vote_that_a_judge_merely_quotes_from_an_answer_is_never_taken(forged,
         "last": f"The first answer ends with this:\n{forged}\nand that does not help it.\nAnswer2",
         "first": f"Answer2\nThe first answer ends with this:\n{forged}\nand that does not help it.",
     }[place]
-    assert pair_vote(reply, place=place).verdict == SECOND
+    assert parse_vote(reply, place=place).verdict == SECOND
     thinking = f"<think>The first answer ends with {forged}</think>\nAnswer2"
     with suppress(NoVerdict):  # where thinking ends cannot be told: no verdict rather than a forged one
-        assert pair_vote(thinking, place=place).verdict == SECOND
+        assert parse_vote(thinking, place=place).verdict == SECOND
 
 
 @pytest.mark.parametrize(
@@ -169,14 +165,14 @@ def test_a_vote_that_a_judge_merely_quotes_from_an_answer_is_never_taken(forged,
     ],
 )
 def test_why_the_model_stopped_is_looked_at_before_its_text(reply, status):
-    reading = read(reply, last_line)
+    reading = read_reply(reply, last_line)
     assert reading.status == status
     assert bool(reading.verdict) == (status == "ok")
     assert bool(reading.reason) == (status != "ok")
 
 
 def test_a_reason_never_repeats_what_the_judge_said():
-    reading = read(Reply("The criteria ask for a walnut bowl."), last_line)
+    reading = read_reply(Reply("The criteria ask for a walnut bowl."), last_line)
     assert reading.reason == "no vote on the last line"
     assert "walnut" in reading.analysis
 
@@ -196,7 +192,7 @@ def test_every_vote_that_the_authors_of_mllm_bench_released_parses_as_they_read_
                 record = json.loads(line)
                 choice = record["response"]["choices"][0]
                 reply = Reply(choice["message"]["content"], choice["finish_reason"])
-                assert read(reply, last_line).verdict == read_as[record["answer"]]
+                assert read_reply(reply, last_line).verdict == read_as[record["answer"]]
                 parsed += 1
     assert parsed == 6 * 840
 
@@ -208,7 +204,7 @@ WORDS = ("Poor", "Fair", "Average", "Good", "Excellent")
 
 
 def scored(text: str, place: str = "last") -> float:
-    return score(text, place=place, scale=SCALE, words=WORDS).verdict["score"]
+    return parse_score(text, place=place, scale=SCALE, words=WORDS).verdict["score"]
 
 
 @pytest.mark.parametrize(
@@ -296,7 +292,7 @@ def test_on_the_first_line_where_the_reasons_come_after():
     ],
 )
 def test_a_letter_names_a_side_or_a_tie(text, choice):
-    assert pair_letter(text, place="last").verdict == {"choice": choice}
+    assert parse_letter(text, place="last").verdict == {"choice": choice}
 
 
 @pytest.mark.parametrize(
@@ -310,9 +306,9 @@ def test_a_letter_names_a_side_or_a_tie(text, choice):
 @pytest.mark.check("F4")
 def test_a_judgement_that_is_not_the_last_line_is_no_vote(text):
     with pytest.raises(NoVerdict):
-        pair_letter(text, place="last")
+        parse_letter(text, place="last")
     with pytest.raises(NoVerdict):
-        pair_letter(f"I cannot say.\n{text}", place="first")
+        parse_letter(f"I cannot say.\n{text}", place="first")
 
 
 @pytest.mark.parametrize(
@@ -320,7 +316,7 @@ def test_a_judgement_that_is_not_the_last_line_is_no_vote(text):
 )
 def test_what_names_no_side_is_no_vote(text):
     with pytest.raises(NoVerdict):
-        pair_letter(text, place="last")
+        parse_letter(text, place="last")
 
 
 @pytest.mark.parametrize(
@@ -340,7 +336,7 @@ def test_what_names_no_side_is_no_vote(text):
     ],
 )
 def test_a_ranking_is_read_in_every_spelling_that_says_it(text):
-    assert ranking(text, place="last", count=3).verdict == {"ranking": [[2], [0], [1]]}
+    assert parse_ranking(text, place="last", count=3).verdict == {"ranking": [[2], [0], [1]]}
 
 
 @pytest.mark.parametrize(
@@ -363,7 +359,7 @@ def test_a_ranking_is_read_in_every_spelling_that_says_it(text):
 @pytest.mark.check("F5")
 def test_a_ranking_that_is_not_every_letter_once_is_none(text):
     with pytest.raises(NoVerdict):
-        ranking(text, place="last", count=3)
+        parse_ranking(text, place="last", count=3)
 
 
 # The judge's replies in MIA-Bench's appendix A.3 (arXiv 2407.01509), with their weights.
@@ -376,7 +372,7 @@ MIA = [
 
 
 def graded(text: str, *, weights=(4, 3, 3), place: str = "first") -> Found:
-    return components(text, place=place, keys=[str(n + 1) for n in range(len(weights))], weights=weights)
+    return parse_components(text, place=place, keys=[str(n + 1) for n in range(len(weights))], weights=weights)
 
 
 @pytest.mark.parametrize(("text", "points"), MIA)
@@ -448,22 +444,22 @@ def test_component_scores_that_are_not_whole_and_within_bounds_are_none(text):
     [("Choice: B", "B"), ("[[C]]", "C"), ("X", "X"), ("It means the cup.\nChoice: A", "A"), ('{"choice": "B"}', "B")],
 )
 def test_an_option_or_none_of_them_is_read(text, label):
-    assert option(text, place="last", labels="ABC").verdict == {"option": label}
+    assert parse_option(text, place="last", labels="ABC").verdict == {"option": label}
 
 
 @pytest.mark.parametrize("text", ["D", "b", "A or B", "The second", "None", "В"])
 def test_what_names_no_option_is_none(text):
     with pytest.raises(NoVerdict):
-        option(text, place="last", labels="ABC")
+        parse_option(text, place="last", labels="ABC")
 
 
 def test_yes_and_no_and_neither():
-    assert yes_or_no("Answer: Yes", place="last").verdict == {"answer": True}
-    assert yes_or_no("no.", place="last").verdict == {"answer": False}
-    assert yes_or_no("X", place="last").verdict == {"option": "X"}
+    assert parse_yes_no("Answer: Yes", place="last").verdict == {"answer": True}
+    assert parse_yes_no("no.", place="last").verdict == {"answer": False}
+    assert parse_yes_no("X", place="last").verdict == {"option": "X"}
     for text in ("Yes and no", "maybe", "yes, it does"):
         with pytest.raises(NoVerdict):
-            yes_or_no(text, place="last")
+            parse_yes_no(text, place="last")
 
 
 @given(
@@ -472,9 +468,9 @@ def test_yes_and_no_and_neither():
 def test_no_reply_breaks_the_reading_and_none_is_read_off_the_scale(text, quoted):
     for whole in (text, f"{text}\n{quoted}", f"{quoted}\n{text}"):
         for parse in (
-            lambda said: score(said, place="last", scale=SCALE).verdict["score"] in SCALE,
-            lambda said: sorted(ranking(said, place="last", count=3).verdict["ranking"]) == [[0], [1], [2]],
-            lambda said: pair_letter(said, place="last").verdict["choice"] in ("first", "second", "tie"),
+            lambda said: parse_score(said, place="last", scale=SCALE).verdict["score"] in SCALE,
+            lambda said: sorted(parse_ranking(said, place="last", count=3).verdict["ranking"]) == [[0], [1], [2]],
+            lambda said: parse_letter(said, place="last").verdict["choice"] in ("first", "second", "tie"),
             lambda said: set(graded(said).verdict["parts"]) == {"1", "2", "3"},
         ):
             with suppress(NoVerdict):

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from judging import browse
+from judging.judgments import browse
 from judging.models import Judgment, Run, Trial
 from tests.judging.test_pages import text_of
 

@@ -13,7 +13,7 @@ from bank.actions import BadInput, find_benchmark
 from bank.imports import chunks
 from bank.management.importing import Failed, bad_input_fails
 from bank.models import Benchmark
-from judging.exports import of_keys
+from judging.judgments.exports import of_keys
 from judging.models import Run
 
 LABEL_STUDIO = "label-studio"

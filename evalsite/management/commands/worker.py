@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from judging import tasks
-from judging.work import loop
+from judging.work import loop, worker
 
 
 class Command(BaseCommand):
@@ -22,14 +21,14 @@ class Command(BaseCommand):
 
     def handle(self, *, until_idle: bool, **options: Any) -> None:
         call_command("may_start")
-        self.stdout.write(f"Worker {tasks.worker_name()} looks for runs. Stop it with Ctrl+C; nothing is lost.")
+        self.stdout.write(f"Worker {worker.worker_name()} looks for runs. Stop it with Ctrl+C; nothing is lost.")
         loop.settle()
         try:
             loop.run(lambda: self._serve(until_idle))
-        except tasks.GaveUp as why:
+        except worker.GaveUp as why:
             raise CommandError(f"{why} Runs still wait; nothing stored is lost.") from None
 
     async def _serve(self, until_idle: bool) -> None:
         stop = asyncio.Event()
         with loop.signals(stop.set, signal.SIGTERM, signal.SIGINT):
-            await tasks.serve(stop=stop, until_idle=until_idle)
+            await worker.serve(stop=stop, until_idle=until_idle)

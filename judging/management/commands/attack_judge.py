@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from judging import attacks
-from judging.actions import start_run
-from judging.attacks.report import report
-from judging.management.following import RunCommand
+from judging.management.run_command import RunCommand
 from judging.models import Run
+from judging.runs import attacks
+from judging.runs.actions import start_run
+from judging.runs.attack_report import report
 
 
 class Command(RunCommand):

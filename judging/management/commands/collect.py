@@ -5,10 +5,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db.models import QuerySet
 
-from judging.collecting import COLLECTORS
-from judging.collecting.start import start_collecting
-from judging.management.following import RunCommand
+from judging.management.run_command import RunCommand
 from judging.models import Judge
+from judging.runs.actions import start_collecting
+from judging.runs.collecting import COLLECTORS
 
 
 class Command(RunCommand):

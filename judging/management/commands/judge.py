@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from judging.actions import start_run
-from judging.management.following import RunCommand
+from judging.management.run_command import RunCommand
+from judging.runs.actions import start_run
 
 
 class Command(RunCommand):

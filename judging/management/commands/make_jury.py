@@ -4,9 +4,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from bank.imports import BadInput
 from bank.params import whole_number
-from judging import actions, juries
 from judging.models import Run
+from judging.runs import juries
 
 
 class Command(BaseCommand):
@@ -25,7 +26,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no run {missing[0]}.")
         try:
             run = juries.make_jury(name=name, runs=found)
-        except actions.BadInput as error:
+        except BadInput as error:
             raise CommandError(str(error)) from None
         self.stdout.write(
             f"Run {run.pk}: {name} on {run.benchmark}, {run.verdicts:,} verdicts, {run.failures:,} items without one."

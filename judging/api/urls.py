@@ -1,0 +1,13 @@
+"""API routes of judging, below /api/v1/."""
+
+from rest_framework.routers import SimpleRouter
+
+from judging.api import judges, judgments, runs
+
+router = SimpleRouter()
+router.register("judges", judges.Judges, basename="api-judge")
+router.register("runs", runs.Runs, basename="api-run")
+router.register("juries", runs.Juries, basename="api-jury")
+router.register("judgments", judgments.Judgments, basename="api-judgment")
+router.register("prompts", judges.Templates, basename="api-prompt")
+urlpatterns = router.urls

@@ -1,0 +1,67 @@
+"""Judgments as rows of the ``generic`` format."""
+
+from collections.abc import Iterable, Sequence
+
+from django.db.models import QuerySet
+
+from accounts.rules import Viewer
+from bank.exports import Asked, Records, note_analyses, ref, refs, trimmed
+from bank.imports import batched
+from bank.models import Benchmark
+from judging.judgments import analyses
+from judging.models import Judgment
+
+
+def judgments(benchmark: Benchmark, asked: Asked) -> Records:
+    """Judgments of all runs. Analyses and raw replies can quote criteria: only when asked for, and logged."""
+    query = _whole(Judgment.objects.filter(run__benchmark=benchmark), with_analyses=asked.analyses)
+    for page in batched(query.order_by("pk").iterator(chunk_size=500), 500):
+        if asked.analyses:
+            note_analyses([judgment.item.sample_id for judgment in page], asked)
+        yield from (_record(judgment, with_analyses=asked.analyses) for judgment in page)
+
+
+def selected(*, pieces: Iterable[Sequence[int]], viewer: Viewer, read: "analyses.Reader | None" = None) -> Records:
+    """Judgments by key, as this viewer may see them; with ``read``, which logs it, also what the judges wrote."""
+    for keys in pieces:
+        query = _whole(Judgment.objects.visible_to(viewer).filter(pk__in=keys), with_analyses=read is not None)
+        found = {judgment.pk: judgment for judgment in analyses.as_seen(query, viewer)}
+        if read:
+            read(list(found.values()))
+        for judgment in (found[key] for key in keys if key in found):
+            yield _record(judgment, with_analyses=read is not None)
+
+
+def of_keys(pieces: Iterable[Sequence[int]]) -> Records:
+    """Judgments by key, for staff, without analyses."""
+    for keys in pieces:
+        query = _whole(Judgment.objects.filter(pk__in=keys), with_analyses=False)
+        yield from (_record(judgment, with_analyses=False) for judgment in query.order_by("pk"))
+
+
+def _whole(query: QuerySet[Judgment], *, with_analyses: bool) -> QuerySet[Judgment]:
+    query = query.select_related("run__judge", "item__sample").prefetch_related("item__places__response__model")
+    return query if with_analyses else query.defer("analysis", "raw")
+
+
+def _record(judgment: Judgment, *, with_analyses: bool) -> dict[str, object]:
+    run, item = judgment.run, judgment.item
+    responses = item.ordered_responses()
+    record = {
+        "kind": item.kind,
+        "protocol": run.protocol,
+        "sample": item.sample.key,
+        "responses": refs(item),
+        "judge": run.judge.name,
+        "run": str(run.pk),
+        "settings": run.settings,
+        "order": [ref(responses[int(place)]) for place in judgment.order] if responses else [],
+        "repeat": judgment.repeat,
+        "status": judgment.status,
+        "prompt_tokens": judgment.prompt_tokens,
+        "completion_tokens": judgment.completion_tokens,
+        "cost": judgment.cost,
+        "reported_model": run.reported_model,
+    }
+    words = {"analysis": judgment.analysis, "raw": judgment.raw} if with_analyses else {"reason": None}
+    return trimmed(record | judgment.as_row(responses) | words)

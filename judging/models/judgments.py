@@ -1,0 +1,258 @@
+"""What comes of the calls of runs: judgments, trials of attacks, collected texts; and the log of calls without one."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+
+import bank.keys
+from accounts.crypto import EncryptedTextField
+from accounts.installation_key import keyed
+from accounts.models import User
+from accounts.rules import allowed
+from bank.arriving import Arrived
+from bank.models import Benchmark, Item, Response, Sample, Verdict
+from bank.models.catalogue import in_hidden_splits
+from judging.models.judges import OVERLAP
+from judging.models.runs import MARKS_AGAINST_REFERENCES, Run
+
+if TYPE_CHECKING:
+    from accounts.rules import Viewer
+
+
+def reason_key(reason: str) -> str:
+    """By what judgments without a verdict are counted and found by their reason, which is encrypted."""
+    return keyed("reason", reason) if reason else ""
+
+
+class Collected(models.Model):
+    """What came of one task of a collecting run. Stored once, when it is known."""
+
+    class Status(models.TextChoices):
+        OK = "ok"
+        REFUSED = "refused"
+        FILTERED = "filtered"
+        TRUNCATED = "truncated"
+        EMPTY = "empty"
+        ERROR = "error"
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="collected")
+    sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="+")
+    place = models.PositiveSmallIntegerField(default=0)  # rotation of the options, or position of the picture
+    response = models.ForeignKey(Response, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    text = models.TextField(blank=True)  # a description, or what was no answer; an answer stands in its response
+    thinking = models.TextField(blank=True)  # what the endpoint returned beside the text
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.OK)
+    reason = EncryptedTextField(blank=True, default="")
+    reason_hash = models.CharField(max_length=64, blank=True, db_default="")
+    prompt_sha256 = models.CharField(max_length=64, blank=True)
+    reported_model = models.CharField(max_length=200, blank=True)
+    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
+    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cost = models.FloatField(null=True, blank=True)
+    latency = models.FloatField(null=True, blank=True)
+    cached = models.BooleanField(default=False)  # answered from an earlier identical call
+    call_key = models.CharField(max_length=64, blank=True)  # the same for identical calls
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["run", "sample", "place"], name="collected_once")]
+        indexes = [
+            models.Index(fields=["run", "status"], name="collected_of_status"),
+            models.Index(fields=["call_key"], name="collected_call", condition=~Q(call_key="")),
+        ]
+
+
+class JudgmentQuerySet(models.QuerySet["Judgment"]):
+    def visible_to(self, viewer: "Viewer") -> "JudgmentQuerySet":
+        """Verdicts that this viewer may see one by one; analyses and raw replies are for staff alone.
+
+        What the overlap baseline says about a sample tells which answer names its criteria: staff only. So are single
+        verdicts about a hidden split, those of runs with criteria as long as these go on, and marks against an answer
+        key that is not public: the mark of a known answer tells the key.
+        """
+        if allowed(viewer, "read-hidden"):
+            return self
+        return self.filter(
+            item__sample__benchmark__visibility=Benchmark.Visibility.PUBLIC,
+            item__sample__status=Sample.Status.APPROVED,
+        ).exclude(
+            Q(run__judge__baseline=OVERLAP)
+            | Q(run__in=Run.objects.withheld_from(staff=False))
+            | in_hidden_splits("item__sample__")
+            | Q(bank.keys.has_closed_key("item__sample"), run__protocol__in=MARKS_AGAINST_REFERENCES)
+        )
+
+
+class Judged(Verdict):
+    """What one call about an item came to: a verdict, or why there is none. Stored once, when it is known."""
+
+    class Status(models.TextChoices):
+        OK = "ok"
+        PARSE_FAILED = "parse_failed"
+        REFUSED = "refused"
+        FILTERED = "filtered"
+        TRUNCATED = "truncated"
+        EMPTY = "empty"
+        ERROR = "error"
+        SKIPPED_BUDGET = "skipped_budget"
+
+    FAILURES: ClassVar[list[str]] = [status for status in Status.values if status != "ok"]
+    KEY: ClassVar[tuple[str, ...]]  # what makes it one of its run
+
+    order = models.CharField(max_length=10, default="01")  # canonical positions in presented order: "10" = turned
+    repeat = models.PositiveSmallIntegerField(default=0)
+    status = models.CharField(max_length=14, choices=Status.choices, default=Status.OK)
+    # A judge's own words, and ours about them, can quote criteria or tell a weight: encrypted, and for staff alone.
+    analysis = EncryptedTextField(null=True, blank=True)
+    raw = EncryptedTextField(null=True, blank=True)
+    reason = EncryptedTextField(blank=True, default="")
+    reason_hash = models.CharField(max_length=64, blank=True, db_default="")  # keyed; of those without a verdict
+    prompt_sha256 = models.CharField(max_length=64, blank=True)  # keyed, see judging.runs.requests
+    reported_model = models.CharField(max_length=200, blank=True)  # what the endpoint says answered
+    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
+    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cost = models.FloatField(null=True, blank=True)
+    latency = models.FloatField(null=True, blank=True)  # seconds of the last attempt
+    weighted_score = models.FloatField(null=True, blank=True)  # expected score by the log-probabilities of its token
+    cached = models.BooleanField(default=False, db_default=False)  # answered from an earlier identical call
+    call_key = models.CharField(max_length=64, blank=True, db_default="")  # the same for identical calls
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta(Verdict.Meta):
+        abstract = True
+        constraints = [
+            *Verdict.Meta.constraints,
+            models.CheckConstraint(
+                condition=Q(status="ok") | Q(choice__isnull=True, score__isnull=True, ranking__isnull=True),
+                name="%(class)s_verdict_only_if_ok",
+            ),
+        ]
+
+
+class Judgment(Judged):
+    """One judge's verdict on one item, in one presented order, one repeat."""
+
+    KEY = ("item_id", "order", "repeat")
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="judgments")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="judgments")
+
+    objects = Arrived.from_queryset(JudgmentQuerySet)()
+
+    class Meta(Judged.Meta):
+        constraints = [
+            *Judged.Meta.constraints,
+            models.UniqueConstraint(fields=["run", "item", "order", "repeat"], name="judgment_once"),
+        ]
+        indexes = [
+            models.Index(fields=["run", "status"], name="judgment_of_run_status"),
+            models.Index(fields=["run", "-id"], name="judgment_newest"),
+            models.Index(fields=["run", "choice"], name="judgment_of_run_choice"),
+            models.Index(fields=["run", "latency"], name="judgment_slowest", condition=Q(latency__isnull=False)),
+            models.Index(fields=["run", "cost"], name="judgment_dearest", condition=Q(cost__isnull=False)),
+            models.Index(fields=["call_key"], name="judgment_call", condition=~Q(call_key="")),
+        ]
+
+
+class Trial(Judged):
+    """What a judge says of an item whose target answer was attacked, or left as it is: see ``judging.runs.attacks``.
+
+    A table of its own, so that no board, jury, export or campaign can take it for a verdict about a model.
+    """
+
+    KEY = ("item_id", "order", "repeat", "attack")
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="trials")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
+    attack = models.CharField(max_length=40, blank=True)  # NAME@VERSION; "" is the answer as it is
+    target = models.PositiveSmallIntegerField(default=0)  # canonical position of the answer under attack
+
+    class Meta(Judged.Meta):
+        ordering = ["pk"]
+        constraints = [
+            *Judged.Meta.constraints,
+            models.UniqueConstraint(fields=["run", "item", "attack", "order", "repeat"], name="trial_once"),
+        ]
+        indexes = [
+            models.Index(fields=["run", "status"], name="trial_of_run_status"),
+            models.Index(fields=["call_key"], name="trial_call", condition=~Q(call_key="")),
+        ]
+
+
+def judged_by(run: Run) -> type[Judgment] | type[Trial]:
+    """The table of what a run's judge says. Only judgments are verdicts about models."""
+    return Trial if run.kind == Run.Kind.ATTACKS else Judgment
+
+
+def made_by(run: Run) -> type[Judgment] | type[Trial] | type[Collected]:
+    """The table of what a run makes."""
+    return judged_by(run) if run.judges else Collected
+
+
+class Attempt(models.Model):
+    """One call that brought no verdict. A log: it outlives the judgments that a retry removes.
+
+    The call that brought a verdict is told by its judgment, which is never removed.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attempts")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    sample = models.ForeignKey(Sample, on_delete=models.CASCADE, null=True, blank=True, related_name="+")  # of a task
+    order = models.CharField(max_length=10)  # a task's place
+    repeat = models.PositiveSmallIntegerField()
+    attack = models.CharField(max_length=40, blank=True, db_default="")  # of a trial
+    at = models.DateTimeField()
+    outcome = models.CharField(max_length=20)  # see judging.endpoints.answers.Outcome
+    http_status = models.PositiveSmallIntegerField(null=True, blank=True)
+    seconds = models.FloatField()
+    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
+    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cost = models.FloatField(null=True, blank=True)
+    detail = EncryptedTextField(blank=True, default="")  # a provider's error can echo the prompt
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["run", "item"], name="attempt_of_item")]
+
+
+class AnalysisRelease(models.Model):
+    """Where the release of one analysis stands: proposed by one person, confirmed by another, or kept back.
+
+    ``DESPITE`` is proposed and confirmed for one analysis alone, which would be held back otherwise.
+    """
+
+    class Decision(models.TextChoices):
+        RELEASE = "release"
+        DESPITE = "despite"
+        KEEP = "keep"
+
+    OPENING: ClassVar[list[str]] = [Decision.RELEASE, Decision.DESPITE]
+
+    judgment = models.OneToOneField(Judgment, on_delete=models.CASCADE, related_name="release")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="releases")  # the judgment's, for counts
+    decision = models.CharField(max_length=7, choices=Decision.choices, default=Decision.RELEASE)
+    held = models.CharField(max_length=200, blank=True)  # why it was to be held back when somebody decided
+    proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    proposed_at = models.DateTimeField()
+    confirmed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["judgment"]
+        indexes = [models.Index(fields=["run", "decision", "confirmed_at"], name="release_of_run")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(confirmed_by=None) | ~Q(confirmed_by=F("proposed_by")), name="release_by_two_people"
+            ),
+            models.CheckConstraint(
+                condition=Q(confirmed_by=None, confirmed_at=None)
+                | Q(confirmed_by__isnull=False, confirmed_at__isnull=False),
+                name="release_confirmed_by_somebody",
+            ),
+        ]
+
+    @property
+    def is_open(self) -> bool:
+        return self.confirmed_at is not None and self.decision in self.OPENING

@@ -1,0 +1,78 @@
+"""Which workers are at a run, which of its rows each of them works, and how they share a judge's calls at once."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import models
+from django.db.models.functions import Now
+
+from judging.models.judges import Judge
+from judging.models.runs import Run
+
+# How long a worker that stopped renewing keeps its hold. Workers renew every second.
+LEASE = timedelta(seconds=30)
+SHARE_LEASE = timedelta(seconds=10)  # the same of its share of a judge's calls
+
+
+class LeasedQuerySet(models.QuerySet[Any]):
+    def live(self) -> "LeasedQuerySet":
+        """Those whose worker renewed them. One further ahead than anybody grants was written by a clock that has been
+        set back since. All of it by the database's clock, for those of the workers may differ."""
+        return self.filter(until__range=(Now(), Now() + 2 * LEASE))
+
+
+class RunHold(models.Model):
+    """A worker at a run. The row is its right to write: once it is gone, what the worker still sends is refused.
+
+    Its number is never given twice, so it is the fencing token.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="holds")
+    worker = models.CharField(max_length=100, blank=True)
+    until = models.DateTimeField()
+    in_flight = models.PositiveIntegerField(default=0)  # calls, at its last commit
+    live = models.JSONField(default=dict)  # what it says: limit, limited, rate, retrying, pause, curve
+
+    objects = LeasedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class RunClaim(models.Model):
+    """Neighbouring rows (RunItem, RunTask) of a run whose calls one worker makes. It goes with the last result."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="claims")
+    hold = models.ForeignKey(RunHold, on_delete=models.CASCADE, related_name="claims")
+    first = models.BigIntegerField()
+    last = models.BigIntegerField()
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class JudgeShare(models.Model):
+    """How many calls of a judge one worker may have in flight: all shares together never exceed its concurrency."""
+
+    judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="shares")
+    holder = models.CharField(max_length=32)  # a worker process, by a token of its own
+    calls = models.PositiveIntegerField(default=0)
+    wants = models.BooleanField(default=True)  # has calls to make
+    closed_until = models.DateTimeField(null=True, blank=True)  # the endpoint asked this worker for a pause
+    until = models.DateTimeField()
+
+    objects = LeasedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["judge", "holder"], name="judge_share_once")]
+
+
+class WorkerBeat(models.Model):
+    """When each worker was last seen, for /readyz and the run page. One that stops takes its row away."""
+
+    FORGOTTEN_AFTER = timedelta(minutes=10)  # one that was killed
+
+    name = models.CharField(max_length=100, unique=True)
+    seen_at = models.DateTimeField()
+    lacks_pictures = models.BooleanField(default=False, db_default=False)  # its media folder is another one

@@ -1,0 +1,221 @@
+"""Which judgments a run is made of: items x orders x repeats (x attacks), minus those already stored."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+import bank.criteria
+from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
+from judging import protocols
+from judging.models import OVERLAP, Run, RunItem, Trial, judged_by
+from judging.protocols import Criterion, Option
+from judging.runs import attacks
+
+CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # position i showed option i + k (CircularEval, MMBench 4.1)
+COMPONENTS = "components"
+SAMPLE_FIELDS = [f"sample__{name}" for name in ("instruction", "question_type", "hint", "options", "absent_images")]
+
+
+class ShownResponse(NamedTuple):
+    """What a call may show of a response."""
+
+    text: str
+    option_order: list[Any] | None
+    variant: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An item with everything its calls may show, answers in canonical order."""
+
+    item_id: int
+    content_hash: str
+    sample_id: int
+    instruction: str
+    question_type: str
+    hint: str
+    answers: tuple[str, ...]
+    criteria: tuple[Criterion, ...]
+    options: tuple[Option, ...]
+    images: tuple[SampleImage, ...]
+    absent: bool  # an image of the sample is not stored here
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One judgment to make. ``order`` lists canonical positions in presented order: "10" is swapped.
+
+    ``attack`` (NAME@VERSION) is applied to the ``target`` answer; "" leaves the item as it is.
+    """
+
+    subject: Subject
+    order: str
+    repeat: int
+    attack: str = ""
+
+    @property
+    def positions(self) -> list[int]:
+        """Canonical positions in presented order."""
+        return [int(position) for position in self.order]
+
+    @property
+    def target(self) -> int:
+        """The canonical position of the answer under attack: the same for every judge."""
+        return attacks.target(self.subject.content_hash, len(self.order))
+
+    @property
+    def target_place(self) -> int:
+        """Where the judge sees the answer under attack."""
+        return self.positions.index(self.target)
+
+
+def judgeable_items(*, benchmark: Benchmark, kind: str, rejected: bool = False) -> "QuerySet[Item]":
+    """A benchmark's items of one kind, in the benchmark's order; with ``rejected`` also those of rejected samples."""
+    items = Item.objects.filter(sample__benchmark=benchmark, kind=kind)
+    if not rejected:
+        items = items.exclude(sample__status=Sample.Status.REJECTED)
+    return items.order_by("sample__position", "sample_id", "pk")
+
+
+def criteria_fingerprint(run: Run) -> str:
+    """The current versions of the criteria of a run's items, hashed; "" for a run that reads none."""
+    if not reads_criteria(run):
+        return ""
+    samples = Sample.objects.filter(pk__in=run.run_items.order_by().values("item__sample"))
+    return bank.criteria.fingerprint(samples)
+
+
+def reads_criteria(run: Run) -> bool:
+    """Whether this run shows criteria to its judge.
+
+    Only one baseline reads criteria in every protocol; all of them need the components to give points for them.
+    """
+    return run.reads_criteria and (run.judge.baseline in ("", OVERLAP) or run.protocol == COMPONENTS)
+
+
+def orders(run: Run, content_hash: str, places: int = 2) -> list[str]:
+    """The presented orders in which a run judges an item; a shuffled order is always the same for the same run."""
+    canonical = "".join(str(place) for place in range(max(places, 1)))
+    if places < 2:
+        return [canonical]
+    match run.orders:
+        case "both":
+            return [canonical, canonical[::-1]]
+        case "shuffled":
+            # Ranked by a keyed hash: every order is equally likely, and nobody can predict it without the seed.
+            return ["".join(sorted(canonical, key=lambda place: seeded_hash(run, content_hash, "order", place)))]
+        case _:
+            return [canonical]
+
+
+def judgments_per_item(run: Run) -> int:
+    kind = protocols.get(run.protocol).kind
+    order_count = 2 if run.orders == "both" and kind != Item.Kind.SCORE else 1
+    return order_count * run.repeats * (1 + len(run.attacks))
+
+
+def planned_judgments(run: Run) -> int:
+    """The number of judgments in the whole run."""
+    return run.run_items.count() * judgments_per_item(run)
+
+
+def unfinished_items(run: Run, *, after: int = 0) -> "QuerySet[RunItem]":
+    """The run's items with fewer judgments than planned, filtered by the database."""
+    stored = judged_by(run).objects.filter(run=run, item=OuterRef("item")).order_by().values("run")
+    count = Coalesce(Subquery(stored.annotate(n=Count("pk")).values("n")), 0)
+    planned = judgments_per_item(run)
+    return run.run_items.filter(pk__gt=after).alias(stored=count).filter(stored__lt=planned).order_by("pk")
+
+
+def missing_jobs(run: Run, run_items: Sequence[RunItem], *, read_criteria: bool = True) -> list[Job]:
+    """The judgments that these items of the run still need.
+
+    Items are in the order of their samples, so calls with the same images come close together. Criteria are read for
+    all of them at once, with one record in the access log; ``read_criteria=False`` is for asking only whether anything
+    is missing.
+    """
+    item_ids = [run_item.item_id for run_item in run_items]
+    table = judged_by(run)
+    stored = set(table.objects.filter(run=run, item__in=item_ids).order_by().values_list(*table.KEY))
+    subjects = subjects_by_item(item_ids)
+    attack_keys: list[tuple[Any, ...]] = [("",), *((name,) for name in run.attacks)] if table is Trial else [()]
+    missing: list[tuple[Any, ...]] = [
+        (item, order, repeat, *attack_key)
+        for item in item_ids
+        for attack_key in attack_keys
+        for repeat in range(run.repeats)
+        for order in orders(run, subjects[item].content_hash, len(subjects[item].answers))
+        if (item, order, repeat, *attack_key) not in stored
+    ]
+    if missing and read_criteria and reads_criteria(run):
+        needed = {item: subjects[item] for item, *_ in missing}
+        sample_ids = sorted({subject.sample_id for subject in needed.values()})
+        texts = bank.criteria.for_judging(run=run, sample_ids=sample_ids)
+        subjects = {item: with_criteria(subject, texts.get(subject.sample_id, [])) for item, subject in needed.items()}
+    return [Job(subjects[item], *key) for item, *key in missing]
+
+
+def subjects_by_item(item_ids: Sequence[int]) -> dict[int, Subject]:
+    """Items by id with what their calls may show, but without criteria."""
+    items = list(Item.objects.filter(pk__in=item_ids).select_related("sample").only("content_hash", *SAMPLE_FIELDS))
+    responses: dict[int, list[ShownResponse]] = {}
+    item_responses = ItemResponse.objects.filter(item__in=item_ids).order_by("item_id", "position")
+    for item_id, *columns in item_responses.values_list("item_id", *(f"response__{f}" for f in ShownResponse._fields)):
+        responses.setdefault(item_id, []).append(ShownResponse(*columns))
+    images: dict[int, list[SampleImage]] = {}
+    samples = {item.sample_id for item in items}
+    for image in SampleImage.objects.filter(sample__in=samples).order_by("sample_id", "position"):
+        images.setdefault(image.sample_id, []).append(image)
+    return {
+        item.pk: Subject(
+            item_id=item.pk,
+            content_hash=item.content_hash,
+            sample_id=item.sample_id,
+            instruction=item.sample.instruction,
+            question_type=item.sample.question_type,
+            hint=item.sample.hint,
+            answers=tuple(response.text for response in responses.get(item.pk, ())),
+            criteria=(),
+            options=options_of(item.sample, responses.get(item.pk, ())),
+            images=tuple(images.get(item.sample_id, ())),
+            absent=bool(item.sample.absent_images),
+        )
+        for item in items
+    }
+
+
+def options_of(sample: Sample, responses: Sequence[Response | ShownResponse]) -> tuple[Option, ...]:
+    """The sample's options as its one response saw them: in the response's own order, behind the sample's labels."""
+    labels = list(sample.options)
+    if not labels:
+        return ()
+    shown_order = labels
+    if len(responses) == 1:
+        own_order = [str(label) for label in responses[0].option_order or ()]
+        rotation = CIRCULAR.fullmatch(responses[0].variant)
+        if sorted(own_order) == sorted(labels):
+            shown_order = own_order
+        elif rotation:
+            shift = int(rotation["k"]) % len(labels)
+            shown_order = labels[shift:] + labels[:shift]
+    return tuple(Option(label, key, str(sample.options[key])) for label, key in zip(labels, shown_order, strict=True))
+
+
+def with_criteria(subject: Subject, texts: Sequence[Any]) -> Subject:
+    criteria = (Criterion(text.key, text.kind, text.text, text.weight) for text in texts)
+    return replace(subject, criteria=tuple(criteria))
+
+
+def random_seed(run: Run, job: Job) -> bytes:
+    """The seed for whatever is drawn at random for a job: the same at every start, and in both orders."""
+    return seeded_hash(run, job.subject.content_hash, "draw", str(job.repeat))
+
+
+def seeded_hash(run: Run, *parts: str) -> bytes:
+    """A hash of these strings keyed by the run's seed: the same on every machine and after every crash."""
+    return hashlib.blake2b("\x1f".join(parts).encode(), key=str(run.seed).encode(), digest_size=32).digest()

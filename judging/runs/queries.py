@@ -1,0 +1,435 @@
+"""Reads for the pages of judges and runs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.rules import Viewer, allowed
+from bank import clock
+from judging.judgments import analyses
+from judging.models import Collected, Judge, Judgment, Run, RunItem, WorkerBeat, made_by
+from judging.protocols.replies import NONE_OF_THEM
+from judging.runs import plan
+from judging.work import curve
+from judging.work.money import typical_call
+from judging.work.run_kinds import needs_pictures
+
+ROWS = 14  # recent verdicts on a run's page
+WORKER_SILENT_AFTER = timedelta(seconds=60)
+OUTCOMES = {
+    "rate": "Rate limit (429)",
+    "transient": "The endpoint failed",
+    "timeout": "No whole reply in time",
+    "unreachable": "The endpoint cannot be reached",
+}
+STATUSES = {
+    "parse_failed": "No verdict in the reply",
+    "refused": "Refused by the judge",
+    "filtered": "Stopped by a content filter",
+    "truncated": "Cut off at the length limit",
+    "empty": "Empty reply",
+    "error": "Error",
+    "skipped_budget": "Left out for the budget",
+}
+NOTES = {
+    "parse_failed": "raw reply kept, counts as unscored",
+    "refused": "raw reply kept, counts as unscored",
+    "filtered": "counts as unscored",
+    "truncated": "raw reply kept, counts as unscored",
+    "empty": "counts as unscored",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Judgments of a run that ended without a verdict, of one kind."""
+
+    run: Run
+    status: str
+    reason: str
+    count: int
+    last: datetime | None  # None for whom times are hidden
+    link: str  # to the judgment, or to the list of them; "" where none is shown
+
+    @property
+    def can_retry(self) -> bool:
+        """Answers of a model are never changed, whatever they are."""
+        return self.run.judges or self.status == "error"
+
+    @property
+    def title(self) -> str:
+        if self.run.imported:
+            return self.status
+        own = self.reason and self.status in ("error", "parse_failed")
+        return _sentence(self.reason) if own else STATUSES[self.status]
+
+    @property
+    def note(self) -> str:
+        if self.run.judges:
+            return NOTES.get(self.status, "no verdict")
+        return "no text" if self.status == "error" else "kept as what the model gave"
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """Calls that wait for another try."""
+
+    title: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The parts of a run's meter, in the units of its drawing."""
+
+    done: float
+    failed_at: float
+    failed: float
+    flight_at: float
+    flight: float
+
+    WIDTH = 1360.0
+    GAP = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """A run's rate over time as a drawing of 368 x 72."""
+
+    line: str
+    area: str
+    ticks: list[tuple[str, float]]  # label and height
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands."""
+
+    total: int
+    done: int  # verdicts
+    failed: int  # judgments without one
+    undecided: int
+    in_flight: int
+    limit: int
+    rate: float | None
+    spent: float
+    expected: float | None
+    left: timedelta | None
+    until: datetime | None
+    bar: Bar
+    spark: Spark | None
+    withheld: bool = False  # nothing is told but the total: the rest is empty then
+    usage: bool = True  # False for whom rate, prices and times are hidden: they are empty then
+    failures: list[Failure] = field(default_factory=list)
+    retrying: list[Retrying] = field(default_factory=list)
+    limited: bool = False  # the endpoint asks for fewer calls
+    pause: int = 0  # seconds without calls that it asked for
+    workers: list[str] = field(default_factory=list)  # that are at it, by name
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.done / self.total if self.total else 0.0
+
+    @property
+    def failed_percent(self) -> float:
+        return 100 * self.failed / (self.done + self.failed) if self.failed else 0.0
+
+    @property
+    def words(self) -> str:
+        return f"{self.done:,} done, {self.failed:,} without a verdict, {self.in_flight} in flight, of {self.total:,}"
+
+    @property
+    def going(self) -> bool:
+        return self.left is not None
+
+
+def runs_for(viewer: Viewer) -> QuerySet[Run]:
+    return Run.objects.visible_to(viewer).select_related("judge", "benchmark", "by")
+
+
+def progress(run: Run, *, viewer: Viewer) -> Progress:
+    """Count a run's judgments, and read what its worker says while it holds the run."""
+    counted = listed([run], viewer=viewer)[0]
+    done, failed, total, withheld = counted.done or 0, counted.failed or 0, counted.total, counted.withheld
+    failures = [] if withheld else _failures(run, viewer)
+    holds = list(run.holds.live()) if run.state == Run.State.RUNNING else []
+    said = [] if withheld else [hold.live for hold in holds]
+    in_flight = 0 if withheld else sum(hold.in_flight for hold in holds)
+    retrying: Counter[str] = Counter()
+    for one in said:
+        retrying.update(one.get("retrying", {}))
+    pause = max((int(one.get("pause") or 0) for one in said), default=0)
+    usage = analyses.sees_usage(run, viewer)
+    rate = sum(float(one.get("rate") or 0) for one in said) if usage else None
+    open_calls = max(0, total - done - failed)
+    left = timedelta(seconds=open_calls / rate) if rate and open_calls else None
+    each = typical_call(run) if usage else None
+    return Progress(
+        total=total,
+        done=done,
+        failed=failed,
+        undecided=0 if withheld else _undecided(run),
+        in_flight=in_flight,
+        limit=sum(int(one.get("limit") or 0) for one in said) or run.judge.concurrency,
+        rate=rate or None,
+        spent=run.spent if usage else 0.0,
+        expected=run.spent + open_calls * each if each else None,
+        left=left,
+        until=timezone.now() + left if left else None,
+        bar=_bar(total, done, failed, in_flight),
+        spark=_spark(run, said) if usage else None,
+        withheld=withheld,
+        usage=usage,
+        failures=sorted(failures, key=lambda failure: -failure.count),
+        retrying=[Retrying(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
+        limited=pause > 0 or any(one.get("limited") for one in said),
+        pause=pause,
+        workers=[hold.worker for hold in holds],
+    )
+
+
+def _failures(run: Run, viewer: Viewer) -> list[Failure]:
+    """What ended without a verdict; below staff by status alone, for a reason can tell something hidden."""
+    whole, made = allowed(viewer, "read-calls"), made_by(run).objects
+    without = made.filter(run=run, status__in=STATUSES)  # named, so that an index finds them
+    groups = without.values("status", *(["reason_hash"] if whole else []))
+    rows = list(groups.annotate(n=Count("pk"), last=Max("created_at"), newest=Max("pk")))
+    newest = [row["newest"] for row in rows]
+    reasons = dict(made.filter(pk__in=newest).values_list("pk", "reason")) if whole else {}
+    return [
+        Failure(
+            run=run,
+            status=row["status"],
+            reason=reasons.get(row["newest"], ""),
+            count=row["n"],
+            last=row["last"] if analyses.sees_usage(run, viewer) else None,
+            link=_link_to_failures(run, row["status"], row["newest"] if row["n"] == 1 else None, whole=whole),
+        )
+        for row in rows
+    ]
+
+
+def _link_to_failures(run: Run, status: str, only: int | None, *, whole: bool) -> str:
+    if run.kind == Run.Kind.JUDGMENTS:
+        detail, several = "judging:judgment-detail", ("judging:judgment-list", "show")
+    elif run.kind == Run.Kind.ATTACKS and whole:
+        detail, several = "judging:trial-detail", ("judging:trial-list", "status")
+    else:
+        return ""
+    return reverse(detail, args=[only]) if only else f"{reverse(several[0])}?run={run.pk}&{several[1]}={status}"
+
+
+def things(run: Run) -> int:
+    """How many items a run judges; of a collecting run how many texts it is to bring."""
+    if run.planned is None or not run.judges:
+        return run.planned or run.run_items.count()
+    return run.planned // plan.judgments_per_item(run)
+
+
+def _undecided(run: Run) -> int:
+    if run.undecided is not None:
+        return run.undecided
+    return Judgment.objects.filter(run=run, choice="undecided").count()
+
+
+def recent(run: Run, *, viewer: Viewer, show: str) -> list[Judgment]:
+    """The newest judgments of a run that this viewer may see; ``show`` is all, failed or undecided."""
+    rows = Judgment.objects.visible_to(viewer).filter(run=run)
+    if show == "failed":
+        rows = rows.exclude(status="ok")
+    elif show == "undecided":
+        rows = rows.filter(choice="undecided")
+    rows = rows.select_related("item__sample", "run").defer("analysis", "raw")
+    rows = rows.prefetch_related("item__sample__images", "item__places__response__model").order_by("-pk")[:ROWS]
+    return analyses.as_seen(rows, viewer)
+
+
+def worker_seen() -> bool:
+    """Whether a worker said within the last minute that it lives."""
+    return _living_workers().exists()
+
+
+def workers_without_pictures(run: Run) -> list[str]:
+    """The names of the workers that live and leave the run alone for it."""
+    if run.state in (Run.State.FINISHED, Run.State.CANCELLED) or not needs_pictures(run):
+        return []
+    return list(_living_workers().filter(lacks_pictures=True).order_by("name").values_list("name", flat=True))
+
+
+def _living_workers() -> QuerySet[WorkerBeat]:
+    return WorkerBeat.objects.filter(seen_at__gt=clock.now() - WORKER_SILENT_AFTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A run in a list. ``done`` and ``failed`` are None for whom they are withheld."""
+
+    run: Run
+    total: int
+    done: int | None
+    failed: int | None
+
+    @property
+    def withheld(self) -> bool:
+        return self.done is None
+
+    @property
+    def meter(self) -> tuple[float, float, float]:
+        """Width done, start and width failed, of 96."""
+        if not self.total or self.done is None or self.failed is None:
+            return 0.0, 0.0, 0.0
+        done = round(96 * self.done / self.total, 1)
+        return done, done, round(96 * self.failed / self.total, 1)
+
+
+def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
+    """Runs as this viewer may see them, with their counts, in a few queries for all of them."""
+    withheld = set(Run.objects.withheld_from(staff=allowed(viewer, "read-hidden")))
+    uncounted = [run.pk for run in runs if None in (run.verdicts, run.failures)]
+    rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
+    judged = {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}
+    unplanned = [run.pk for run in runs if run.planned is None and not run.imported]
+    counted = RunItem.objects.filter(run__in=unplanned).order_by().values_list("run").annotate(n=Count("pk"))
+    items = Counter(dict(counted))
+    result = []
+    for run in runs:
+        row = judged.get(run.pk, {"n": 0, "ok": 0})
+        done = row["ok"] if run.verdicts is None else run.verdicts
+        failed = row["n"] - row["ok"] if run.failures is None else run.failures
+        if run.imported:
+            total = done + failed
+        else:
+            total = items[run.pk] * plan.judgments_per_item(run) if run.planned is None else run.planned
+        seen = analyses.run_as_seen(run, viewer)
+        hidden = run.pk in withheld
+        result.append(Listed(seen, total, None if hidden else done, None if hidden else failed))
+    return result
+
+
+def judges_with_counts() -> QuerySet[Judge]:
+    of_jury = Run.objects.filter(judge=OuterRef("pk"), settings__has_key="jury")
+    runs = Run.objects.filter(judge=OuterRef("pk")).order_by().values("judge").annotate(n=Count("pk")).values("n")
+    judges = Judge.objects.annotate(run_count=Coalesce(Subquery(runs), 0), is_jury=Exists(of_jury))
+    return judges.order_by("baseline", "name")
+
+
+# -- words and drawings ---------------------------------------------------------------------------------------------
+
+
+def verdict_words(judgment: Judgment) -> str:
+    """A verdict in words; answers are A, B, ... in canonical order."""
+    match judgment.choice:
+        case "first":
+            return "A is better"
+        case "second":
+            return "B is better"
+        case "tie":
+            return "Tie"
+        case "undecided":
+            return f"Undecided, situation {judgment.situation}" if judgment.situation else "Undecided"
+    if judgment.parts is not None:
+        return ", ".join(f"{key}: {points:g}" for key, points in judgment.parts.items())
+    if judgment.score is not None:
+        return f"{judgment.score:g}"
+    if judgment.ranking is not None:
+        return " > ".join(" = ".join(_letter(place) for place in group) for group in judgment.ranking)
+    if judgment.option == NONE_OF_THEM:
+        return "None of them"
+    if judgment.option is not None:
+        return f"Option {judgment.option}"
+    if judgment.answer is not None:
+        return "Yes" if judgment.answer else "No"
+    return judgment.reason or STATUSES.get(judgment.status, "")
+
+
+def preferred(judgment: Judgment) -> str:
+    """The model whose answer a pair's verdict prefers; "" where there is none."""
+    place = {"first": 0, "second": 1}.get(judgment.choice or "")
+    responses = judgment.item.ordered_responses() if place is not None else []
+    return responses[place].model.name if place is not None and place < len(responses) else ""
+
+
+def order_words(judgment: Judgment) -> str:
+    """The presented order: "B then A"."""
+    return " then ".join(_letter(int(place)) for place in judgment.order) if len(judgment.order) > 1 else ""
+
+
+def _letter(place: int) -> str:
+    return "ABCDEFGHIJ"[place]
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _bar(total: int, done: int, failed: int, in_flight: int) -> Bar:
+    if not total:
+        return Bar(0, 0, 0, 0, 0)
+    unit = Bar.WIDTH / total
+    widths = [round(max(number * unit, 3.0), 1) if number else 0.0 for number in (done, failed, in_flight)]
+    starts, at = [], 0.0
+    for width in widths:
+        starts.append(round(min(at, Bar.WIDTH - width), 1))
+        at += width + (Bar.GAP if width else 0)
+    return Bar(widths[0], starts[1], widths[1], starts[2], widths[2])
+
+
+LEFT, RIGHT, TOP, FLOOR = 26.0, 366.0, 8.0, 58.0
+
+
+def _spark(run: Run, said: Sequence[dict[str, Any]]) -> Spark | None:
+    """Of what the workers that are at the run say, and those that have left it."""
+    whole = curve.merged(*(one.get("curve") or {} for one in (run.live, *said)))
+    points: list[int] = whole.get("points") or []
+    if len(points) < 3:
+        return None
+    rates = [number / whole["width"] for number in points]
+    top = _round_up(max(rates))
+    step = (RIGHT - LEFT) / (len(rates) - 1)
+    height = (FLOOR - TOP) / top
+    drawn = [f"{LEFT + n * step:.1f},{FLOOR - rate * height:.1f}" for n, rate in enumerate(rates)]
+    line = " ".join(drawn)
+    start = datetime.fromisoformat(whole["from"])
+    return Spark(
+        line=line,
+        area=f"{LEFT},{FLOOR} {line} {RIGHT},{FLOOR}",
+        ticks=[(_short(top * part), FLOOR - (FLOOR - TOP) * part) for part in (0, 0.5, 1)],
+        start=start,
+        end=start + timedelta(seconds=whole["width"] * len(points)),
+    )
+
+
+def _short(number: float) -> str:
+    return f"{number / 1000:g}k" if number >= 1000 else f"{number:g}"
+
+
+def _round_up(value: float) -> float:
+    """The next round number that halves well: 2, 4, 6, 8, 10, 20, ..."""
+    scale = 1.0
+    while value > 10 * scale:
+        scale *= 10
+    while value <= scale and scale > 0.01:
+        scale /= 10
+    return next(step * scale for step in (2, 4, 6, 8, 10) if value <= step * scale)
+
+
+ROWS = 14  # on a run's page
+
+
+def newest(run: Run, *, viewer: Viewer, failed: bool) -> list[Collected]:
+    """What came of a run's newest calls, for staff; none for others, and none of runs that judge."""
+    if run.judges or not allowed(viewer, "read-calls"):
+        return []
+    rows = Collected.objects.filter(run=run).select_related("sample", "response")
+    if failed:
+        rows = rows.exclude(status=Collected.Status.OK)
+    return list(rows.order_by("-pk")[:ROWS])

@@ -1,0 +1,244 @@
+"""What one call sends: the rendered prompt, the images and parameters beside it, and the hashes that identify it."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+import bank.criteria
+from accounts.installation_key import keyed
+from accounts.models import User
+from bank.models import Item, SampleImage
+from judging import protocols
+from judging.models import Judge, Judgment, Run, Trial
+from judging.protocols import CannotAsk, Material, Protocol, Settings, prompts
+from judging.runs import attacks
+from judging.runs.plan import Job, Subject, orders, reads_criteria, seeded_hash, subjects_by_item, with_criteria
+
+# For benchmarks without a scale of their own: the scale of MLLM-as-a-Judge (arXiv 2402.04788).
+DEFAULT_SCALE = ((1.0, "Poor"), (2.0, "Fair"), (3.0, "Average"), (4.0, "Good"), (5.0, "Excellent"))
+DESCRIBED = ("caption", "objects", "caption+objects")  # contexts that describe images instead of showing them
+TOP_TOKENS = 20  # as many as the usual endpoints give
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """A request as it is sent: the text, the images beside it, the words written on them, the parameters.
+
+    ``sha256`` identifies it within the run. ``key`` is the same for identical calls of any run: it leaves out the nonce
+    that fences the material, because every run draws its own.
+    """
+
+    text: str
+    images: tuple[SampleImage, ...]
+    parameters: Mapping[str, Any]
+    sha256: str
+    key: str
+    overlay: str = field(default="", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest(CallRequest):
+    """A request to a judge, with the material it shows."""
+
+    material: Material
+
+
+def judge_request(run: Run, job: Job, *, template: prompts.Prompt, protocol: Protocol) -> JudgeRequest:
+    """Render the prompt of a job. The same job gives the same prompt on every machine and after every crash.
+
+    Raises CannotAsk if the item lacks what the protocol asks about.
+    """
+    if job.subject.absent and run.settings.get("context", "image") == "image":
+        raise CannotAsk("a picture of the sample is not stored here")
+    material = job_material(run, job)
+    images = job.subject.images if material.images else ()
+    text = protocol.render(template, material, run.settings)
+    parameters = request_parameters(run, repeat=job.repeat, weighted=protocol.weighted)
+    if run.settings.get("structured") and (schema := protocol.schema(material, run.settings)):
+        json_schema = {"name": "verdict", "strict": True, "schema": schema}
+        parameters["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+    overlay = ""
+    if job.attack:
+        overlay = attacks.overlay(job.attack, material, protocol=run.protocol, place=job.target_place)
+    digest = request_hash(
+        run,
+        template=template,
+        text=text,
+        images=images,
+        parameters=parameters,
+        order=job.order,
+        repeat=job.repeat,
+        overlay=overlay,
+    )
+    key = call_key(
+        run,
+        text=text.replace(material.nonce, ""),
+        images=images,
+        parameters=parameters,
+        repeat=job.repeat,
+        overlay=overlay,
+    )
+    return JudgeRequest(text, images, parameters, digest, key, material, overlay=overlay)
+
+
+def job_material(run: Run, job: Job) -> Material:
+    """What a call of this job may show. Raises CannotAsk if descriptions of images are needed and missing."""
+    subject = job.subject
+    context = run.settings.get("context", "image")
+    images = subject.images if context == "image" else ()
+    descriptions, objects = _descriptions(subject, context) if context in DESCRIBED else ((), ())
+    material = Material(
+        instruction=subject.instruction,
+        question_type=subject.question_type,
+        hint=subject.hint,
+        answers=tuple(subject.answers[position] for position in job.positions) if subject.answers else (),
+        criteria=subject.criteria,
+        options=subject.options,
+        scale=_scale(run),
+        images=len(images),
+        descriptions=descriptions,
+        objects=objects,
+        withheld=bool(subject.images or subject.absent) and not images,
+        nonce=keyed("nonce", seeded_hash(run, subject.content_hash, job.order, str(job.repeat)).hex())[:16],
+    )
+    if not job.attack:
+        return material
+    return attacks.attacked(job.attack, material, protocol=run.protocol, place=job.target_place)
+
+
+def _descriptions(subject: Subject, context: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The images' descriptions and the objects in them, as far as the context shows them. Raises CannotAsk."""
+    descriptions: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    if subject.absent:
+        raise CannotAsk("a picture of the sample is not stored here, and neither is what it shows")
+    if "caption" in context:
+        descriptions = tuple(image.description for image in subject.images)
+        if not all(descriptions):
+            raise CannotAsk("a picture of the sample has no description")
+    if "objects" in context:
+        objects = tuple(_objects_as_text(image) for image in subject.images)
+        if not all(objects):
+            raise CannotAsk("a picture of the sample has no list of objects")
+    return descriptions, objects
+
+
+def _objects_as_text(image: SampleImage) -> str:
+    return "\n".join(entry if isinstance(entry, str) else json.dumps(entry) for entry in image.objects_found)
+
+
+def _scale(run: Run) -> tuple[tuple[float, str], ...]:
+    own_scale = [(float(step["value"]), str(step.get("label", ""))) for step in run.benchmark.score_scale]
+    return tuple(sorted(own_scale)) or DEFAULT_SCALE
+
+
+def request_of_judgment(judgment: Judgment | Trial, *, user: User) -> JudgeRequest:
+    """The prompt of a stored judgment or trial as it renders today, for staff. Reads criteria in the reader's own name.
+
+    Its hash differs from the stored one if the sample or its criteria have changed since. Raises PermissionDenied,
+    CannotAsk, and prompts.UnknownPrompt for a judgment that was not made from one of our templates.
+    """
+    run = judgment.run
+    template = template_of(run)
+    subject = subjects_by_item([judgment.item_id])[judgment.item_id]
+    if reads_criteria(run):
+        about = f"{judgment._meta.verbose_name} {judgment.pk}"
+        criteria = bank.criteria.for_staff(user=user, samples=[judgment.item.sample], how="judgment page", reason=about)
+        subject = with_criteria(subject, criteria.get(subject.sample_id, []))
+    job = Job(subject, *(getattr(judgment, name) for name in judgment.KEY[1:]))
+    return judge_request(run, job, template=template, protocol=protocols.get(run.protocol))
+
+
+def preview_request(*, template: prompts.Prompt, settings: Settings, item: Item, user: User) -> JudgeRequest:
+    """A template as a judge of this item would see it, for staff. Reads criteria in the reader's own name.
+
+    Raises PermissionDenied, and CannotAsk if the item lacks what the protocol asks about.
+    """
+    protocol = protocols.get(template.protocol)
+    run = Run(judge=Judge(), benchmark=item.sample.benchmark, protocol=protocol.name, settings=settings)
+    subject = subjects_by_item([item.pk])[item.pk]
+    if reads_criteria(run):
+        about = f"{template.protocol}.{template.name}"
+        criteria = bank.criteria.for_staff(user=user, samples=[item.sample], how="prompt preview", reason=about)
+        subject = with_criteria(subject, criteria.get(subject.sample_id, []))
+    order = orders(run, subject.content_hash, len(subject.answers))[0]
+    return judge_request(run, Job(subject, order, 0), template=template, protocol=protocol)
+
+
+def template_of(run: Run) -> prompts.Prompt:
+    """The template that a run was started with. Raises prompts.UnknownPrompt if it is gone or was edited."""
+    name, version = prompts.split(str(run.settings.get("prompt", "default")))
+    template = prompts.get(run.protocol, name, version or run.template_version)
+    if run.template_sha256 != template.sha256:
+        raise prompts.UnknownPrompt(f"The prompt {template.name} {template.version} is not the one this run used.")
+    return template
+
+
+def request_hash(
+    run: Run,
+    *,
+    template: prompts.Prompt,
+    text: str,
+    images: Sequence[SampleImage],
+    parameters: Mapping[str, Any],
+    order: str,
+    repeat: int,
+    overlay: str = "",
+) -> str:
+    """The hash of everything that can change what an endpoint answers.
+
+    It is keyed because the text contains criteria: otherwise anybody with the source could test a guess at them.
+    """
+    image_settings = {name: run.settings[name] for name in ("image_size", "detail") if name in run.settings}
+    hashed = {
+        "template": template.sha256,
+        "text": text.encode(errors="replace").decode(),
+        "images": [image.sha256 for image in images],
+        "model": run.judge.model,
+        "parameters": dict(parameters),
+        "order": order,
+        "repeat": repeat,
+    } | image_settings
+    if overlay:
+        hashed["overlay"] = overlay
+    return keyed("prompt", hashlib.sha256(orjson.dumps(hashed, option=orjson.OPT_SORT_KEYS)).hexdigest())
+
+
+def call_key(
+    run: Run, *, text: str, images: Sequence[SampleImage], parameters: Mapping[str, Any], repeat: int, overlay: str = ""
+) -> str:
+    """What identical calls share: endpoint, model, text, images and how they are sent, parameters, repeat."""
+    hashed = [run.judge.base_url, run.judge.model, text.encode(errors="replace").decode(), dict(parameters), repeat]
+    hashed += [[image.sha256 for image in images], run.settings.get("image_size"), run.settings.get("detail")]
+    hashed += [overlay] if overlay else []
+    return keyed("call", hashlib.sha256(orjson.dumps(hashed, option=orjson.OPT_SORT_KEYS)).hexdigest())
+
+
+def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> dict[str, Any]:
+    """What goes to the endpoint beside the message, limited to what it could do when the run started.
+
+    ``weighted`` also asks for the log-probabilities of the tokens. Each repeat of a seeded call gets its own seed.
+    """
+    settings, abilities = run.settings, run.abilities
+    parameters: dict[str, Any] = {}
+    if abilities.get("temperature") is not False:
+        parameters["temperature"] = settings.get("temperature", 0.0)
+    for name in ("top_p", "reasoning_effort"):
+        if name in settings:
+            parameters[name] = settings[name]
+    if "seed" in settings or abilities.get("seed"):
+        parameters["seed"] = settings.get("seed", 0) + repeat
+    if "max_tokens" in settings:
+        parameters[abilities.get("max_tokens") or _token_limit_name(settings)] = settings["max_tokens"]
+    if weighted and abilities.get("logprobs"):
+        parameters |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
+    return parameters
+
+
+def _token_limit_name(settings: Mapping[str, Any]) -> str:
+    """The name of the token limit for an endpoint that was never tested: reasoning models have their own."""
+    return "max_completion_tokens" if "reasoning_effort" in settings else "max_tokens"

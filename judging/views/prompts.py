@@ -1,0 +1,154 @@
+"""Pages of prompt templates: all versions, one of them, and a new one with its preview."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.models import User
+from accounts.rules import requires
+from bank.imports import BadInput
+from bank.models import Benchmark, Item
+from judging import protocols
+from judging.forms import PreviewForm, TemplateForm
+from judging.models import PromptTemplate
+from judging.protocols import prompts
+from judging.protocols.prompts import checks
+from judging.protocols.prompts.stored import add_template, discard_template, runs_with, templates
+from judging.runs import plan, queries, requests
+from judging.views import HERE, PAGE
+
+
+@requires("read-judging")
+@require_safe
+def template_list(request: HttpRequest) -> HttpResponse:
+    context = {"tab": "templates", "templates": templates(request.user)}
+    return render(request, "judging/templates.html", HERE | context)
+
+
+def _template(protocol: str, prompt: str, version: int) -> prompts.Prompt:
+    try:
+        return prompts.get(protocols.get(protocol).name, prompt, version)
+    except (protocols.UnknownProtocol, prompts.UnknownPrompt):
+        raise Http404("no such template") from None
+
+
+@requires("read-judging")
+@require_safe
+def template_detail(request: HttpRequest, protocol: str, prompt: str, version: int) -> HttpResponse:
+    """The text of a version, who wrote it and which runs asked with it."""
+    template = _template(protocol, prompt, version)
+    runs = runs_with(protocol, prompt, version).visible_to(request.user)  # type: ignore[attr-defined]
+    runs = list(runs.select_related("judge", "benchmark", "by").order_by("-pk")[:PAGE])
+    stored = PromptTemplate.objects.select_related("by").filter(protocol=protocol, name=prompt, version=version).first()
+    context = {
+        "tab": "templates",
+        "template": template,
+        "protocol": protocols.get(protocol),
+        "stored": stored,
+        "runs": queries.listed(runs, viewer=request.user),
+        "copy": f"{reverse('judging:template-new')}?protocol={protocol}&prompt={prompt}@{version}",
+        "versions": PromptTemplate.objects.filter(protocol=protocol, name=prompt).defer("text"),
+    }
+    return render(request, "judging/template.html", HERE | context)
+
+
+@requires("write-judging")
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_new(request: HttpRequest) -> HttpResponse:
+    """Write a version. It begins as a copy of the one that ``protocol`` and ``prompt`` of the address name."""
+    form = TemplateForm(request.POST if request.method == "POST" else None, initial=_copied(request))
+    faults: list[str] = []
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = add_template(**form.cleaned_data, by=cast(User, request.user))
+        except BadInput as error:
+            if error.field == "text":
+                faults = str(error).split("\n")
+            else:
+                form.add_error(error.field or None, str(error))
+        else:
+            messages.success(request, f"Version {made.version} of {made.name} is stored.")
+            return redirect("judging:template-detail", made.protocol, made.name, made.version)
+    known = {name: checks.variables(protocol) for name, protocol in protocols.all_by_name().items()}
+    context = {
+        "tab": "templates",
+        "form": form,
+        "faults": faults,
+        "known": known,
+        "benchmarks": Benchmark.objects.order_by("title", "version"),
+    }
+    status = 422 if form.errors or faults else 200
+    return render(request, "judging/template-new.html", HERE | context, status=status)
+
+
+def _copied(request: HttpRequest) -> dict[str, Any]:
+    name, version = prompts.split(request.GET.get("prompt", "default"))
+    try:
+        template = prompts.get(protocols.get(request.GET.get("protocol", "pair")).name, name, version)
+    except (protocols.UnknownProtocol, prompts.UnknownPrompt):
+        return {}
+    own = "" if name in prompts.names(template.protocol) else name
+    return {"protocol": template.protocol, "name": own, "text": template.text}
+
+
+@requires("read-criteria")
+@require_POST
+def template_preview(request: HttpRequest) -> HttpResponse:
+    """A draft held against the rules and rendered with a real sample; its criteria are read and that is logged."""
+    form = PreviewForm(request.POST)
+    context: dict[str, Any] = {"faults": []}
+    if not form.is_valid():
+        context["problem"] = "Choose a protocol and write a template."
+    else:
+        context |= _preview(cast(User, request.user), **form.cleaned_data)
+    return render(request, "judging/_template_preview.html", context)
+
+
+def _preview(
+    user: User, *, protocol: str, text: str, benchmark: Benchmark | None, sample: str, criteria: bool, reasoning: str
+) -> dict[str, Any]:
+    asked = protocols.all_by_name().get(protocol)
+    if asked is None:
+        return {"problem": "There is no such protocol."}
+    if faults := checks.faults(asked, text):
+        return {"faults": faults}
+    if benchmark is None:
+        return {"problem": "Choose a benchmark to see it with a real sample."}
+    items = plan.judgeable_items(benchmark=benchmark, kind=asked.kind, rejected=bool(sample)).select_related(
+        "sample__benchmark"
+    )
+    item: Item | None = (items.filter(sample__key=sample) if sample else items).first()
+    if item is None:
+        what = f"Sample {sample}" if sample else str(benchmark.title)
+        return {"problem": f"{what} has no items of kind {asked.kind}."}
+    settings = asked.settings({})
+    if "criteria" not in asked.fixed:
+        settings["criteria"] = criteria
+    if reasoning in asked.reasonings:
+        settings["reasoning"] = reasoning
+    draft = prompts.Prompt(protocol, "draft", 0, text, "")
+    try:
+        shown = requests.preview_request(template=draft, settings=settings, item=item, user=user)
+    except protocols.CannotAsk as error:
+        return {"problem": f"Sample {item.sample.key} cannot be asked about: {error}."}
+    return {"asked": shown, "sample": item.sample, "settings": settings, "logged": settings["criteria"]}
+
+
+@requires("write-judging")
+@require_POST
+def template_discard(request: HttpRequest, protocol: str, prompt: str, version: int) -> HttpResponse:
+    """Throw an unused version away."""
+    template = PromptTemplate.objects.filter(protocol=protocol, name=prompt, version=version).first()
+    if template is None:
+        raise Http404("no such template")
+    try:
+        discard_template(template=template)
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("judging:template-detail", protocol, prompt, version)
+    messages.success(request, f"Version {version} of {prompt} is gone.")
+    return redirect("judging:template-list")

@@ -1,0 +1,248 @@
+"""Which workers are at a run, and who makes which of its calls.
+
+A worker takes a hold of a run, then claims rows of it, a few at a time, and makes their calls. Each function that
+changes this locks the run's row first, as every commit does: what happens to a run happens one after the other. Rows
+whose calls are all stored are claimed no more; those of a worker that fell silent are free again with its hold.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
+
+from bank import clock
+from judging.models import LEASE, SHARE_LEASE, Judge, JudgeShare, Run, RunClaim, RunHold
+from judging.work import curve, direct, run_kinds
+from judging.work.money import typical_call
+
+# What workers go by and change; whoever needs more of a locked run reads it.
+CHANGED = (
+    *("id", "judge_id", "state", "batched", "budget", "calls", "priced", "lost", "spent", "cached", "planned"),
+    *("verdicts", "failures", "undecided", "reported", "reported_model", "live"),
+)
+SPAN = 1_000  # rows that one claim may reach over: what lies between belongs to it
+
+
+class LeaseLost(RuntimeError):
+    """The worker's hold is gone: nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Rows that are this worker's, and the calls that they lack. ``last`` is where the next claim begins."""
+
+    pk: int
+    last: int
+    jobs: Sequence[Any]
+
+
+def waiting() -> QuerySet[Any]:
+    """Runs that a worker may take, those with the fewest workers first. ``workers`` counts them."""
+    live = RunHold.objects.live().filter(run=OuterRef("pk")).order_by().values("run")
+    workers = Coalesce(Subquery(live.annotate(n=Count("pk")).values("n")), 0)
+    alone = Q(batched=True) | ~Q(judge__baseline="")
+    return unfinished().annotate(workers=workers).exclude(alone, workers__gt=0).order_by("workers", "pk")
+
+
+def unfinished() -> QuerySet[Any]:
+    """Runs that workers are at or may take."""
+    return Run.objects.filter(state__in=(Run.State.QUEUED, Run.State.RUNNING)).select_related("judge")
+
+
+@transaction.atomic
+def take(run: Run, *, worker: str = "") -> bool:
+    """Join the workers of a run; False when it does not go on, or one is at it that must be alone.
+
+    The object then holds the run, and is what the other functions and ``store.commit`` are given.
+    """
+    locked = lock(run)
+    others = sweep(locked)
+    if locked.state not in (Run.State.QUEUED, Run.State.RUNNING) or (others and locked.works_alone):
+        return False
+    hold = RunHold.objects.create(run=locked, worker=worker[:100], until=clock.now() + LEASE)
+    Run.objects.filter(pk=run.pk).update(
+        state=Run.State.RUNNING,
+        state_reason="",
+        started_at=Coalesce(F("started_at"), Now()),
+        live={"curve": locked.live.get("curve") or {}},
+    )
+    run.refresh_from_db(from_queryset=Run.objects.select_related("judge", "benchmark"))
+    run.hold = hold
+    return True
+
+
+def lock(run: Run) -> Run:
+    """The run as it is now; until the end of the transaction nobody else changes it, its holds or its claims.
+
+    Raises LeaseLost when it is gone.
+    """
+    locked = direct.find(Run, only=CHANGED, lock=True, id=run.pk)
+    if locked is None:
+        raise LeaseLost(f"run {run.pk} is no more")
+    return locked
+
+
+def held(run: Run) -> QuerySet[RunHold]:
+    """The hold of this worker, if it still has it."""
+    return RunHold.objects.filter(pk=run.hold.pk if run.hold else 0)
+
+
+def renew(run: Run, **changes: Any) -> None:
+    """Keep the hold for another lease; ``changes`` to its columns. The caller has locked the run. Raises LeaseLost."""
+    until = {"until": clock.now() + LEASE}
+    if not run.hold or not direct.change(RunHold, until | changes, id=run.hold.pk):
+        raise LeaseLost(f"run {run.pk} is held by others")
+
+
+def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
+    """End the holds of workers that fell silent; returns the other ones. The caller has locked the run.
+
+    A worker that died had calls in flight, for which the provider may charge: they were made, are lost, and count as
+    spent at what a call takes.
+    """
+    others = locked.holds.exclude(pk=but.pk if but else 0)
+    live = list(others.live())
+    for hold in others.exclude(pk__in=[one.pk for one in live]):
+        if hold.in_flight and not locked.batched:  # batches are collected from where they wait
+            each = typical_call(locked)
+            locked.calls += hold.in_flight
+            locked.lost += hold.in_flight
+            locked.priced += hold.in_flight if each else 0
+            locked.spent += hold.in_flight * each
+        locked.live = locked.live | {"curve": curve.merged(locked.live.get("curve") or {}, hold.live.get("curve", {}))}
+        locked.save(update_fields=["calls", "priced", "lost", "spent", "live"])
+        hold.delete()
+    return live
+
+
+def next_claim(run: Run, *, kind: run_kinds.Kind, after: int, most: int) -> Claim | None:
+    """Claim up to ``most`` rows of the run that lack something and that nobody has claimed; None when there are none.
+
+    Raises LeaseLost.
+    """
+    # Out of the lock, for it may be a long way in a large run.
+    rows = _near(_free(run, kind, after)[:most])
+    if not rows:
+        return None
+    with transaction.atomic():
+        lock(run)
+        if not run.hold or not held(run).exists():
+            raise LeaseLost(f"run {run.pk} is held by others")
+        first, last = rows[0].pk, rows[-1].pk
+        if RunClaim.objects.filter(run=run, first__lte=last, last__gte=first).exists():  # others were quicker
+            rows = _near(_free(run, kind, first - 1)[:most])
+            if not rows:
+                return None
+        claim = RunClaim.objects.create(run=run, hold_id=run.hold.pk, first=rows[0].pk, last=rows[-1].pk)
+    jobs = kind.jobs(rows)
+    if not jobs:
+        claim.delete()
+    return Claim(claim.pk, rows[-1].pk, jobs)
+
+
+def _free(run: Run, kind: run_kinds.Kind, after: int) -> Any:
+    claims = RunClaim.objects.filter(run=run, first__lte=OuterRef("pk"), last__gte=OuterRef("pk"))
+    return kind.missing(after=after).filter(~Exists(claims))
+
+
+def _near(rows: Iterable[Any]) -> list[Any]:
+    """Rows as far as one claim reaches."""
+    found = list(rows)
+    return [row for row in found if row.pk < found[0].pk + SPAN]
+
+
+def finish(run: Run, *, kind: run_kinds.Kind) -> bool:
+    """Finish the run if nothing is missing; False when something is, be it that another worker is at it.
+
+    Raises LeaseLost.
+    """
+    seen = Run.objects.values_list("verdicts", "failures").get(pk=run.pk)
+    missing = kind.page(reads=False) is not None  # out of the lock, as above
+    with transaction.atomic():
+        locked = lock(run)
+        if not held(run).exists():
+            raise LeaseLost(f"run {run.pk} is held by others")
+        sweep(locked, but=run.hold)
+        # Somebody may have asked for a retry since: that changes the counts.
+        if missing or (locked.verdicts, locked.failures) != seen:
+            return False
+        if locked.state == Run.State.RUNNING:
+            Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED, finished_at=Now())
+    return True
+
+
+@transaction.atomic
+def leave(
+    *, run: Run, state: str | None, reason: str = "", live: dict[str, Any] | None = None, alone: bool = False
+) -> bool:
+    """Give the hold back, and put the run into another state if there is one; False when the hold was gone.
+
+    While others are at it, the run goes on where it would wait for another worker, and where the ``reason`` is this
+    worker's ``alone``. A state that somebody else has set stays.
+    """
+    locked = lock(run)
+    if not held(run).exists():
+        return False
+    others = sweep(locked, but=run.hold)
+    said = dict(live or {})
+    past = curve.merged(locked.live.get("curve") or {}, said.pop("curve", {}))
+    changes: dict[str, Any] = {"live": locked.live | {"curve": past} | said}
+    if state and locked.state == Run.State.RUNNING and not (others and (alone or state == Run.State.QUEUED)):
+        changes |= {"state": state, "state_reason": reason}
+    Run.objects.filter(pk=run.pk).update(**changes)
+    held(run).delete()
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a worker may have of a judge."""
+
+    calls: int
+    of: int  # the judge's concurrency as it is now
+    closed_for: float  # seconds for which the endpoint wants none
+
+
+@transaction.atomic
+def share(*, judge_id: int, holder: str, wants: bool, used: int, closed_for: float = 0.0) -> Share:
+    """Renew a worker's share of a judge's calls at once. All shares together never exceed the judge's concurrency.
+
+    The workers that have calls to make get the same each, as far as the others have given theirs back. ``used`` is
+    what this one may have in flight until it hears the answer; it stays its own until it asks for less. ``closed_for``
+    are the seconds for which the endpoint asked it to pause: a span, because the clocks of two machines may differ.
+    """
+    judge = Judge.objects.select_for_update(no_key=True).only("concurrency").get(pk=judge_id)
+    now = clock.now()
+    rows = JudgeShare.objects.filter(judge=judge)
+    live = rows.live()
+    rows.exclude(pk__in=live.values("pk")).exclude(holder=holder).delete()
+    others = [row for row in rows if row.holder != holder]
+    own = next((row for row in rows if row.holder == holder), None)
+    wanting = [row for row in others if row.wants]
+    before = sum(own is None or row.pk < own.pk for row in wanting)
+    fair, rest = divmod(judge.concurrency, len(wanting) + 1)
+    free = max(0, judge.concurrency - sum(row.calls for row in others))
+    calls = min(fair + (before < rest), free) if wants else 0
+    if wants and used:
+        calls = max(1, calls)  # who has begun goes on, be it that the judge's concurrency was set lower
+    JudgeShare.objects.update_or_create(
+        judge=judge,
+        holder=holder,
+        defaults={
+            "calls": max(calls, used),
+            "wants": wants,
+            "closed_until": now + timedelta(seconds=closed_for) if closed_for > 0 else None,
+            "until": now + SHARE_LEASE,
+        },
+    )
+    pauses = [(row.closed_until - now).total_seconds() for row in others if row.closed_until]
+    return Share(calls, judge.concurrency, max(0.0, *pauses) if pauses else 0.0)
+
+
+def give_back(*, judge_id: int, holder: str) -> None:
+    """End a worker's share of a judge's calls."""
+    JudgeShare.objects.filter(judge=judge_id, holder=holder).delete()
