@@ -32,7 +32,7 @@ if __name__ == "__main__":
             sys.exit(str(error))
         if not apps.ready:
             raise
-        from bank.outages import outage
+        from bank.errors import outage
 
         if words := outage(error):
             sys.exit(f"Error: {words} Try again when that is over.")

@@ -15,11 +15,11 @@ class AnnotationsConfig(AppConfig):
     def ready(self) -> None:
         from accounts.actions import on_role
         from accounts.models import Role
-        from bank import exports
-        from bank.imports import parts
+        from bank.intake import exports
+        from bank.intake.imports import registry
         from judging.runs import item_sets
 
-        parts.register("labels", "annotations.labels.imports.Labels")
+        registry.register("labels", "annotations.labels.imports.Labels")
         exports.register("labels", "annotations.labels.exports.labels")
         exports.register("preferences", "annotations.labels.exports.all_preferences")
         item_sets.register("campaign", _items)

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from accounts.crypto import EncryptedJSONField
 from accounts.models import User
-from bank.arriving import Arrived
+from bank.database.unfinished import Arrived
 from bank.models import Benchmark, Item, Sample, Verdict
 from judging.models import Judgment
 

@@ -5,7 +5,7 @@ class BankConfig(AppConfig):
     name = "bank"
 
     def ready(self) -> None:
-        from bank.imports import parts
+        from bank.intake.imports import registry
 
-        parts.register("samples", "bank.imports.samples.Samples")
-        parts.register("responses", "bank.imports.responses.Responses")
+        registry.register("samples", "bank.intake.imports.samples.Samples")
+        registry.register("responses", "bank.intake.imports.responses.Responses")

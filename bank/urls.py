@@ -2,16 +2,15 @@
 
 from django.urls import path
 
-from bank import media
-from bank.uploads import views as uploads
-from bank.views import access_log, benchmarks, capabilities, items, models, reviews, samples
+from bank import images
+from bank.views import access_log, benchmarks, capabilities, items, models, reviews, samples, uploads
 
 app_name = "bank"
 urlpatterns = [
     path("", benchmarks.index, name="index"),
     path("access-log/", access_log.page, name="access-log"),
     path("access-log/export/", access_log.export, name="access-log-export"),
-    path("images/<str:sha256>.<str:kind>", media.image, name="image"),
+    path("images/<str:sha256>.<str:kind>", images.image, name="image"),
     path("reviews/", reviews.queue, name="review-queue"),
     path("reviews/<int:pk>/", reviews.review, name="review"),
     path("rounds/<int:pk>/close/", reviews.round_close, name="round-close"),

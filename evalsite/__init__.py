@@ -4,7 +4,7 @@ Django talks to whatever is importable as ``sqlite3``. The SQLite of most system
 (fixed in 3.51.3); where the ``pysqlite3`` wheel is installed, which bundles a fixed one, it takes its place.
 
 pandas loads pyarrow with itself where that is installed, 40 MB of every process, for a quicker kind of text column.
-Nothing here gains by that, so pandas does not find it; `bank/parquet.py` loads it when such a file is asked for.
+Nothing here gains by that, so pandas does not find it; `bank/intake/parquet.py` loads it when such a file is asked for.
 """
 
 import os

@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from accounts.installation_key import WrongKeys, check_keys
 from accounts.rules import requires
-from bank import clock
-from bank.outages import outage
+from bank import database
+from bank.errors import outage
 from judging.models import WorkerBeat
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ def _storage() -> str:
 
 
 def _worker() -> str:
-    newest, now = WorkerBeat.objects.order_by("-seen_at").first(), clock.now()
+    newest, now = WorkerBeat.objects.order_by("-seen_at").first(), database.now()
     if newest is None or newest.seen_at < now - WorkerBeat.FORGOTTEN_AFTER:
         return "none is running: start one by `manage.py worker`"
     silent = (now - newest.seen_at).total_seconds()

@@ -85,13 +85,13 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "evalsite.context.chrome",
+                "evalsite.templates.chrome",
             ],
             "builtins": ["evalsite.templatetags.site"],
             "loaders": [
                 (
                     "django.template.loaders.cached.Loader",
-                    ["evalsite.template_loader.Loader", "django.template.loaders.app_directories.Loader"],
+                    ["evalsite.templates.Loader", "django.template.loaders.app_directories.Loader"],
                 )
             ],
         },
@@ -175,7 +175,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 2_000
 # Files on their way into the bank lie in private folders here until they are imported, cancelled or forgotten.
 STAGED = DATA / "staged"
 UPLOAD_LIMIT = env.int("UPLOAD_LIMIT_MB", default=2048) * 2**20
-FILE_UPLOAD_HANDLERS = ["bank.uploads.forms.Gate"]
+FILE_UPLOAD_HANDLERS = ["bank.intake.uploads.staging.Gate"]
 
 # Mail, for invitations: printed by the server unless EMAIL_URL names a mail server (smtp+tls://name:password@host:587).
 vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
@@ -188,11 +188,11 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["accounts.rules.Declared"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["bank.rest.PlainJSON"],
-    "DEFAULT_PAGINATION_CLASS": "bank.rest.Pages",
-    "DEFAULT_FILTER_BACKENDS": ["bank.rest.AllowedFilters"],
+    "DEFAULT_PARSER_CLASSES": ["bank.api.base.PlainJSON"],
+    "DEFAULT_PAGINATION_CLASS": "bank.api.base.Pages",
+    "DEFAULT_FILTER_BACKENDS": ["bank.api.base.AllowedFilters"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "bank.rest.explain",
+    "EXCEPTION_HANDLER": "bank.api.base.explain",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Token"}

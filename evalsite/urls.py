@@ -9,7 +9,7 @@ from evalsite import health, views
 from leaderboard.views import home
 
 api = [
-    path("", include("bank.api_urls")),
+    path("", include("bank.api.urls")),
     path("", include("judging.api.urls")),
     path("", include("annotations.api.urls")),
     path("", include("leaderboard.api.urls")),

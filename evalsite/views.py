@@ -14,7 +14,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
 
 from accounts.rules import requires
-from bank.outages import COME_BACK, outage
+from bank.errors import COME_BACK, outage
 
 _making = Lock()  # drf-spectacular loads itself with the first schema, which two threads at once break
 

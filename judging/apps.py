@@ -10,10 +10,10 @@ class JudgingConfig(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
-        from bank import exports
-        from bank.imports import parts
+        from bank.intake import exports
+        from bank.intake.imports import registry
 
-        parts.register("judgments", "judging.judgments.imports.Judgments")
+        registry.register("judgments", "judging.judgments.imports.Judgments")
         exports.register("judgments", "judging.judgments.exports.judgments")
         # The one signal of the project: a database that was made or flushed has its built-in judges, whoever did it.
         post_migrate.connect(_baselines, sender=self)

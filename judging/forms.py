@@ -5,8 +5,8 @@ from typing import Any
 from django import forms
 
 from accounts.forms import Styled
-from bank.forms import BenchmarkChoice, Clean
 from bank.forms.benchmarks import FileShape
+from bank.forms.fields import BenchmarkChoice, Clean
 from bank.models import Benchmark, Item
 from judging import protocols
 from judging.models import OVERLAP, Judge, PromptTemplate, Run

@@ -8,7 +8,7 @@ from typing import Any
 from django.http import Http404, HttpResponse
 from django.utils.text import get_valid_filename
 
-from bank import parquet
+from bank.intake import parquet
 from leaderboard.rows import columns_of, flat
 
 TYPES = {

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from accounts.forms import Styled
-from bank.forms import BenchmarkChoice
+from bank.forms.fields import BenchmarkChoice
 from bank.models import Benchmark, SubmissionRules
 from bank.submissions.actions import HIGHEST_LIMIT
 

@@ -8,7 +8,7 @@ not tell.
 import json
 from typing import Any
 
-import bank.keys
+from bank.criteria import answer_keys
 from leaderboard.models import Edition
 from leaderboard.scope import HUMANS, BadScope, Scope
 
@@ -34,7 +34,7 @@ def rests_on_hidden(scope: Scope) -> bool:
         return True
     splits = scope.benchmark.hidden_splits
     samples = scope.benchmark.samples.in_use()
-    return not bank.keys.are_open(
+    return not answer_keys.are_open(
         samples=samples.exclude(split__in=splits) if scope.kind.keyed else samples,
         kinds=scope.kind.hidden,
         hidden_splits=splits,
@@ -44,7 +44,7 @@ def rests_on_hidden(scope: Scope) -> bool:
 def open_samples(scope: Scope) -> set[int]:
     """The samples whose keys, or weights, are open to everybody: numbers owe nothing hidden to them."""
     splits = scope.benchmark.hidden_splits
-    return bank.keys.open_samples(benchmark=scope.benchmark, kinds=scope.kind.hidden, hidden_splits=splits)
+    return answer_keys.open_samples(benchmark=scope.benchmark, kinds=scope.kind.hidden, hidden_splits=splits)
 
 
 def is_kept_back(scope: Scope) -> bool:

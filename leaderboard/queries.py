@@ -11,8 +11,8 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from accounts.rules import Viewer, allowed
 from annotations.models import Annotator, Campaign, CampaignItem, Label
+from bank.forms.fields import whole_number
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
-from bank.params import whole_number
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, Row

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotations.models import Label
-from bank.actions import find_benchmark
 from bank.models import Benchmark, Item, Response
+from bank.samples.benchmarks import find_benchmark
 from judging.models import Judgment
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from accounts.rules import allowed
 from annotations import ballots
 from annotations.assignment import material
 from annotations.models import Campaign, Label
-from bank.rest import StrictSerializer
+from bank.api.base import StrictSerializer
 
 
 class CampaignSerializer(serializers.ModelSerializer[Campaign]):

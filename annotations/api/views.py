@@ -13,7 +13,7 @@ from rest_framework import exceptions, mixins, status, views, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-import bank.masking
+import bank.text.masking
 from accounts.models import User
 from accounts.rules import allowed
 from annotations import ballots
@@ -41,8 +41,8 @@ from annotations.labels.monitor import visible_campaigns
 from annotations.labels.verdicts import is_right
 from annotations.models import Assignment, Campaign, Label
 from annotations.views.data import download
-from bank import clock
-from bank.media import image_response
+from bank import database
+from bank.images import image_response
 from bank.models import Benchmark, SampleImage
 from bank.models.catalogue import in_hidden_splits
 from bank.models.verdict import COLUMNS
@@ -117,7 +117,7 @@ class Next(views.APIView):
             raise Http404("not labelled here")
         prefetch = asked.validated_data["prefetch"]
         flow_in(campaign)
-        now = clock.now()
+        now = database.now()
         try:
             assignment = next_assignment(campaign=campaign, annotator=annotator, now=now, prefetch=prefetch)
         except Refused as refusal:
@@ -200,7 +200,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
         assignment = _assignment(request, given["assignment"])
         with _in_words():
             key = given["idempotency_key"]
-            submitted = submit_label(assignment=assignment, idempotency_key=key, now=clock.now(), **_verdict(given))
+            submitted = submit_label(assignment=assignment, idempotency_key=key, now=database.now(), **_verdict(given))
         answer = _own(submitted.label, assignment)
         if assignment.campaign_item.practice:
             answer["practice"] = _practice(submitted.label, assignment)
@@ -220,7 +220,7 @@ class OneLabel(views.APIView):
         asked = VerdictIn(data=request.data)
         asked.is_valid(raise_exception=True)
         with _in_words():
-            change_label(assignment=assignment, now=clock.now(), **_verdict(asked.validated_data))
+            change_label(assignment=assignment, now=database.now(), **_verdict(asked.validated_data))
         return Response(_own(Label.objects.get(pk=pk), assignment))
 
 
@@ -268,7 +268,9 @@ def _described(assignment: Assignment) -> dict[str, Any]:
     sample = place.item.sample
     ballot = ballots.of(place.campaign)
     shown = material.shown(assignment, ballot)
-    texts = [text.replace(bank.masking.MARK, bank.masking.PLACEHOLDER) for text, _ in responses_of(assignment)]
+    texts = [
+        text.replace(bank.text.masking.MARK, bank.text.masking.PLACEHOLDER) for text, _ in responses_of(assignment)
+    ]
     about: dict[str, Any] = {
         "instruction": sample.instruction,
         "images": [

@@ -16,13 +16,13 @@ from annotations.ballots import BadVerdict
 from annotations.labels.actions import clean_note
 from annotations.labels.verdicts import main_column, majority_word, word
 from annotations.models import Adjudication, Assignment, Campaign, CampaignItem, Label
-from bank.actions import BadInput
-from bank.formats import generic
-from bank.formats.reading import BadFile, Problem
-from bank.formats.records import LabelRecord
+from bank.errors import BadInput
+from bank.intake.formats import generic
+from bank.intake.formats.reading import BadFile, Problem
+from bank.intake.formats.records import LabelRecord
+from bank.intake.parquet import NoPyarrow
 from bank.models import Item
 from bank.models.verdict import COLUMNS, turned
-from bank.parquet import NoPyarrow
 
 GOLD = "gold"
 

@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from django.utils.translation import gettext as _
 
 import bank.criteria
-import bank.masking
+import bank.text.masking
 from annotations.ballots import Ballot, Component, Material
 from annotations.ballots.answers import ChoiceExtraction
 from annotations.ballots.pairs import SITUATIONS
@@ -88,7 +88,7 @@ def _reviewed(assignment: Assignment, ballot: Review) -> Reviewed:
     found = analyses.for_review(judgment, reader=assignment.reader)
     text = found.text.strip() if found else ""
     if assignment.campaign_item.campaign.blind:
-        text = bank.masking.mask(text, hidden_names())
+        text = bank.text.masking.mask(text, hidden_names())
     digest = hashlib.sha256(text.encode()).hexdigest() if text else ""
     if digest != assignment.displayed_sha256:
         assignment.displayed_sha256, assignment.displayed_length = digest, len(text) or None
@@ -120,10 +120,10 @@ def verdict_in_words(judgment: Judgment) -> str:
     return words or "–"
 
 
-def hidden_names() -> bank.masking.Names:
+def hidden_names() -> bank.text.masking.Names:
     """The names of every model in the bank."""
     models = EvaluatedModel.objects.order_by("pk").values_list("name", "family", "organisation")
-    return bank.masking.names_of(tuple(models))
+    return bank.text.masking.names_of(tuple(models))
 
 
 def open_parts(sample_id: int, parts: dict[str, float]) -> dict[str, float]:

@@ -15,8 +15,8 @@ from django.shortcuts import get_object_or_404
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-import bank.masking
-import bank.text
+import bank.text.masking
+import bank.text.rendering
 from accounts.models import User
 from annotations import ballots
 from annotations.assignment import material, notices, quality
@@ -27,7 +27,7 @@ from annotations.ballots.pairs import Pair
 from annotations.ballots.reviews import Review
 from annotations.ballots.scores import Score
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
-from bank import clock
+from bank import database
 from bank.models import Item, ItemResponse, Response, Sample, SampleImage
 
 PACE_OF = 20  # labels
@@ -212,7 +212,7 @@ class Work:
     @property
     def time_left(self) -> str:
         """Minutes and seconds until the lease ends, when the page is made."""
-        left = max(0, int((self.assignment.lease_until - clock.now()).total_seconds()))
+        left = max(0, int((self.assignment.lease_until - database.now()).total_seconds()))
         return f"{left // 60}:{left % 60:02}"
 
     @property
@@ -323,7 +323,7 @@ def work_of(assignment: Assignment, *, ahead: bool = False, typed: dict[str, Any
         campaign=campaign,
         ballot=ballot,
         sample=item.sample,
-        instruction=bank.text.markdown(item.sample.instruction),
+        instruction=bank.text.rendering.markdown(item.sample.instruction),
         images=list(SampleImage.objects.filter(sample=item.sample_id)),
         answers=answers_of(assignment),
         shown=shown,
@@ -351,16 +351,16 @@ def given_in(
 def responses_of(assignment: Assignment) -> list[tuple[str, str]]:
     """Text and status of the responses in presented order, names hidden where the campaign is blind.
 
-    Hidden names stand as ``bank.masking.MARK``.
+    Hidden names stand as ``bank.text.masking.MARK``.
     """
     place = assignment.campaign_item
     found = ItemResponse.objects.filter(item=place.item_id).order_by("position")
     rows = list(found.values_list("response__text", "response__status"))
     rows = [rows[position] for position in ballots.places(assignment.order)[: len(rows)]]
     if not place.campaign.blind:
-        return [(text.replace(bank.masking.MARK, ""), status) for text, status in rows]
+        return [(text.replace(bank.text.masking.MARK, ""), status) for text, status in rows]
     names = material.hidden_names()
-    return [(bank.masking.mask(text, names, placeholder=bank.masking.MARK), status) for text, status in rows]
+    return [(bank.text.masking.mask(text, names, placeholder=bank.text.masking.MARK), status) for text, status in rows]
 
 
 def answers_of(assignment: Assignment) -> list[Answer]:
@@ -376,7 +376,7 @@ def answers_of(assignment: Assignment) -> list[Answer]:
             else str(number)
         )
         text = text if text.strip() and status != Response.Status.ERROR else ""
-        html, raw = bank.text.markdown(text, masked=True), bank.text.raw(text, masked=True)
+        html, raw = bank.text.rendering.markdown(text, masked=True), bank.text.rendering.raw(text, masked=True)
         answers.append(Answer(number, name, html, raw, words_in(text)))
     return answers
 

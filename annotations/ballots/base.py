@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeGuard
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
-from bank.params import whole_number
+from bank.forms.fields import whole_number
 from judging.protocols import Option
 
 Words = str | Promise  # a text that is translated when it is shown

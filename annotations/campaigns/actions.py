@@ -24,7 +24,7 @@ from annotations.models import (
     GuidelinePicture,
     Membership,
 )
-from bank.actions import BadInput
+from bank.errors import BadInput
 from bank.models import Benchmark
 from judging.models import Run
 

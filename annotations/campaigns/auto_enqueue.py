@@ -16,8 +16,8 @@ from annotations.campaigns.actions import add_items
 from annotations.campaigns.candidates import Candidate, candidates_of
 from annotations.campaigns.sampling import Chosen
 from annotations.models import Campaign
-from bank.actions import BadInput
-from bank.imports import chunks
+from bank.database import chunks
+from bank.errors import BadInput
 from judging.models import OVERLAP, Judgment, Run
 
 ALL = "all"

@@ -11,7 +11,7 @@ from annotations import ballots
 from annotations.ballots import Ballot
 from annotations.ballots.scores import Components
 from annotations.models import Campaign
-from bank.actions import BadInput
+from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample
 from bank.models.catalogue import in_hidden_splits
 from judging.models import OVERLAP, Judgment, Run

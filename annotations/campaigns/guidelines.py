@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-import bank.text
+import bank.text.rendering
 from annotations.models import Campaign, GuidelinePicture
 from bank import images
 
@@ -21,12 +21,12 @@ _SHOWN = re.compile(r"(!\[[^\]\n]*\]\()([A-Za-z0-9][A-Za-z0-9._-]*)(?=[)\s])")
 
 def rendered(text: str, campaign: Campaign | None) -> SafeString:
     """Guidelines as safe HTML. ``![words](name)`` shows the campaign's picture of that name; others stay words."""
-    pictures: dict[str, bank.text.Picture] = {}
+    pictures: dict[str, bank.text.rendering.Picture] = {}
     if campaign is not None and "![" in text:
         for picture in campaign.pictures.all():
             address = reverse("annotations:guidelines-picture", args=[campaign.pk, picture.name])
-            pictures[NOWHERE + picture.name] = bank.text.Picture(address, picture.width, picture.height)
-    return bank.text.markdown(_SHOWN.sub(rf"\1{NOWHERE}\2", text), links=True, pictures=pictures)
+            pictures[NOWHERE + picture.name] = bank.text.rendering.Picture(address, picture.width, picture.height)
+    return bank.text.rendering.markdown(_SHOWN.sub(rf"\1{NOWHERE}\2", text), links=True, pictures=pictures)
 
 
 def add_picture(*, campaign: Campaign, name: str, data: Any) -> GuidelinePicture:

@@ -20,7 +20,7 @@ from accounts.actions import make_account
 from accounts.models import Role, User
 from annotations.campaigns.members import add_annotators
 from annotations.models import Campaign, Invitation, Membership
-from bank.actions import BadInput
+from bank.errors import BadInput
 
 SALT = "annotations.invitation"
 

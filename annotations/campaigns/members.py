@@ -12,7 +12,7 @@ from accounts.rules import RULES
 from annotations.assignment.errors import NotInvited
 from annotations.assignment.leases import release_all
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership, new_pseudonym
-from bank.actions import BadInput
+from bank.errors import BadInput
 
 MAY_LABEL = RULES["label"]
 

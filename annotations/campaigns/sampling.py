@@ -8,8 +8,8 @@ from typing import Any
 
 from annotations.campaigns import run_doubts
 from annotations.campaigns.candidates import Candidate, candidates_for
-from bank.actions import BadInput
-from bank.imports import chunks
+from bank.database import chunks
+from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, ItemResponse, Sample
 from judging.models import Run
 

@@ -31,7 +31,7 @@ from annotations.models import (
     LabelRevision,
     Membership,
 )
-from bank.actions import BadInput
+from bank.errors import BadInput
 
 LONGEST_COMMENT = 5_000
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.utils.safestring import SafeString
 
-import bank.masking
-import bank.text
+import bank.text.masking
+import bank.text.rendering
 from accounts.models import User
 from annotations import ballots
 from annotations.assignment import material
@@ -17,7 +17,7 @@ from annotations.ballots.pairs import Pair
 from annotations.labels.actions import clean_note
 from annotations.labels.verdicts import MAIN, dispute, in_words, main_column, word
 from annotations.models import Adjudication, Campaign, CampaignItem, Label
-from bank.actions import BadInput
+from bank.errors import BadInput
 from bank.models import Response
 from bank.models.verdict import COLUMNS, Choice
 
@@ -156,9 +156,11 @@ def answers_of(place: CampaignItem) -> list[Answer]:
     for letter, response in zip(LETTERS, place.item.ordered_responses(), strict=False):
         text = response.text if response.status != Response.Status.ERROR else ""
         if names is not None:
-            html = bank.text.markdown(bank.masking.mask(text, names, placeholder=bank.masking.MARK), masked=True)
+            html = bank.text.rendering.markdown(
+                bank.text.masking.mask(text, names, placeholder=bank.text.masking.MARK), masked=True
+            )
         else:
-            html = bank.text.markdown(text)
+            html = bank.text.rendering.markdown(text)
         found.append(Answer(letter, response.model.name, html, not text.strip()))
     return found
 

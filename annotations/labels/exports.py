@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 
 from annotations.campaigns.run_doubts import verdicts_of_people
 from annotations.models import Adjudication, Campaign, Label
-from bank import exports, parquet
-from bank.exports import Records, refs, trimmed
-from bank.imports import batched
+from bank.database import batched
+from bank.intake import exports, parquet
+from bank.intake.exports import Records, refs, trimmed
 from bank.models import Benchmark, Item
 from bank.models.catalogue import in_hidden_splits
 

@@ -19,14 +19,16 @@ from annotations.models import (
     Membership,
     new_pseudonym,
 )
-from bank import bulk
-from bank.formats.reading import Row
-from bank.formats.records import LabelRecord
-from bank.imports import BadInput, Report, chunks
-from bank.imports.items import Coming, Found, Place, Resolver, describe
-from bank.imports.scene import Scene
-from bank.imports.seen import Seen
+from bank.database import bulk, chunks
+from bank.errors import BadInput
+from bank.intake.formats.reading import Row
+from bank.intake.formats.records import LabelRecord
+from bank.intake.imports import Report
+from bank.intake.imports.context import Scene
+from bank.intake.imports.items import Coming, Place, Resolver, describe
+from bank.intake.imports.name_index import Seen
 from bank.models.verdict import COLUMNS, turned
+from bank.samples.items import Found
 
 DEFAULT_CAMPAIGN = "imported"
 

@@ -42,11 +42,10 @@ from annotations.views.forms import (
     NewCampaign,
     initial_of,
 )
-from bank.actions import BadInput
-from bank.images import NotAnImage
-from bank.media import image_response
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
+from bank.images import NotAnImage, image_response
 from bank.models import Benchmark, Item
-from bank.params import whole_number
 from judging.judgments import analyses
 from judging.models import Judgment
 

@@ -20,11 +20,11 @@ from annotations.campaigns.run_doubts import REASONS, SUBSETS, of_run, subset_of
 from annotations.labels import exports
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Campaign, Label
-from bank import parquet
-from bank.actions import BadInput
-from bank.exports import pieces
-from bank.imports import chunks
-from bank.params import whole_number
+from bank.database import chunks
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
+from bank.intake import parquet
+from bank.intake.exports import pieces
 from judging.judgments.exports import of_keys
 from judging.models import Judgment, Run
 

@@ -21,8 +21,8 @@ from annotations.campaigns.actions import HIGHEST_GOLD_RATE, LONGEST_LEASE, MOST
 from annotations.campaigns.members import MAY_LABEL
 from annotations.campaigns.sampling import Plan, plan_of
 from annotations.models import Campaign, Membership
-from bank.actions import BadInput
-from bank.forms import BenchmarkChoice, Clean
+from bank.errors import BadInput
+from bank.forms.fields import BenchmarkChoice, Clean
 from bank.models import Benchmark, EvaluatedModel, Item
 from judging.models import Judgment, Run
 

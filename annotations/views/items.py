@@ -26,8 +26,8 @@ from annotations.labels.agreement import agreement_of, labels_of
 from annotations.labels.monitor import visible_campaigns
 from annotations.labels.verdicts import in_words
 from annotations.models import Annotator, Campaign, CampaignItem, Label
-from bank.actions import BadInput
-from bank.params import whole_number
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
 
 PAGE = 50
 MOST_IN_MATRIX = 30

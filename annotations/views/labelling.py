@@ -27,8 +27,8 @@ from annotations.campaigns.guidelines import rendered
 from annotations.campaigns.members import enter
 from annotations.labels.actions import change_label, save_draft, submit_label
 from annotations.models import Annotator, Assignment, Campaign
-from bank import clock
-from bank.media import image_response
+from bank import database
+from bank.images import image_response
 from bank.models import SampleImage
 
 CONFIDENCES = (
@@ -59,7 +59,7 @@ def work(request: PageRequest, pk: int) -> HttpResponse:
         return _render(request, campaign, annotator, {"work": None, "interlude": interlude, "progress": progress})
     flow_in(campaign)
     try:
-        assignment = next_assignment(campaign=campaign, annotator=annotator, now=clock.now())
+        assignment = next_assignment(campaign=campaign, annotator=annotator, now=database.now())
     except Refused as refusal:
         return _nothing(request, campaign, annotator, str(refusal))
     if assignment is None:
@@ -82,7 +82,7 @@ def ahead(request: PageRequest, pk: int) -> HttpResponse:
     """The item after the open one, leased now so that the page has it at hand; 204 when there is none."""
     campaign, annotator = _campaign(request, pk)
     try:
-        assignment = next_assignment(campaign=campaign, annotator=annotator, now=clock.now(), prefetch=True)
+        assignment = next_assignment(campaign=campaign, annotator=annotator, now=database.now(), prefetch=True)
     except Refused:
         assignment = None
     if assignment is None:
@@ -101,7 +101,7 @@ def assignment_detail(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
     """Store the label, or the change of it, and go on."""
-    assignment, now = _assignment(request, pk), clock.now()
+    assignment, now = _assignment(request, pk), database.now()
     posted = _posted(request, assignment)
     given: dict[str, Any] = {
         "verdict": {name: posted.get(name) for name in ballots.FIELDS},
@@ -131,7 +131,7 @@ def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
     """Give the item back and go on."""
-    assignment, now = _assignment(request, pk), clock.now()
+    assignment, now = _assignment(request, pk), database.now()
     try:
         until = skip(assignment=assignment, now=now)
     except NotInvited:
@@ -147,7 +147,7 @@ def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 def assignment_draft(request: PageRequest, pk: int) -> HttpResponse:
     """Keep what is typed so far."""
-    assignment, now = _assignment(request, pk), clock.now()
+    assignment, now = _assignment(request, pk), database.now()
     try:
         editing = bool(request.POST.get("editing"))
         save_draft(assignment=assignment, draft=_posted(request, assignment), now=now, editing=editing)

@@ -20,7 +20,7 @@ from annotations.campaigns import invitations
 from annotations.campaigns.members import add_annotators, exclude_labels, remove_annotator
 from annotations.models import Campaign, Invitation, Membership
 from annotations.views.forms import AddAnnotators, Invite, JoinAnew
-from bank.actions import BadInput
+from bank.errors import BadInput
 
 
 @requires("write-campaigns")

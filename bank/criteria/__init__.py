@@ -17,8 +17,8 @@ from django.db import models, transaction
 from django.db.models import Q
 
 from accounts.rules import allowed
-from bank import bulk
 from bank.criteria.tables import AccessedSample, CriteriaAccess, Criterion, CriterionRevision, opened
+from bank.database import bulk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
     from accounts.models import User
     from bank.models import Sample
-    from bank.readers import AssignmentOfCampaign, JudgingRun, KeyedSubmission
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from bank.models import Sample
 
 
 def record(*, sample_ids: Iterable[int], **values: Any) -> None:
@@ -294,3 +299,34 @@ def _read(condition: Q) -> dict[int, list[Text]]:
             Text(row.key, row.kind, row.category, row.weight, row.shown_to, row.version, row.text)
         )
     return dict(found)
+
+
+class JudgingRun(Protocol):
+    """What a run must tell about itself to read criteria."""
+
+    pk: Any
+
+    @property
+    def reads_criteria(self) -> bool: ...
+
+
+class AssignmentOfCampaign(Protocol):
+    """What an assignment must tell about itself to read criteria."""
+
+    pk: Any
+
+    @property
+    def shows_criteria(self) -> bool: ...
+
+    @property
+    def sample(self) -> "Sample": ...
+
+    @property
+    def reader(self) -> "User": ...
+
+
+class KeyedSubmission(Protocol):
+    """What a submission must tell about itself to be held against the keys."""
+
+    pk: Any
+    state: str

@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from accounts.crypto import EncryptedFloatField, EncryptedTextField
 from accounts.installation_key import keyed
-from bank.arriving import Arrived
+from bank.database.unfinished import Arrived
 
 _open: ContextVar[bool] = ContextVar("hidden tables are open", default=False)
 
@@ -23,7 +23,7 @@ class Closed(PermissionError):
 
 @contextmanager
 def opened() -> Iterator[None]:
-    """Inside, ``objects`` of the hidden tables answers. For the readers of bank.criteria and bank.keys alone."""
+    """Inside, ``objects`` of the hidden tables answers. For the readers of bank.criteria alone."""
     token = _open.set(True)
     try:
         yield

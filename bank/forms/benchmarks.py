@@ -7,10 +7,10 @@ from django import forms
 from django.utils.text import slugify
 
 from accounts.forms import Styled
-from bank import exports, parquet
-from bank.capability_trees import TITLES
-from bank.forms import Clean
+from bank.forms.fields import Clean
+from bank.intake import exports, parquet
 from bank.models import Benchmark, EvaluatedModel
+from bank.samples.capability_trees import TITLES
 
 LABELS = {"plurality": "Most frequent verdict wins", "mllm-bench": "As in MLLM-Bench: undecided outweighs"}
 

@@ -8,10 +8,10 @@ from django.db.models import QuerySet
 from accounts.forms import Styled
 from accounts.models import User
 from accounts.rules import RULES
-from bank.actions.reviews import MOST_REVIEWS
-from bank.forms import Clean
+from bank.forms.fields import Clean
 from bank.models import SampleReview
 from bank.models.reviews import GUIDELINE
+from bank.samples.reviews import MOST_REVIEWS
 
 VERDICTS = {
     "fine": "Fine as it is",

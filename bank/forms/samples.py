@@ -10,12 +10,11 @@ from django.core import signing
 
 from accounts.forms import Styled
 from bank import images
-from bank.actions.samples import Picture
-from bank.forms import Clean
+from bank.forms.fields import Clean, whole_number
 from bank.models import Benchmark, Sample
 from bank.models.catalogue import Capability
-from bank.params import whole_number
-from bank.queries import tree_of
+from bank.samples.capabilities import tree_of
+from bank.samples.editor import Picture
 
 EMPTY_ROWS = 2
 MOST_ROWS = 40

@@ -9,11 +9,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from bank import formats
-from bank.arriving import StillComing
-from bank.formats.reading import BadFile, Problem
-from bank.imports import BadInput, Progress, Report
-from bank.imports.bundle import bring
+from bank.database.unfinished import StillComing
+from bank.errors import BadInput
+from bank.intake import formats
+from bank.intake.formats.reading import BadFile, Problem
+from bank.intake.imports import Progress, Report
+from bank.intake.imports.engine import bring
 from bank.models import Benchmark
 
 MOST_ALIKE = 50

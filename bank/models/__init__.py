@@ -5,8 +5,7 @@ from bank.models.catalogue import Benchmark, Capability, PictureStorage, Sample,
 from bank.models.imports import Import, ImportRange
 from bank.models.items import Item, ItemResponse
 from bank.models.responses import EvaluatedModel, Response
-from bank.models.reviews import ReviewRound, SampleReview
-from bank.models.revisions import SampleRevision
+from bank.models.reviews import ReviewRound, SampleReview, SampleRevision
 from bank.models.submissions import (
     ResponseMark,
     ScoredCells,

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.rules import Viewer, allowed
-from bank.arriving import Arrived
+from bank.database.unfinished import Arrived
 
 
 class BenchmarkQuerySet(models.QuerySet["Benchmark"]):
@@ -153,7 +153,7 @@ class Sample(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="samples"
     )
     edition = models.PositiveIntegerField(default=1, db_default=1)  # raised by every change: tells a stale form
-    quality_hints = models.PositiveSmallIntegerField(default=0, db_default=0)  # bits, see bank.quality.HINTS
+    quality_hints = models.PositiveSmallIntegerField(default=0, db_default=0)  # bits, see bank.samples.quality.HINTS
     retired_in = models.CharField(max_length=40, blank=True)
     position = models.PositiveIntegerField(default=0)
 

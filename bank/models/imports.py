@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.db import DatabaseError, IntegrityError, models
 from django.db.models.functions import Now
 
-from bank.arriving import StillComing
+from bank.database.unfinished import StillComing
 
 LEASE = timedelta(seconds=60)  # after which an import that was not heard of counts as dead, by the database's clock
 
@@ -48,7 +48,7 @@ class Import(models.Model):
     state = models.CharField(max_length=7, choices=State.choices, default=State.WRITING)
     holder = models.CharField(max_length=32)  # who may write for it; whoever clears away after it takes that over
     until = models.DateTimeField()
-    folder = models.CharField(max_length=40, blank=True)  # of its process; see bank.imports.scratch
+    folder = models.CharField(max_length=40, blank=True)  # of its process; see bank.intake.imports.scratch
     spans = models.JSONField(default=dict)  # of an import that is done: the first and last of its ids, by table
     started_at = models.DateTimeField(db_default=Now())
     done_at = models.DateTimeField(null=True)

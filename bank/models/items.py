@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db import models
 
-from bank.arriving import Arrived
+from bank.database.unfinished import Arrived
 from bank.models.catalogue import Sample
 from bank.models.responses import Response
 

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.rules import allowed
-from bank.arriving import Arrived
+from bank.database.unfinished import Arrived
 from bank.models.catalogue import Sample
 
 if TYPE_CHECKING:

@@ -118,7 +118,7 @@ class SubmissionScore(models.Model):
 
 
 class ScoredCells(models.Model):
-    """What numbers of a submission are made of, from when they were first stored (``bank.submissions.told``)."""
+    """What numbers of a submission are made of, from when they were first stored (``bank.submissions.scoring``)."""
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
     cells: Any = PackedJSONField()

@@ -19,7 +19,8 @@ class UploadQuerySet(models.QuerySet["Upload"]):
 
 
 class Upload(models.Model):
-    """One or several files on their way into the bank. The files lie in a folder of their own, see ``bank.uploads``.
+    """One or several files on their way into the bank. The files are in their own folder, see
+    ``bank.intake.uploads``.
 
     Nothing here quotes a file: names, counts and reasons only, for files hold criteria.
     """

@@ -11,16 +11,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from accounts import audit
 from accounts.models import User
-from bank.actions import BadInput
-from bank.arriving import StillComing
-from bank.formats.reading import Problem, Row
-from bank.formats.records import Name, ResponseRecord
-from bank.imports import batched
+from bank.database import batched
+from bank.database.unfinished import StillComing
+from bank.errors import BadInput
+from bank.intake.formats.reading import Problem, Row
+from bank.intake.formats.records import Name, ResponseRecord
 from bank.models import Benchmark, EvaluatedModel, Response, Submission, SubmissionRules
-from bank.submissions import quota, scoring
+from bank.submissions import Closed, NameTaken, Refused, quota, scoring
 from bank.submissions.check import Checked, check, read, wanted_samples
-from bank.submissions.errors import Closed, NameTaken, Refused
-from bank.submissions.halves import even_seed
+from bank.submissions.scoring import even_seed
 
 HIGHEST_LIMIT = 1_000_000
 COLUMNS = ("variant", "text", "reason", "option_order", "tokens")

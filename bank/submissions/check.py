@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bank import formats
-from bank.formats.reading import BadFile, Problem, Row, Where
-from bank.formats.records import ResponseRecord
-from bank.imports.addressing import Addresses
+from bank.intake import formats
+from bank.intake.formats.reading import BadFile, Problem, Row, Where
+from bank.intake.formats.records import ResponseRecord
+from bank.intake.imports.addressing import Addresses
+from bank.intake.parquet import NoPyarrow
 from bank.models import Benchmark, Sample, SubmissionRules
-from bank.parquet import NoPyarrow
 
 MOST_ROWS = 2_000_000
 MOST_PROBLEMS = 2_000  # row errors that are kept; the others are counted

@@ -8,7 +8,7 @@ from django.db.models import F
 
 from accounts.models import User
 from bank.models import Benchmark, SubmissionCount, SubmissionRules
-from bank.submissions.errors import Exceeded
+from bank.submissions import Exceeded
 
 ALL = "all"
 CHECKS_PER_HOUR = 60

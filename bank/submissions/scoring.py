@@ -2,29 +2,120 @@
 
 Keys are read through ``bank.criteria.for_scoring``, page by page, and each page is logged. Nothing that this module
 stores about a split whose keys are not all open to everybody tells about fewer than ``LEAST`` of these keys, also not
-held against what it stored before (``bank.submissions.told``).
+held against what it stored before (``bank.submissions.scoring``).
 """
 
-from collections import defaultdict
+import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from django.db.models import QuerySet
 
 import bank.criteria
-import bank.keys
 from accounts.installation_key import keyed
-from bank.imports import batched
-from bank.models import Response, ResponseMark, Sample, Submission, SubmissionRules, SubmissionScore
-from bank.submissions import told
-from bank.submissions.halves import is_kept
+from bank.criteria import answer_keys
+from bank.database import batched
+from bank.models import Response, ResponseMark, Sample, ScoredCells, Submission, SubmissionRules, SubmissionScore
+from bank.models.submissions import new_seed
+from stats import disclosure
 from stats.answers import choice_scores, shown_as, yes_no_scores
-from stats.disclosure import LEAST, Cell
+from stats.disclosure import LEAST, Cell, tells_of_few
 from stats.proportions import rate
 from stats.results import Estimate
 from stats.said import answer_in, option_in
+
+Told = dict[str, Cell]  # what numbers are made of, by their names
+PARTS = {"yes": 1, "no": 0, "neither": -1}  # of the answers, on which precision, recall and F1 rest
+
+
+class Row(Protocol):
+    """What is read of a sample that was held against its key; ``one`` and ``every`` are empty where nothing is owed."""
+
+    @property
+    def sample(self) -> int: ...
+    @property
+    def said(self) -> int: ...
+    @property
+    def one(self) -> str: ...
+    @property
+    def every(self) -> str: ...
+
+
+R = TypeVar("R", bound=Row)
+
+
+def level_name(names: Sequence[str], measure: str) -> str:
+    return "\x1f".join([measure, *names])
+
+
+def tellable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], list[R]]], *, circular: bool) -> Told:
+    """The numbers of one part that may stand together, each with what it is made of: the whole first, then levels."""
+
+    def cell(some: Sequence[R], measure: str) -> Cell:
+        if measure == "circular":
+            return {str(row.sample): row.every for row in some if row.every}
+        return {str(row.sample): row.one for row in some if row.one and (measure != "accuracy" or row.said >= 0)}
+
+    choice = kind == SubmissionScore.Kind.CHOICE
+    measures = ["circular", "vanilla"][not circular :] if choice else ["accuracy"]
+    groups = [{measure: cell(rows, measure)} for measure in measures]
+    if not choice:
+        groups.append({name: cell([row for row in rows if row.said == said], name) for name, said in PARTS.items()})
+    for names, some in sorted(levels, key=lambda level: -len(level[1])):
+        groups += [{level_name(names, measure): cell(some, measure)} for measure in measures]
+    everything = {name: one for group in groups for name, one in group.items()}
+    if not tells_of_few(list(everything.values())):
+        return everything
+    return disclosure.tellable(groups)
+
+
+# ---- over time ----
+
+
+def shown_before(submission: Submission) -> list[Cell]:
+    """What every number of a submission that was ever stored is made of; kept halves count as if they were shown."""
+    rows = ScoredCells.objects.filter(submission=submission).order_by("pk")
+    return [cell for row in rows for cell in row.cells]
+
+
+def keep(submission: Submission, cells: Sequence[Cell]) -> None:
+    """Remember what numbers that are shown from now on are made of."""
+    if cells:
+        ScoredCells.objects.create(submission=submission, cells=cast(Any, cells))
+
+
+def may_follow(new: Sequence[Cell], before: Sequence[Cell]) -> bool:
+    """Whether these numbers, held against those that were shown before, tell of no few samples."""
+    return all(cell in before for cell in new) or not tells_of_few([*before, *new])
+
+
+MOST_DRAWN, MOST_HASHED = 64, 50_000  # among many clusters any seed is even enough
+
+
+def is_kept(*, seed: str, cluster: str) -> bool:
+    """Whether what belongs to this cluster (samples that share a picture) is in the half whose score is kept back.
+
+    It depends on the seed and the cluster alone, so that samples which come later move no other one between halves.
+    """
+    return bool(hashlib.sha256(f"{seed}:{cluster}".encode()).digest()[0] & 1)
+
+
+def even_seed(clusters: Counter[str]) -> str:
+    """A secret seed whose halves hold about as many samples each; ``clusters`` counts the samples of each."""
+
+    def unevenness(seed: str) -> int:
+        kept = sum(samples for cluster, samples in clusters.items() if is_kept(seed=seed, cluster=cluster))
+        return abs(2 * kept - clusters.total())
+
+    draws = max(1, min(MOST_DRAWN, MOST_HASHED // max(1, len(clusters))))
+    return min((new_seed() for _ in range(draws)), key=unevenness)
+
+
+# ---- scoring ----
+
 
 PAGE = 500
 CHOICE, YES_NO = SubmissionScore.Kind.CHOICE, SubmissionScore.Kind.YES_NO
@@ -100,7 +191,7 @@ def score(submission: Submission, rules: SubmissionRules) -> tuple[bool, list[st
         ids = [sample.pk for sample in page]
         keys = bank.criteria.for_scoring(submission=submission, sample_ids=ids)
         asked = submission.benchmark.samples.filter(pk__in=ids)
-        open_ = set(bank.keys.with_open_keys(asked).values_list("pk", flat=True))
+        open_ = set(answer_keys.with_open_keys(asked).values_list("pk", flat=True))
         answers = _answers(submission, ids)
         marks: list[ResponseMark] = []
         for sample in page:
@@ -120,7 +211,7 @@ def score(submission: Submission, rules: SubmissionRules) -> tuple[bool, list[st
 def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool, list[str]]:
     """Put the scores of these parts in the place of those stored, split by split, where that tells of no few keys."""
     closed = {split for (split, _, _), rows in parts.items() if not all(row.open for row in rows)}
-    made: dict[str, list[tuple[SubmissionScore, told.Told]]] = defaultdict(list)
+    made: dict[str, list[tuple[SubmissionScore, Told]]] = defaultdict(list)
     for (split, part, kind), rows in sorted(parts.items()):
         found, cells = numbers(
             kind,
@@ -143,7 +234,7 @@ def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool
     stored: dict[str, list[SubmissionScore]] = defaultdict(list)
     for score in SubmissionScore.objects.filter(submission=submission):
         stored[score.split].append(score)
-    before = told.shown_before(submission)
+    before = shown_before(submission)
     seen = {sample for cell in before for sample in cell}
     fresh: list[Cell] = []
     stays: dict[str, str] = {}
@@ -153,7 +244,7 @@ def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool
         unknown = bool(old) and split in closed and seen.isdisjoint(sample for cell in new for sample in cell)
         if unknown and not _the_same(old, [score for score, _ in scores]):
             stays[split] = STAYS_OLD
-        elif told.may_follow(new, [*before, *fresh]):
+        elif may_follow(new, [*before, *fresh]):
             fresh += [cell for cell in new if cell not in before]
         elif stored[split]:
             stays[split] = STAYS
@@ -162,7 +253,7 @@ def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool
                 score.numbers = {}
     SubmissionScore.objects.filter(submission=submission).exclude(split__in=stays).delete()
     SubmissionScore.objects.bulk_create([score for split in made if split not in stays for score, _ in made[split]])
-    told.keep(submission, fresh)
+    keep(submission, fresh)
     return bool(made), [f"{split or 'no split'}: {why}" for split, why in stays.items()]
 
 
@@ -179,7 +270,7 @@ def _the_same(old: list[SubmissionScore], new: list[SubmissionScore]) -> bool:
 
 def marks(submission: Submission) -> QuerySet[ResponseMark]:
     """The marked answers whose keys are open to everybody now, whatever they were when they were marked."""
-    open_ = bank.keys.with_open_keys(submission.benchmark.samples.order_by())
+    open_ = answer_keys.with_open_keys(submission.benchmark.samples.order_by())
     return ResponseMark.objects.filter(response__submission=submission, response__sample__in=open_)
 
 
@@ -279,7 +370,7 @@ def _parts(held: Iterable[Held], hidden: set[str], rules: SubmissionRules) -> Pa
     return parts
 
 
-def numbers(kind: str, rows: list[Held], *, circular: bool, least: int, seed: int) -> tuple[dict[str, Any], told.Told]:
+def numbers(kind: str, rows: list[Held], *, circular: bool, least: int, seed: int) -> tuple[dict[str, Any], Told]:
     """The numbers of one part, as stored and shown, and what they are made of; empty where they would be about fewer
     than ``least`` samples. One: the keys are open, and everything is told.
     """
@@ -287,11 +378,11 @@ def numbers(kind: str, rows: list[Held], *, circular: bool, least: int, seed: in
         return {}, {}
     levels = grouped(rows, least=least)
     levels = levels if len(levels) > 1 else []
-    cells = told.tellable(kind, rows, levels, circular=circular) if least > 1 else {}
+    cells = tellable(kind, rows, levels, circular=circular) if least > 1 else {}
 
     def kept(found: dict[str, Any], names: Sequence[str] = ()) -> dict[str, Any]:
         """Without the numbers that are not told."""
-        untold = {name for name in MAIN if least > 1 and told.level_name(names, name) not in cells}
+        untold = {name for name in MAIN if least > 1 and level_name(names, name) not in cells}
         if not names and least > 1 and "yes" not in cells:
             untold |= {"precision", "recall", "f1"}
         return {name: None if name in untold else value for name, value in found.items()}

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_safe
 
 from accounts import csv
 from accounts.rules import requires
-from bank.params import whole_number
-from bank.queries import access_log
-from bank.queries.access_log import Asked
+from bank.criteria import access_log
+from bank.criteria.access_log import Asked
+from bank.forms.fields import whole_number
 
 HEAD = ("time", "who", "how", "about", "samples", "sample_ids", "reason")
 NOT_A_DAY = "Days are written like 2026-03-31; this filter was left out."

@@ -8,12 +8,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.rules import requires
-from bank import exports, quality
-from bank.actions import benchmarks as actions
-from bank.actions.errors import BadInput, Stale
+from bank.errors import BadInput, Stale
 from bank.forms.benchmarks import Export, Facts, NewBenchmark, facts_of
-from bank.queries import Filter, benchmarks_with_counts, by_status, list_samples, summary_of
-from bank.queries.reviews import shares_of, to_check, to_revise
+from bank.intake import exports
+from bank.samples import benchmarks as actions
+from bank.samples import quality
+from bank.samples.benchmarks import benchmarks_with_counts, by_status, summary_of
+from bank.samples.listing import Filter, list_samples
+from bank.samples.reviews import shares_of, to_check, to_revise
 from bank.views.common import benchmark_named, person
 
 

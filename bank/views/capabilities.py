@@ -9,13 +9,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from accounts.rules import requires
-from bank.actions import capabilities as actions
-from bank.actions.errors import BadInput
-from bank.capability_trees import TITLES, TREES
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
 from bank.models import Benchmark, Capability
-from bank.params import whole_number
-from bank.queries import tree_of
-from bank.queries.benchmarks import by_capability
+from bank.samples import capabilities as actions
+from bank.samples.benchmarks import by_capability
+from bank.samples.capabilities import tree_of
+from bank.samples.capability_trees import TITLES, TREES
 from bank.views.common import benchmark_named, person
 
 

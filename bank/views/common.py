@@ -6,7 +6,8 @@ from django.http import Http404, HttpRequest
 
 from accounts.models import User
 from bank.models import Benchmark, Sample
-from bank.queries import Filter, chosen_samples, groups_of
+from bank.samples.benchmarks import groups_of
+from bank.samples.listing import Filter, chosen_samples
 
 
 def benchmark_named(name: str) -> Benchmark:

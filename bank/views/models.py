@@ -1,19 +1,42 @@
-"""The models that answered a benchmark: who made them, and whether their weights are open."""
+"""What is known of evaluated models beside their name: who made them, and whether their weights are open."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from accounts.rules import requires
-from bank.actions.errors import BadInput
-from bank.actions.models import set_makers
+from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, Response
 from bank.views.common import benchmark_named
+
+LONGEST = 200
+
+
+@transaction.atomic
+def set_makers(*, facts: Mapping[int, tuple[str, bool | None]]) -> int:
+    """Set ``(organisation, open)`` by the id of a model; how many changed. Raises BadInput."""
+    models = {model.pk: model for model in EvaluatedModel.objects.select_for_update().filter(pk__in=list(facts))}
+    changed = []
+    for pk, (organisation, is_open) in facts.items():
+        name = " ".join(organisation.replace("\x00", "").split())
+        if len(name) > LONGEST:
+            raise BadInput(f"The name of an organisation has at most {LONGEST} characters.")
+        model = models.get(pk)
+        if model is None:
+            raise BadInput("One of these models is not there any more.")
+        if (model.organisation, model.open) != (name, is_open):
+            model.organisation, model.open = name, is_open
+            changed.append(model)
+    EvaluatedModel.objects.bulk_update(changed, ["organisation", "open"], batch_size=500)
+    return len(changed)
+
 
 A_PAGE = 100
 WEIGHTS = {"open": True, "closed": False, "": None}

@@ -1,22 +1,65 @@
 """Cross-review: rounds of a benchmark, a reviewer's queue, the review beside the sample, the expert's check."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 import bank.criteria
 from accounts.rules import requires
-from bank import plots, quality
-from bank.actions import reviews as actions
-from bank.actions.errors import BadInput
+from bank.errors import BadInput
 from bank.forms.reviews import Check, OpenRound, Review
 from bank.models import ReviewRound, Sample, SampleReview
-from bank.queries import Filter, by_status, chosen_samples
-from bank.queries.reviews import rounds_of, shares_of, to_check, to_revise
+from bank.samples import quality
+from bank.samples import reviews as actions
+from bank.samples.benchmarks import by_status
+from bank.samples.listing import Filter, chosen_samples
+from bank.samples.reviews import rounds_of, shares_of, to_check, to_revise
 from bank.views.common import benchmark_named, person
+
+STEP = 56  # pixels a round
+BAR = 24
+HEIGHT = 112
+TOP = 20
+LEFT = 8
+
+
+def revised_per_round(rows: Sequence[tuple[int, int, int]]) -> SafeString:
+    """Bars of (round, samples revised, sent back and not yet revised), the waiting ones outlined on top."""
+    most = max([revised + waiting for _, revised, waiting in rows], default=0) or 1
+    floor = TOP + HEIGHT
+    scale = HEIGHT / most
+    parts = []
+    for place, (number, revised, waiting) in enumerate(rows):
+        x = LEFT + place * STEP + (STEP - BAR) // 2
+        full, open_ = round(revised * scale, 1), round(waiting * scale, 1)
+        parts.append(
+            format_html(
+                '<rect class="done" x="{}" y="{}" width="{}" height="{}"/>'
+                '<rect class="open" x="{}" y="{}" width="{}" height="{}"/>'
+                '<text class="v" x="{}" y="{}" text-anchor="middle">{}</text>'
+                '<text x="{}" y="{}" text-anchor="middle">{}</text>',
+                *(x, floor - full, BAR, full),
+                *(x + 0.5, round(floor - full - open_, 1) + 0.5, BAR - 1, max(0, open_ - 1)),
+                *(x + BAR // 2, round(floor - full - open_ - 5, 1), revised if not waiting else f"{revised}+{waiting}"),
+                *(x + BAR // 2, floor + 16, number),
+            )
+        )
+    width = LEFT * 2 + max(3, len(rows)) * STEP
+    body = format_html_join("", "{}", ((part,) for part in parts))
+    return format_html(
+        '<svg class="rounds" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
+        '<path class="gl" d="M0 {}H{}"/>{}</svg>',
+        *(width, floor + 22, width, floor + 22),
+        "Samples revised in each round; the table beside it has the numbers",
+        *(floor + 0.5, width),
+        body,
+    )
 
 
 @requires("review-samples")
@@ -48,7 +91,7 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
         "section": "bank",
         "benchmark": benchmark,
         "lines": lines,
-        "plot": plots.revised_per_round([(x.round.number, x.revised, x.sent_back - x.revised) for x in lines])
+        "plot": revised_per_round([(x.round.number, x.revised, x.sent_back - x.revised) for x in lines])
         if any(line.sent_back for line in lines)
         else "",
         "form": form,

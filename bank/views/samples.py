@@ -13,14 +13,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 import bank.criteria
 from accounts.http import PageRequest
 from accounts.rules import requires
-from bank import quality
-from bank.actions import samples as actions
-from bank.actions.errors import BadInput, Stale
+from bank.errors import BadInput, Stale
+from bank.forms.fields import whole_number
 from bank.forms.samples import Bulk, Editor
 from bank.models import Benchmark, Response, Sample
 from bank.models.reviews import GUIDELINE
-from bank.params import whole_number
-from bank.queries import Filter, chosen_samples, count_chosen
+from bank.samples import editor as actions
+from bank.samples import quality
+from bank.samples.listing import Filter, chosen_samples, count_chosen
 from bank.views.common import benchmark_named, following, person, suggestions
 
 SIDE_BY_SIDE = 4

@@ -9,8 +9,8 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
-import bank.text
-from evalsite import texts
+import bank.text.rendering
+from evalsite import templates
 
 register = template.Library()
 
@@ -69,13 +69,13 @@ def chip(status: str) -> str:
 @register.filter
 def markdown(text: str | None, links: str = "") -> SafeString:
     """Text that a model wrote, as safe HTML; see bank.text. ``|markdown:"links"`` for what staff write."""
-    return bank.text.markdown(text or "", links=links == "links")
+    return bank.text.rendering.markdown(text or "", links=links == "links")
 
 
 @register.filter
 def formulas(text: str | None) -> SafeString:
     """Text that stays as it is but for its formulas; see bank.text."""
-    return bank.text.formulas(text or "")
+    return bank.text.rendering.formulas(text or "")
 
 
 @register.simple_tag
@@ -92,4 +92,4 @@ def rebind(name: str, cap: str, what: str, also: str = "") -> SafeString:
 @register.simple_tag
 def script_words() -> SafeString:
     """The scripts' texts in the language of the page, as JSON that they read."""
-    return json_script(texts.of_scripts(get_language() or "en"), "script-words")
+    return json_script(templates.of_scripts(get_language() or "en"), "script-words")

@@ -2,7 +2,7 @@
 
 from rest_framework import exceptions, status
 
-from bank.imports import BadInput
+from bank.errors import BadInput
 
 
 class Conflict(exceptions.APIException):

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from accounts.rules import allowed
-from bank.imports import BadInput
+from bank.errors import BadInput
 from judging.api import Conflict, bad
 from judging.endpoints.judges import add_judge
 from judging.endpoints.probing import probe_judge

@@ -12,9 +12,9 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from accounts.rules import allowed
-from bank.imports import BadInput
+from bank.api.base import StrictSerializer
+from bank.errors import BadInput
 from bank.models import Benchmark
-from bank.rest import StrictSerializer
 from judging.api import Conflict, bad
 from judging.judgments import analyses
 from judging.models import Judge, Judgment, Run

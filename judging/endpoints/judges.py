@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import transaction
 
-from bank.imports import BadInput
+from bank.errors import BadInput
 from judging.models import BASELINES, Judge
 
 # Names of variables that hold this site's own secrets: no judge is sent those.

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 from PIL import Image
 
-from bank.imports import BadInput
+from bank.errors import BadInput
 from judging.endpoints.answers import Answer, Outcome
 from judging.endpoints.judges import KeyMissing, host_allowed, key_from
 from judging.models import Judge

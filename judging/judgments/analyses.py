@@ -9,8 +9,8 @@ from django.db.models import Count, QuerySet
 import bank.criteria
 from accounts.models import User
 from accounts.rules import allowed
-from bank.likeness import examined
-from bank.redactor import Redacted
+from bank.text.redactor import Redacted
+from bank.text.similarity import examined
 from judging.models import JURY, AnalysisRelease, Judgment, Run
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 
 from accounts.rules import Viewer, allowed
+from bank.forms.fields import whole_number
 from bank.models import Item, Sample
-from bank.params import whole_number
 from judging.judgments import analyses
 from judging.judgments.filters import ORDERS, Chosen, Order, amount, benchmarks_named
 from judging.models import Judgment, Run

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from django.db.models import QuerySet
 
 from accounts.rules import Viewer
-from bank.exports import Asked, Records, note_analyses, ref, refs, trimmed
-from bank.imports import batched
+from bank.database import batched
+from bank.intake.exports import Asked, Records, note_analyses, ref, refs, trimmed
 from bank.models import Benchmark
 from judging.judgments import analyses
 from judging.models import Judgment

@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 
 from accounts.rules import Viewer, allowed
+from bank.forms.fields import whole_number
 from bank.models import Benchmark
-from bank.params import whole_number
 from judging.models import Judge, Run
 from judging.runs.queries import STATUSES
 

@@ -8,13 +8,15 @@ from typing import Any
 from django.db.models import Model
 from django.utils import timezone
 
-from bank.formats.reading import Row
-from bank.formats.records import JudgmentRecord
-from bank.imports import Report, chunks
-from bank.imports.items import Coming, Found, Place, Resolver, Spec, describe
-from bank.imports.scene import Scene
-from bank.imports.seen import Seen
+from bank.database import chunks
+from bank.intake.formats.reading import Row
+from bank.intake.formats.records import JudgmentRecord
+from bank.intake.imports import Report
+from bank.intake.imports.context import Scene
+from bank.intake.imports.items import Coming, Place, Resolver, describe
+from bank.intake.imports.name_index import Seen
 from bank.models.verdict import COLUMNS, turned
+from bank.samples.items import Found, Spec
 from judging.models import Judge, Judgment, Run, RunItem, reason_key
 
 RunKey = tuple[str, str, str]  # judge, protocol, hash of the settings

@@ -1,7 +1,7 @@
 """Letting researchers read what judges wrote: one person proposes, another one confirms. Each is recorded.
 
-An analysis that is held back (see ``bank.likeness``) is not confirmed with its page: it is kept back, which one person
-may do, or released in spite of it, which two people say of this one alone.
+An analysis that is withheld (``bank.text.similarity``) is not confirmed with its page: one person may keep it back, or
+two people who decide on this one alone may release it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +15,9 @@ import accounts.audit
 import bank.criteria
 from accounts.models import Role, User
 from accounts.rules import allowed
-from bank.imports import BadInput
-from bank.likeness import Examined, examined
+from bank.errors import BadInput
 from bank.models import Item
+from bank.text.similarity import Examined, examined
 from judging.models import AnalysisRelease, Judgment, Run
 
 PAGE = 20

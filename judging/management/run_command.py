@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bank.imports import BadInput
+from bank.errors import BadInput
 from bank.models import Benchmark
 from judging.models import Judge, Judgment, Run
 from judging.runs.actions import retry_failed

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 
 from accounts.models import User
-from bank.arriving import Arrived
+from bank.database.unfinished import Arrived
 
 BASELINES = ("random", "first", "longest", "criteria-overlap")
 OVERLAP = "criteria-overlap"  # its verdicts are an oracle on the criteria

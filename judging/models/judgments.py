@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, ClassVar
 from django.db import models
 from django.db.models import F, Q
 
-import bank.keys
 from accounts.crypto import EncryptedTextField
 from accounts.installation_key import keyed
 from accounts.models import User
 from accounts.rules import allowed
-from bank.arriving import Arrived
+from bank.criteria import answer_keys
+from bank.database.unfinished import Arrived
 from bank.models import Benchmark, Item, Response, Sample, Verdict
 from bank.models.catalogue import in_hidden_splits
 from judging.models.judges import OVERLAP
@@ -81,7 +81,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
             Q(run__judge__baseline=OVERLAP)
             | Q(run__in=Run.objects.withheld_from(staff=False))
             | in_hidden_splits("item__sample__")
-            | Q(bank.keys.has_closed_key("item__sample"), run__protocol__in=MARKS_AGAINST_REFERENCES)
+            | Q(answer_keys.has_closed_key("item__sample"), run__protocol__in=MARKS_AGAINST_REFERENCES)
         )
 
 

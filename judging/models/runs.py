@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from accounts.models import User
 from accounts.rules import allowed
-from bank.arriving import Arrived
+from bank.database.unfinished import Arrived
 from bank.models import Benchmark, Item, Sample
 from judging.models.judges import OVERLAP, Judge
 

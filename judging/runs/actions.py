@@ -9,8 +9,8 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from accounts.models import User
-from bank import bulk
-from bank.imports import BadInput
+from bank.database import bulk
+from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging import protocols
 from judging.models import OVERLAP, STRICT, Judge, Run, RunItem, RunTask, made_by, reason_key

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from bank.actions.pictures import describe
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
+from bank.samples.editor import describe
 from judging.models import Collected, Run, reason_key
 from judging.protocols import CannotAsk, prompts
 from judging.protocols.settings import Settings, boolean, check_names, one_of, request_settings

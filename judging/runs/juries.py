@@ -17,7 +17,8 @@ from django.db.models import RestrictedError
 from django.utils import timezone
 
 from accounts.models import User
-from bank.imports import BadInput, chunks
+from bank.database import chunks
+from bank.errors import BadInput
 from judging import protocols
 from judging.models import JURY, OVERLAP, Judge, Judgment, Run, RunItem, reason_key
 from judging.runs import compare

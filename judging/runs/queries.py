@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.rules import Viewer, allowed
-from bank import clock
+from bank import database
 from judging.judgments import analyses
 from judging.models import Collected, Judge, Judgment, Run, RunItem, WorkerBeat, made_by
 from judging.protocols.replies import NONE_OF_THEM
@@ -266,7 +266,7 @@ def workers_without_pictures(run: Run) -> list[str]:
 
 
 def _living_workers() -> QuerySet[WorkerBeat]:
-    return WorkerBeat.objects.filter(seen_at__gt=clock.now() - WORKER_SILENT_AFTER)
+    return WorkerBeat.objects.filter(seen_at__gt=database.now() - WORKER_SILENT_AFTER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, render
 from accounts.http import PageRequest
 from accounts.models import User
 from accounts.rules import requires
-from bank.params import whole_number
+from bank.forms.fields import whole_number
 from judging import protocols
 from judging.forms import AttackForm
 from judging.models import Attempt, Run, Trial

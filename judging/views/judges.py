@@ -10,8 +10,8 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
 from accounts.rules import allowed, requires
-from bank.imports import BadInput
-from bank.params import whole_number
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
 from judging.endpoints import judges
 from judging.endpoints.probing import probe_judge
 from judging.forms import JudgeForm

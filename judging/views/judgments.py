@@ -13,8 +13,8 @@ from accounts import audit
 from accounts.http import PageRequest
 from accounts.models import User
 from accounts.rules import Viewer, allowed, requires
-from bank.exports import TYPES
-from bank.exports import pieces as table_pieces
+from bank.intake.exports import TYPES
+from bank.intake.exports import pieces as table_pieces
 from judging import protocols
 from judging.forms import SelectionForm
 from judging.judgments import analyses, browse, exports, filters

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from accounts.rules import requires
-from bank.imports import BadInput
+from bank.errors import BadInput
 from bank.models import Benchmark, Item
 from judging import protocols
 from judging.forms import PreviewForm, TemplateForm

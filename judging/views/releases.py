@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import requires
-from bank.imports import BadInput
-from bank.params import whole_number
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
 from judging.judgments import releases
 from judging.models import Run
 from judging.runs import queries

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from accounts.rules import allowed, requires
-from bank.imports import BadInput
-from bank.params import whole_number
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
 from judging import protocols
 from judging.forms import AttackForm, CollectForm, JuryForm, RunForm, as_form
 from judging.judgments import analyses, releases

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from django.db import connection
 from django.db.models import Model
 
-from bank.arriving import Arrived, hidden, sees_everything
+from bank.database.unfinished import Arrived, hidden, sees_everything
 
 M = TypeVar("M", bound=Model)
 Shape = tuple[tuple[str, int], ...]  # columns, with how many values each may have; 0: the one given

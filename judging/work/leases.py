@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Now
 
-from bank import clock
+from bank import database
 from judging.models import LEASE, SHARE_LEASE, Judge, JudgeShare, Run, RunClaim, RunHold
 from judging.work import curve, direct, run_kinds
 from judging.work.money import typical_call
@@ -63,7 +63,7 @@ def take(run: Run, *, worker: str = "") -> bool:
     others = sweep(locked)
     if locked.state not in (Run.State.QUEUED, Run.State.RUNNING) or (others and locked.works_alone):
         return False
-    hold = RunHold.objects.create(run=locked, worker=worker[:100], until=clock.now() + LEASE)
+    hold = RunHold.objects.create(run=locked, worker=worker[:100], until=database.now() + LEASE)
     Run.objects.filter(pk=run.pk).update(
         state=Run.State.RUNNING,
         state_reason="",
@@ -93,7 +93,7 @@ def held(run: Run) -> QuerySet[RunHold]:
 
 def renew(run: Run, **changes: Any) -> None:
     """Keep the hold for another lease; ``changes`` to its columns. The caller has locked the run. Raises LeaseLost."""
-    until = {"until": clock.now() + LEASE}
+    until = {"until": database.now() + LEASE}
     if not run.hold or not direct.change(RunHold, until | changes, id=run.hold.pk):
         raise LeaseLost(f"run {run.pk} is held by others")
 
@@ -216,7 +216,7 @@ def share(*, judge_id: int, holder: str, wants: bool, used: int, closed_for: flo
     are the seconds for which the endpoint asked it to pause: a span, because the clocks of two machines may differ.
     """
     judge = Judge.objects.select_for_update(no_key=True).only("concurrency").get(pk=judge_id)
-    now = clock.now()
+    now = database.now()
     rows = JudgeShare.objects.filter(judge=judge)
     live = rows.live()
     rows.exclude(pk__in=live.values("pk")).exclude(holder=holder).delete()

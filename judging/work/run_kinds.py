@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from bank import bulk
+from bank.database import bulk
 from bank.models import SampleImage
 from bank.models.verdict import turned
 from judging import protocols

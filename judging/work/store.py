@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from bank import clock
+from bank import database
 from judging.models import Attempt, Judge, Run, RunClaim
 from judging.work import direct, identity, leases, run_kinds
 from judging.work.identity import Opened, Replies
@@ -119,7 +119,7 @@ def reserve(*, judge_id: int, each: timedelta, number: int) -> float:
     """
     with transaction.atomic():
         judge = Judge.objects.select_for_update().only("paced_until").get(pk=judge_id)
-        now = clock.now()
+        now = database.now()
         start = max(now, judge.paced_until or now)
         if start - now > max(timedelta(minutes=10), 20 * number * each):
             start = now

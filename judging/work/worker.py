@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from bank import images
-from bank.uploads.beside import LINGER, Beside
+from bank.intake.uploads.worker import LINGER, Beside
 from judging.models import LEASE, Run, RunHold, WorkerBeat
 from judging.work import Shared, leases, run_kinds, work
 from judging.work.loop import db

@@ -10,7 +10,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from bank.api import ReadOnly
+from bank.api.viewsets import ReadOnly
 from leaderboard.api import CsvRenderer
 from leaderboard.models import Snapshot
 

@@ -12,11 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
+from bank.api.base import PlainJSON, StrictSerializer
 from bank.models import Benchmark, Submission
-from bank.rest import PlainJSON, StrictSerializer
-from bank.submissions import actions
+from bank.submissions import Closed, Exceeded, Refused, actions
 from bank.submissions.check import Checked
-from bank.submissions.errors import Closed, Exceeded, Refused
 from leaderboard import submissions
 from leaderboard.forms import LARGEST, TOO_LARGE
 from leaderboard.pages import submissions as shown

@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 from accounts import audit
 from accounts.installation_key import keyed as keyed_hash
 from accounts.models import User
-from bank.actions import BadInput
+from bank.errors import BadInput
 from bank.models import Benchmark
 from judging.models import Run
 from leaderboard import votes

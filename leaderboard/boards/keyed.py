@@ -13,8 +13,8 @@ from django.db.models import QuerySet
 from accounts.installation_key import keyed as keyed_hash
 from bank.models import EvaluatedModel, Response, Sample, Submission, SubmissionRules
 from bank.models.items import ItemResponse
-from bank.submissions import keyed
-from bank.submissions.halves import is_kept
+from bank.submissions import marked_responses
+from bank.submissions.scoring import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, Row, number, share
@@ -31,7 +31,7 @@ NO_ANSWERS = "No answers to questions with a key yet."
 YES_NO = ("accuracy", "precision", "recall", "f1", "yes_ratio")
 REST_ON_SAID = ("precision", "recall", "f1")  # from these, what is right among the answers yes follows
 CIRCULAR = "circular-"
-STEPS = (keyed.LABEL, keyed.JUDGE, keyed.RANDOM)
+STEPS = (marked_responses.LABEL, marked_responses.JUDGE, marked_responses.RANDOM)
 WITHHELD = f"Levels, and other numbers, that could tell about fewer than {LEAST} samples are left out."
 Told = dict[str, Cell]  # the numbers that an edition tells of a model, by what they are of
 
@@ -76,7 +76,7 @@ def _answered_by(samples: QuerySet[Sample], model: str) -> QuerySet[Sample]:
 def _counted(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...]]:
     read, runs = read_by_judges(scope)
     samples = _answered_by(votes.samples_in(scope).exclude(split__in=scope.benchmark.hidden_splits), model)
-    return _named(keyed.answered(scope.benchmark, samples, kind=scope.kind.question, read=read), scope), runs
+    return _named(marked_responses.answered(scope.benchmark, samples, kind=scope.kind.question, read=read), scope), runs
 
 
 # ---- what an edition tells ----
@@ -171,7 +171,7 @@ def read_by_judges(scope: Scope) -> tuple[dict[int, tuple[str, str]], tuple[int,
     told = Judgment.objects.filter(run__in=ids, status=Judgment.Status.OK, repeat=0).order_by("pk")
     answers = {True: "yes", False: "no"}
     verdicts = {
-        item: (option if scope.kind.rotates else answers.get(bool(answer), ""), how or keyed.JUDGE)
+        item: (option if scope.kind.rotates else answers.get(bool(answer), ""), how or marked_responses.JUDGE)
         for item, option, answer, how in told.values_list("item", "option", "answer", "extraction")
         if option is not None or answer is not None
     }
@@ -224,8 +224,8 @@ def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row]
             row["levels"] = {path: _level(mine, within, every, path, told=own is not None) for path in paths}
             row["extraction"] = {step: int(((mine["how"] == step) & (mine["said"] != "")).sum()) for step in STEPS}
             row["extraction"] |= {
-                "none": int(((mine["said"] == "") & (mine["how"] != keyed.NO_TEXT)).sum()),
-                "no_text": int((mine["how"] == keyed.NO_TEXT).sum()),
+                "none": int(((mine["said"] == "") & (mine["how"] != marked_responses.NO_TEXT)).sum()),
+                "no_text": int((mine["how"] == marked_responses.NO_TEXT).sum()),
             }
             extra["letters"][name] = _shares(mine[mine["variant"] == ""]["said"])
             counted = every if rotated else one
@@ -383,7 +383,7 @@ def _hidden_answers(scope: Scope, split: str, model: str = "") -> tuple[pd.DataF
     rules = SubmissionRules.objects.filter(benchmark=scope.benchmark).first()
     read, runs = read_by_judges(scope)
     samples = _answered_by(scope.benchmark.samples.in_use().filter(split=split), model)
-    frame = _named(keyed.answered(scope.benchmark, samples, kind=scope.kind.question, read=read), scope)
+    frame = _named(marked_responses.answered(scope.benchmark, samples, kind=scope.kind.question, read=read), scope)
     if rules is None or not rules.private_half:
         return frame, runs, False
     kept = {group: is_kept(seed=rules.seed, cluster=group) for group in frame["group"].unique()}

@@ -73,7 +73,7 @@ class Kind:
     compared_by = "Mean score"  # two models
     compared_in = "scores"
     edition_digits = 2  # after the point, in an edition: a number in full would tell what it is made of
-    question = ""  # of answers compared with keys, as bank.submissions.keyed calls it
+    question = ""  # of answers compared with keys, as bank.submissions.marked_responses calls it
     rotates = False  # whether questions are asked in every rotation of their options
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from django.db.models import QuerySet
 
 from bank.models import Benchmark, Response
-from bank.submissions.keyed import counted
+from bank.submissions.marked_responses import counted
 from judging.models import Judgment, Run
 from leaderboard import metrics
 from leaderboard.boards import keyed

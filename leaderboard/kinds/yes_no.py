@@ -6,7 +6,7 @@ import pandas as pd
 from django.db.models import Exists, OuterRef
 
 from bank.models import Benchmark, Response
-from bank.submissions.keyed import counted
+from bank.submissions.marked_responses import counted
 from leaderboard.figures import percent
 from leaderboard.kinds.base import Column, Kind, Shape
 from leaderboard.kinds.choice import Keyed

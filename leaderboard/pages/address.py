@@ -13,8 +13,8 @@ from django.utils.http import urlencode
 
 from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
+from bank.forms.fields import whole_number
 from bank.models import Benchmark, Capability, Sample
-from bank.params import whole_number
 from judging.models import OVERLAP
 from leaderboard import kinds, votes
 from leaderboard.hidden import is_kept_back

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from bank.params import whole_number
+from bank.forms.fields import whole_number
 from leaderboard.boards import Board
 from leaderboard.boards.agreement import METRICS
 from leaderboard.boards.base import Row

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
-from bank.queries import holding
+from bank.samples.listing import holding
 from judging.models import Judge, Run
 
 FEWEST, MOST = 2, 8  # characters asked for; rows of a kind

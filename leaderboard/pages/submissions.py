@@ -13,7 +13,7 @@ from stats.disclosure import LEAST
 
 FIRST = 20  # faults of a kind that a page names; the others are in the file
 # Of a share about keys that are not open: whole per cents. Up to a hundred samples one answer more or less still shows,
-# beyond that the seldomer the more there are: what keeps single keys is ``bank.submissions.told`` and the kept half.
+# beyond that the seldomer the more there are: what keeps single keys is ``bank.submissions.scoring`` and the kept half.
 DIGITS = 2
 NOTHING_HIDDEN = (
     "No split is hidden, so nothing is kept back from whoever submits often. Single answers are marked only where "

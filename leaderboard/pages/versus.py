@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 from django.utils.safestring import SafeString
 
+from bank.forms.fields import whole_number
 from bank.models import SampleImage
-from bank.params import whole_number
 from leaderboard import queries
 from leaderboard.boards.sources import judge_groups
 from leaderboard.boards.versus import Versus

@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
 from accounts.rules import allowed, role_of
-from bank import parquet
+from bank.intake import parquet
 from leaderboard import cache, queries
 from leaderboard.boards import Board
 from leaderboard.cache import until_written

@@ -13,11 +13,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from accounts.rules import allowed, requires
-from bank.actions import BadInput
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
 from bank.models import Benchmark, Submission, SubmissionScore
-from bank.params import whole_number
-from bank.submissions import actions
-from bank.submissions.errors import Exceeded, Refused
+from bank.submissions import Exceeded, Refused, actions
 from leaderboard import submissions
 from leaderboard.forms import OPEN, Reason, RulesForm, SubmissionForm
 from leaderboard.pages import submissions as shown

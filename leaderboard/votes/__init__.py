@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 
-import bank.keys
 from annotations.models import Adjudication, CampaignItem, Label
+from bank.criteria import answer_keys
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard.cache import until_written
@@ -331,7 +331,7 @@ def _hidden_facts(scope: Scope) -> dict[str, Any]:
     sent = Submission.objects.filter(benchmark=scope.benchmark).order_by("pk")
     return {
         "responses": Response.objects.filter(sample__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
-        "criteria": bank.keys.edition_of(scope.benchmark),
+        "criteria": answer_keys.edition_of(scope.benchmark),
         "submissions": list(sent.values_list("pk", "state", "released_at")),
         "scores": SubmissionScore.objects.filter(submission__in=sent.order_by()).aggregate(Count("pk"), Max("pk")),
         "hidden": [scope.benchmark.hidden_splits, scope.staff],

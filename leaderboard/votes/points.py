@@ -1,7 +1,7 @@
 """Points for weighted components as shares of their weights.
 
-The weights are criteria's: they are read by ``bank.keys.parts_for_boards``, which logs it. A category is named
-below staff only where its components are public. What a component without a weight is worth, campaigns say.
+The weights are part of the criteria: ``bank.criteria.answer_keys.parts_for_boards`` reads them and logs it. A category
+is named below staff only where its components are public. Campaigns say what a component without a weight is worth.
 """
 
 import json
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 import pandas as pd
 from django.db.models import Exists, OuterRef
 
-import bank.keys
 from annotations import ballots
 from annotations.ballots.scores import Components
 from annotations.models import Campaign, Label
+from bank.criteria import answer_keys
 from leaderboard.scope import Scope
 
 NO_WEIGHTS = "The samples have no weighted components, so points cannot be held against their weights."
@@ -66,12 +66,12 @@ def made_of(scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
     return pd.Series(told, index=frame.index, dtype=object)
 
 
-def _weights_of(scope: Scope, frame: pd.DataFrame) -> tuple[dict[int, list[bank.keys.Part]], int]:
+def _weights_of(scope: Scope, frame: pd.DataFrame) -> tuple[dict[int, list[answer_keys.Part]], int]:
     """The weighted components of these verdicts' samples, and how many opinions campaigns have of those without one."""
     own = _own_weights(scope)
     lacking = own[0] if len(own) == 1 else None
     ids = sorted(set(frame["sample"].tolist()))
-    return bank.keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids, lacking=lacking), len(own)
+    return answer_keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids, lacking=lacking), len(own)
 
 
 def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:

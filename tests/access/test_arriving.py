@@ -9,8 +9,8 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from annotations.models import Assignment, CampaignItem, Label
-from bank.imports import Cancelled
-from bank.imports.bundle import bring
+from bank.intake.imports import Cancelled
+from bank.intake.imports.engine import bring
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, SampleImage, Submission
 from bank.models.imports import Import, ImportRange
 from bank.submissions import actions as submissions
@@ -188,7 +188,7 @@ def test_a_name_that_is_coming_in_is_told_to_wait_and_found_when_it_is_there(fir
 
 
 def test_an_item_that_somebody_makes_meanwhile_is_taken_with_its_own_order(first, tmp_path):
-    from bank.imports.items import Spec, ensure
+    from bank.samples.items import Spec, ensure
 
     sample = Sample.objects.get(benchmark__slug=PUBLIC, key="s2")
     new = Response.objects.create(sample=sample, model=EvaluatedModel.objects.create(name="model-n"), text="Four.")

@@ -7,7 +7,7 @@ bytes, headers and lengths.
 import pytest
 from django.utils import timezone
 
-from bank import clock
+from bank import database
 from tests.access.conftest import ROLES
 from tests.access.crawl import FORMS, METHODS, crawl
 from tests.access.test_routes import LABELLERS, READERS, STAFF, TABLE, doors, refused
@@ -71,7 +71,7 @@ def asked(known, world, client_of, monkeypatch, caplog):
     the view does.
     """
     monkeypatch.setattr(timezone, "now", lambda: known["now"])
-    monkeypatch.setattr(clock, "now", lambda: known["now"])  # the database's
+    monkeypatch.setattr(database, "now", lambda: known["now"])  # the database's
 
     def ask(role, how, slug):
         def client():

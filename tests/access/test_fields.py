@@ -5,7 +5,7 @@ import importlib
 import pytest
 from rest_framework import serializers
 
-from bank import exports
+from bank.intake import exports
 
 # Columns that no serializer hands out. A column of these models that is neither here nor in a serializer fails below:
 # put it where it belongs, on purpose.
@@ -56,7 +56,7 @@ NEVER = {
 ROOMS = ("bank", "judging", "annotations", "leaderboard")
 APIS = (
     "bank.api",
-    "bank.uploads.api",
+    "bank.api.uploads",
     "judging.api.urls",
     "annotations.api.views",
     "leaderboard.api.submissions",

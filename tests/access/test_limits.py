@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from knox.models import AuthToken
 
-from evalsite import limits
+from evalsite import middleware
 from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +17,7 @@ BOARD, ROWS = "/leaderboards/", "/api/v1/benchmarks/"
 def five(settings, tmp_path, monkeypatch):
     """Five a minute, counted anew for each test, in a minute that does not end meanwhile."""
     settings.ANONYMOUS_PER_MINUTE, settings.DATA = 5, tmp_path
-    monkeypatch.setattr(limits.time, "time", lambda: 1_700_000_010.0)
+    monkeypatch.setattr(middleware.time, "time", lambda: 1_700_000_010.0)
 
 
 def statuses(paths, **sent):
@@ -59,12 +59,12 @@ def test_a_stranger_does_not_get_round_it_by_a_made_up_address(people, five, set
 @pytest.mark.check("E1")
 def test_requests_at_once_all_count(five):
     with ThreadPoolExecutor(40) as pool:
-        waits = list(pool.map(lambda _: limits.counted("192.0.2.1", most=7), range(200)))
+        waits = list(pool.map(lambda _: middleware.counted("192.0.2.1", most=7), range(200)))
     assert waits.count(0) == 7
 
 
 @pytest.mark.one_database
 def test_the_next_minute_begins_anew(five, monkeypatch):
-    assert [bool(limits.counted("192.0.2.1", most=1)) for _ in range(2)] == [False, True]
-    monkeypatch.setattr(limits.time, "time", lambda: 1_700_000_070.0)
-    assert not limits.counted("192.0.2.1", most=1)
+    assert [bool(middleware.counted("192.0.2.1", most=1)) for _ in range(2)] == [False, True]
+    monkeypatch.setattr(middleware.time, "time", lambda: 1_700_000_070.0)
+    assert not middleware.counted("192.0.2.1", most=1)

@@ -22,12 +22,12 @@ from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
 from annotations.models import Label
 from bank import images
-from bank.actions.reviews import open_round
-from bank.imports.items import Spec, ensure
+from bank.intake.uploads.actions import receive, start
+from bank.intake.uploads.worker import work
 from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
+from bank.samples.items import Spec, ensure
+from bank.samples.reviews import open_round
 from bank.submissions import actions as submissions
-from bank.uploads.actions import receive, start
-from bank.uploads.work import work
 from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, RunItem, Trial, WorkerBeat
 from judging.protocols import prompts
 from leaderboard.models import Snapshot

@@ -9,8 +9,8 @@ from django.db import connections
 from accounts.models import User
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.members import make_annotator
-from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Response, Sample
+from bank.samples.items import make_items, plan_items
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ import bank.criteria
 from accounts.models import User
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.members import make_annotator
-from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
+from bank.samples.items import make_items, plan_items
 from judging.models import AnalysisRelease, Judge, Judgment, Run
 
 SECRET = "Names exactly seven grey herons on the left bank"

@@ -14,8 +14,8 @@ from annotations.ballots import BadSettings, BadVerdict, Component, Material
 from annotations.campaigns.actions import make_campaign
 from annotations.labels.actions import change_label, submit_label
 from annotations.models import Label, LabelRevision
-from bank.actions import BadInput
 from bank.criteria import CriteriaAccess
+from bank.errors import BadInput
 from bank.models import Benchmark, Response
 from judging.models import Judgment
 from judging.protocols import Option

@@ -15,10 +15,10 @@ from annotations.labels import exports
 from annotations.labels.actions import change_label, submit_label
 from annotations.labels.adjudication import adjudicate
 from annotations.models import Annotator, Label, LabelRevision
-from bank.formats import find, reader
-from bank.formats.reading import Row
-from bank.imports.bundle import bring
-from bank.parquet import NEEDED
+from bank.intake.formats import find, reader
+from bank.intake.formats.reading import Row
+from bank.intake.imports.engine import bring
+from bank.intake.parquet import NEEDED
 from judging.models import Judge, Judgment, Run, RunItem
 from tests.annotations import kinds
 

@@ -21,7 +21,7 @@ from annotations.campaigns.actions import (
 from annotations.campaigns.members import add_annotators, remove_annotator
 from annotations.labels.actions import save_draft, submit_label
 from annotations.models import Assignment, CampaignItem, Label, Membership
-from bank.actions import BadInput
+from bank.errors import BadInput
 from tests.annotations.conftest import at_once
 
 MINUTE = timedelta(minutes=1)

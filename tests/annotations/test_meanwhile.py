@@ -11,7 +11,7 @@ from annotations.campaigns.actions import change_campaign, make_campaign
 from annotations.campaigns.members import make_annotator, remove_annotator
 from annotations.labels.actions import return_label, submit_label
 from annotations.models import Campaign, CampaignItem, Label
-from bank.actions import BadInput
+from bank.errors import BadInput
 from bank.models import Item, Sample
 from judging.models import Judge, Judgment, Run
 from judging.runs.juries import make_jury

@@ -23,7 +23,7 @@ from annotations.campaigns.run_doubts import (
 from annotations.campaigns.sampling import Plan, foresee, in_proportion, plan_of
 from annotations.labels.actions import submit_label
 from annotations.models import CampaignItem
-from bank.actions import BadInput
+from bank.errors import BadInput
 from bank.models import Capability, EvaluatedModel, Item, Sample
 from judging.models import Judge, Judgment, Run, RunItem
 from tests.markup import flat

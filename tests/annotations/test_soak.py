@@ -28,7 +28,7 @@ PREPARE = """
 import json, sys
 from knox.models import AuthToken
 from annotations.actions import make_annotator, make_campaign
-from bank.actions import make_items, plan_items
+from bank.samples.items import make_items, plan_items
 from accounts.models import User
 from bank.models import Benchmark, EvaluatedModel, Response, Sample
 items, people, overlap = map(int, sys.argv[1:4])

@@ -8,8 +8,8 @@ import zipfile
 
 import pytest
 
-from bank.formats.reading import BadFile
-from bank.imports import archive
+from bank.intake.formats.reading import BadFile
+from bank.intake.imports import sources
 
 ROW = '{"key": "a", "instruction": "?"}\n'
 
@@ -111,7 +111,7 @@ def test_a_hostile_archive_is_refused_within_two_seconds_and_leaves_nothing(name
     path = tmp_path / "some.zip"
     path.write_bytes(make())
     start = time.process_time()
-    with pytest.raises(BadFile, match=reason), archive.opened(path):
+    with pytest.raises(BadFile, match=reason), sources.opened(path):
         raise AssertionError("it was opened")
     assert time.process_time() - start < 2
     assert not [file for file in tmp_path.rglob("*") if file.is_file() and file != path]
@@ -120,7 +120,7 @@ def test_a_hostile_archive_is_refused_within_two_seconds_and_leaves_nothing(name
 def test_an_honest_archive_is_opened_and_gone_afterwards(tmp_path, media):
     path = tmp_path / "some.zip"
     path.write_bytes(made(("top/samples.jsonl", ROW), ("top/images/a.png", b"x"), ("__MACOSX/._a", b"y")))
-    with archive.opened(path) as here:
+    with sources.opened(path) as here:
         assert here.name == "top"
         assert sorted(file.name for file in here.rglob("*")) == ["a.png", "images", "samples.jsonl"]
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == [path]

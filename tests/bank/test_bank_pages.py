@@ -7,17 +7,17 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts.models import User
-from bank.actions import capabilities as trees
-from bank.actions.benchmarks import make_benchmark
-from bank.actions.errors import BadInput, Stale
-from bank.actions.reviews import close_round, decide, give_review, open_round
-from bank.actions.samples import change_many, save_sample
-from bank.capability_trees import TREES
 from bank.criteria import CriteriaAccess, Criterion, CriterionRevision, fingerprint, for_staff
+from bank.errors import BadInput, Stale
 from bank.models import Benchmark, Response, Sample, SampleReview
 from bank.models.reviews import GUIDELINE
-from bank.queries import Filter, list_samples, summary_of, tree_of
-from bank.queries.reviews import rounds_of
+from bank.samples import capabilities as trees
+from bank.samples.benchmarks import make_benchmark, summary_of
+from bank.samples.capabilities import tree_of
+from bank.samples.capability_trees import TREES
+from bank.samples.editor import change_many, save_sample
+from bank.samples.listing import Filter, list_samples
+from bank.samples.reviews import close_round, decide, give_review, open_round, rounds_of
 from tests.bank.conftest import picture
 from tests.markup import flat
 
@@ -534,8 +534,8 @@ def test_pages_show_every_sample_once_in_order_both_ways(chosen, long):
 
 @pytest.mark.parametrize("text", ["number", "number 1", "number 11"])
 def test_a_text_that_very_many_hold_is_shown_in_order_both_ways(text, long, monkeypatch):
-    monkeypatch.setattr("bank.queries.samples.MOST_COUNTED", 5)
-    monkeypatch.setattr("bank.queries.samples.STRETCH", 7)
+    monkeypatch.setattr("bank.samples.listing.MOST_COUNTED", 5)
+    monkeypatch.setattr("bank.samples.listing.STRETCH", 7)
     pages, back = walk(long, Filter(text=text))
     expected = [s.key for s in long.samples.order_by("position", "pk") if _passes(s, Filter(text=text))]
     assert [key for page in pages for key in page] == expected

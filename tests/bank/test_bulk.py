@@ -3,7 +3,7 @@
 import pytest
 from django.db import IntegrityError, transaction
 
-from bank import bulk
+from bank.database import bulk
 from bank.models import Benchmark, Sample
 
 pytestmark = pytest.mark.django_db

@@ -7,10 +7,12 @@ from types import ModuleType
 import pytest
 
 from annotations.models import Label
-from bank.formats.reading import BadFile, Row, Where, validated
-from bank.formats.records import ResponseRecord, SampleRecord
-from bank.imports import BadInput, Cancelled
-from bank.imports.bundle import bring, look
+from bank.errors import BadInput
+from bank.intake.formats.reading import BadFile, Row, Where, validated
+from bank.intake.formats.records import ResponseRecord, SampleRecord
+from bank.intake.imports import Cancelled
+from bank.intake.imports.engine import bring
+from bank.intake.imports.sources import look
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from judging.models import Judgment
 from tests.bank.conftest import RESPONSES, SAMPLES, picture

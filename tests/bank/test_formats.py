@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bank import formats
-from bank.formats import alt_test, mia_bench, mllm_as_a_judge, mllm_bench, mmbench, pope
-from bank.formats.reading import BadFile, Problem
-from bank.imports.bundle import look
+from bank.intake import formats
+from bank.intake.formats import alt_test, mia_bench, mllm_as_a_judge, mllm_bench, mmbench, pope
+from bank.intake.formats.reading import BadFile, Problem
+from bank.intake.imports.sources import look
 from tests.bank.conftest import picture
 
 

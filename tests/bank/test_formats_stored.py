@@ -7,7 +7,7 @@ import pytest
 
 from annotations.models import Label
 from bank.criteria import Criterion
-from bank.imports.bundle import bring as bring_all
+from bank.intake.imports.engine import bring as bring_all
 from bank.models import Benchmark, Item, Response, Sample, SampleImage, SubmissionRules
 from bank.submissions.check import check
 from judging.models import Judgment

@@ -15,24 +15,15 @@ import pytest
 from django.db import OperationalError, connections, transaction
 
 from accounts.models import User
-from bank import bulk
-from bank.actions import make_items, plan_items
 from bank.criteria import Criterion
 from bank.criteria.tables import opened
-from bank.imports import intake
-from bank.imports.bundle import bring
-from bank.models import (
-    Benchmark,
-    EvaluatedModel,
-    Import,
-    ImportRange,
-    Item,
-    Response,
-    Sample,
-    SampleImage,
-)
-from bank.queries.benchmarks import summary_of
-from bank.uploads import actions, work
+from bank.database import bulk
+from bank.intake.imports import writer
+from bank.intake.imports.engine import bring
+from bank.intake.uploads import actions, worker
+from bank.models import Benchmark, EvaluatedModel, Import, ImportRange, Item, Response, Sample, SampleImage
+from bank.samples.benchmarks import summary_of
+from bank.samples.items import make_items, plan_items
 from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard.votes import verdict_cache
 from tests.bank.conftest import picture
@@ -159,10 +150,10 @@ def test_what_a_killed_import_had_stored_is_hidden_and_cleared_away_by_whoever_l
     assert ended(pid) == -signal.SIGKILL
     assert counts() == [0] * len(ALL)
     assert stored() != [0] * len(ALL)
-    assert work.is_waiting()  # which is what starts the process that does this
+    assert worker.is_waiting()  # which is what starts the process that does this
     actions.sweep()
     assert stored() == [0] * len(ALL)
-    assert not work.is_waiting()
+    assert not worker.is_waiting()
     assert not Import.objects.exists()
 
 
@@ -174,7 +165,9 @@ def test_pictures_of_an_import_killed_after_they_were_moved_go_and_those_of_othe
     (whole / "2.png").write_bytes(picture(size=(55, 20), colour="red"))
 
     def dies():
-        monkeypatch.setattr("bank.imports.scene.Scene.show", lambda scene: os.kill(os.getpid(), signal.SIGKILL))
+        monkeypatch.setattr(
+            "bank.intake.imports.context.Scene.show", lambda scene: os.kill(os.getpid(), signal.SIGKILL)
+        )
         bring(path=whole, slug="new", parts=["samples"])
 
     assert ended(started(dies)) == -signal.SIGKILL
@@ -201,8 +194,8 @@ def test_boards_see_what_an_import_shows_though_others_wrote_rows_with_higher_id
 
 
 def test_no_transaction_of_an_import_holds_more_than_a_bounded_number_of_rows(whole, media, monkeypatch):
-    monkeypatch.setattr(intake, "AT_ONCE", 200)
-    monkeypatch.setattr(intake, "SLICE", 50)
+    monkeypatch.setattr(writer, "AT_ONCE", 200)
+    monkeypatch.setattr(writer, "SLICE", 50)
     rows, spans = Counter(), []
     insert = bulk.insert_columns
 

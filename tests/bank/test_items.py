@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bank.actions.items import make_items, make_some, plan_items
 from bank.models import EvaluatedModel, Item, ItemResponse, Response, Submission
+from bank.samples.items import make_items, make_some, plan_items
 from tests.annotations.conftest import at_once
 from tests.bank.conftest import RESPONSES
 from tests.markup import flat

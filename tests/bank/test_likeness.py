@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bank.likeness import examined
+from bank.text.similarity import examined
 
 CRITERION = "Recognises the dish as bouillabaisse and explains that the fish is served apart from the saffron broth."
 OTHER = "Names the harbour town in the picture and the century in which its quay was built."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bank.params import whole_number
+from bank.forms.fields import whole_number
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from bank.imports.bundle import bring
+from bank.intake.imports.engine import bring
+from bank.intake.parquet import NEEDED, NoPyarrow
 from bank.models import Response
-from bank.parquet import NEEDED, NoPyarrow
 from tests.bank.conftest import RESPONSES, SAMPLES
 from tests.bank.test_submissions import allow, answers, choices, send
 
@@ -20,8 +20,8 @@ sys.modules["pyarrow"] = None
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 import django
 django.setup()
-import evalsite.urls, judging.work.worker, bank.parquet
-print(bank.parquet.available())
+import evalsite.urls, judging.work.worker, bank.intake.parquet
+print(bank.intake.parquet.available())
 """
 
 

@@ -6,10 +6,11 @@ import pytest
 from PIL import Image, ImageDraw
 
 import bank.criteria
-from bank import images, quality
+from bank import images
 from bank.criteria import CriteriaAccess
 from bank.models import Sample
-from bank.quality import BY_NAME, gives_away, hints_in, near, of_sample
+from bank.samples import quality
+from bank.samples.quality import BY_NAME, gives_away, hints_in, near, of_sample
 
 
 def scene(*, size=(800, 600), shift=0, kind="PNG"):

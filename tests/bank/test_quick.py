@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bank.formats import quick
-from bank.formats.blocks import Block, json_blocks, table_blocks
-from bank.formats.reading import BadFile, Problem, Row, Where, json_lines, validated
-from bank.formats.records import ResponseRecord, SampleRecord
-from bank.imports.samples import hidden_rows
+from bank.intake.formats import blocks as quick
+from bank.intake.formats.blocks import Block, json_blocks, table_blocks
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, json_lines, validated
+from bank.intake.formats.records import ResponseRecord, SampleRecord
+from bank.intake.imports.samples import hidden_rows
 
 text = st.one_of(
     st.sampled_from(["a", "", " ", "\u2003", "\x1f", "é", "\x00", "a\x00", "\ud800", "a / b"]),
@@ -172,5 +172,5 @@ def test_rows_of_a_table_come_in_the_same_whichever_way_they_go(found, at_once, 
             made.append(str(error))
         return made
 
-    with mock.patch("bank.formats.blocks.ROWS", at_once):
+    with mock.patch("bank.intake.formats.blocks.ROWS", at_once):
         assert taken(table_blocks(table(), SampleRecord)) == taken(validated(table(), SampleRecord))

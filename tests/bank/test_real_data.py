@@ -7,8 +7,8 @@ import pytest
 
 from annotations.models import Annotator, Label
 from bank.criteria import Criterion
-from bank.formats import mia_bench
-from bank.formats.reading import Problem
+from bank.intake.formats import mia_bench
+from bank.intake.formats.reading import Problem
 from bank.models import Benchmark, Capability, Item, Response, Sample, SampleImage
 from judging.models import Judgment, Run
 

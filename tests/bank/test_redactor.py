@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bank.redactor import GONE, LONGEST, redact
-from bank.spellings import words
+from bank.text.encodings import words
+from bank.text.redactor import GONE, LONGEST, redact
 
 LONG = "Counts exactly seventeen red lanterns above the narrow bridge, and says that two of them are not lit."
 OTHER = "Names the ferry terminal's architect and the year in which it was rebuilt."

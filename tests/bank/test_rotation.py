@@ -7,8 +7,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from accounts.crypto import Cipher, EncryptedTextField
-from bank import rotation
 from bank.criteria import Criterion
+from bank.management import rotation
 from judging.models import Attempt, Judgment
 
 pytestmark = pytest.mark.django_db

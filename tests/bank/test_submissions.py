@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import bank.criteria
-from bank.actions import make_items, plan_items
 from bank.criteria import CriteriaAccess
 from bank.models import (
     Benchmark,
@@ -22,10 +21,9 @@ from bank.models import (
     SubmissionCount,
     SubmissionScore,
 )
-from bank.submissions import actions, quota, scoring
-from bank.submissions.errors import Closed, Exceeded, NameTaken, Refused
-from bank.submissions.halves import is_kept
-from bank.submissions.scoring import LEAST, Held, grouped
+from bank.samples.items import make_items, plan_items
+from bank.submissions import Closed, Exceeded, NameTaken, Refused, actions, quota, scoring
+from bank.submissions.scoring import LEAST, Held, grouped, is_kept
 from tests.annotations.conftest import at_once
 from tests.hidden import criteria
 

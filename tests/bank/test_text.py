@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bank.masking import HIDDEN, MARK, PLACEHOLDER, mask, names_of
-from bank.text import LONGEST, formulas, markdown, raw
+from bank.text.masking import HIDDEN, MARK, PLACEHOLDER, mask, names_of
+from bank.text.rendering import LONGEST, formulas, markdown, raw
 
 ALLOWED = set(
     "p br hr em strong s code pre blockquote ul ol li span div a h3 h4 h5 h6 table thead tbody tr th td".split()

@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from annotations.models import Campaign, Label
 from bank.criteria import Criterion
+from bank.forms.uploads import ChoicesForm
+from bank.intake.uploads import actions, staging, worker
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
-from bank.uploads import actions, queries, staging, work
-from bank.uploads.forms import ChoicesForm
 from judging.models import Judgment, Run
 from tests.bank.conftest import picture
 from tests.markup import flat
@@ -140,9 +140,9 @@ def test_what_was_sent_lies_encrypted_but_while_a_worker_reads_it(way, api, clie
             send(api, pk, offset, row[offset : offset + 7])
     upload = Upload.objects.get()
     assert (upload.state, lying()) == ("received", [])
-    keep, read = work.keep_preview, []
-    monkeypatch.setattr(work, "keep_preview", lambda *given: (read.extend(lying()), keep(*given)))
-    assert work.work_all() == 1
+    keep, read = worker.keep_preview, []
+    monkeypatch.setattr(worker, "keep_preview", lambda *given: (read.extend(lying()), keep(*given)))
+    assert worker.work_all() == 1
     upload.refresh_from_db()
     assert (upload.state, len(read), lying()) == ("checked", 1, [])
 
@@ -227,7 +227,7 @@ def sent(people):
 
 
 def checked(upload):
-    assert work.work(upload)
+    assert worker.work(upload)
     upload.refresh_from_db()
     assert upload.state == "checked", upload.fault
     return upload
@@ -238,7 +238,7 @@ def brought(upload, **choices):
     assert form.is_valid(), form.errors
     while not form.carry_out():
         checked(upload)
-    assert work.work(upload)
+    assert worker.work(upload)
     upload.refresh_from_db()
     return upload
 
@@ -271,7 +271,7 @@ def test_samples_responses_judgments_and_labels_come_in_together(sent, shape, se
     made = {"samples": 8, "images": 8, "criteria": 16, "responses": 16, "models": 2, "judgments": 1, "labels": 2}
     assert made.items() <= found["made"].items()
     assert (found["bad"], rows()) == (0, NOTHING), "a check writes nothing"
-    preview = queries.preview(upload)
+    preview = staging.preview(upload)
     assert [sample["key"] for sample in preview] == [f"s{n}" for n in range(6)]
     assert (preview[0]["criteria"], preview[0]["images"][0]["width"]) == (2, 32)
     assert SECRET not in json.dumps([preview, found])
@@ -387,50 +387,50 @@ def test_cancelled_in_any_state_nothing_is_left(sent, people, state, settings, m
                 assert actions.cancel(upload=upload) is False, "its worker was asked"
                 self.looked = 0.0
 
-        monkeypatch.setattr(work.Teller, "__call__", in_the_middle)
-        assert work.work(upload)
+        monkeypatch.setattr(worker.Teller, "__call__", in_the_middle)
+        assert worker.work(upload)
     else:
         assert post(client_of, upload, "cancel/").status_code == 302
     upload.refresh_from_db()
     assert (upload.state, rows(), left_behind(settings)) == ("cancelled", NOTHING, [])
-    assert not work.is_waiting()
+    assert not worker.is_waiting()
     with pytest.raises(actions.WrongState):
         actions.cancel(upload=upload)
 
 
 def test_a_worker_that_died_leaves_its_upload_to_the_next(sent, settings, monkeypatch):
     upload = sent(bundle())
-    tell = work.Teller.__call__
+    tell = worker.Teller.__call__
 
     def killed(self, part, count):
         raise Stop
 
     for after, state in (("checking", "checked"), ("importing", "done")):
-        monkeypatch.setattr(work.Teller, "__call__", killed)
-        monkeypatch.setattr(work, "_fail", lambda *a: (_ for _ in ()).throw(Stop()))
+        monkeypatch.setattr(worker.Teller, "__call__", killed)
+        monkeypatch.setattr(worker, "_fail", lambda *a: (_ for _ in ()).throw(Stop()))
         with pytest.raises(Stop):
-            work.work(upload)
+            worker.work(upload)
         monkeypatch.undo()
         upload.refresh_from_db()
         assert (upload.state, rows()) == (after, NOTHING)
-        assert work.is_waiting()
+        assert worker.is_waiting()
         with staging.held(upload):
-            assert not work.is_waiting()
-            assert not work.work(upload), "it is held: a second worker keeps off"
-        assert work.work(upload)
+            assert not worker.is_waiting()
+            assert not worker.work(upload), "it is held: a second worker keeps off"
+        assert worker.work(upload)
         upload.refresh_from_db()
         assert upload.state == state
         if state == "checked":
             upload.choices["benchmark"] = "boats"
             actions.confirm(upload=upload, choices=upload.choices)
     assert rows()["Sample"] == 8
-    assert work.Teller.__call__ is tell
+    assert worker.Teller.__call__ is tell
 
 
 def test_a_step_that_kills_its_worker_every_time_is_given_up(sent):
     upload = sent(bundle())
-    Upload.objects.filter(pk=upload.pk).update(tries=work.TRIES)
-    assert work.work(upload)
+    Upload.objects.filter(pk=upload.pk).update(tries=worker.TRIES)
+    assert worker.work(upload)
     upload.refresh_from_db()
     assert upload.state == "failed"
     assert "in smaller files" in upload.fault
@@ -439,14 +439,14 @@ def test_a_step_that_kills_its_worker_every_time_is_given_up(sent):
 def test_what_is_no_benchmark_or_not_what_was_sent_fails_in_words(sent, settings, people):
     for name, data in (("x.zip", b"PK\x03\x04 is no zip"), ("x.txt", b"hello"), ("x.jsonl", b"\xff\xfe{\x00")):
         upload = sent({name: data})
-        assert work.work(upload)
+        assert worker.work(upload)
         upload.refresh_from_db()
         assert upload.state == "failed", name
         assert upload.fault
         assert str(settings.STAGED) not in upload.fault
     upload = actions.start(by=people["curator"], files=[("a.jsonl", 4)], sha256="0" * 64)
     actions.receive(upload=upload, offset=0, length=4, pieces=[b"0123"])
-    assert work.work(upload)
+    assert worker.work(upload)
     upload.refresh_from_db()
     assert (upload.state, "its SHA-256 is another" in upload.fault) == ("failed", True)
     assert rows() == NOTHING
@@ -489,6 +489,6 @@ def test_two_uploads_of_the_same_make_one_set(sent):
     for upload in (first, second):
         upload.choices["benchmark"] = "boats"
         actions.confirm(upload=upload, choices=upload.choices)
-    assert work.work_all() == 2
+    assert worker.work_all() == 2
     assert rows()["Sample"] == 8
     assert {upload.state for upload in Upload.objects.all()} == {"done"}

@@ -12,7 +12,7 @@ ROWS = 6_000
 PREPARE = """
 from accounts.models import User
 from bank.models import Upload
-from bank.uploads import actions
+from bank.intake.uploads import actions
 by = User.objects.create_user("curator", role="curator")
 data = b"".join(b'{{"key": "k%d", "instruction": "How many boats?", "criteria": [{{"text": "Three."}}]}}\\n' % n for n in range({rows}))
 upload = actions.start(by=by, files=[("boats.jsonl", len(data))])
@@ -21,7 +21,7 @@ answer = [upload.pk, str(upload.folder)]
 """  # noqa: E501
 CONFIRM = """
 from bank.models import Upload
-from bank.uploads import actions
+from bank.intake.uploads import actions
 upload = Upload.objects.get()
 actions.confirm(upload=upload, choices=upload.choices)
 answer = upload.choices["benchmark"]
@@ -32,7 +32,7 @@ SEEN = "from bank.models import Sample; answer = Sample.objects.count()"
 DIES = """
 import os, signal
 from django.core.management import call_command
-from bank.uploads.work import Teller
+from bank.intake.uploads.worker import Teller
 tell = Teller.__call__
 def tell_and_die(teller, part, rows):
     tell(teller, part, rows)

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from bank import bulk
+from bank.database import bulk
 from bank.models import (
     Benchmark,
     Capability,

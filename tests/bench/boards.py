@@ -44,7 +44,7 @@ def fill(*, votes: int = VOTES, models: int = MODELS, samples: int = SAMPLES) ->
     """A finished run with a vote on each of so many pairs, as many of each sample."""
     import numpy as np
 
-    from bank import bulk
+    from bank.database import bulk
     from bank.models import Benchmark, Capability, EvaluatedModel, Item, ItemResponse, Response, Sample
     from judging.models import Judge, Judgment, Run, RunItem
 

@@ -67,8 +67,8 @@ def main(folder: Path) -> None:
     django.setup()
     from django.db import connection
 
-    from bank.imports import samples  # noqa: F401 (what a process loads once is no part of an import)
-    from bank.imports.bundle import bring
+    from bank.intake.imports import samples  # noqa: F401 (what a process loads once is no part of an import)
+    from bank.intake.imports.engine import bring
 
     before = connection.settings_dict["NAME"]
     made = subprocess.run([sys.executable, "-m", __spec__.name], check=True, capture_output=True, text=True)

@@ -209,7 +209,7 @@ answer = most_memory()
 def _large() -> Iterator[Result]:
     """A run of a million planned judgments: its start, the first calls to make, and its page with most of them made."""
     from accounts.models import User
-    from bank import bulk
+    from bank.database import bulk
     from bank.models import Benchmark, Item, Sample
     from judging.models import Judge, Judgment, RunItem
     from judging.runs import actions, plan

@@ -22,8 +22,8 @@ def labelling() -> Iterator[Result]:
 
     from accounts.models import User
     from annotations.campaigns.actions import make_campaign
-    from bank.actions import make_items, plan_items
     from bank.models import Benchmark, EvaluatedModel, Response, Sample
+    from bank.samples.items import make_items, plan_items
 
     with database():
         benchmark = Benchmark.objects.create(slug="labels", title="Labels", visibility="public")

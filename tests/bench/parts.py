@@ -18,7 +18,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import setup_databases, teardown_databases
 
-from bank.formats.reading import json_lines
+from bank.intake.formats.reading import json_lines
 from tests.bench import importing
 
 
@@ -110,8 +110,8 @@ def without_data() -> dict[str, str]:
 
 def pages() -> Iterator[Result]:
     """A board of 200 models, computed before, against an empty page."""
-    from bank.imports.items import Spec, ensure
     from bank.models import Benchmark, EvaluatedModel, Response, Sample
+    from bank.samples.items import Spec, ensure
     from judging.models import Judge, Judgment, Run, RunItem
 
     with database():

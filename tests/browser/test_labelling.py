@@ -12,8 +12,8 @@ from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.members import make_annotator
 from annotations.models import Assignment, Label, LabelRevision
 from bank import images
-from bank.actions import make_items, plan_items
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
+from bank.samples.items import make_items, plan_items
 from tests.bank.conftest import picture
 from tests.browser.conftest import go_offline, serious
 

@@ -4,8 +4,9 @@ import threading
 
 import pytest
 
+from bank.intake.uploads import actions
+from bank.intake.uploads import worker as work
 from bank.models import Sample, Upload
-from bank.uploads import actions, work
 from tests.bank.test_uploads import SECRET, bundle, zipped
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from bank.imports import BadInput
+from bank.errors import BadInput
 from judging.endpoints.answers import Token
 from judging.endpoints.probing import COLOURS, probe_judge
 from judging.models import Judge, Run

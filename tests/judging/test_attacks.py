@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from PIL import Image
 
+from bank.errors import BadInput
 from bank.images import with_words
-from bank.imports import BadInput
 from bank.models import Item, Response
 from judging import protocols
 from judging.models import Judgment, Run, Trial

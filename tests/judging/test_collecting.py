@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from bank.imports import BadInput
+from bank.errors import BadInput
 from bank.models import Response, SampleImage
 from judging.models import Attempt, Collected, Run
 from judging.runs import actions

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from annotations.models import Campaign
-from bank.imports import BadInput
+from bank.errors import BadInput
 from bank.models import Capability
 from tests.judging.small import make_benchmark
 from tests.markup import flat

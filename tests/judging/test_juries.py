@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from bank.criteria import Criterion
-from bank.imports import BadInput
+from bank.errors import BadInput
 from judging.models import Judge, Judgment, Run
 from judging.runs import juries
 from tests.judging.small import make_benchmark

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from bank.imports import BadInput
+from bank.errors import BadInput
 from bank.models import CriteriaAccess
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
 from tests.judging.server import Server, answer, error

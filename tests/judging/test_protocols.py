@@ -3,7 +3,7 @@
 import pytest
 
 from bank.criteria import Criterion
-from bank.imports import BadInput
+from bank.errors import BadInput
 from bank.models import Item, ItemResponse, Response, Sample, SampleImage
 from bank.models.items import content_hash
 from judging.models import Judge, Run

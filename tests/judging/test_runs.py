@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from bank import images
 from bank.criteria import Criterion
-from bank.imports import BadInput
+from bank.errors import BadInput
 from bank.models import CriteriaAccess, PictureStorage, SampleImage
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
 from judging.runs import actions, plan

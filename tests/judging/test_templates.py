@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from bank.imports import BadInput
+from bank.errors import BadInput
 from bank.models import CriteriaAccess
 from judging import protocols
 from judging.models import Judgment, PromptTemplate, Run

@@ -3,8 +3,8 @@
 import pytest
 from django.db import transaction
 
-from bank.imports.items import Spec, ensure
 from bank.models import Benchmark, EvaluatedModel, Response, Sample
+from bank.samples.items import Spec, ensure
 from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard import boards, votes
 from leaderboard.scope import NO_ELO, scope_of

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
 
+from bank.intake.parquet import NEEDED
 from bank.models import Benchmark
-from bank.parquet import NEEDED
 from leaderboard.models import Snapshot
 from tests.leaderboard.conftest import judgments, labels
 

@@ -10,18 +10,9 @@ from knox.models import AuthToken
 
 from accounts.models import User
 from annotations.models import Campaign
-from bank.models import (
-    Benchmark,
-    EvaluatedModel,
-    Item,
-    Response,
-    ResponseMark,
-    Sample,
-    Submission,
-    SubmissionScore,
-)
+from bank.models import Benchmark, EvaluatedModel, Item, Response, ResponseMark, Sample, Submission, SubmissionScore
 from bank.submissions import actions
-from bank.submissions.halves import is_kept
+from bank.submissions.scoring import is_kept
 from judging.models import Run
 from tests.access.crawl import TOKEN
 from tests.bank.test_submissions import LABELS, allow, answers, choices, send

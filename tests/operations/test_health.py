@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts import installation_key
 from accounts.models import InstallationKey
-from bank.api import Benchmarks
+from bank.api.viewsets import Benchmarks
 from judging.models import WorkerBeat
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -101,6 +101,6 @@ def test_the_client_uses_libraries_by_their_public_means_only():
 
 def test_a_template_goes_out_without_its_indentation_and_verbatim_text_as_it_is(tmp_path):
     (tmp_path / "x.html").write_text("<p>\n  a\n</p>\n  <pre>\n  b\n</pre>\n  <b>c</b>", encoding="utf-8")
-    loaders = [("evalsite.template_loader.Loader", [tmp_path])]
+    loaders = [("evalsite.templates.Loader", [tmp_path])]
     found = Engine(loaders=loaders).get_template("x.html").render(Context())
     assert found == "<p>\na\n</p>\n<pre>\n  b\n</pre>\n<b>c</b>"

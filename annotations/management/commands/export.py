@@ -8,11 +8,12 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotations.campaigns.run_doubts import SUBSETS, subset_of
 from annotations.labels.exports import label_studio, preferences, rows
 from annotations.models import Campaign
-from bank import exports
-from bank.actions import BadInput, find_benchmark
-from bank.imports import chunks
+from bank.database import chunks
+from bank.errors import BadInput
+from bank.intake import exports
 from bank.management.importing import Failed, bad_input_fails
 from bank.models import Benchmark
+from bank.samples.benchmarks import find_benchmark
 from judging.judgments.exports import of_keys
 from judging.models import Run
 

@@ -9,8 +9,9 @@ from django.core.management.base import BaseCommand, CommandParser
 from accounts.models import User
 from annotations import ballots
 from annotations.campaigns.actions import make_campaign
-from bank.actions import BadInput, find_benchmark
+from bank.errors import BadInput
 from bank.management.importing import bad_input_fails, counted
+from bank.samples.benchmarks import find_benchmark
 from judging.models import Run
 
 

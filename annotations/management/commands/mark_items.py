@@ -9,7 +9,7 @@ from annotations.assignment import gold
 from annotations.assignment.errors import Refused
 from annotations.assignment.gold import make_all_known
 from annotations.models import Campaign
-from bank.actions import BadInput
+from bank.errors import BadInput
 from bank.management.importing import Failed, bad_input_fails, counted
 
 

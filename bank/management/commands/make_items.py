@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from bank import actions
 from bank.management.importing import bad_input_fails
 from bank.models import Item
+from bank.samples import benchmarks, items
 
 
 class Command(BaseCommand):
@@ -23,14 +23,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with bad_input_fails():
-            plan = actions.plan_items(
+            plan = items.plan_items(
                 kind=options["kind"],
-                benchmark=actions.find_benchmark(options["benchmark"]),
+                benchmark=benchmarks.find_benchmark(options["benchmark"]),
                 models=[name.strip() for name in options["models"].split(",") if name.strip()],
                 anchor=options["anchor"],
                 sample=options["sample"],
                 seed=options["seed"],
                 rotations=options["rotations"],
             )
-            made, everything = actions.make_items(plan)
+            made, everything = items.make_items(plan)
         self.stdout.write(f"Made {made} items; {everything - made} were there already.")

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from accounts import audit
-from bank import rotation
+from bank.management import rotation
 from bank.management.importing import Failed, progress_of
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from bank.uploads import work
+from bank.intake.uploads import worker
 
 
 class Command(BaseCommand):
@@ -23,4 +23,4 @@ class Command(BaseCommand):
             signal.signal(number, lambda number, frame: stopped.append(number))
         os.nice(5)  # pages and judges come first
         # A worker that was killed takes this process with it: its successor starts another.
-        work.work_all(stop=lambda: bool(stopped) or os.getppid() != parent, linger=options["linger"])
+        worker.work_all(stop=lambda: bool(stopped) or os.getppid() != parent, linger=options["linger"])

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evalsite import start
+from evalsite import checks
 
 
 class Command(BaseCommand):
@@ -15,7 +15,7 @@ class Command(BaseCommand):
         parser.add_argument("--web", action="store_true", help="look at what only pages need, too")
 
     def handle(self, *, web: bool, **options: Any) -> None:
-        if found := list(start.faults(web=web)):
+        if found := list(checks.faults(web=web)):
             raise CommandError("evalsite does not start.\n" + "\n".join(found))
-        for said in start.told():
+        for said in checks.told():
             self.stderr.write(said)

@@ -7,7 +7,7 @@ from django.db import transaction
 from knox.models import AuthToken
 
 from accounts import audit
-from evalsite import demo_accounts
+from evalsite.demo import accounts
 
 
 class Command(BaseCommand):
@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     @transaction.atomic
     def handle(self, **options: Any) -> None:
-        found = demo_accounts.still_open()
+        found = accounts.still_open()
         for person in found:
             person.is_active = False
             person.set_unusable_password()

@@ -18,9 +18,9 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from bank.models import Benchmark
-from evalsite import start
-from evalsite.demo import load
-from evalsite.demo_accounts import PASSWORD, SIGN_INS
+from evalsite import checks
+from evalsite.demo.accounts import PASSWORD, SIGN_INS
+from evalsite.demo.loader import load
 
 STOP_WITHIN = 10  # seconds
 
@@ -70,7 +70,7 @@ class Command(BaseCommand):
     def _prepare(self, *, with_demo: bool) -> bool:
         call_command("migrate", verbosity=0, interactive=False)
         call_command("collectstatic", verbosity=0, interactive=False)
-        if found := list(start.faults(web=True)):
+        if found := list(checks.faults(web=True)):
             raise CommandError("evalsite does not start.\n" + "\n".join(found))
         if not with_demo:
             return False

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.utils.translation.template import templatize
 
-from evalsite import texts
+from evalsite import templates
 
 ROOMS = ("accounts", "bank", "judging", "annotations", "leaderboard", "evalsite")
 KEYWORDS: dict[str, Any] = {
@@ -60,7 +60,7 @@ def marked_texts() -> Catalog:
         for match in _IN_TEMPLATE.finditer(templatize(path.read_text(encoding="utf-8"))):
             words = ast.literal_eval(f"({match[1]},)")
             add(path, words if len(words) > 1 else words[0])
-    for text, path in texts.in_scripts():
+    for text, path in templates.in_scripts():
         add(path, text)
     return catalogue
 

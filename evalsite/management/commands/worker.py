@@ -11,7 +11,7 @@ from judging.work import loop, worker
 
 
 class Command(BaseCommand):
-    requires_system_checks: list[str] = []  # they load the code of every page; see evalsite.start
+    requires_system_checks: list[str] = []  # they load the code of every page; see evalsite.checks
     help = "Work the runs of judges until stopped. Several workers may run at once, on one machine or many."
 
     def add_arguments(self, parser: CommandParser) -> None:

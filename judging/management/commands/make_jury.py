@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from bank.imports import BadInput
-from bank.params import whole_number
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
 from judging.models import Run
 from judging.runs import juries
 

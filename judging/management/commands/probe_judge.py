@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from bank.imports import BadInput
+from bank.errors import BadInput
 from judging.endpoints.probing import probe_judge
 from judging.models import Judge
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import StrictUndefined, nodes
 
-from bank.params import whole_number
+from bank.forms.fields import whole_number
 from judging.models import PromptTemplate
 from judging.protocols.prompts import sandbox
 from judging.protocols.prompts.sandbox import TooMuch

@@ -9,7 +9,7 @@ from django.db.models import Count, QuerySet
 
 from accounts.models import User
 from accounts.rules import Viewer
-from bank.imports import BadInput
+from bank.errors import BadInput
 from judging import protocols
 from judging.models import PromptTemplate, Run
 from judging.protocols import prompts

@@ -5,7 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from bank.actions import BadInput, find_benchmark
+from bank.errors import BadInput
+from bank.samples.benchmarks import find_benchmark
 from leaderboard import boards
 from leaderboard.files import csv_text
 from leaderboard.kinds import KINDS, default_of

@@ -4,9 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from bank.actions import find_benchmark
-from bank.actions.benchmarks import set_visibility
 from bank.management.importing import Failed, bad_input_fails
+from bank.samples.benchmarks import find_benchmark, set_visibility
 from judging.models import Run
 from leaderboard.boards import editions
 from leaderboard.models import CAN_REST_ON_HIDDEN

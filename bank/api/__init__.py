@@ -1,0 +1,1 @@
+"""The bank's API."""

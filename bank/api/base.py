@@ -1,0 +1,126 @@
+"""What all API classes share: pages by cursor, filters by allow-list, errors that tell nothing hidden."""
+
+import json
+import logging
+from typing import Any, ClassVar
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from rest_framework import exceptions, serializers
+from rest_framework.filters import BaseFilterBackend
+from rest_framework.pagination import CursorPagination
+from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import exception_handler, set_rollback
+
+from bank.errors import COME_BACK, outage
+from bank.forms.fields import whole_number
+
+log = logging.getLogger("django.request")
+
+
+class Pages(CursorPagination):
+    """Pages by cursor, oldest first. ``page_size`` up to 500; anything else is 400."""
+
+    page_size = 100
+    max_page_size = 500
+    page_size_query_param = "page_size"
+    ordering = "pk"
+
+    def get_page_size(self, request: Request) -> int:
+        wanted = request.query_params.get("page_size")
+        if wanted is None:
+            return self.page_size
+        size = whole_number(wanted, below=self.max_page_size + 1)
+        if not size:
+            raise exceptions.ValidationError({"page_size": f"A whole number from 1 to {self.max_page_size}."})
+        return size
+
+    def decode_cursor(self, request: Request) -> Any:
+        """The place to go on from: every list is in the order of its ids. Raises NotFound for a forged one."""
+        cursor = super().decode_cursor(request)
+        if cursor is not None and cursor.position is not None and whole_number(str(cursor.position)) is None:
+            raise exceptions.NotFound(self.invalid_cursor_message)
+        return cursor
+
+
+def _names_a_row(model: Any, lookup: str) -> bool:
+    """Whether a filter's value is the id of another table's row."""
+    return "__" not in lookup and bool(model._meta.get_field(lookup).is_relation)
+
+
+class PlainJSON(JSONParser):
+    """JSON whose texts can be stored and said again. Half of a surrogate pair, or no bottom in sight, is 400."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        try:
+            data = super().parse(stream, media_type, parser_context)
+            json.dumps(data, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise exceptions.ParseError("A text holds half of a surrogate pair, which is no character.") from None
+        except RecursionError:
+            raise exceptions.ParseError("This is nested too deeply.") from None
+        return data
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """What a script sends: an unknown field is 400, so that a typing mistake does not vanish.
+
+    ``elsewhere`` says of names that are often sent here where they belong.
+    """
+
+    elsewhere: ClassVar[dict[str, str]] = {}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(getattr(self, "initial_data", ())) - set(self.fields))
+        if unknown:
+            words = {name: self.elsewhere.get(name, "There is no such field.") for name in unknown}
+            raise serializers.ValidationError(words)
+        return attrs
+
+
+class AllowedFilters(BaseFilterBackend):
+    """Filters by allow-list: a view names them in ``filters = {parameter: lookup}``; an unknown parameter is 400."""
+
+    COMMON = frozenset({"cursor", "page_size", "format"})
+
+    def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:
+        filters: dict[str, str] = getattr(view, "filters", {})
+        unknown = set(request.query_params) - set(filters) - self.COMMON
+        if unknown:
+            known = ", ".join(sorted(filters)) or "none"
+            raise exceptions.ValidationError(dict.fromkeys(sorted(unknown), f"Not a filter here. Filters: {known}."))
+        for name, lookup in filters.items():
+            if name in request.query_params:
+                value = request.query_params[name]
+                try:
+                    if "\x00" in value or (_names_a_row(queryset.model, lookup) and whole_number(value) is None):
+                        raise ValueError
+                    queryset = queryset.filter(**{lookup: value})
+                except (ValueError, TypeError):
+                    raise exceptions.ValidationError({name: "Not a value of this filter."}) from None
+        return queryset
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        return [
+            {"name": name, "in": "query", "required": False, "schema": {"type": "string"}}
+            for name in getattr(view, "filters", {})
+        ]
+
+
+def explain(error: Exception, context: dict[str, Any]) -> Response:
+    """Errors as JSON. A refusal and an absence say no more than that, a fault of ours no more than that it is one."""
+    if isinstance(error, Http404):
+        error = exceptions.NotFound()
+    elif isinstance(error, PermissionDenied):
+        error = exceptions.PermissionDenied()
+    if answer := exception_handler(error, context):
+        return answer
+    set_rollback()
+    path = context["request"].path
+    if words := outage(error):
+        log.warning("%s %s", path, words)
+        return Response({"detail": words}, status=503, headers={"Retry-After": str(COME_BACK)})
+    log.error("Internal Server Error: %s", path, exc_info=error)
+    return Response({"detail": "Something broke on our side. It was logged; nothing was half stored."}, status=500)

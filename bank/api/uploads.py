@@ -1,0 +1,195 @@
+"""API of uploads: begun, sent in pieces that may be sent again, checked, confirmed, cancelled."""
+
+from typing import Any, cast
+
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import mixins, serializers, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.models import User
+from bank.api.base import PlainJSON
+from bank.forms.fields import whole_number
+from bank.forms.uploads import ChoicesForm
+from bank.intake.uploads import actions, staging
+from bank.models import Upload
+
+PIECE = "application/offset+octet-stream"
+
+
+class PieceParser(BaseParser):
+    """Hands the body on as a stream: it is never in memory as a whole."""
+
+    media_type = PIECE
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        return stream
+
+
+class UploadSerializer(serializers.ModelSerializer[Upload]):
+    by = serializers.CharField(source="by.username")
+    offset = serializers.IntegerField(source="received", help_text="Where the next piece begins, in bytes.")
+    page = serializers.SerializerMethodField(help_text="The page of this upload.")
+    progress = serializers.SerializerMethodField(help_text="What the worker is at: part and rows.")
+
+    class Meta:
+        model = Upload
+        fields = (
+            "id",
+            "name",
+            "by",
+            "state",
+            "size",
+            "offset",
+            "sha256",
+            "fault",
+            "found",
+            "choices",
+            "report",
+            "progress",
+            "page",
+            "created_at",
+            "changed_at",
+        )
+
+    def get_page(self, upload: Upload) -> str:
+        return reverse("bank:upload-detail", args=[upload.pk])
+
+    def get_progress(self, upload: Upload) -> dict[str, Any]:
+        return staging.progress(upload)
+
+
+class FileSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=1000, trim_whitespace=False)
+    size = serializers.IntegerField(min_value=0)
+
+
+class NewUploadSerializer(serializers.Serializer[Any]):
+    """The files that will come as one stream, in this order."""
+
+    files = FileSerializer(many=True)
+    sha256 = serializers.CharField(required=False, help_text="Of the whole stream, if you know it; it is checked.")
+
+
+class ChoicesSerializer(serializers.Serializer[Any]):
+    """What is done with the files. What is left out stays as the check proposed it."""
+
+    benchmark = serializers.CharField(required=False, help_text="SLUG")
+    version = serializers.CharField(required=False)
+    title = serializers.CharField(required=False)
+    visibility = serializers.ChoiceField(["public", "private"], required=False)
+    anchor = serializers.CharField(required=False)
+    model = serializers.CharField(required=False, help_text="Of responses that name none.")
+    judge = serializers.CharField(required=False, help_text="Of judgments that name none.")
+    campaign = serializers.CharField(required=False, help_text="That takes the labels.")
+    parts = serializers.ListField(child=serializers.CharField(), required=False)
+    skip_bad = serializers.BooleanField(required=False, help_text="Bring in the good rows although others are bad.")
+
+
+class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet):
+    """Files on their way into the bank. For curators and administrators."""
+
+    access_rule = "write-bank"
+    serializer_class = UploadSerializer
+    queryset = Upload.objects.select_related("by")
+    filters = {"state": "state"}
+    parser_classes = [PlainJSON, MultiPartParser, PieceParser]
+
+    @extend_schema(
+        request={"application/json": NewUploadSerializer, "multipart/form-data": OpenApiTypes.OBJECT},
+        responses={201: UploadSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        """Begin an upload: as JSON the names and sizes of the files, whose bytes then come by PATCH; or, as multipart
+        form data, the files themselves in the field `files`, all at once."""
+        user = cast(User, request.user)
+        try:
+            if request.content_type.startswith("multipart/"):
+                upload = actions.receive_form(by=user, files=request.FILES.getlist("files"))
+            else:
+                asked = NewUploadSerializer(data=request.data)
+                asked.is_valid(raise_exception=True)
+                files = [(file["name"], file["size"]) for file in asked.validated_data["files"]]
+                upload = actions.start(by=user, files=files, sha256=asked.validated_data.get("sha256", ""))
+        except actions.BadInput as error:
+            raise serializers.ValidationError({"files": [str(error)]}) from None
+        return Response(self.get_serializer(upload).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(
+        request={PIECE: OpenApiTypes.BINARY},
+        parameters=[
+            OpenApiParameter("Upload-Offset", int, OpenApiParameter.HEADER, required=True),
+            OpenApiParameter("Upload-Sha256", str, OpenApiParameter.HEADER, description="Of this piece; it is checked"),
+        ],
+        responses={
+            200: UploadSerializer,
+            409: OpenApiResponse(description="Another offset is due; `offset` tells which."),
+        },
+    )
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Send the bytes from `Upload-Offset` on, up to 64 MB at once. A piece that was received already changes
+        nothing, so one whose answer was lost is simply sent again; GET tells the offset to go on from."""
+        upload = self.get_object()
+        if request.content_type != PIECE:
+            raise serializers.ValidationError({"content-type": [f"A piece has the content type {PIECE}."]})
+        offset = _whole(request.headers.get("Upload-Offset", ""), "Upload-Offset")
+        length = _whole(request.headers.get("Content-Length", ""), "Content-Length")
+        try:
+            upload = actions.receive(
+                upload=upload,
+                offset=offset,
+                length=length,
+                pieces=actions.pieces_of(request.stream, length),
+                sha256=request.headers.get("Upload-Sha256", ""),
+            )
+        except actions.BadInput as error:
+            raise serializers.ValidationError({"detail": str(error)}) from None
+        except actions.WrongOffset as error:
+            return Response({"detail": str(error), "offset": error.received}, status=status.HTTP_409_CONFLICT)
+        except actions.WrongState as error:
+            return Response({"detail": str(error), "state": upload.state}, status=status.HTTP_409_CONFLICT)
+        except staging.Busy:
+            reason = {"detail": "Another piece of this upload is coming in.", "offset": upload.received}
+            return Response(reason, status=status.HTTP_409_CONFLICT)
+        return Response(self.get_serializer(upload).data)
+
+    @extend_schema(request=ChoicesSerializer, responses={200: UploadSerializer})
+    @action(detail=True, methods=["post"])
+    def confirm(self, request: Request, pk: str) -> Response:
+        """Bring the checked files in. Choices that change what would be made have them checked again instead: the
+        state is then `received`, and another call confirms."""
+        upload = self.get_object()
+        if not isinstance(request.data, dict):
+            raise serializers.ValidationError({"detail": "Send a JSON object."})
+        form = ChoicesForm(ChoicesForm.from_api(upload, request.data), upload=upload)
+        if not form.is_valid():
+            raise serializers.ValidationError(form.errors.get_json_data())
+        try:
+            form.carry_out()
+        except actions.WrongState as error:
+            return Response({"detail": str(error), "state": upload.state}, status=status.HTTP_409_CONFLICT)
+        return Response(self.get_serializer(upload).data)
+
+    @extend_schema(request=None, responses={200: UploadSerializer})
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """End the upload; nothing of it stays. During an import the worker undoes what it began, which takes a
+        moment."""
+        upload = self.get_object()
+        try:
+            actions.cancel(upload=upload)
+        except actions.WrongState as error:
+            return Response({"detail": str(error), "state": upload.state}, status=status.HTTP_409_CONFLICT)
+        upload.refresh_from_db()
+        return Response(self.get_serializer(upload).data)
+
+
+def _whole(text: str, name: str) -> int:
+    number = whole_number(text)
+    if number is None:
+        raise serializers.ValidationError({name: ["A whole number of bytes."]})
+    return number

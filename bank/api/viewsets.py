@@ -1,0 +1,262 @@
+"""API of the bank."""
+
+from typing import Any, cast
+
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+import bank.criteria
+from accounts.models import User
+from accounts.rules import allowed
+from bank.api.base import StrictSerializer
+from bank.errors import BadInput
+from bank.models import Benchmark, EvaluatedModel, Item, Sample
+from bank.models import Response as ModelResponse
+from bank.samples.benchmarks import find_benchmark
+from bank.samples.items import make_some, plan_items
+
+
+class ReadOnly(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet):
+    """Lists by cursor and single rows, under the access rule that the class carries."""
+
+    access_rule = "read-public"
+    filters: dict[str, str] = {}
+
+
+class BenchmarkSerializer(serializers.ModelSerializer[Benchmark]):
+    anchor = serializers.CharField(source="anchor.name", default=None)
+
+    class Meta:
+        model = Benchmark
+        fields = (
+            "id",
+            "slug",
+            "version",
+            "title",
+            "description",
+            "licence",
+            "anchor",
+            "visibility",
+            "majority",
+            "score_scale",
+            "created_at",
+        )
+
+
+class Benchmarks(ReadOnly):
+    """Benchmarks that the caller may see."""
+
+    serializer_class = BenchmarkSerializer
+    queryset = Benchmark.objects.select_related("anchor")
+    filters = {"slug": "slug", "version": "version"}
+
+    def get_queryset(self) -> Any:
+        return self.queryset.visible_to(self.request.user)
+
+
+PUBLIC_COLUMNS = ("key", "kind", "category", "weight", "text")
+
+
+class SampleSerializer(serializers.ModelSerializer[Sample]):
+    benchmark = serializers.CharField(source="benchmark.__str__")
+    capability = serializers.SerializerMethodField()
+    images = serializers.SerializerMethodField()
+    absent_images = serializers.SerializerMethodField()
+    public_criteria = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Sample
+        fields = (
+            "id",
+            "benchmark",
+            "key",
+            "instruction",
+            "hint",
+            "language",
+            "question_type",
+            "options",
+            "split",
+            "capability",
+            "source",
+            "group",
+            "images",
+            "absent_images",
+            "public_criteria",
+        )
+
+    def get_capability(self, sample: Sample) -> list[str]:
+        return sample.capability.path.split(" / ") if sample.capability else []
+
+    def get_images(self, sample: Sample) -> list[dict[str, Any]]:
+        return [
+            image.as_dict() | {"url": reverse("bank:image", args=[image.sha256, image.kind])}
+            for image in sample.images.all()
+        ]
+
+    def get_public_criteria(self, sample: Sample) -> list[dict[str, Any]]:
+        """Those that the benchmark shows to everybody; of all samples of the page in one query."""
+        known: dict[int, Any] = cast(dict[str, Any], self.context).setdefault("public_criteria", {})
+        if sample.pk not in known:
+            shown = self.parent.instance if isinstance(self.parent, serializers.ListSerializer) else [sample]
+            page = list(shown or [sample])
+            known |= {one.pk: [] for one in page} | bank.criteria.for_public(samples=page)
+        return [{name: getattr(text, name) for name in PUBLIC_COLUMNS} for text in known[sample.pk]]
+
+    def get_absent_images(self, sample: Sample) -> list[dict[str, Any]]:
+        """Pictures that are named but not here, without the names of their files, which may tell too much."""
+        names = ("position", "url", "description")
+        return [{name: image.get(name, "") for name in names} for image in sample.absent_images]
+
+
+class CriterionSerializer(serializers.Serializer[bank.criteria.Text]):
+    key = serializers.CharField()
+    kind = serializers.CharField()
+    category = serializers.CharField()
+    weight = serializers.FloatField(allow_null=True)
+    shown_to = serializers.CharField()
+    version = serializers.IntegerField()
+    text = serializers.CharField()
+
+
+class Samples(ReadOnly):
+    """Samples that the caller may see: image, instruction, options; of what they are judged by only what is public."""
+
+    serializer_class = SampleSerializer
+    queryset = Sample.objects.select_related("benchmark", "capability").prefetch_related("images")
+    filters = {
+        "benchmark": "benchmark__slug",
+        "version": "benchmark__version",
+        "key": "key",
+        "split": "split",
+        "question_type": "question_type",
+        "language": "language",
+    }
+    access_rules = {"criteria": "read-criteria"}
+
+    def get_queryset(self) -> Any:
+        return self.queryset.visible_to(self.request.user)
+
+    @action(detail=True)
+    def criteria(self, request: Request, pk: str) -> Response:
+        """What the sample is judged by. For curators and administrators; each call is logged."""
+        sample = self.get_object()
+        found = bank.criteria.for_staff(user=cast(User, request.user), samples=[sample], how="api")
+        return Response(CriterionSerializer(cast(Any, found.get(sample.pk, [])), many=True).data)
+
+
+class ModelSerializer(serializers.ModelSerializer[EvaluatedModel]):
+    class Meta:
+        model = EvaluatedModel
+        fields = ("id", "name", "organisation", "open", "family")
+
+
+class Models(ReadOnly):
+    """Evaluated models that have a response to something the caller may see."""
+
+    serializer_class = ModelSerializer
+    queryset = EvaluatedModel.objects.all()
+    filters = {"name": "name", "organisation": "organisation"}
+
+    def get_queryset(self) -> Any:
+        if allowed(self.request.user, "read-bank"):
+            return self.queryset
+        seen = ModelResponse.objects.visible_to(self.request.user)
+        return self.queryset.filter(pk__in=seen.values("model"))
+
+
+class ResponseSerializer(serializers.ModelSerializer[ModelResponse]):
+    sample = serializers.CharField(source="sample.key")
+    benchmark = serializers.CharField(source="sample.benchmark.__str__")
+    model = serializers.CharField(source="model.name")
+
+    class Meta:
+        model = ModelResponse
+        fields = ("id", "benchmark", "sample", "model", "variant", "text", "status", "reason", "tokens")
+
+
+class Responses(ReadOnly):
+    """Models' answers. Not for annotators: a blind campaign hides who answered. What others submitted is for staff."""
+
+    access_rule = "read-labels"
+    serializer_class = ResponseSerializer
+    queryset = ModelResponse.objects.select_related("sample__benchmark", "model")
+    filters = {
+        "benchmark": "sample__benchmark__slug",
+        "version": "sample__benchmark__version",
+        "sample": "sample__key",
+        "model": "model__name",
+        "status": "status",
+    }
+
+    def get_queryset(self) -> Any:
+        return self.queryset.visible_to(self.request.user)
+
+
+class ItemSerializer(serializers.ModelSerializer[Item]):
+    sample = serializers.CharField(source="sample.key")
+    benchmark = serializers.CharField(source="sample.benchmark.__str__")
+    responses = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Item
+        fields = ("id", "kind", "benchmark", "sample", "responses")
+
+    def get_responses(self, item: Item) -> list[dict[str, Any]]:
+        return [
+            {"id": response.pk, "model": response.model.name, "variant": response.variant}
+            for response in item.ordered_responses()
+        ]
+
+
+class MakeItemsSerializer(StrictSerializer):
+    """What ``manage.py make_items`` takes. ``after``: where an earlier answer said to go on."""
+
+    benchmark = serializers.CharField(max_length=130, help_text="SLUG or SLUG@VERSION")
+    kind = serializers.ChoiceField(choices=Item.Kind.choices)
+    models = serializers.ListField(child=serializers.CharField(max_length=200), required=False, max_length=10_000)
+    anchor = serializers.CharField(required=False, allow_blank=True, max_length=200)
+    sample = serializers.IntegerField(required=False, min_value=1)
+    seed = serializers.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+    rotations = serializers.BooleanField(required=False)
+    after = serializers.IntegerField(required=False, min_value=0)
+
+
+class MadeItemsSerializer(serializers.Serializer[Any]):
+    made = serializers.IntegerField(help_text="Items that were not there before")
+    after = serializers.IntegerField(allow_null=True, help_text="Send it again with this; null where all are there")
+
+
+class Items(ReadOnly):
+    """What is judged and labelled, responses in canonical order."""
+
+    access_rule = "read-labels"
+    access_rules = {"create": "write-bank"}
+    serializer_class = ItemSerializer
+    queryset = Item.objects.select_related("sample__benchmark").prefetch_related("places__response__model")
+    filters = {
+        "benchmark": "sample__benchmark__slug",
+        "version": "sample__benchmark__version",
+        "sample": "sample__key",
+        "kind": "kind",
+    }
+
+    def get_queryset(self) -> Any:
+        return self.queryset.filter(sample__in=Sample.objects.visible_to(self.request.user))
+
+    @extend_schema(request=MakeItemsSerializer, responses={200: MadeItemsSerializer})
+    def create(self, request: Request) -> Response:
+        """Make items from stored responses, for some seconds at a time; none is made twice."""
+        asked = MakeItemsSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        given = dict(asked.validated_data)
+        after = given.pop("after", 0)
+        try:
+            plan = plan_items(**given | {"benchmark": find_benchmark(given["benchmark"])})
+        except BadInput as error:
+            raise serializers.ValidationError({"detail": str(error)}) from None
+        made, after = make_some(plan, after=after)
+        return Response({"made": made, "after": after if after < len(plan.samples) else None})

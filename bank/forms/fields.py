@@ -1,0 +1,30 @@
+"""Fields and parsing that the forms of every app share."""
+
+from typing import Any
+
+from django import forms
+
+
+class Clean(forms.CharField):
+    """Text without characters that the database refuses."""
+
+    def to_python(self, value: Any) -> str:
+        text = super().to_python(value) or ""
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+class BenchmarkChoice(forms.ModelChoiceField):
+    """A benchmark by title, and by version where it is not the first."""
+
+    def label_from_instance(self, benchmark: Any) -> str:
+        return str(benchmark.titled)
+
+
+def whole_number(text: str | None, *, below: int = 10**18) -> int | None:
+    """The whole number that a text is; None for any other text, and for a number that is not ``below``.
+
+    Digits of ASCII alone: no sign, no space, no other script's digits, nothing that a column could not hold.
+    """
+    if not text or len(text) > 18 or not (text.isascii() and text.isdigit()):
+        return None
+    return number if (number := int(text)) < below else None

@@ -1,0 +1,160 @@
+"""The form that says what to do with an upload."""
+
+import re
+from typing import Any
+
+from django import forms
+
+from bank.forms.fields import whole_number
+from bank.intake.uploads import actions
+from bank.models import Benchmark, Upload
+
+SLUG = re.compile(r"[A-Za-z0-9_-]{1,80}")
+VERSION = re.compile(r"[A-Za-z0-9._-]{1,40}")
+
+
+NEW = "new"  # the answer "a new version" beside the stored ones
+CHECKED = ("benchmark", "version", "parts", "model", "judge", "campaign")  # what the check depends on
+NAMES = ("model", "judge", "campaign")
+PARTS = {"samples": "Samples", "responses": "Responses", "judgments": "Judgments", "labels": "Labels"}
+
+
+class ChoicesForm(forms.Form):
+    """What is done with a checked upload. Begins with what the check proposed."""
+
+    benchmark = forms.RegexField(
+        SLUG,
+        max_length=80,
+        label="Benchmark",
+        help_text="Its short name in addresses and commands.",
+        error_messages={"invalid": "Letters, digits, - and _ only."},
+    )
+    into = forms.ChoiceField(required=False, widget=forms.RadioSelect, label="There is a benchmark of this name")
+    version = forms.RegexField(
+        VERSION,
+        required=False,
+        max_length=40,
+        error_messages={"invalid": "Letters, digits, full stop, - and _ only."},
+    )
+    title = forms.CharField(max_length=200, required=False)
+    visibility = forms.ChoiceField(
+        choices=[("public", "Everybody"), ("private", "Staff")],
+        required=False,
+        label="Seen by",
+        help_text="Criteria and answer keys stay hidden either way.",
+    )
+    anchor = forms.CharField(
+        max_length=200, required=False, help_text="The model that others are compared with. Empty: none."
+    )
+    model = forms.CharField(max_length=200, required=False, help_text="Of responses that name no model.")
+    judge = forms.CharField(max_length=200, required=False, help_text="Of judgments that name no judge.")
+    campaign = forms.CharField(max_length=200, required=False, help_text="A closed campaign that takes the labels.")
+    parts = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, label="Bring in")
+    skip_bad = forms.BooleanField(required=False, label="Bring in the good rows, leave the bad ones out")
+
+    def __init__(self, data: Any = None, *, upload: Upload) -> None:
+        self.upload = upload
+        super().__init__(data, initial=self.first(upload))
+        self.label_suffix = ""
+        found = upload.found
+        self.fields["parts"].choices = [(part, PARTS[part]) for part in found.get("parts", [])]  # type: ignore[attr-defined]
+        self.stored = list(self._versions(self.first(upload)["benchmark"]))
+        choices = [(version, f"Add to version {version}") for version in self.stored]
+        self.fields["into"].choices = [*choices, (NEW, "A new version beside it")]  # type: ignore[attr-defined]
+        if self.stored:
+            self.fields["version"].label = "Name of the new version"
+        else:
+            del self.fields["into"]
+        for part, name in (
+            ("samples", "anchor"),
+            ("responses", "model"),
+            ("judgments", "judge"),
+            ("labels", "campaign"),
+        ):
+            if part not in found.get("parts", []):
+                del self.fields[name]
+        if not found.get("bad"):
+            del self.fields["skip_bad"]
+        for field in self.fields.values():
+            if not isinstance(field.widget, forms.RadioSelect | forms.CheckboxSelectMultiple):
+                tick = isinstance(field.widget, forms.CheckboxInput)
+                field.widget.attrs.setdefault("class", "check" if tick else "input")
+
+    @property
+    def adds(self) -> bool:
+        """Whether it was checked as an addition to a version that is stored: that keeps its title and the rest."""
+        return bool(self.stored) and self.upload.found.get("checked", {}).get("version") in self.stored
+
+    @property
+    def names(self) -> list[forms.BoundField]:
+        return [self[name] for name in NAMES if name in self.fields]
+
+    @property
+    def names_needed(self) -> bool:
+        """Whether rows lack such a name, or one was given."""
+        missing = {row["field"] for reason in self.upload.found.get("reasons", []) for row in reason["first"]}
+        return bool(missing & set(NAMES)) or any(self.initial.get(name) for name in NAMES)
+
+    @staticmethod
+    def first(upload: Upload) -> dict[str, Any]:
+        """What the form begins with: the choices made before, else what the check proposed."""
+        values = {"visibility": "private", "version": "1"} | upload.found.get("proposed", {}) | upload.choices
+        stored = set(ChoicesForm._versions(values.get("benchmark", "")))
+        values["into"] = values["version"] if values["version"] in stored else NEW
+        if values["version"] in stored:
+            values["version"] = next_version(stored)
+        return {"benchmark": "", "parts": upload.found.get("parts", [])} | values
+
+    @classmethod
+    def from_api(cls, upload: Upload, sent: dict[str, Any]) -> dict[str, Any]:
+        """The form's data as an API call means it: what it leaves out is as proposed."""
+        data = cls.first(upload)
+        if "version" in sent or "benchmark" in sent:
+            slug, version = sent.get("benchmark", data["benchmark"]), sent.get("version", data["version"])
+            data["into"] = version if version in cls._versions(str(slug)) else NEW
+        return data | {name: value for name, value in sent.items() if name in cls.base_fields and name != "into"}
+
+    @staticmethod
+    def _versions(slug: str) -> list[str]:
+        return list(Benchmark.objects.filter(slug=slug).order_by("-pk").values_list("version", flat=True))
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        slug, into = data.get("benchmark", ""), data.pop("into", "")
+        stored = self._versions(slug)
+        if into and into != NEW and into in stored:
+            data["version"] = into
+        elif not stored and into not in ("", NEW):  # another benchmark than the one that has this version
+            data["version"] = "1"
+        elif not data.get("version"):
+            self.add_error("version", "Name the version.")
+        elif into == NEW and data["version"] in stored and self.stored:
+            self.add_error("version", f"Version {data['version']} is there already. Choose another, or add to it.")
+        proposed = self.first(self.upload)
+        for name in ("title", "visibility", "anchor"):  # a form that adds to a version does not show them
+            if name not in self.data:
+                data[name] = proposed.get(name, "")
+        data["title"] = data.get("title") or slug
+        if not self.errors and not self.rechecks(data) and self.upload.found.get("bad") and not data.get("skip_bad"):
+            raise forms.ValidationError(
+                "Some rows are bad. Mend them and send the file again, or have the good rows brought in without them."
+            )
+        return data
+
+    def rechecks(self, data: dict[str, Any] | None = None) -> bool:
+        """Whether these choices change what would be made, so that the files are looked at once more first."""
+        data = self.cleaned_data if data is None else data
+        checked = self.upload.found.get("checked", {})
+        return any((data.get(name) or "") != (checked.get(name) or "") for name in CHECKED)
+
+    def carry_out(self) -> bool:
+        """Confirm, or have it checked once more: True when it is being brought in. Raises WrongState."""
+        again = self.rechecks()
+        (actions.check if again else actions.confirm)(upload=self.upload, choices=self.cleaned_data)
+        return not again
+
+
+def next_version(stored: set[str]) -> str:
+    """A version that is not there yet: the next whole number."""
+    numbers = [number for version in stored if (number := whole_number(version)) is not None]
+    return str(max(numbers, default=len(stored)) + 1)

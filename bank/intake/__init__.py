@@ -1,0 +1,1 @@
+"""How data come and go: formats, imports, uploads, exports."""

@@ -1,0 +1,322 @@
+"""The bank's tables as rows of the ``generic`` format, and rows as files."""
+
+import csv
+import io
+import json
+import sys
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+import bank.criteria
+from accounts import audit
+from accounts.csv import escape
+from accounts.models import User
+from bank.database import batched
+from bank.errors import BadInput
+from bank.intake import parquet
+from bank.intake.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS
+from bank.models import Benchmark, Item, Response, Sample
+
+Records = Iterator[dict[str, Any]]
+SHAPES = ("jsonl", "csv", "parquet")
+TYPES = {
+    "jsonl": "application/x-ndjson",
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "zip": "application/zip",
+}
+# Every column that may leave, by name. A new model field is not exported until it is named here.
+VERDICT = """score choice situation ranking parts option extraction answer agree grade hallucination spans confidence
+    reason"""
+COLUMNS = {
+    "samples": """key instruction images question_type capability split source language hint group options answer
+        criteria metadata status""".split(),
+    "responses": "sample model variant text status reason option_order tokens".split(),
+    "items": "kind sample responses".split(),
+    "labels": f"kind protocol sample responses annotator {VERDICT} seconds comment flags campaign at revisions".split(),
+    "judgments": f"""kind protocol sample responses judge run settings order repeat status {VERDICT} analysis raw
+        prompt_tokens completion_tokens cost reported_model""".split(),
+    "preferences": """prompt images chosen rejected chosen_model rejected_model sample agree against source""".split(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks for a table (a person, else the command's name), and what of it that is not for all eyes."""
+
+    user: User | None = None
+    command: str = ""
+    reason: str = ""  # why hidden text leaves; it stands in the access log
+    criteria: bool = False  # of samples, with their answer keys
+    analyses: bool = False  # of judgments, with the raw replies: they can quote criteria
+    names: bool = False  # of annotators, in place of their pseudonyms
+
+
+Table = Callable[[Benchmark, Asked], Records]
+_above: dict[str, str] = {}
+
+
+def register(what: str, table: str) -> None:
+    """``table`` is the dotted path of a Table that a room above the bank has, loaded when it is needed."""
+    if what not in COLUMNS:
+        raise ValueError(f"{what!r} is not one of {list(COLUMNS)}")
+    _above[what] = table
+
+
+def known() -> list[str]:
+    """The tables that can be exported, in order."""
+    return [what for what in COLUMNS if what in _OWN or what in _above]
+
+
+def records(what: str, *, benchmark: Benchmark, asked: Asked) -> Records:
+    """The rows of a table. Hidden text leaves only with a reason, and each page of it is logged. Raises BadInput."""
+    if (asked.criteria or asked.analyses) and not asked.reason.strip():
+        raise BadInput("Hidden text leaves only with a reason.", "reason")
+    table: Table = _OWN.get(what) or import_string(_above[what])
+    if asked.criteria or asked.analyses:
+        about = f"{what} of {benchmark}"
+        audit.record("criteria-exported", by=asked.user, command=asked.command, about=about, reason=asked.reason)
+    return table(benchmark, asked)
+
+
+def _samples(benchmark: Benchmark, asked: Asked) -> Records:
+    query = benchmark.samples.select_related("capability").prefetch_related("images").order_by("position", "pk")
+    for page in batched(query.iterator(chunk_size=500), 500):
+        hidden = _hidden(page, asked) if asked.criteria else {}
+        for sample in page:
+            record = _sample(sample)
+            if asked.criteria:
+                record |= _criteria(hidden.get(sample.pk, []))
+            yield trimmed(record)
+
+
+def _hidden(page: list[Sample], asked: Asked) -> "dict[int, list[bank.criteria.Text]]":
+    if asked.user is not None:
+        return bank.criteria.for_staff(user=asked.user, samples=page, how="export", reason=asked.reason)
+    ids = [sample.pk for sample in page]
+    return bank.criteria.for_command(command=asked.command, sample_ids=ids, reason=asked.reason)
+
+
+def note_analyses(sample_ids: list[int], asked: Asked) -> None:
+    """Log that what judges wrote about these samples leaves."""
+    bank.criteria.note_quoted(
+        user=asked.user,
+        command=asked.command,
+        sample_ids=sample_ids,
+        how="export of analyses",
+        reason=asked.reason,
+    )
+
+
+def _sample(sample: Sample) -> dict[str, Any]:
+    names = [
+        "key",
+        "instruction",
+        "question_type",
+        "split",
+        "source",
+        "language",
+        "hint",
+        "group",
+        "options",
+        "metadata",
+        "status",
+    ]
+    placed = [
+        (i.position, {"file": i.path, "description": i.description, "objects": i.objects_found, "url": i.source_url})
+        for i in sample.images.all()
+    ]
+    placed += [(i["position"], i | {"position": None, "required": False}) for i in sample.absent_images]
+    images = [trimmed(image) for _, image in sorted(placed, key=lambda pair: pair[0])]
+    path = sample.capability.path.split(" / ") if sample.capability else []
+    return {name: getattr(sample, name) for name in names} | {"images": images, "capability": path}
+
+
+def _criteria(texts: list[bank.criteria.Text]) -> dict[str, Any]:
+    names = ("key", "kind", "text", "weight", "category", "shown_to")
+    answers = [text for text in texts if (text.key, text.kind, text.shown_to) == ("answer", "answer_key", "staff")]
+    rows = [{name: getattr(text, name) for name in names} for text in texts if text not in answers]
+    return {"criteria": rows, "answer": answers[0].text if answers else ""}
+
+
+def _responses(benchmark: Benchmark, asked: Asked) -> Records:
+    names = ["variant", "text", "status", "reason", "option_order", "tokens"]
+    query = Response.objects.filter(sample__benchmark=benchmark).select_related("sample", "model").order_by("pk")
+    for response in query.iterator(chunk_size=1000):
+        record = {"sample": response.sample.key, "model": response.model.name}
+        yield trimmed(record | {name: getattr(response, name) for name in names})
+
+
+def _items(benchmark: Benchmark, asked: Asked) -> Records:
+    query = Item.objects.filter(sample__benchmark=benchmark).select_related("sample").order_by("pk")
+    for item in query.prefetch_related("places__response__model").iterator(chunk_size=500):
+        yield {"kind": item.kind, "sample": item.sample.key, "responses": refs(item)}
+
+
+_OWN: dict[str, Table] = {"samples": _samples, "responses": _responses, "items": _items}
+
+
+def refs(item: Item) -> list[str | dict[str, str]]:
+    """The responses of an item as a row names them, in canonical order."""
+    return [ref(response) for response in item.ordered_responses()]
+
+
+def ref(response: Response) -> str | dict[str, str]:
+    if response.variant:
+        return {"model": response.model.name, "variant": response.variant}
+    return response.model.name
+
+
+def trimmed(record: dict[str, Any]) -> dict[str, Any]:
+    """Without what is empty; 0 and false are not empty."""
+    return {name: value for name, value in record.items() if value not in (None, "", [], {})}
+
+
+def write(*, records: Records, what: str, shape: str, output: Path | None) -> int:
+    """Write records as ``jsonl``, ``csv`` or ``parquet`` to a file or standard output; returns how many."""
+    count = 0
+
+    def counted() -> Records:
+        nonlocal count
+        for record in records:
+            count += 1
+            yield record
+
+    write_pieces(made=pieces(records=counted(), what=what, shape=shape), output=output)
+    return count
+
+
+def write_pieces(*, made: Iterable[bytes], output: Path | None) -> None:
+    """Write a file that is made piece by piece to a file or standard output."""
+    with _target(output) as file:
+        for piece in made:
+            file.write(piece)
+
+
+def pieces(*, records: Records, what: str, shape: str) -> Iterator[bytes]:
+    """The file, piece by piece, as a download sends it: memory stays flat whatever the size. Raises NoPyarrow."""
+    if shape == "parquet":
+        parquet.load()  # before a download has begun
+    makers: dict[str, Callable[..., Iterator[bytes]]] = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
+    return makers[shape](records, COLUMNS[what])
+
+
+def packed(*, records: Records, shape: str) -> Iterator[bytes]:
+    """A zip of samples as ``pieces`` makes them and, beside them, the pictures that they name; it imports as it is."""
+    pictures: dict[str, None] = {}
+    file = _Pieces()
+
+    def noted() -> Records:
+        for record in records:
+            here = (image for image in record.get("images", ()) if image.get("required", True))
+            pictures.update(dict.fromkeys(image["file"] for image in here))
+            yield record
+
+    with zipfile.ZipFile(file, "w") as archive:
+        table = zipfile.ZipInfo(f"samples.{shape}")
+        table.compress_type = zipfile.ZIP_DEFLATED
+        with archive.open(table, "w", force_zip64=True) as into:
+            for piece in pieces(records=noted(), what="samples", shape=shape):
+                into.write(piece)
+                yield file.take()
+        for name in pictures:
+            path = Path(settings.MEDIA_ROOT, name)
+            if path.is_file():
+                archive.writestr(zipfile.ZipInfo(name), path.read_bytes())
+                yield file.take()
+    yield file.take()
+
+
+@contextmanager
+def _target(output: Path | None) -> Iterator[IO[bytes]]:
+    """A file appears whole or not at all."""
+    if output is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    draft = output.with_name(f".{output.name}.part")
+    try:
+        with draft.open("wb") as file:
+            yield file
+        draft.replace(output)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _jsonl(records: Records, columns: list[str]) -> Iterator[bytes]:
+    for batch in batched(records, 500):
+        lines = ({name: record[name] for name in columns if name in record} for record in batch)
+        yield b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
+
+
+def cell(name: str, value: Any) -> Any:
+    """A value as one cell of a table: lists and objects as JSON text."""
+    if value is None:
+        return None
+    if name in LISTS:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value
+
+
+def _csv(records: Records, columns: list[str]) -> Iterator[bytes]:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for batch in batched(records, 500):
+        for record in batch:
+            cells = [cell(name, record.get(name)) for name in columns]
+            writer.writerow([escape(value) if isinstance(value, str) else value for value in cells])
+        yield text.getvalue().encode()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue().encode()
+
+
+class _Pieces(io.RawIOBase):
+    """What is written, until it is taken away."""
+
+    def __init__(self) -> None:
+        self.held: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.held.append(bytes(data))
+        return len(data)
+
+    def take(self) -> bytes:
+        taken, self.held = b"".join(self.held), []
+        return taken
+
+
+def _parquet(records: Records, columns: list[str]) -> Iterator[bytes]:
+    pa, pq = parquet.load()
+
+    def kind(name: str) -> Any:
+        if name in BOOLEANS and "key" not in columns:  # a sample's answer is text, a verdict's is yes or no
+            return pa.bool_()
+        return pa.float64() if name in FLOATS else pa.int64() if name in INTEGERS else pa.string()
+
+    schema = pa.schema([(name, kind(name)) for name in columns])
+    file = _Pieces()
+    with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema) as writer:
+        for batch in batched(records, 2000):
+            writer.write_batch(pa.record_batch(_columns(batch, columns), schema=schema))
+            yield file.take()
+    yield file.take()
+
+
+def _columns(batch: Iterable[dict[str, Any]], columns: list[str]) -> list[list[Any]]:
+    rows = list(batch)
+    plain = BOOLEANS | FLOATS | INTEGERS
+    return [[row.get(n) if n in plain else cell(n, row.get(n)) for row in rows] for n in columns]

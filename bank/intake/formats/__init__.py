@@ -1,0 +1,65 @@
+"""File formats. Each module is a small reader, file to records, and is listed here.
+
+A module has ``NAME``, ``recognises(path)`` and any of the readers ``samples``, ``responses``, ``labels``,
+``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``. One with perhaps
+millions of rows has ``blocks(path, part)`` as well, which gives ordinary ones by the thousand.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from bank.intake.formats import (
+    alt_test,
+    argilla,
+    generic,
+    label_studio,
+    llmfao,
+    mia_bench,
+    mllm_as_a_judge,
+    mllm_bench,
+    mmbench,
+    pope,
+)
+from bank.intake.formats.blocks import Block
+from bank.intake.formats.reading import BadFile, Problem, Row, Where
+
+MODULES: dict[str, ModuleType] = {
+    module.NAME: module
+    for module in (
+        *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, generic),
+        *(label_studio, argilla),
+    )
+}
+NAMES = (*MODULES, "auto")
+
+Reader = Callable[[Path], Iterator[Row | Problem]]
+
+
+def find(name: str, path: Path) -> ModuleType:
+    """The format of that name; for ``auto`` the one that recognises the content. Raises BadFile."""
+    if not path.exists():
+        raise BadFile(Where(str(path)), "there is no such file or directory")
+    if name != "auto":
+        return MODULES[name]
+    for module in MODULES.values():
+        if module.recognises(path):
+            return module
+    raise BadFile(Where(str(path)), f"is none of the formats {', '.join(MODULES)}")
+
+
+def reader(module: ModuleType, what: str) -> Reader:
+    """The reader of ``samples``, ``responses``, ``labels`` or ``judgments``. Raises LookupError where there is none."""
+    found = getattr(module, what, None)
+    if found is None:
+        having = ", ".join(name for name, other in MODULES.items() if hasattr(other, what))
+        raise LookupError(f"The format {module.NAME} has no {what}. Formats that have: {having}.")
+    return found
+
+
+def batches(module: ModuleType, what: str, path: Path) -> Iterator[Block | Row | Problem]:
+    """What the reader gives, in blocks where the format can. Raises LookupError, BadFile."""
+    found: Iterator[Block | Row | Problem] = (
+        module.blocks(path, what) if hasattr(module, "blocks") else reader(module, what)(path)
+    )
+    return found

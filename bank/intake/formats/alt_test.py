@@ -1,0 +1,139 @@
+"""The skin-lesion data of the alt-test paper: scores of pictures by feature, by people and by LLM judges.
+
+``human_annotations.json`` and ``llm_annotations.json`` hold ``{annotator: {"<picture>__<feature>": score}}``. Each
+picture and feature is a sample without responses: the picture itself is scored. The feature is the source data set and
+the picture the group. ``prompts.json`` beside them gives the wording of each feature, ``images/`` the pictures.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, head, json_value, validated
+from bank.intake.formats.records import JudgmentRecord, LabelRecord, SampleRecord
+
+NAME = "alt-test"
+TITLE = "Alternative annotator test"
+HUMANS, JUDGES, PROMPTS = "human_annotations.json", "llm_annotations.json", "prompts.json"
+LOWEST, HIGHEST = 0, 6
+SCORE_SCALE = [{"value": value, "label": str(value)} for value in range(LOWEST, HIGHEST + 1)]
+HEAD = re.compile(rb'\s*\{\s*"[^"]+"\s*:\s*\{\s*"[^"]+__[^"_]+"\s*:\s*[^\s{\["]')
+ENDINGS = ("jpg", "jpeg", "png", "webp")
+
+
+def recognises(path: Path) -> bool:
+    if path.is_dir():
+        return any((path / name).is_file() for name in (HUMANS, JUDGES))
+    try:
+        return bool(HEAD.match(head(path).removeprefix(b"\xef\xbb\xbf")))
+    except BadFile:
+        return False
+
+
+def parts(path: Path) -> set[str]:
+    """What a path holds. A file of scores alone has neither wording nor pictures beside it: it brings no samples."""
+    if not path.is_dir():
+        return {"judgments"} if path.name == JUDGES else {"labels"}
+    return {"samples"} | {part for part, name in (("labels", HUMANS), ("judgments", JUDGES)) if (path / name).is_file()}
+
+
+def samples(path: Path) -> Iterator[Row | Problem]:
+    """One sample for each picture and feature that anybody scored, in the order of the files."""
+    folder = path if path.is_dir() else path.parent
+    wording = _wording(folder / PROMPTS)
+    done = set()
+    for row in (row for file in _files(path, (HUMANS, JUDGES)) for row in _scores(file)):
+        if isinstance(row, Problem):
+            yield row
+            continue
+        key = row.data["key"]
+        if key not in done:
+            done.add(key)
+            yield from validated([Row(row.where, _sample(key, folder, wording))], SampleRecord)
+
+
+def labels(path: Path) -> Iterator[Row | Problem]:
+    """The people's scores."""
+    return validated(_verdicts(path, HUMANS, JUDGES, "annotator"), LabelRecord)
+
+
+def judgments(path: Path) -> Iterator[Row | Problem]:
+    """The LLM judges' scores."""
+    settings = {"order": "fixed", "criteria": False, "context": "image"}
+    return validated(_verdicts(path, JUDGES, HUMANS, "judge", settings=settings), JudgmentRecord)
+
+
+def _files(path: Path, names: tuple[str, ...]) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = [path / name for name in names if (path / name).is_file()]
+    if not found:
+        raise BadFile(Where(str(path)), f"holds no {' or '.join(names)}")
+    return found
+
+
+def _scores(file: Path) -> Iterator[Row | Problem]:
+    """Every score as ``{by, key, score}``; the record is the number of the score in the file, from 0."""
+    table = json_value(file)
+    if not isinstance(table, dict) or not all(isinstance(scores, dict) for scores in table.values()):
+        raise BadFile(Where(file.name), 'is not of the shape {annotator: {"<picture>__<feature>": score}}')
+    number = -1
+    for by, scores in table.items():
+        for key, score in scores.items():
+            number += 1
+            where, field = Where(file.name, record=number), f"{by}.{key}"
+            picture, _, feature = key.rpartition("__")
+            if not picture or not feature:
+                yield Problem(where, field, "is not <picture>__<feature>")
+            elif isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+                yield Problem(where, field, f"{json.dumps(score)} is not a number")
+            elif not LOWEST <= score <= HIGHEST:
+                yield Problem(where, field, f"{score:g} is not on the scale of {LOWEST} to {HIGHEST}")
+            else:
+                yield Row(where, {"by": by, "key": key, "score": float(score)})
+
+
+def _verdicts(
+    path: Path, name: str, other: str, who: str, *, settings: dict[str, Any] | None = None
+) -> Iterator[Row | Problem]:
+    if path.name == other:
+        kind = (
+            "people's scores: bring it in as labels" if other == HUMANS else "judges' scores: bring it in as judgments"
+        )
+        raise BadFile(Where(path.name), f"holds {kind}")
+    for file in _files(path, (name,)):
+        for row in _scores(file):
+            if isinstance(row, Row):
+                data = row.data
+                record = {"kind": "score", "protocol": "score", "sample": data["key"], "score": data["score"]}
+                row = Row(row.where, record | {who: data["by"]} | ({"settings": settings} if settings else {}))
+            yield row
+
+
+def _wording(file: Path) -> dict[str, str]:
+    """What the prompt says of each feature: ``{"Blue": "presence of a blueish glow (scale 0-2, ...)"}``."""
+    if not file.is_file():
+        return {}
+    prompts = json_value(file)
+    first = next(iter(prompts.values()), None) if isinstance(prompts, dict) else None
+    text = first.get("str_prompt") if isinstance(first, dict) else None
+    return dict(re.findall(r"^\* (\w+): (.+)$", text, re.M)) if isinstance(text, str) else {}
+
+
+def _sample(key: str, folder: Path, wording: dict[str, str]) -> dict[str, Any]:
+    picture, _, feature = key.rpartition("__")
+    known = (f"images/{picture}.{ending}" for ending in ENDINGS)
+    file = next((name for name in known if (folder / name).is_file()), f"images/{picture}.{ENDINGS[0]}")
+    more = f": {wording[feature]}" if feature in wording else ""
+    return {
+        "key": key,
+        "instruction": f"Score this feature of the picture. {feature}{more}",
+        "images": [{"file": file, "required": False}],
+        "question_type": "rating",
+        "source": feature,
+        "group": picture,
+        "language": "en",
+    }

@@ -1,0 +1,120 @@
+"""Records of Argilla, as its datasets export them to JSON or JSON Lines, each response of a person one label.
+
+``metadata`` of a record names the item as Label Studio's ``data`` does here: ``sample`` (else the record's ``id`` or
+``external_id``) and ``responses`` or ``models``. Questions are read by their names: ``choice`` (or ``label`` or
+``preference``), ``score`` (or ``rating``), ``ranking``, ``option``, ``answer``, ``agree``, ``grade``,
+``hallucination``, ``comment``, ``part:KEY``. Both shapes are taken: responses by question (Argilla 2), and by person
+with a status (Argilla 1), of which the submitted ones count.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bank.intake.formats.label_studio import CHOICES, PART, YES_NO, ranking_of, responses_of, who
+from bank.intake.formats.reading import BadFile, Problem, Row, head, rows, validated
+from bank.intake.formats.records import LabelRecord
+
+NAME = "argilla"
+TITLE = "Argilla records (JSON)"
+NAMES = {"label": "choice", "preference": "choice", "rating": "score"}
+SUBMITTED = ("submitted", None)
+
+
+def recognises(path: Path) -> bool:
+    if path.is_dir():
+        return False
+    try:
+        start = head(path)
+    except BadFile:
+        return False
+    return b'"fields"' in start and b'"responses"' in start and b'"metadata"' in start
+
+
+def parts(path: Path) -> set[str]:
+    return {"labels"}
+
+
+def labels(path: Path) -> Iterator[Row | Problem]:
+    """One label for each person who answered a record."""
+    return validated(_rows(path), LabelRecord)
+
+
+def _rows(path: Path) -> Iterator[Row | Problem]:
+    for row in rows(path):
+        if isinstance(row, Problem):
+            yield row
+            continue
+        try:
+            yield from [Row(row.where, record) for record in _records(row.data)]
+        except ValueError as error:
+            yield Problem(row.where, "responses", str(error))
+
+
+def _records(data: dict[str, Any]) -> list[dict[str, Any]]:
+    about = data.get("metadata") if isinstance(data.get("metadata"), dict) else {}
+    assert isinstance(about, dict)
+    sample = about.get("sample") or data.get("external_id") or data.get("id") or ""
+    responses = responses_of(about)
+    kind = about.get("kind") or {0: "score", 1: "score", 2: "pair"}.get(len(responses), "batch")
+    base = {"kind": kind, "sample": sample, "responses": responses}
+    base |= {name: about[name] for name in ("protocol", "campaign") if about.get(name)}
+    found = []
+    for person, answers in _by_person(data.get("responses")).items():
+        verdict: dict[str, Any] = {}
+        for question, value in answers.items():
+            _read(question, value, responses, verdict)
+        found.append(base | {"annotator": person} | verdict)
+    return found
+
+
+def _by_person(responses: Any) -> dict[str, dict[str, Any]]:
+    """What each person said, by question."""
+    people: dict[str, dict[str, Any]] = {}
+    if isinstance(responses, dict):
+        for question, given in responses.items():
+            for one in given if isinstance(given, list) else ():
+                if isinstance(one, dict) and one.get("status") in SUBMITTED:
+                    people.setdefault(who(one.get("user_id")), {})[question] = one.get("value")
+        return people
+    if not isinstance(responses, list):
+        raise ValueError("responses are neither by question nor by person")
+    for one in responses:
+        if isinstance(one, dict) and one.get("status") in SUBMITTED and isinstance(one.get("values"), dict):
+            said = {
+                name: value.get("value") if isinstance(value, dict) else value for name, value in one["values"].items()
+            }
+            people[who(one.get("user_id"))] = said
+    return people
+
+
+def _read(question: str, value: Any, responses: list[Any], verdict: dict[str, Any]) -> None:
+    """Add what the answer to one question says. Raises ValueError."""
+    name = NAMES.get(question, question)
+    if name.startswith(PART):
+        verdict.setdefault("parts", []).append({"component": name.removeprefix(PART), "points": value})
+    elif name == "choice":
+        known = CHOICES.get(str(value).strip().lower())
+        if known is None:
+            raise ValueError(f"{value!r} is none of the verdicts first, second, tie and undecided")
+        verdict["choice"] = known
+    elif name == "score":
+        verdict["score"] = float(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    elif name == "ranking":
+        verdict["ranking"] = ranking_of(_ranked(value), responses)
+    elif name in ("answer", "agree", "hallucination"):
+        verdict[name] = YES_NO.get(str(value).lower(), value)
+    elif name in ("option", "grade", "situation", "confidence"):
+        verdict[name] = value
+    elif name == "comment":
+        verdict["comment"] = str(value or "")
+    else:
+        raise ValueError(f"the question {question!r} is none that a label holds; rename it as the documentation says")
+
+
+def _ranked(value: Any) -> list[list[Any]]:
+    """``[{"value": "model", "rank": 1}, ...]`` as groups, best first."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise ValueError("a ranking is a list of values with ranks")
+    ranks = sorted({one["rank"] for one in value if isinstance(one.get("rank"), int)})
+    return [[one.get("value") for one in value if one.get("rank") == rank] for rank in ranks]

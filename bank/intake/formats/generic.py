@@ -1,0 +1,154 @@
+"""The project's own format: JSON Lines, and CSV or Parquet with the same names (lists and objects as JSON text)."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from accounts.csv import unescape
+from bank.intake.formats.blocks import TAKERS, Block, json_blocks, table_blocks
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, kind_of, parse_json, rows, validated
+from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
+
+NAME = "generic"
+TITLE = "Project's own (JSON Lines, CSV, Parquet)"
+LOOKED_AT = 50
+FILES = {
+    "samples": ("samples.jsonl", "samples.csv", "samples.parquet"),
+    "responses": ("responses.jsonl", "responses.csv", "responses.parquet"),
+    "labels": ("labels.jsonl", "labels.csv", "labels.parquet"),
+    "judgments": ("judgments.jsonl", "judgments.csv", "judgments.parquet"),
+}
+RECORDS: dict[str, type[BaseModel]] = {
+    "samples": SampleRecord,
+    "responses": ResponseRecord,
+    "labels": LabelRecord,
+    "judgments": JudgmentRecord,
+}
+# How the cells of a table, which are all text, become values.
+LISTS = frozenset(
+    """images capability options criteria metadata option_order responses ranking parts spans flags order
+    settings revisions""".split()
+)
+FLOATS = frozenset({"score", "seconds", "confidence", "cost"})
+INTEGERS = frozenset(["tokens", "situation", "grade", "repeat", "prompt_tokens", "completion_tokens"])
+BOOLEANS = frozenset({"answer", "agree", "hallucination"})
+
+
+def recognises(path: Path) -> bool:
+    """Whether a row of this file carries the names of the format."""
+    return bool(parts(path))
+
+
+def parts(path: Path) -> tuple[str, ...]:
+    """What a folder holds by the names of its files, a file by the names in its first good row."""
+    if path.is_dir():
+        return tuple(part for part, names in FILES.items() if any((path / name).is_file() for name in names))
+    try:
+        first = next((row for row in islice(rows(path), LOOKED_AT) if isinstance(row, Row)), None)
+    except BadFile:
+        return ()
+    names = set(first.data) if first else set()
+    if {"key", "instruction"} <= names:
+        return ("samples",)
+    if {"kind", "sample"} <= names:
+        return ("labels",) if "annotator" in names else ("judgments",)
+    return ("responses",) if {"sample", "text"} <= names else ()
+
+
+def samples(path: Path) -> Iterator[Row | Problem]:
+    return _read(path, "samples")
+
+
+def responses(path: Path) -> Iterator[Row | Problem]:
+    return _read(path, "responses")
+
+
+def labels(path: Path, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Iterator[Row | Problem]:
+    """``complete`` adds to a row what its reader knows beside the file; it may raise ValueError."""
+    return _read(path, "labels", complete)
+
+
+def judgments(path: Path) -> Iterator[Row | Problem]:
+    return _read(path, "judgments")
+
+
+def blocks(path: Path, what: str) -> Iterator[Block | Row | Problem]:
+    """The rows of a part, the ordinary ones in blocks where there may be millions."""
+    path, record = _file(path, what), RECORDS[what]
+    if record not in TAKERS:
+        return _read(path, what)
+    return json_blocks(path, record) if kind_of(path) == "jsonl" else table_blocks(_rows(path, what), record)
+
+
+def _file(path: Path, what: str) -> Path:
+    if not path.is_dir():
+        return path
+    found = [path / name for name in FILES[what] if (path / name).is_file()]
+    if not found:
+        raise BadFile(Where(str(path)), f"holds none of {', '.join(FILES[what])}")
+    return found[0]
+
+
+def _read(
+    path: Path, what: str, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+) -> Iterator[Row | Problem]:
+    found = _rows(_file(path, what), what)
+    return validated(_completed(found, complete) if complete else found, RECORDS[what])
+
+
+def _rows(path: Path, what: str) -> Iterator[Row | Problem]:
+    return _typed(rows(path), what) if kind_of(path) in ("csv", "parquet") else rows(path)
+
+
+def _completed(
+    found: Iterable[Row | Problem], complete: Callable[[dict[str, Any]], dict[str, Any]]
+) -> Iterator[Row | Problem]:
+    for row in found:
+        try:
+            yield row if isinstance(row, Problem) else Row(row.where, complete(row.data))
+        except ValueError as error:
+            yield Problem(row.where, "sample", str(error))
+
+
+def _typed(found: Iterable[Row | Problem], what: str) -> Iterator[Row | Problem]:
+    for row in found:
+        if isinstance(row, Problem):
+            yield row
+            continue
+        data: dict[str, Any] = {}
+        faults = []
+        for name, cell in row.data.items():
+            try:
+                data[name] = _cell(name, cell, what) if isinstance(cell, str) else cell
+            except ValueError as error:
+                faults.append(Problem(row.where, name, str(error)))
+        if faults:
+            yield from faults
+        else:
+            yield Row(row.where, data)
+
+
+def _cell(name: str, cell: str, what: str) -> Any:
+    cell = unescape(cell)
+    text = cell.strip()
+    if name in LISTS:
+        if text[:1] in "[{":
+            return parse_json(text)
+        if name in ("images", "capability", "responses", "flags"):
+            return [part.strip() for part in text.split("|")]
+        raise ValueError("is not JSON")
+    if not text.isascii() and (name in FLOATS or name in INTEGERS):
+        raise ValueError("is not a number in plain digits")
+    if name in FLOATS:
+        return float(text)
+    if name in INTEGERS:
+        return int(text)
+    if name in BOOLEANS and what in ("labels", "judgments"):
+        known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if text.lower() not in known:
+            raise ValueError("is neither true nor false")
+        return known[text.lower()]
+    return cell

@@ -1,0 +1,178 @@
+"""Label Studio's JSON export: tasks with annotations, each annotation one label.
+
+``data`` of a task names the item: the sample's key (``sample``, ``key`` or ``sample_key``) and the models whose
+responses were shown, in order (``responses`` or ``models``, or ``model_a`` and ``model_b``). What a region says is told
+by its type, and where that is open by the name of its control (``from_name``). Cancelled annotations are passed over.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, head, json_value, validated
+from bank.intake.formats.records import LabelRecord
+
+NAME = "label-studio"
+TITLE = "Label Studio (JSON)"
+KEYS = ("sample", "key", "sample_key")
+CHOICES = {
+    **dict.fromkeys(("first", "left", "a", "model_a", "1", "answer 1", "response 1"), "first"),
+    **dict.fromkeys(("second", "right", "b", "model_b", "2", "answer 2", "response 2"), "second"),
+    **dict.fromkeys(("tie", "equal", "both", "same", "neither", "draw"), "tie"),
+    **dict.fromkeys(("undecided", "unable to decide", "unsure", "skip"), "undecided"),
+}
+YES_NO = {"yes": True, "true": True, "no": False, "false": False}
+PART = "part:"
+
+
+def recognises(path: Path) -> bool:
+    if path.is_dir():
+        return False
+    try:
+        start = head(path).lstrip(b"\xef\xbb\xbf \r\n\t")
+    except BadFile:
+        return False
+    return start[:1] == b"[" and b'"annotations"' in start and b'"data"' in start
+
+
+def parts(path: Path) -> set[str]:
+    return {"labels"}
+
+
+def labels(path: Path) -> Iterator[Row | Problem]:
+    """One label for each annotation that says something."""
+    return validated(_rows(path), LabelRecord)
+
+
+def _rows(path: Path) -> Iterator[Row | Problem]:
+    tasks = json_value(path)
+    if not isinstance(tasks, list):
+        raise BadFile(Where(path.name), "is no list of tasks")
+    number = 0
+    for task in tasks:
+        if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
+            number += 1
+            yield Problem(Where(path.name, record=number), "data", "a task has no data")
+            continue
+        for annotation in task.get("annotations") or ():
+            number += 1
+            where = Where(path.name, record=number)
+            if not isinstance(annotation, dict):
+                yield Problem(where, "annotations", "is not an annotation")
+            elif not annotation.get("was_cancelled"):
+                try:
+                    yield Row(where, _record(task["data"], annotation))
+                except ValueError as error:
+                    yield Problem(where, "result", str(error))
+
+
+def _record(data: dict[str, Any], annotation: dict[str, Any]) -> dict[str, Any]:
+    sample = next((data[name] for name in KEYS if data.get(name) not in (None, "")), "")
+    responses = responses_of(data)
+    kind = data.get("kind") or {0: "score", 1: "score", 2: "pair"}.get(len(responses), "batch")
+    verdict: dict[str, Any] = {}
+    for region in annotation.get("result") or ():
+        if isinstance(region, dict) and isinstance(region.get("value"), dict):
+            _read(region, responses, verdict)
+    record = {"kind": kind, "sample": sample, "responses": responses, "annotator": who(annotation.get("completed_by"))}
+    more = {"seconds": annotation.get("lead_time"), "at": annotation.get("created_at")}
+    more |= {name: data.get(name) for name in ("protocol", "campaign")}
+    return record | {name: value for name, value in more.items() if value is not None} | verdict
+
+
+def responses_of(data: dict[str, Any]) -> list[Any]:
+    """The models of an item: names, or objects with ``model`` and maybe ``variant``."""
+    found = data.get("responses") or data.get("models")
+    if found is None:
+        found = [data[name] for name in ("model_a", "model_b") if data.get(name)]
+    if not isinstance(found, list):
+        raise ValueError("responses or models is a list of the models that were shown")
+    return [
+        {name: one[name] for name in ("model", "variant") if one.get(name)} if isinstance(one, dict) else one
+        for one in found
+    ]
+
+
+def who(person: Any) -> str:
+    """The name of an annotator: as it is, or from an object with a user name, address or number."""
+    if isinstance(person, dict):
+        person = next((person[name] for name in ("username", "email", "id") if person.get(name)), None)
+    return "" if person is None else str(person)
+
+
+def _read(region: dict[str, Any], responses: list[Any], verdict: dict[str, Any]) -> None:
+    """Add what one region says. Raises ValueError for what cannot be read."""
+    name, value = str(region.get("from_name", "")), region["value"]
+    match region.get("type"):
+        case "pairwise":
+            verdict["choice"] = _choice(value.get("selected"))
+        case "choices":
+            _chosen(name, value.get("choices") or [], verdict)
+        case "rating":
+            verdict["grade" if name == "grade" else "score"] = value.get("rating")
+        case "number" if name.startswith(PART):
+            part = {"component": name.removeprefix(PART), "points": value.get("number")}
+            verdict.setdefault("parts", []).append(part)
+        case "number":
+            known = name if name in ("situation", "confidence", "grade") else "score"
+            verdict[known] = value.get("number")
+        case "ranker":
+            verdict["ranking"] = ranking_of(value.get("ranker"), responses)
+        case "labels":
+            verdict.setdefault("spans", []).append([value.get("start"), value.get("end")])
+        case "textarea":
+            text = value.get("text")
+            lines = text if isinstance(text, list) else [text]
+            known = "comment" if name != "reason" else "reason"
+            verdict[known] = "\n".join(str(line) for line in lines if line)
+        case other:
+            raise ValueError(f"a region of type {other!r} says nothing that a label holds")
+
+
+def _choice(word: Any) -> str:
+    known = CHOICES.get(str(word).strip().lower())
+    if known is None:
+        raise ValueError(f"{word!r} is none of the verdicts left, right, tie and undecided")
+    return known
+
+
+def _chosen(name: str, choices: Any, verdict: dict[str, Any]) -> None:
+    if not isinstance(choices, list):
+        raise ValueError("choices is a list")
+    if name == "flags":
+        verdict["flags"] = choices
+        return
+    if len(choices) != 1:
+        raise ValueError(f"{name} holds {len(choices)} choices, a verdict is one")
+    word = str(choices[0])
+    if name in ("option", "extraction"):
+        verdict[name] = word
+    elif name in ("answer", "agree", "hallucination"):
+        if word.lower() not in YES_NO:
+            raise ValueError(f"{name} is yes or no, not {word!r}")
+        verdict[name] = YES_NO[word.lower()]
+    elif word.replace(".", "", 1).isdigit() and word.isascii() and name == "score":
+        verdict["score"] = float(word)
+    else:
+        verdict["choice"] = _choice(word)
+
+
+def ranking_of(ranker: Any, responses: list[Any]) -> list[list[Any]]:
+    """Groups of responses, best first: a list, or numbered buckets. A response may stand as its number from 1."""
+    groups = ranker
+    if isinstance(ranker, dict):
+        order = sorted(ranker, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
+        groups = ranker["rank"] if list(ranker) == ["rank"] else [ranker[name] for name in order]
+    if not isinstance(groups, list):
+        raise ValueError("a ranking is a list, or numbered groups")
+    named = {str(one["model"] if isinstance(one, dict) else one): one for one in responses}
+    by_number = {str(number): one for number, one in enumerate(responses, 1)}
+
+    def ref(one: Any) -> Any:
+        text = str(one.get("model") if isinstance(one, dict) else one)
+        known = named.get(text) or by_number.get(text)
+        if known is None:
+            raise ValueError(f"the ranking names {text!r}, which is none of the responses")
+        return known
+
+    return [[ref(one) for one in group] if isinstance(group, list) else [ref(group)] for group in groups if group != []]

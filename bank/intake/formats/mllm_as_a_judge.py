@@ -1,0 +1,297 @@
+"""MLLM-as-a-Judge as released: items to score, to compare and to rank, with a human verdict, and judges' results.
+
+A row holds everything: picture, instruction, the answers, people's verdict (``human``, of a batch ``human_answer``),
+and in result files ``result`` with a judge's verdict and analysis. Rows speak of the same sample when data set, picture
+(with or without ``image/`` before its name) and instruction are the same; its key is the picture's number and a hash of
+the three, because the files count scores, pairs and batches in spaces of their own. Canonical order is that of the row.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, rows, validated
+from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
+
+NAME = "mllm-as-a-judge"
+TITLE = "MLLM-as-a-Judge"
+SCORE_SCALE = [
+    {"value": value, "label": label}
+    for value, label in enumerate(("Poor", "Fair", "Average", "Good", "Excellent"), start=1)
+]
+ANNOTATOR = "human"
+COMMON = {"image_path", "original_dataset", "instruction"}
+CHOICES = {"A": "first", "B": "second", "C": "tie"}
+# A verdict in double brackets, white space aside: [[3]], [[A]]; [[C],[D],[B],[A]] or [[C]],[[D]],[[B]],[[A]].
+SINGLE = re.compile(r"\[\[\w\]\]")
+SEVERAL = re.compile(r"\[\[\w\]\]?(?:[,>]?\[{1,2}\w\]{1,2})+")
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    name: str
+    answer: str
+
+
+class Result(BaseModel):
+    """A judge's part of a row."""
+
+    model_config = ConfigDict(strict=True)
+
+    name: str = ""
+    judge: str | int | None = None
+    analysis: str | None = None
+
+
+class Common(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    id: int | str | None = None
+    image_path: str
+    original_dataset: str
+    instruction: str
+    human: str | int | None = None
+    result: Result | None = None
+
+
+class Score(Common):
+    name: str
+    answer: str
+
+
+class Pair(Common):
+    answer1: Answer
+    answer2: Answer
+
+
+class Batch(Common):
+    answers: list[Answer] = Field(min_length=3, max_length=8)
+    human_answer: str | None = None
+
+
+SHAPES: dict[str, type[Common]] = {"score": Score, "pair": Pair, "batch": Batch}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A row, read."""
+
+    where: Where
+    kind: str
+    key: str
+    image: str
+    data: Any  # Score, Pair or Batch
+    answers: list[Answer]
+    refs: list[dict[str, str]]
+    repeated: list[bool]  # whether the same answer stood in a row before
+
+
+def recognises(path: Path) -> bool:
+    if path.is_dir():
+        return bool(_own_files(path))
+    return _kind(first_names(path)) != ""
+
+
+def samples(path: Path) -> Iterator[Row | Problem]:
+    done: set[str] = set()
+    ids: dict[tuple[str, object], str] = {}
+    for item in _items(path):
+        if isinstance(item, Problem):
+            yield item
+            continue
+        if item.data.id is not None and ids.setdefault((item.kind, item.data.id), item.key) != item.key:
+            reason = f"{item.data.id} stands above with another picture or instruction; these are two samples"
+            yield Problem(item.where, "id", reason, warning=True)
+        if item.key in done:
+            continue
+        done.add(item.key)
+        record = {
+            "key": item.key,
+            "instruction": item.data.instruction,
+            "images": [{"file": _beside(path, item.image), "required": False}],
+            "source": item.data.original_dataset,
+            "group": item.image,
+            "language": "en",
+        }
+        yield from validated([Row(item.where, record)], SampleRecord)
+
+
+def responses(path: Path) -> Iterator[Row | Problem]:
+    """Every answer once. A model's second answer to the same instruction is a variant named by a hash of its text."""
+    for item in _items(path):
+        if isinstance(item, Problem):
+            yield item
+            continue
+        for answer, ref, repeated in zip(item.answers, item.refs, item.repeated, strict=True):
+            if repeated:
+                continue
+            if ref["variant"]:
+                reason = f"{answer.name!r} answered this instruction otherwise above; kept as variant {ref['variant']}"
+                yield Problem(item.where, "answer", reason, warning=True)
+            record = {"sample": item.key, "text": answer.answer} | ref
+            yield from validated([Row(item.where, record)], ResponseRecord)
+
+
+def labels(path: Path) -> Iterator[Row | Problem]:
+    for item in _items(path):
+        if isinstance(item, Problem):
+            yield item
+            continue
+        field = "human_answer" if item.kind == "batch" and item.data.human_answer is not None else "human"
+        given = getattr(item.data, field)
+        if given is None:
+            continue
+        verdict = verdict_of(item.kind, str(given), len(item.refs))
+        if verdict is None:
+            yield Problem(item.where, field, f"{given!r} is no verdict on {_article(item.kind)}")
+            continue
+        yield from validated([Row(item.where, _about(item, verdict) | {"annotator": ANNOTATOR})], LabelRecord)
+
+
+def judgments(path: Path) -> Iterator[Row | Problem]:
+    for item in _items(path):
+        if isinstance(item, Problem):
+            yield item
+            continue
+        if item.data.result is None:
+            continue
+        record, problems = _judgment(item)
+        yield from problems
+        yield from validated([Row(item.where, record)], JudgmentRecord)
+
+
+def verdict_of(kind: str, text: str, count: int) -> dict[str, Any] | None:
+    """``3``, ``A``, ``CDBA`` or the same in brackets (``[[3]]``, ``[[C], [D], [B], [A]]``) as verdict columns, with a
+    ranking as positions; None for anything else."""
+    plain = re.sub(r"[\[\]\s,>]", "", text)
+    if kind == "score":
+        return {"score": float(plain)} if re.fullmatch(r"[1-5]", plain) else None
+    if kind == "pair":
+        return {"choice": CHOICES[plain]} if plain in CHOICES else None
+    places = [ord(letter) - ord("A") for letter in plain]
+    return {"ranking": places} if sorted(places) == list(range(count)) else None
+
+
+def spelled_in(analysis: str, kind: str) -> str:
+    """The last verdict in double brackets of an analysis; empty where there is none."""
+    found = (SEVERAL if kind == "batch" else SINGLE).findall(re.sub(r"\s", "", analysis))
+    return found[-1] if found else ""
+
+
+def _judgment(item: Item) -> tuple[dict[str, Any], list[Problem]]:
+    result: Result = item.data.result
+    given = "" if result.judge is None else str(result.judge).strip()
+    spelled = spelled_in(result.analysis or "", item.kind)
+    said = verdict_of(item.kind, spelled, len(item.refs)) if spelled else None
+    problems = []
+    if not given:
+        verdict = said
+        if said is not None:
+            reason = "is empty; the verdict is taken from the analysis"
+            problems.append(Problem(item.where, "result.judge", reason, warning=True))
+    else:
+        verdict = verdict_of(item.kind, given, len(item.refs))
+        if verdict is not None and said is not None and said != verdict:
+            reason = f"is {given!r}, but the analysis ends with {spelled}; kept as it is"
+            problems.append(Problem(item.where, "result.judge", reason, warning=True))
+    record = _about(item, verdict or {})
+    record |= {"judge": result.name, "analysis": result.analysis}
+    record |= {"settings": {"order": "fixed", "criteria": False, "context": "image"}}
+    if verdict is None:
+        empty = not given and not (result.analysis or "").strip()
+        reason = f"{given!r} is no verdict on {_article(item.kind)}" if given else "no verdict is given"
+        record |= {"status": "empty" if empty else "parse_failed", "reason": reason}
+        problems.append(Problem(item.where, "result.judge", f"{reason}; kept as failed", warning=True))
+    return record, problems
+
+
+def _about(item: Item, verdict: dict[str, Any]) -> dict[str, Any]:
+    """A verdict with what it is about; a ranking by response."""
+    if "ranking" in verdict:
+        verdict = {"ranking": [[item.refs[place]] for place in verdict["ranking"]]}
+    texts = [answer.answer for answer in item.answers]
+    return {
+        "kind": item.kind,
+        "protocol": item.kind,
+        "sample": item.key,
+        "responses": item.refs,
+        "texts": texts,
+    } | verdict
+
+
+def _article(kind: str) -> str:
+    wanted = {"score": "1 to 5", "pair": "A, B or C", "batch": "every letter of the answers once"}
+    return f"a {kind} ({wanted[kind]})"
+
+
+def _kind(names: set[str]) -> str:
+    if not names >= COMMON:
+        return ""
+    if "answers" in names:
+        return "batch"
+    if {"answer1", "answer2"} <= names:
+        return "pair"
+    return "score" if {"name", "answer"} <= names else ""
+
+
+def _own_files(folder: Path) -> list[Path]:
+    return [file for file in sorted(folder.glob("*.json*")) if file.is_file() and _kind(first_names(file))]
+
+
+def _items(path: Path) -> Iterator[Item | Problem]:
+    """The rows of a file, or of all files of a folder in the order of their names."""
+    files = _own_files(path) if path.is_dir() else [path]
+    if not files:
+        raise BadFile(Where(str(path)), "holds no file of score, pair or batch items")
+    first: dict[tuple[str, str], str] = {}  # the hash of each model's first answer to a sample
+    told: set[tuple[str, str, str]] = set()
+    for file in files:
+        for row in rows(file):
+            if isinstance(row, Problem):
+                yield row
+                continue
+            kind = _kind(set(row.data))
+            if not kind:
+                missing = next(iter(sorted(COMMON - set(row.data))), "answer")
+                yield Problem(row.where, missing, "is missing")
+                continue
+            for checked in validated([row], SHAPES[kind]):
+                yield checked if isinstance(checked, Problem) else _item(checked, kind, first, told)
+
+
+def _item(row: Row, kind: str, first: dict[tuple[str, str], str], told: set[tuple[str, str, str]]) -> Item:
+    data = row.data
+    image = _image(data.image_path)
+    identity = json.dumps([data.original_dataset, image, data.instruction], ensure_ascii=True)
+    key = f"{Path(image).stem}-{_short(identity)}"
+    answers = {"score": lambda: [data], "pair": lambda: [data.answer1, data.answer2], "batch": lambda: data.answers}
+    found = [Answer(name=answer.name, answer=answer.answer) for answer in answers[kind]()]
+    refs, repeated = [], []
+    for answer in found:
+        text = _short(answer.answer)
+        variant = "" if first.setdefault((key, answer.name), text) == text else text
+        refs.append({"model": answer.name, "variant": variant})
+        repeated.append((key, answer.name, variant) in told)
+        told.add((key, answer.name, variant))
+    return Item(row.where, kind, key, image, data, found, refs, repeated)
+
+
+def _image(path: str) -> str:
+    """The picture's name: ``image/205.jpg`` and ``205.jpg`` are the same."""
+    return path.removeprefix("./").removeprefix("image/")
+
+
+def _beside(path: Path, image: str) -> str:
+    folder = path if path.is_dir() else path.parent
+    return f"image/{image}" if (folder / "image" / image).is_file() else image
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]

@@ -1,0 +1,272 @@
+"""MLLM-Bench as released: questions with criteria, the anchor's and the models' answers, raw judge votes.
+
+A directory holds ``questions_with_criteria.json``, ``anchor.json``, ``answers/*.jsonl``, ``votes/*.jsonl.gz``,
+``images_manifest.json`` and the images; each file is taken alone as well.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from bank.intake.formats.reading import (
+    BadFile,
+    Problem,
+    Row,
+    Where,
+    first_names,
+    json_array,
+    json_lines,
+    kind_of,
+    lines,
+    validated,
+)
+from bank.intake.formats.records import JudgmentRecord, ResponseRecord, SampleRecord
+
+NAME = "mllm-bench"
+TITLE = "MLLM-Bench"
+QUESTIONS = "questions_with_criteria.json"
+ANCHOR = "anchor.json"
+MAJORITY = "mllm-bench"
+QUESTION_TYPES = {"open-ended": "open-ended", "close-ended": "closed-ended", "compound": "compound"}
+# A provider's words in place of an answer.
+FILTERED = re.compile(r"^The response was filtered due to the prompt triggering .{0,40}content management policy", re.S)
+NUMBERED = re.compile(r"^[^\S\n]*(\d+)\.(?!\d)\s*", re.M)
+VOTES: dict[str, dict[str, Any]] = {
+    "answer1": {"choice": "first"},
+    "answer2": {"choice": "second"},
+    "unable to decide: situation one": {"choice": "undecided", "situation": 1},
+    "unable to decide: situation two": {"choice": "undecided", "situation": 2},
+}
+
+
+class Question(BaseModel):
+    """A record of the question file."""
+
+    model_config = ConfigDict(strict=True)
+
+    id: int | str
+    question: str
+    image_path: str | None = None
+    level: str | None = None
+    capability: str | None = None
+    question_type: str | None = None
+    url: str | None = None
+    criteria: str | None = None
+
+
+def recognises(path: Path) -> bool:
+    if path.is_dir():
+        return (path / QUESTIONS).is_file() or any(path.glob("*_criteria.jsonl*")) or _answers_only(path)
+    names = first_names(path)
+    return (
+        {"id", "image_path", "question", "capability", "criteria"} <= names
+        or {"unique_idx", "gen_model_id", "answer"} <= names
+        or names == {"id", "model", "answer"}
+    )
+
+
+def _answers_only(path: Path) -> bool:
+    first = next(iter(sorted(path.glob("*.jsonl"))), None)
+    return first is not None and recognises(first)
+
+
+def samples(path: Path) -> Iterator[Row | Problem]:
+    """Samples with their criteria. An absent image is a warning: 13 of the release are absent."""
+    file = path / QUESTIONS if path.is_dir() else path
+    manifest = _manifest(file.parent)
+    seen: dict[str, str] = {}
+    for row in validated(json_array(file), Question):
+        if isinstance(row, Problem):
+            yield row
+            continue
+        record, problems = _sample(row, manifest.get(str(row.data.id), {}), file.parent)
+        yield from problems
+        if record["instruction"] in seen:
+            reason = f"sample {record['key']}: is the same as that of sample {seen[record['instruction']]}"
+            yield Problem(row.where, "question", reason, warning=True)
+        seen.setdefault(record["instruction"], record["key"])
+        yield from validated([Row(row.where, record)], SampleRecord)
+
+
+def anchor(path: Path) -> str:
+    """The model that all others are compared with, as the anchor file names it; empty where there is none."""
+    file = path / ANCHOR if path.is_dir() else path.parent / ANCHOR
+    if not file.is_file():
+        return ""
+    first = next(iter(json_array(file)), None)
+    return str(first.data.get("gen_model_id", "")) if isinstance(first, Row) else ""
+
+
+def responses(path: Path) -> Iterator[Row | Problem]:
+    """Answers of the anchor and of the models: of a directory, all of them."""
+    files = [path]
+    if path.is_dir():
+        files = [file for file in (path / ANCHOR,) if file.is_file()]
+        files += sorted(path.glob("answers/*.jsonl")) or sorted(path.glob("*.jsonl"))
+        if not files:
+            raise BadFile(Where(str(path)), f"holds neither {ANCHOR} nor answers/*.jsonl")
+    for file in files:
+        found = json_array(file) if kind_of(file) == "json" else json_lines(file)
+        yield from validated(_answers(found), ResponseRecord)
+
+
+def judgments(path: Path) -> Iterator[Row | Problem]:
+    """Raw votes: two a sample, one in each order. The prompt in them holds criteria and is not taken."""
+    files = [path]
+    if path.is_dir():
+        files = sorted(path.glob("votes/*.jsonl*")) or sorted(path.glob("*_criteria.jsonl*"))
+        if not files:
+            raise BadFile(Where(str(path)), "holds no votes/*.jsonl.gz")
+    anchors = {file.parent: anchor(file.parent) or anchor(file.parent.parent) for file in files}
+    for file in files:
+        yield from validated(_votes(json_lines(file), anchors[file.parent]), JudgmentRecord)
+
+
+def vote_of(text: str) -> dict[str, Any] | None:
+    """The vote on the last line of a judge's reply, or None where that line holds no vote."""
+    last = next((line for line in reversed(text.strip().splitlines()) if line.strip()), "")
+    return VOTES.get(last.strip().strip("*`'\".").lower())
+
+
+def _manifest(directory: Path) -> dict[str, dict[str, Any]]:
+    """What the manifest says of the picture of each sample, by its key; nothing where there is none."""
+    file = directory / "images_manifest.json"
+    if not file.is_file():
+        return {}
+    try:
+        entries = json.loads("".join(line for _, line in lines(file)))
+    except ValueError as error:
+        raise BadFile(Where(file.name), f"is not JSON: {error}") from None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
+        raise BadFile(Where(file.name), "is no list of pictures with an id each")
+    return {str(entry["id"]): entry for entry in entries}
+
+
+def _sample(row: Row, entry: dict[str, Any], directory: Path) -> tuple[dict[str, Any], list[Problem]]:
+    data, problems, key = row.data, [], str(row.data.id)
+
+    def warn(field: str, reason: str) -> None:
+        problems.append(Problem(row.where, field, f"sample {key}: {reason}", warning=True))
+
+    url, question_type = data.url or "", data.question_type or ""
+    if question_type.startswith("http"):
+        warn("question_type", "holds an address; it was read as the url and the question type is left open")
+        url, question_type = question_type, ""
+    elif question_type and question_type not in QUESTION_TYPES:
+        warn("question_type", f"{question_type!r} is not one of {', '.join(QUESTION_TYPES)}")
+    named = (str(entry.get("file") or ""), data.image_path or "")
+    file = _beside(directory, key, named)
+    picture = {"file": file or next(filter(None, named), ""), "url": url, "required": file is not None}
+    if not picture["file"] and not url:
+        warn("image_path", "there is none")
+    known, true = Path(named[1]).suffix.lower().lstrip(".").upper().replace("JPG", "JPEG"), entry.get("orig_format")
+    if known and true and known != true:
+        warn("image_path", f"{named[1]!r} was released as {true}, whatever its ending says")
+    criteria = split_criteria(data.criteria or "")
+    if not criteria:
+        warn("criteria", "there are none")
+    elif not NUMBERED.match(data.criteria.lstrip()):
+        warn("criteria", "the first has no number")
+    return {
+        "key": key,
+        "instruction": data.question,
+        "images": [picture] if picture["file"] or url else [],
+        "question_type": QUESTION_TYPES.get(question_type, question_type),
+        "capability": [name for name in (data.level, data.capability) if name],
+        "source": "MLLM-Bench",
+        "language": "en",
+        "criteria": [{"key": str(n), "text": text} for n, text in enumerate(criteria, start=1)],
+    }, problems
+
+
+def _beside(directory: Path, key: str, named: Iterable[str]) -> str | None:
+    """The image file: where the manifest or the record says, else ``images/<id>`` with any ending."""
+    for name in named:
+        inside = name.removeprefix("./").removeprefix("data/")
+        if inside and (directory / inside).is_file():
+            return inside
+    found = sorted(directory.glob(f"images/{key}.*"))
+    return str(found[0].relative_to(directory)) if found else None
+
+
+def split_criteria(text: str) -> list[str]:
+    """The criteria of one numbered text. A number counts at the start of a line where it goes on from the last;
+    the first may lack it, and a line without belongs to the criterion before."""
+    pieces, start, expected = [], 0, 1
+    for match in NUMBERED.finditer(text):
+        number = int(match[1])
+        unnumbered = (expected, number) == (1, 2) and text[: match.start()].strip()
+        if number != expected and not unnumbered:
+            continue
+        pieces.append(text[start : match.start()])
+        start, expected = match.end(), number + 1
+    pieces.append(text[start:])
+    return [piece.strip() for piece in pieces if piece.strip()]
+
+
+def _answers(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
+    for row in found:
+        if isinstance(row, Problem):
+            yield row
+            continue
+        data = row.data
+        key = data.get("unique_idx", data.get("id"))
+        if key is None or "answer" not in data:
+            yield Problem(row.where, "id" if key is None else "answer", "is missing")
+            continue
+        text = data["answer"]
+        if text is not None and not isinstance(text, str):
+            yield Problem(row.where, "answer", "is not text")
+            continue
+        record = {"sample": key, "model": data.get("gen_model_id") or data.get("model") or "", "text": text or ""}
+        if FILTERED.match(text or ""):
+            record |= {"status": "filtered", "reason": "the provider's content filter answered instead of the model"}
+        yield Row(row.where, record)
+
+
+def _votes(found: Iterable[Row | Problem], anchor_name: str) -> Iterator[Row | Problem]:
+    for row in found:
+        if isinstance(row, Problem):
+            yield row
+            continue
+        data = row.data
+        try:
+            key, _, order = str(data["unique_idx"]).rpartition("_")
+            first, second = data["model_1"], data["model_2"]
+            completion = data["response"]
+            choice = completion["choices"][0]
+            content = choice["message"].get("content")
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            yield Problem(row.where, "response", f"is not a vote of this format ({error})")
+            continue
+        # Canonical order: candidate, then anchor. Which of the two is the anchor the file does not say.
+        pair = [second, first] if first == anchor_name else [first, second]
+        if not anchor_name and order == "1":
+            pair = [second, first]
+        vote = vote_of(content) if isinstance(content, str) else None
+        record: dict[str, Any] = {
+            "kind": "pair",
+            "protocol": "pairwise-criteria",
+            "sample": key,
+            "responses": pair,
+            "order": [first, second],
+            "judge": completion.get("model") or data.get("gen_model_id") or "",
+            "reported_model": completion.get("model") or "",
+            "settings": {"order": "both", "criteria": True, "context": "image", "reasoning": "none"},
+            "raw": content if isinstance(content, str) else None,
+            "prompt_tokens": (completion.get("usage") or {}).get("prompt_tokens"),
+            "completion_tokens": (completion.get("usage") or {}).get("completion_tokens"),
+        }
+        if vote is None:
+            filtered = choice.get("finish_reason") == "content_filter"
+            status = "filtered" if filtered else "empty" if not (content or "").strip() else "parse_failed"
+            record |= {"status": status, "reason": "no vote on the last line"}
+        elif pair == [first, second]:
+            record |= vote
+        else:
+            record |= vote | {"choice": {"first": "second", "second": "first"}.get(vote["choice"], vote["choice"])}
+        yield Row(row.where, record)

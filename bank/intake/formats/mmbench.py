@@ -1,0 +1,316 @@
+"""MMBench: the TSV that VLMEvalKit uses, the parsed samples, and predictions by index.
+
+TSV columns: index, question, hint, A to E, answer, category, l2-category, split, image (base64, or the index of the row
+whose picture it shares) or image_path. Rows at index + n x 1,000,000 are circular copies of a question: no samples, but
+the sample's metadata keeps how copy n turns the options (``rotations``). A hidden answer is simply absent.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, rows, validated
+from bank.intake.formats.records import ResponseRecord, SampleRecord
+from bank.samples.capability_trees import MMBENCH
+
+NAME = "mmbench"
+TITLE = "MMBench"
+PARSED = "samples_parsed.json"
+OFFSET = 1_000_000
+LETTERS = "ABCDE"
+LONGEST_INDEX = 64  # a shorter cell in the image column is another row's index, as VLMEvalKit has it
+PARSED_NAMES = {"part", "lang", "question", "options", "image"}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z]", "", name.lower())
+
+
+LEAVES = {
+    _plain(leaf): [top, middle, leaf]
+    for top, below in MMBENCH.items()
+    for middle, leaves in below.items()
+    for leaf in leaves
+}
+
+
+class Parsed(BaseModel):
+    """A record of the parsed samples."""
+
+    model_config = ConfigDict(strict=True)
+
+    part: str
+    lang: str
+    category: str = ""
+    image: str
+    question: str
+    hint: str | None = None
+    options: dict[str, str]
+    answer: str | None = None
+
+
+@dataclass
+class Survey:
+    """What a first pass over a TSV learns: options by index, how copies turn them, which pictures are shared."""
+
+    options: dict[int, list[str]] = field(default_factory=dict)
+    answers: dict[int, str] = field(default_factory=dict)
+    copies: dict[int, dict[int, list[str]]] = field(default_factory=dict)  # by question: options of copy n
+    shared: dict[int, str] = field(default_factory=dict)  # base64 by the index that other rows name
+
+    def rotations(self, index: int) -> dict[str, int]:
+        """By how many places each copy of the question shifts its options."""
+        own, found = self.options.get(index, []), {}
+        for number, shown in sorted(self.copies.get(index, {}).items()):
+            shift = shift_of(own, shown, number)
+            if shift is not None:
+                found[str(number)] = shift
+        return found
+
+
+def recognises(path: Path) -> bool:
+    if path.is_dir():
+        return (path / PARSED).is_file() or bool(_tables(path))
+    return bool(_shape(path))
+
+
+def samples(path: Path) -> Iterator[Row | Problem]:
+    for file in _files(path):
+        shape = _shape(file)
+        if shape == "predictions":
+            raise BadFile(Where(file.name), "holds a model's predictions, not the questions")
+        yield from _parsed(file) if shape == "parsed" else _table(file)
+
+
+def responses(path: Path) -> Iterator[Row | Problem]:
+    """Predictions by index; those of circular copies carry the number of the copy."""
+    if path.is_dir():
+        raise BadFile(Where(str(path)), "is a directory; give the file of a model's predictions")
+    if _shape(path) != "predictions":
+        raise BadFile(Where(path.name), "holds the questions, not a model's predictions")
+    return validated(_predictions(rows(path)), ResponseRecord)
+
+
+def shift_of(own: list[str], shown: list[str], likely: int) -> int | None:
+    """k such that place i of ``shown`` holds option (i + k) mod N of ``own``; ``likely`` decides where several fit."""
+    count = len(own)
+    fitting = [k for k in range(count) if shown == own[k:] + own[:k]]
+    return likely if likely in fitting else next(iter(fitting), None)
+
+
+def capability(category: str, above: str = "") -> list[str]:
+    """The path of a category: the paper's three levels where it is one of its leaves, else what is given.
+
+    ``category`` is ``image_emotion`` or ``Coarse Perception: Image Emotion``, ``above`` the L-2 name.
+    """
+    leaf = category.rpartition(": ")[2]
+    if _plain(leaf) in LEAVES and _plain(leaf):
+        return LEAVES[_plain(leaf)]
+    return [name.replace(" / ", " or ") for name in (above, category) if name]
+
+
+def _shape(path: Path) -> str:
+    names = {name.lower() for name in first_names(path)}
+    if names >= PARSED_NAMES:
+        return "parsed"
+    if {"index", "prediction"} <= names:  # a result file of VLMEvalKit repeats the questions
+        return "predictions"
+    return "table" if {"index", "question", "a", "b"} <= names else ""
+
+
+def _tables(folder: Path) -> list[Path]:
+    return [file for file in sorted(folder.glob("*.tsv")) if _shape(file) == "table"]
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = [path / PARSED] if (path / PARSED).is_file() else _tables(path)
+    if not found:
+        raise BadFile(Where(str(path)), f"holds neither {PARSED} nor a TSV with index, question and options")
+    return found
+
+
+def _parsed(file: Path) -> Iterator[Row | Problem]:
+    keys: set[str] = set()
+    for row in validated(rows(file), Parsed):
+        if isinstance(row, Problem):
+            yield row
+            continue
+        data: Parsed = row.data
+        key = stem = f"{data.part}-{data.lang}-{Path(data.image).stem}"
+        number = 1
+        while key in keys:  # another question on the same picture
+            number += 1
+            key = f"{stem}-{number}"
+        keys.add(key)
+        record = {
+            "key": key,
+            "instruction": data.question,
+            "images": [{"file": data.image, "required": False}],
+            "question_type": "multiple-choice",
+            "capability": capability(data.category),
+            "source": data.part,
+            "language": data.lang,
+            "hint": data.hint or "",
+            "group": data.image,
+            "options": data.options,
+            "answer": data.answer or "",
+        }
+        yield from validated([Row(row.where, record)], SampleRecord)
+
+
+def _table(file: Path) -> Iterator[Row | Problem]:
+    survey = _survey(file)
+    language = _language(file)
+    for row in _lowered(rows(file)):
+        if isinstance(row, Problem):
+            yield row
+            continue
+        index = _index(row.data.get("index"))
+        if index is None:
+            yield Problem(row.where, "index", f"{row.data.get('index', '')!r} is not a whole number")
+        elif index >= OFFSET:
+            yield from _copy_problems(row, index, survey)
+        else:
+            yield from _question(row, index, survey, language)
+
+
+def _lowered(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
+    """Rows with their names in lower case, as CSV and TSV give them; empty cells left out."""
+    for row in found:
+        if isinstance(row, Row):
+            row = Row(row.where, {name.lower(): cell for name, cell in row.data.items() if cell not in (None, "")})
+        yield row
+
+
+def _survey(file: Path) -> Survey:
+    survey = Survey()
+    wanted: set[int] = set()
+    for row in _lowered(rows(file)):
+        index = _index(row.data.get("index")) if isinstance(row, Row) else None
+        if isinstance(row, Problem) or index is None:
+            continue
+        if index >= OFFSET:
+            survey.copies.setdefault(index % OFFSET, {})[index // OFFSET] = _options(row.data)
+            continue
+        survey.options[index] = _options(row.data)
+        survey.answers[index] = _answer(row.data)
+        named = _index(row.data.get("image"))
+        if named is not None and len(str(row.data["image"])) <= LONGEST_INDEX:
+            wanted.add(named)
+    if wanted:
+        for row in _lowered(rows(file)):
+            if isinstance(row, Row) and (index := _index(row.data.get("index"))) in wanted and "image" in row.data:
+                survey.shared[index] = str(row.data["image"])
+    return survey
+
+
+def _index(value: Any) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if value >= 0 else None
+    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,15}", value.strip()) else None
+
+
+def _options(data: dict[str, Any]) -> list[str]:
+    return [str(data[letter.lower()]) for letter in LETTERS if letter.lower() in data]
+
+
+def _answer(data: dict[str, Any]) -> str:
+    return str(data.get("answer", "")).strip()
+
+
+def _question(row: Row, index: int, survey: Survey, language: str) -> Iterator[Row | Problem]:
+    data = row.data
+    present = [letter for letter in LETTERS if letter.lower() in data]
+    gap = next((letter for letter, wanted in zip(present, LETTERS, strict=False) if letter != wanted), "")
+    if gap:
+        before = LETTERS[LETTERS.index(gap) - 1]
+        yield Problem(row.where, gap, f"there is an option {gap} but none {before}")
+        return
+    if not present:
+        yield Problem(row.where, "A", "there are no options")
+        return
+    image = _image(row, data, survey)
+    if isinstance(image, Problem):
+        yield image
+        if not image.warning:
+            return
+    rotations = survey.rotations(index)
+    record: dict[str, Any] = {
+        "key": str(index),
+        "instruction": str(data.get("question", "")),
+        "images": [] if isinstance(image, Problem) else [image],
+        "question_type": "multiple-choice",
+        "capability": capability(str(data.get("category", "")), str(data.get("l2-category", ""))),
+        "split": str(data.get("split", "")),
+        "source": str(data.get("source", "MMBench")),
+        "language": language,
+        "hint": str(data.get("hint", "")),
+        "options": {letter: str(data[letter.lower()]) for letter in present},
+        "answer": _answer(data),
+        "metadata": {"rotations": rotations} if rotations else {},
+    }
+    yield from validated([Row(row.where, record)], SampleRecord)
+
+
+def _image(row: Row, data: dict[str, Any], survey: Survey) -> dict[str, Any] | Problem:
+    if "image" not in data:
+        if "image_path" in data:
+            return {"file": str(data["image_path"]), "required": False}
+        return Problem(row.where, "image", "there is none; the sample comes in without a picture", warning=True)
+    text = str(data["image"]).strip()
+    if len(text) <= LONGEST_INDEX:
+        text = survey.shared.get(_index(text) or 0, "") if _index(text) is not None else ""
+        if len(text) <= LONGEST_INDEX:
+            reason = f"{data['image']!r} is neither base64 nor the index of a row with a picture"
+            return Problem(row.where, "image", reason)
+    try:
+        return {"data": base64.b64decode(text, validate=True)}
+    except (binascii.Error, ValueError):
+        return Problem(row.where, "image", "is not base64")
+
+
+def _copy_problems(row: Row, index: int, survey: Survey) -> Iterator[Problem]:
+    """What is wrong with a circular copy: it is no sample, but it must fit its question."""
+    question, number = index % OFFSET, index // OFFSET
+    own = survey.options.get(question)
+    if own is None:
+        yield Problem(row.where, "index", f"is circular copy {number} of question {question}, which the file lacks")
+        return
+    shift = shift_of(own, _options(row.data), number)
+    if shift is None:
+        yield Problem(row.where, "A", f"the options are no rotation of those of question {question}")
+        return
+    right, here = survey.answers[question], _answer(row.data)
+    letters = LETTERS[: len(own)]
+    if right in letters and here in letters and (letters.index(here) + shift) % len(own) != letters.index(right):
+        reason = f"{here!r} is another option than the answer {right!r} of question {question}; that one counts"
+        yield Problem(row.where, "answer", reason, warning=True)
+
+
+def _predictions(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
+    for row in _lowered(found):
+        if isinstance(row, Problem):
+            yield row
+            continue
+        data = row.data
+        index = _index(data.get("index"))
+        if index is None:
+            yield Problem(row.where, "index", f"{data.get('index', '')!r} is not a whole number")
+            continue
+        text = data.get("prediction", "")
+        record = {"sample": str(index % OFFSET), "rotation": index // OFFSET, "model": data.get("model", "")}
+        yield Row(row.where, record | {"text": str(text)})
+
+
+def _language(file: Path) -> str:
+    """From the name: ``MMBench_DEV_EN.tsv``, ``MMBench_CN.tsv``, ``CCBench.tsv``."""
+    words = re.split(r"[^A-Za-z]+", file.stem.upper())
+    return "en" if "EN" in words else "zh" if {"CN", "CCBENCH"} & set(words) else ""

@@ -1,0 +1,175 @@
+"""POPE as released: yes/no questions about objects, in three files (random, popular, adversarial).
+
+Ids repeat across the files, so a sample's key is the subset and the id. The released random file has ``[`` before its
+first line and ``]`` after its last, without commas between: neither JSON nor JSON Lines. The wrapper is passed over
+and reported.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bank.intake.formats.reading import (
+    BadFile,
+    Problem,
+    Row,
+    Where,
+    first_names,
+    head,
+    json_array,
+    kind_of,
+    lines,
+    parse_json,
+    rows,
+    validated,
+)
+from bank.intake.formats.records import ResponseRecord, SampleRecord
+
+NAME = "pope"
+TITLE = "POPE"
+SUBSETS = ("random", "popular", "adversarial")
+SUBSET = re.compile(rf"(?:^|[^a-z])({'|'.join(SUBSETS)})(?:[^a-z]|$)", re.I)
+QUESTION = {"question_id", "image", "text", "label"}
+
+
+class Question(BaseModel):
+    """A line of a question file."""
+
+    model_config = ConfigDict(strict=True)
+
+    question_id: Annotated[int, Field(ge=0)] | str
+    image: str
+    text: str
+    label: Literal["yes", "no"]
+
+
+def recognises(path: Path) -> bool:
+    if path.is_dir():
+        return any(_is_question_file(file) for file in _question_files(path))
+    names = first_names(path)
+    return _is_question_file(path) or (_answers(names) and ("subset" in names or bool(SUBSET.search(path.stem))))
+
+
+def samples(path: Path) -> Iterator[Row | Problem]:
+    files = _question_files(path) if path.is_dir() else [path]
+    files = [file for file in files if not path.is_dir() or _is_question_file(file)]
+    if not files:
+        raise BadFile(Where(str(path)), f"holds no question file of {', '.join(SUBSETS)}")
+    for file in files:
+        subset = _subset(file)
+        for row in validated(_lines(file), Question):
+            yield from [row] if isinstance(row, Problem) else validated([_sample(row, subset)], SampleRecord)
+
+
+def responses(path: Path) -> Iterator[Row | Problem]:
+    """A model's answers: ``{question_id, text}`` or ``{question_id, answer}`` a line, or POPE's own ``{question,
+    answer}``, where the number of the line is the id. The subset is that of the row, else of the file's name."""
+    if path.is_dir():
+        raise BadFile(Where(str(path)), "is a directory; give the file of a model's answers to one subset")
+    if _is_question_file(path):
+        raise BadFile(Where(path.name), "holds the questions, not a model's answers")
+    subset = "" if "subset" in first_names(path) else _subset(path)
+    return validated(_responses(rows(path), subset), ResponseRecord)
+
+
+def _subset(file: Path) -> str:
+    found = SUBSET.search(file.stem)
+    if found is None:
+        reason = f"its name says none of {', '.join(SUBSETS)}, and ids repeat across these; rename the file"
+        raise BadFile(Where(file.name), reason)
+    return found[1].lower()
+
+
+def _question_files(folder: Path) -> list[Path]:
+    """The folder's files by subset, in the order of the paper."""
+    named = [(file, SUBSET.search(file.stem)) for file in sorted(folder.glob("*.json*")) if file.is_file()]
+    found = [(SUBSETS.index(match[1].lower()), file) for file, match in named if match]
+    return [file for _, file in sorted(found)]
+
+
+def _is_question_file(file: Path) -> bool:
+    try:
+        start = head(file)
+    except BadFile:
+        return False
+    first = re.match(rb"(?:\xef\xbb\xbf)?[\s\[]*(\{[^}]*\})", start)
+    return first is not None and QUESTION.issubset(re.findall(r'"(\w+)"\s*:', first[1].decode(errors="replace")))
+
+
+def _answers(names: set[str]) -> bool:
+    return names == {"question", "answer"} or ("question_id" in names and bool(names & {"text", "answer"}))
+
+
+def _lines(file: Path) -> Iterator[Row | Problem]:
+    """The objects of JSON Lines, of a JSON array, or of lines between the brackets of an array without its commas."""
+    if kind_of(file) == "json":
+        try:
+            yield from list(json_array(file))
+            return
+        except BadFile:
+            pass
+    opened = closed = False
+    where = Where(file.name)
+    for number, line in lines(file):
+        where, text = Where(file.name, number), line.strip()
+        if not opened and text.startswith("["):
+            opened, text = True, text[1:].strip()
+        if opened and text.endswith("]"):
+            closed, text = True, text[:-1].strip()
+        if text:
+            try:
+                data = parse_json(text)
+            except json.JSONDecodeError as error:
+                yield Problem(where, "", f"is not JSON: {error.msg} at character {error.pos + 1}")
+            except ValueError as error:
+                yield Problem(where, "", str(error))
+            else:
+                yield Row(where, data) if isinstance(data, dict) else Problem(where, "", "is not a JSON object")
+    if opened and closed:
+        reason = "[ before the first line and ] after this one make it neither JSON nor JSON Lines; passed over"
+        yield Problem(where, "", reason, warning=True)
+    elif opened:
+        yield Problem(where, "", "the [ of the first line is never closed; is the file cut off?")
+
+
+def _sample(row: Row, subset: str) -> Row:
+    question: Question = row.data
+    record: dict[str, Any] = {
+        "key": f"{subset}-{question.question_id}",
+        "instruction": question.text,
+        "images": [{"file": question.image, "required": False}],
+        "question_type": "yes-no",
+        "level": subset,
+        "source": "POPE",
+        "language": "en",
+        "group": question.image,
+        "answer": question.label,
+    }
+    return Row(row.where, record)
+
+
+def _responses(found: Iterable[Row | Problem], subset: str) -> Iterator[Row | Problem]:
+    for number, row in enumerate(found, start=1):
+        if isinstance(row, Problem):
+            yield row
+            continue
+        data = row.data
+        if not _answers(set(data)):
+            missing = "question_id" if "question_id" not in data else "text"
+            yield Problem(row.where, missing, "is missing")
+            continue
+        if "question_id" not in data and number == 1:
+            reason = "is missing: answers are taken in the order of the questions, by the number of their line"
+            yield Problem(row.where, "question_id", reason, warning=True)
+        text = data.get("text", data.get("answer"))
+        key = data.get("question_id", number)
+        model = data.get("model") or data.get("model_id") or ""
+        of = data.get("subset", subset)
+        if of not in SUBSETS:
+            yield Problem(row.where, "subset", f"is none of {', '.join(SUBSETS)}" if of else "is missing")
+            continue
+        yield Row(row.where, {"sample": f"{of}-{key}", "model": model, "text": "" if text is None else text})

@@ -1,0 +1,379 @@
+"""From bytes to rows: encodings, JSON Lines, JSON arrays, CSV and Parquet, each row with its place in the file."""
+
+import csv
+import gzip
+import itertools
+import json
+import math
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple, TypeVar, cast
+
+from jiter import from_json
+from pydantic import BaseModel, ValidationError
+
+from bank.intake import parquet
+
+MAX_LINE = 32 * 2**20
+MAX_FIRST = 2**20
+BLOCK = 2**20
+INFINITE = (math.inf, -math.inf)
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+csv.field_size_limit(MAX_LINE)
+
+
+class Where(NamedTuple):
+    """A place in a file: the line, or the record where lines mean nothing."""
+
+    file: str
+    line: int | None = None
+    record: int | None = None
+
+    def __str__(self) -> str:
+        if self.line is not None:
+            return f"{self.file}, line {self.line}"
+        return self.file if self.record is None else f"{self.file}, record {self.record}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lines(Sequence[Where]):
+    """The places of rows that follow one another, a line each."""
+
+    file: str
+    first: int
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: Any) -> Any:
+        return Where(self.file, range(self.first, self.first + self.length)[index])
+
+
+class Problem(NamedTuple):
+    """Why a row is not taken, or, as a warning, what is odd about a row that is."""
+
+    where: Where
+    field: str
+    reason: str
+    warning: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.field + ': ' if self.field else ''}{self.reason}"
+
+
+class Row(NamedTuple):
+    where: Where
+    data: Any
+
+
+class BadFile(Exception):
+    """The file as a whole cannot be read from here on."""
+
+    def __init__(self, where: Where, reason: str) -> None:
+        super().__init__(f"{where}: {reason}")
+        self.problem = Problem(where, "", reason)
+
+
+Rec = TypeVar("Rec", bound=BaseModel)
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """The file's bytes, unpacked when it is gzip. Raises BadFile when it is absent or a directory."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise BadFile(Where(str(path)), "there is no such file") from None
+    except IsADirectoryError:
+        raise BadFile(Where(str(path)), "is a directory, not a file") from None
+    except OSError as error:
+        raise BadFile(Where(str(path)), f"cannot be read: {error.strerror}") from None
+    if file.peek(2)[:2] == b"\x1f\x8b":
+        return cast(IO[bytes], gzip.open(file))
+    return file
+
+
+def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines without byte order mark and without their ends. Raises BadFile."""
+    for first, found in line_blocks(path):
+        yield from enumerate(found, first)
+
+
+def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """The same, as many at once as come in a megabyte: the number of the first, and they. Raises BadFile."""
+    name, number, rest = path.name, 1, b""
+    with open_bytes(path) as file:
+        while True:
+            try:
+                block = file.read(BLOCK)
+            except (EOFError, OSError, zlib.error) as error:
+                reason = f"the compressed file ends too early or is damaged ({error})"
+                raise BadFile(Where(name, number), reason) from None
+            if number == 1 and not rest:
+                if block[:2] in UTF16 or b"\x00" in block[:64]:
+                    raise BadFile(Where(name, 1), "is not UTF-8 (it looks like UTF-16); save it as UTF-8")
+                block = block.removeprefix(b"\xef\xbb\xbf")
+            if not block:
+                break
+            found = (rest + block).split(b"\n")
+            rest = found.pop()
+            if found and len(max(found, key=len)) > MAX_LINE:
+                found = list(itertools.takewhile(lambda raw: len(raw) <= MAX_LINE, found))
+                yield number, found
+                raise _too_long(name, number + len(found))
+            if found:
+                yield number, found
+                number += len(found)
+            if len(rest) > MAX_LINE:
+                raise _too_long(name, number)
+        if rest:
+            yield number, [rest]
+
+
+def _too_long(name: str, line: int) -> BadFile:
+    return BadFile(Where(name, line), f"a line of more than {MAX_LINE // 2**20} MB")
+
+
+def _decoded(name: str, number: int, raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        reason = f"is not UTF-8 (byte {error.start + 1} of the line); save it as UTF-8"
+        raise BadFile(Where(name, number), reason) from None
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of UTF-8 text, each with its end. Raises BadFile at the first that is not."""
+    name = path.name
+    for number, raw in raw_lines(path):
+        yield number, _decoded(name, number, raw) + "\n"
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {twice!r} stands twice in one object")
+    return found
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return value
+
+
+def _constant(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_number, parse_constant=_constant)
+
+
+def parse_json(text: str) -> Any:
+    """JSON as the standard has it: no repeated names, no NaN, no numbers beyond a double. Raises ValueError."""
+    try:
+        return _decoder.decode(text)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+
+
+def json_lines(path: Path) -> Iterator[Row | Problem]:
+    """One JSON object a line; blank lines are passed over."""
+    name = path.name
+    for number, raw in raw_lines(path):
+        yield from json_line(name, number, raw)
+
+
+def json_line(name: str, number: int, raw: bytes) -> Iterator[Row | Problem]:
+    """The object of one line, or what is wrong with it; nothing for a blank one. Raises BadFile."""
+    try:
+        data = from_json(raw, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
+    except ValueError:
+        data = None
+    if type(data) is dict and not _holds_infinite(data.values()):
+        yield Row(Where(name, number), data)
+    else:
+        yield from _odd_line(Where(name, number), _decoded(name, number, raw))
+
+
+def _odd_line(where: Where, line: str) -> Iterator[Row | Problem]:
+    """The same as the fast way, which does not say what is wrong."""
+    if not line.strip():
+        return
+    try:
+        data = parse_json(line)
+    except json.JSONDecodeError as error:
+        cut = " (is the line cut off?)" if error.pos >= len(line.rstrip()) - 1 else ""
+        yield Problem(where, "", f"is not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}{cut}")
+        return
+    except ValueError as error:
+        yield Problem(where, "", str(error))
+        return
+    yield Row(where, data) if isinstance(data, dict) else Problem(where, "", "is not a JSON object")
+
+
+def _holds_infinite(values: Iterable[Any]) -> bool:
+    """Whether a number was too large for a double."""
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            continue
+        if kind is list:
+            if _holds_infinite(value):
+                return True
+        elif kind is dict:
+            if _holds_infinite(value.values()):
+                return True
+        elif kind is float and value in INFINITE:
+            return True
+    return False
+
+
+def json_value(path: Path) -> Any:
+    """The one JSON value of a file. Raises BadFile."""
+    try:
+        return parse_json("".join(line for _, line in lines(path)))
+    except json.JSONDecodeError as error:
+        raise BadFile(Where(path.name, error.lineno), f"is not JSON: {error.msg}") from None
+    except ValueError as error:
+        raise BadFile(Where(path.name), str(error)) from None
+
+
+def json_array(path: Path) -> Iterator[Row | Problem]:
+    """The objects of one JSON array, counted from 0."""
+    data = json_value(path)
+    if not isinstance(data, list):
+        raise BadFile(Where(path.name), "is not a JSON array")
+    for index, item in enumerate(data):
+        where = Where(path.name, record=index)
+        yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
+
+
+def csv_rows(path: Path) -> Iterator[Row | Problem]:
+    """Rows of a CSV file with a header; comma, semicolon or tab. Every cell is text; an empty cell is left out."""
+    source = lines(path)
+    first = next(source, None)
+    if first is None:
+        return
+    header_line = first[1]
+    delimiter = max(",;\t", key=header_line.count)
+    seen = [0]
+
+    def text() -> Iterator[str]:
+        for number, line in itertools.chain([first], source):
+            seen[0] = number
+            yield line
+
+    reader = csv.reader(text(), delimiter=delimiter, strict=True)
+    start = 1
+    try:
+        header = [name.strip().lower() for name in next(reader)]
+        if len(set(header)) != len(header):
+            raise BadFile(Where(path.name, 1), "two columns have the same name")
+        while True:
+            start = seen[0] + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            where = Where(path.name, start)
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                yield Problem(where, "", f"has {len(cells)} cells, the header {len(header)}")
+                continue
+            yield Row(where, {name: cell for name, cell in zip(header, cells, strict=True) if cell != ""})
+    except csv.Error as error:
+        raise BadFile(Where(path.name, start), f"is not CSV: {error}") from None
+
+
+def parquet_rows(path: Path) -> Iterator[Row | Problem]:
+    """Rows of a Parquet file; empty cells are left out. Raises BadFile, NoPyarrow."""
+    pa, pq = parquet.load()
+    index = -1
+    try:
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=1000):
+            for data in batch.to_pylist():
+                index += 1
+                yield Row(Where(path.name, record=index), {k: v for k, v in data.items() if v is not None})
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise BadFile(Where(path.name, record=index + 1), f"is not readable Parquet: {error}") from None
+
+
+def kind_of(path: Path) -> str:
+    """``jsonl``, ``json``, ``csv``, ``parquet`` or ``zip`` by the first bytes, whatever the name says."""
+    start = head(path)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "zip"
+    start = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return {b"{": "jsonl", b"[": "json"}.get(start, "csv")
+
+
+READERS: dict[str, Callable[[Path], Iterator[Row | Problem]]] = {
+    "jsonl": json_lines,
+    "json": json_array,
+    "csv": csv_rows,
+    "parquet": parquet_rows,
+}
+
+
+def first_names(path: Path) -> set[str]:
+    """The names in the first row of a file; none where it is no file of rows. Reads no more than it must."""
+    try:
+        if kind_of(path) == "json":
+            text = head(path, MAX_FIRST).decode(errors="replace").lstrip("\ufeff \r\n\t[")
+            first, _ = _decoder.raw_decode(text)
+            return set(first) if isinstance(first, dict) else set()
+        row = next(iter(rows(path)), None)
+    except (BadFile, ValueError, RecursionError):
+        return set()
+    return set(row.data) if isinstance(row, Row) else set()
+
+
+def head(path: Path, size: int = 4096) -> bytes:
+    """The first bytes of a file, unpacked. Raises BadFile."""
+    with open_bytes(path) as file:
+        try:
+            return file.read(size)
+        except (EOFError, OSError):
+            raise BadFile(Where(str(path)), "the compressed file is damaged") from None
+
+
+def rows(path: Path) -> Iterator[Row | Problem]:
+    """The rows of a file in whichever of the four shapes it has."""
+    kind = kind_of(path)
+    if kind not in READERS:
+        raise BadFile(Where(path.name), "is an archive; unpack it first")
+    return READERS[kind](path)
+
+
+IN_WORDS = {
+    "extra_forbidden": "is no field that is known here",
+    "missing": "is missing",
+    "string_type": "is no text",
+    "list_type": "is no list",
+    "dict_type": "is no object",
+}
+
+
+def validated(found: Iterable[Row | Problem], record: type[Rec]) -> Iterator[Row | Problem]:
+    """Rows whose data is a valid record; each fault of the others as a Problem that names the field."""
+    for row in found:
+        if isinstance(row, Problem):
+            yield row
+            continue
+        where, data = row
+        try:
+            yield Row(where, record.model_validate(data))
+        except ValidationError as error:
+            for fault in error.errors(include_url=False, include_context=False, include_input=False):
+                field = ".".join(str(part) for part in fault["loc"])
+                said = IN_WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
+                yield Problem(where, field, said)

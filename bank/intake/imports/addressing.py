@@ -1,0 +1,109 @@
+"""Responses that name their sample or rotation in the way of their format, put into our words.
+
+MIA-Bench names a sample by the address of its picture, MMBench the rotation of a circular evaluation by a number, and
+the sample knows by how many places that copy of the question turns its options.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+
+from bank.intake.formats.reading import Problem, Row
+from bank.intake.formats.records import ResponseRecord, SampleRecord
+from bank.models import Benchmark, Sample, SampleImage
+
+BATCH = 1000
+Turn = tuple[list[str], dict[str, int]]  # the letters of the options; by how many places each copy turns them
+
+
+class Coming:
+    """What samples that are not stored yet are addressed by."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, list[str]] = {}  # by the address of a picture
+        self.turns: dict[str, Turn] = {}  # by key
+
+    def add(self, record: SampleRecord) -> None:
+        for url in dict.fromkeys(image.url for image in record.images if image.url):
+            self.keys.setdefault(url, []).append(record.key)
+        if record.options:
+            self.turns[record.key] = (list(record.options), record.metadata.get("rotations", {}))
+
+
+class Addresses:
+    """Of the samples of one benchmark (``None``: it does not exist yet), and of those that the import will make.
+
+    With ``answerable`` only of those that everybody may answer: a draft is as if absent.
+    """
+
+    def __init__(
+        self, benchmark: Benchmark | None, coming: "Coming | None" = None, *, answerable: bool = False
+    ) -> None:
+        self.benchmark, self.coming = benchmark, coming or Coming()
+        self.only = {"status": Sample.Status.APPROVED, "retired_in": ""} if answerable else {}
+
+    def settled(self, rows: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
+        """The same rows, each with the key of its sample and its variant; what cannot be told becomes a problem."""
+        source = iter(rows)
+        while batch := list(islice(source, BATCH)):
+            wanted = {row.data.sample for row in batch if isinstance(row, Row) and row.data.rotation}
+            turns = self._turns(wanted)
+            for row in batch:
+                if isinstance(row, Row) and row.data.image_url:
+                    yield self._addressed(row)
+                elif isinstance(row, Row) and row.data.rotation:
+                    yield _rotated(row, turns.get(row.data.sample))
+                else:
+                    yield row
+
+    @cached_property
+    def _keys(self) -> dict[str, list[str]]:
+        """The samples that show the picture at an address."""
+        found = {url: list(keys) for url, keys in self.coming.keys.items()}
+        if self.benchmark is None:
+            return found
+        samples = self.benchmark.samples.filter(**self.only).order_by()
+        stored = SampleImage.objects.filter(sample__in=samples).exclude(source_url="").order_by()
+        for url, key in stored.values_list("source_url", "sample__key"):
+            found.setdefault(url, []).append(key)
+        absent = samples.exclude(absent_images=[])
+        for images, key in absent.values_list("absent_images", "key"):
+            for image in images:
+                if image.get("url"):
+                    found.setdefault(image["url"], []).append(key)
+        return found
+
+    def _addressed(self, row: Row) -> Row | Problem:
+        record: ResponseRecord = row.data
+        keys = self._keys.get(record.image_url, [])
+        if len(keys) == 1:
+            return Row(row.where, record.model_copy(update={"sample": keys[0], "image_url": ""}))
+        fault = f"{len(keys)} samples show" if keys else "there is no sample that shows"
+        return Problem(row.where, "sample", f"{fault} the picture at {record.image_url}")
+
+    def _turns(self, keys: set[str]) -> dict[str, Turn]:
+        """By sample: the letters of its options, and by how many places each circular copy turns them."""
+        coming = {key: self.coming.turns[key] for key in keys if key in self.coming.turns}
+        if self.benchmark is None or not keys:
+            return coming
+        found = (
+            self.benchmark.samples.filter(key__in=keys, **self.only)
+            .order_by()
+            .values_list("key", "options", "metadata")
+        )
+        stored = {key: (list(options), metadata.get("rotations", {})) for key, options, metadata in found.iterator()}
+        return coming | stored
+
+
+def _rotated(row: Row, turn: Turn | None) -> Row | Problem:
+    record: ResponseRecord = row.data
+    letters, rotations = turn or ([], {})
+    if turn is not None and record.rotation >= max(len(letters), 1):
+        reason = f"is of copy {record.rotation}, but sample {record.sample!r} has {len(letters)} options"
+        return Problem(row.where, "index", reason)
+    if rotations and str(record.rotation) not in rotations:
+        reason = f"is of copy {record.rotation}, which is none of the known rotations of sample {record.sample!r}"
+        return Problem(row.where, "index", reason)
+    shift = rotations.get(str(record.rotation), record.rotation)
+    update = {"variant": f"circular-{shift}", "rotation": 0, "option_order": letters[shift:] + letters[:shift] or None}
+    return Row(row.where, record.model_copy(update=update))

@@ -1,0 +1,109 @@
+"""How the samples of a file differ from those of a stored version: added, changed, retired."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from bank.criteria import importing as secret
+from bank.database import batched
+from bank.intake.formats.reading import Problem, Row
+from bank.intake.formats.records import SampleRecord
+from bank.intake.imports import Cancelled, never
+from bank.intake.imports.samples import COMPARED, criteria_of
+from bank.models import Benchmark, Sample
+
+BATCH = 500
+LISTED = 50  # changed samples shown field by field
+KEYS = 500
+SHOWN = 1_500  # characters of a value
+HIDDEN = "Criteria or answer key changed; they are not shown here."
+
+
+def against(
+    *,
+    benchmark: Benchmark,
+    rows: Iterable[Row | Problem],
+    images: Path,
+    cancelled: Callable[[], bool] = never,
+) -> dict[str, Any]:
+    """Compare sample rows with a stored version.
+
+    ``{against, added, changed, retired, same, changes: [{key, pk, fields: [{name, old, new} | {name, hidden}]}],
+    added_keys, retired_keys}``; lists are cut, counts are whole. Of criteria it says no more than that they changed.
+    """
+    counts = dict.fromkeys(("added", "changed", "same"), 0)
+    changes: list[dict[str, Any]] = []
+    added: list[str] = []
+    missing = set(benchmark.samples.filter(retired_in="").values_list("key", flat=True))
+    digests: dict[Path, str] = {}
+    for batch in batched((row for row in rows if isinstance(row, Row)), BATCH):
+        if cancelled():
+            raise Cancelled
+        records: dict[str, SampleRecord] = {row.data.key: row.data for row in batch}
+        stored = benchmark.samples.filter(key__in=list(records)).select_related("capability")
+        found = {sample.key: sample for sample in stored.prefetch_related("images")}
+        missing.difference_update(records)
+        differing = secret.differing({s.pk: criteria_of(records[s.key]) for s in found.values()})
+        for key, record in records.items():
+            if key not in found:
+                counts["added"] += 1
+                added.append(key) if len(added) < KEYS else None
+                continue
+            fields = _changed(found[key], record, images, digests)
+            if found[key].pk in differing:
+                fields.append({"name": "criteria", "hidden": HIDDEN})
+            counts["changed" if fields else "same"] += 1
+            if fields and len(changes) < LISTED:
+                changes.append({"key": key, "pk": found[key].pk, "fields": fields})
+    return counts | {
+        "against": benchmark.version,
+        "retired": len(missing),
+        "changes": changes,
+        "added_keys": added,
+        "retired_keys": sorted(missing)[:KEYS],
+    }
+
+
+def _changed(sample: Sample, record: SampleRecord, images: Path, digests: dict[Path, str]) -> list[dict[str, Any]]:
+    fields = [
+        {"name": name, "old": _shown(getattr(sample, name)), "new": _shown(getattr(record, name))}
+        for name in COMPARED
+        if getattr(sample, name) != getattr(record, name)
+    ]
+    old_path, new_path = sample.capability.path if sample.capability else "", " / ".join(record.path)
+    if old_path != new_path:
+        fields.append({"name": "capability", "old": old_path, "new": new_path})
+    pictures = [_digest(image, images, digests) for image in record.images]
+    here = [digest for digest in pictures if digest]
+    old = list(sample.images.all())
+    same = len(old) == len(here) and all(
+        new in (image.original_sha256, image.sha256) for image, new in zip(old, here, strict=True)
+    )
+    if not same:
+        fields.append({"name": "images", "old": _pictures(len(old)), "new": f"{_pictures(len(here))}, not the same"})
+    return fields
+
+
+def _digest(image: Any, folder: Path, digests: dict[Path, str]) -> str:
+    """SHA-256 of a picture of the file, "" where there is none."""
+    if getattr(image, "data", None) is not None:
+        return hashlib.sha256(image.data).hexdigest()
+    if not image.file:
+        return ""
+    path = (folder / image.file).resolve()
+    if path not in digests:
+        inside = path.is_relative_to(folder.resolve()) and path.is_file()
+        digests[path] = hashlib.sha256(path.read_bytes()).hexdigest() if inside else ""
+    return digests[path]
+
+
+def _pictures(count: int) -> str:
+    return "1 picture" if count == 1 else f"{count} pictures"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        value = "\n".join(f"{name}: {text}" for name, text in value.items())
+    text = str(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"

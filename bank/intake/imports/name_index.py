@@ -1,0 +1,106 @@
+"""Millions of names in little memory."""
+
+from array import array
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from bank.intake.formats.reading import Lines, Where
+
+LINES, RECORDS = 1, 2
+MERGED = 2**18  # larger arrays are left alone: merging them would take three times their memory
+
+
+class Numbers:
+    """A number by name, 16 bytes each.
+
+    Names are kept as 64-bit hashes: Python's own, seeded anew in every process, so that nobody can prepare two that are
+    alike; by chance two of a million are in one of 30 million imports. Sorted arrays are merged as they double.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add(self, names: Sequence[Hashable], numbers: Sequence[int]) -> None:
+        """Keep names that are new here, each once."""
+        if names:
+            self._add(_hashes(names), np.asarray(numbers, dtype=np.int64))
+
+    def find(self, names: Sequence[Hashable]) -> list[int]:
+        """The number of each name, 0 where there is none."""
+        return self._find(_hashes(names)).tolist()
+
+    def _add(self, hashes: np.ndarray, numbers: np.ndarray) -> None:
+        while True:
+            order = np.argsort(hashes, kind="stable")
+            hashes, numbers = hashes[order], numbers[order]
+            if not self._runs or self._runs[-1][0].size > min(2 * hashes.size, MERGED):
+                break
+            before = self._runs.pop()
+            hashes, numbers = np.concatenate([before[0], hashes]), np.concatenate([before[1], numbers])
+        self._runs.append((hashes, numbers))
+
+    def _find(self, hashes: np.ndarray) -> np.ndarray:
+        found = np.zeros(hashes.size, dtype=np.int64)
+        for keys, numbers in self._runs:
+            at = np.searchsorted(keys, hashes)
+            at[at == keys.size] = 0
+            hit = keys[at] == hashes
+            found[hit] = numbers[at[hit]]
+        return found
+
+
+class Seen:
+    """The names that a file has used, and where each stood first."""
+
+    def __init__(self) -> None:
+        self._rows = Numbers()  # counted from 1
+        self._places = array("q")
+        self._files: list[str] = []
+
+    def claim(self, names: Sequence[Hashable], places: Sequence[Where]) -> dict[int, Where]:
+        """Note names as used. Those that were used before are not noted: their index, and where they stood first."""
+        if not names:
+            return {}
+        hashes = _hashes(names)
+        before = self._rows._find(hashes)
+        _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+        fresh = (before == 0) & (first[inverse] == np.arange(hashes.size))
+        taken = {
+            int(index): self._place(int(before[index]) - 1) if before[index] else places[first[inverse[index]]]
+            for index in np.flatnonzero(~fresh)
+        }
+        new = np.flatnonzero(fresh)
+        self._rows._add(hashes[new], np.arange(len(self._places) + 1, len(self._places) + 1 + new.size))
+        self._places.extend(self._codes(places if new.size == len(places) else [places[i] for i in new.tolist()]))
+        return taken
+
+    def _codes(self, places: Sequence[Where]) -> Sequence[int]:
+        """File, kind of number and number of each place in 64 bits."""
+        if isinstance(places, Lines):
+            start = self._base(places.file) | LINES << 40 | places.first
+            return range(start, start + len(places))
+        codes = []
+        last, base = None, 0
+        for file, line, record in places:
+            if file != last:
+                last, base = file, self._base(file)
+            if line is not None:
+                codes.append(base | LINES << 40 | line)
+            else:
+                codes.append(base if record is None else base | RECORDS << 40 | record)
+        return codes
+
+    def _base(self, file: str) -> int:
+        if not self._files or file != self._files[-1]:
+            self._files.append(file)
+        return (len(self._files) - 1) << 42
+
+    def _place(self, row: int) -> Where:
+        code = self._places[row]
+        file, kind, number = self._files[code >> 42], code >> 40 & 3, code & (1 << 40) - 1
+        return Where(file, line=number if kind == LINES else None, record=number if kind == RECORDS else None)
+
+
+def _hashes(names: Sequence[Hashable]) -> np.ndarray:
+    return np.fromiter(map(hash, names), np.int64, len(names))

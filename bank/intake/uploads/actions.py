@@ -1,0 +1,249 @@
+"""Writes over uploads: begun, received piece by piece, confirmed, cancelled, swept away."""
+
+import hmac
+import re
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.utils import timezone
+
+from accounts.models import User
+from bank.errors import BadInput
+from bank.intake.imports import scratch, writer
+from bank.intake.uploads import staging
+from bank.models import Upload
+
+CHUNK = 8 * 2**20  # what a browser sends at once
+MAX_CHUNK = 64 * 2**20
+PIECE = 256 * 2**10  # what is in memory at once
+KEPT = timedelta(hours=24)  # how long files wait to be confirmed, and problem lists to be read
+SPARE = 256 * 2**20  # bytes of the disk that stay free
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class WrongOffset(Exception):
+    """A piece that does not begin where the last one ended; ``received`` says where it should."""
+
+    def __init__(self, received: int) -> None:
+        super().__init__(f"The next piece begins at byte {received}.")
+        self.received = received
+
+
+class WrongState(Exception):
+    """The upload is past what was asked for, or not there yet."""
+
+
+def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Upload:
+    """Begin an upload of these files (path, bytes), whose content comes as one stream in this order. Raises BadInput.
+
+    ``sha256`` is that of the whole stream, where the sender knows it; it is checked when all is there.
+    """
+    if not files:
+        raise BadInput("There is no file in it.")
+    if len(files) > staging.MAX_FILES:
+        raise BadInput(f"{len(files):,} files are more than {staging.MAX_FILES:,}. Send them as one zip.")
+    if any(isinstance(size, bool) or not isinstance(size, int) or size < 0 for _, size in files):
+        raise BadInput("Say of each file how many bytes it has.")
+    try:
+        names = staging.checked_names(name for name, _ in files)
+    except staging.BadName as error:
+        raise BadInput(str(error)) from None
+    size = sum(size for _, size in files)
+    if size == 0:
+        raise BadInput("The file is empty.")
+    if size > settings.UPLOAD_LIMIT:
+        raise BadInput(
+            f"{_megabytes(size)} are more than the {_megabytes(settings.UPLOAD_LIMIT)} that can be sent here. "
+            "Bring it in on the machine itself, with manage.py import_benchmark."
+        )
+    if sha256 and not SHA256.fullmatch(sha256):
+        raise BadInput("sha256 is 64 characters from 0-9 and a-f.")
+    settings.STAGED.mkdir(mode=staging.PRIVATE, parents=True, exist_ok=True)
+    if shutil.disk_usage(settings.STAGED).free < 2 * size + SPARE:  # a worker reads a copy that is not encrypted
+        raise BadInput("There is no room on the disk for it. Ask whoever runs this site.")
+    upload = Upload(
+        by=by,
+        name=_name_of(names),
+        files=[list(pair) for pair in zip(names, (size for _, size in files), strict=True)],
+        size=size,
+        sha256=sha256,
+        folder=secrets.token_hex(16),
+        secret=secrets.token_hex(32),
+    )
+    staging.make(upload)
+    try:
+        upload.save(force_insert=True)
+    except BaseException:
+        staging.remove(upload)
+        raise
+    return upload
+
+
+def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes], sha256: str = "") -> Upload:
+    """Take the piece of the stream that begins at ``offset``; sent again, it changes nothing.
+
+    What was received is on disk when this returns. A piece that ends early counts as far as it came, unless it was
+    promised with a digest. Raises WrongOffset, WrongState, BadInput, staging.Busy.
+    """
+    if not 0 < length <= MAX_CHUNK:
+        raise BadInput(f"A piece has from 1 byte to {MAX_CHUNK // 2**20} MB.")
+    try:
+        with staging.held(upload):
+            upload.refresh_from_db()
+            if upload.received >= offset + length and offset >= 0:
+                return upload  # a reply was lost, and the piece sent again
+            if upload.state != Upload.State.RECEIVING:
+                raise WrongState("This upload takes no more pieces.")
+            if offset != upload.received:
+                raise WrongOffset(upload.received)
+            if offset + length > upload.size:
+                raise BadInput("This is more than was announced.")
+            written, found = staging.write(upload, offset=offset, pieces=pieces, most=length)
+            if sha256 and not hmac.compare_digest(sha256.lower(), found):
+                raise BadInput("The piece came in damaged (its SHA-256 is another). Send it again.")
+            upload.received += written
+            if upload.received == upload.size:
+                upload.state = Upload.State.RECEIVED
+            kept = Upload.objects.filter(pk=upload.pk, state=Upload.State.RECEIVING).update(
+                received=upload.received, state=upload.state, changed_at=timezone.now()
+            )
+    except FileNotFoundError:
+        raise WrongState("This upload has ended.") from None
+    if not kept:  # cancelled while the piece came in
+        staging.remove(upload)
+        raise WrongState("This upload was cancelled.")
+    return upload
+
+
+def receive_form(*, by: User, files: Sequence[UploadedFile]) -> Upload:
+    """The whole upload at once, as a plain form sends it. Raises BadInput."""
+    upload = start(by=by, files=[(_last(file.name), file.size or 0) for file in files])
+    try:
+        pieces = (piece for file in files for piece in file.chunks(PIECE))
+        staging.write(upload, offset=0, pieces=pieces, most=upload.size)
+    except BaseException:
+        cancel(upload=upload)
+        raise
+    upload.received, upload.state = upload.size, Upload.State.RECEIVED
+    upload.save(update_fields=["received", "state", "changed_at"])
+    return upload
+
+
+def check(*, upload: Upload, choices: dict[str, Any]) -> None:
+    """Have the files looked at (again), with these choices. Raises WrongState."""
+    _step(upload, Upload.State.CHECKED, Upload.State.RECEIVED, choices=choices)
+
+
+def confirm(*, upload: Upload, choices: dict[str, Any]) -> None:
+    """Have them brought in as they were checked. Raises WrongState."""
+    _step(upload, Upload.State.CHECKED, Upload.State.IMPORTING, choices=choices)
+
+
+def cancel(*, upload: Upload) -> bool:
+    """End the upload and remove its files: True when it has ended, False when its worker was asked and soon will.
+
+    Raises WrongState when it has ended already.
+    """
+    if upload.has_ended:
+        raise WrongState("This upload has ended already.")
+    staging.ask_to_cancel(upload)
+    try:
+        with staging.held(upload):
+            ended = _end(upload)
+            staging.remove(upload)
+            return ended
+    except FileNotFoundError:
+        return _end(upload)
+    except staging.Busy:
+        # A worker ends it by itself: its database may be locked for us until then. A piece that comes in is refused.
+        upload.refresh_from_db()
+        return upload.state == Upload.State.RECEIVING and _end(upload)
+
+
+def sweep(*, now: Any = None) -> int:
+    """End uploads that nobody went on with for a day, and remove the folders of those that ended; returns how many.
+
+    What an import that was killed had unpacked and stored goes, too.
+    """
+    scratch.sweep()
+    writer.sweep()
+    before = (now or timezone.now()) - KEPT
+    swept = 0
+    forgotten = (Upload.State.RECEIVING, Upload.State.CHECKED)
+    for upload in Upload.objects.filter(state__in=forgotten, changed_at__lt=before):
+        cancel(upload=upload)
+        Upload.objects.filter(pk=upload.pk).update(fault="Nobody went on with it for a day, so its files were removed.")
+        swept += 1
+    for upload in Upload.objects.filter(state__in=Upload.ENDED, changed_at__lt=before):
+        if staging.folder(upload).exists():
+            staging.remove(upload)
+            swept += 1
+    return swept + _sweep_strangers(before.timestamp())
+
+
+def _sweep_strangers(before: float) -> int:
+    """Folders and files that belong to no upload: a process died before it could say what they are."""
+    if not settings.STAGED.is_dir():
+        return 0
+    known = set(Upload.objects.open().values_list("folder", flat=True))
+    known |= set(Upload.objects.filter(changed_at__gte=timezone.now() - KEPT).values_list("folder", flat=True))
+    strangers = [path for path in settings.STAGED.iterdir() if path.name not in known]
+    old = [path for path in strangers if path.lstat().st_mtime < before]
+    for path in old:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    return len(old)
+
+
+def limit() -> str:
+    """The largest upload, in words."""
+    size = settings.UPLOAD_LIMIT
+    return f"{size / 2**30:g} GB" if size >= 2**30 else _megabytes(size)
+
+
+def pieces_of(stream: Any, length: int) -> Iterator[bytes]:
+    """A request's body in small pieces."""
+    while length > 0 and (piece := stream.read(min(PIECE, length))):
+        length -= len(piece)
+        yield piece
+
+
+def _step(upload: Upload, before: str, after: str, **values: Any) -> None:
+    moved = Upload.objects.filter(pk=upload.pk, state=before).update(
+        state=after, tries=0, changed_at=timezone.now(), **values
+    )
+    if not moved:
+        raise WrongState("This upload has gone on meanwhile; look at where it stands.")
+    upload.refresh_from_db()
+
+
+def _end(upload: Upload) -> bool:
+    upload.state = Upload.State.CANCELLED
+    return bool(
+        Upload.objects.open().filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
+    )
+
+
+def _name_of(names: Sequence[str]) -> str:
+    """One file's name; for several the folder they are all in, or the first and how many more."""
+    if len(names) == 1:
+        return names[0].rpartition("/")[2][:255]
+    tops = {name.partition("/")[0] for name in names}
+    if len(tops) == 1:
+        return tops.pop()[:255]
+    return f"{names[0][:200]} and {len(names) - 1} more"
+
+
+def _last(name: str | None) -> str:
+    return (name or "").replace("\\", "/").rpartition("/")[2]
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 2**20:,.0f} MB"

@@ -1,0 +1,188 @@
+"""What the page shows of an upload: its first samples, proposed settings, counts and reasons in words."""
+
+import io
+import re
+import warnings
+from collections import Counter
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import Any
+
+from django.db.models import Count
+from PIL import Image, ImageOps
+
+from bank import images
+from bank.intake.formats import generic, reader
+from bank.intake.formats.reading import BadFile, Problem, Row
+from bank.intake.formats.records import SampleRecord
+from bank.intake.imports.sources import Look
+from bank.intake.uploads import staging
+from bank.models import Benchmark, Sample, Upload
+
+SAMPLES = 6
+PICTURES = 4  # of each
+EDGE = 720  # pixels
+TEXT = 1_200  # characters of an instruction
+
+
+def keep_preview(upload: Upload, seen: Look) -> None:
+    """Leave the first samples and small copies of their pictures in the upload's folder."""
+    if "samples" not in seen.parts:
+        return
+    folder = staging.folder(upload) / "preview"
+    folder.mkdir(mode=staging.PRIVATE, exist_ok=True)
+    shown: list[dict[str, Any]] = []
+    number = 0
+    try:
+        rows = reader(seen.module, "samples")(seen.path)
+        for row in islice((row for row in rows if isinstance(row, Row)), SAMPLES):
+            record: SampleRecord = row.data
+            pictures = []
+            for image in record.images[:PICTURES]:
+                pictures.append(_small(image, seen.images, folder / f"{number}.jpg") | {"position": number})
+                if "fault" in pictures[-1]:
+                    pictures[-1]["position"] = None
+                number += 1
+            shown.append(_shown(record) | {"images": pictures})
+    except BadFile:
+        pass  # the check says so
+    staging.tell(upload, "preview.json", shown)
+
+
+def _shown(record: SampleRecord) -> dict[str, Any]:
+    text = record.instruction
+    return {
+        "key": record.key,
+        "instruction": text if len(text) <= TEXT else f"{text[:TEXT]} …",
+        "hint": record.hint[:TEXT],
+        "options": {letter: option[:TEXT] for letter, option in islice(record.options.items(), 10)},
+        "capability": " / ".join(record.path),
+        "question_type": record.question_type,
+        "criteria": len(record.criteria),
+        "answer": bool(record.answer),
+    }
+
+
+def _small(image: Any, folder: Path, target: Path) -> dict[str, Any]:
+    """A small copy of a picture: its size, or why there is none."""
+    data = getattr(image, "data", None)
+    if data is None:
+        if not image.file:
+            return {"fault": "The picture is an address only; it is not fetched."}
+        path = (folder / image.file).resolve()
+        if not path.is_relative_to(folder.resolve()) or not path.is_file():
+            return {"fault": "The picture is not among the files."}
+        data = path.read_bytes() if path.stat().st_size <= images.MAX_BYTES else b""
+    try:
+        images.ingest(data, keep=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(data), formats=list(images.FORMATS)) as found:
+                small = ImageOps.exif_transpose(found)
+                small.thumbnail((EDGE, EDGE))
+                plain = small.convert("RGBA")
+                ground = Image.new("RGB", plain.size, "white")
+                ground.paste(plain, mask=plain.getchannel("A"))
+                ground.save(target, "JPEG", quality=85)
+                return {"width": ground.width, "height": ground.height}
+    except images.NotAnImage as error:
+        return {"fault": f"The picture cannot be taken: {error}."}
+
+
+LOOKED_AT = 50
+
+
+def propose(upload: Upload, seen: Look) -> dict[str, Any]:
+    """``{benchmark, version, title, visibility, anchor, parts}``: the benchmark is that of the format, or of the
+    file's name; of files without samples the one that holds the samples they name."""
+    stored = None
+    if "samples" in seen.parts:
+        slug = re.sub(r"[^a-z0-9_-]+", "-", _stem(upload.name).lower()).strip("-")[:80] or "benchmark"
+        slug = slug if seen.format == generic.NAME else seen.format
+        title = _title(slug) if seen.format == generic.NAME else seen.name
+        stored = Benchmark.objects.filter(slug=slug).order_by("-pk").first()
+    else:
+        stored = _named_in(seen)
+        slug, title = (stored.slug, stored.title) if stored else ("", "")
+    anchor = seen.module.anchor(seen.path) if hasattr(seen.module, "anchor") else ""
+    return {
+        "benchmark": slug,
+        "version": stored.version if stored else "1",
+        "title": stored.title if stored else title,
+        "visibility": stored.visibility if stored else "private",
+        "anchor": "" if stored else anchor,
+        "parts": list(seen.parts),
+    }
+
+
+def _named_in(seen: Look) -> Benchmark | None:
+    """The benchmark that holds most of the samples that the first rows name; of several versions the newest."""
+    keys: set[str] = set()
+    for part in seen.parts:
+        try:
+            rows = islice(reader(seen.module, part)(seen.path), LOOKED_AT)
+            keys |= {row.data.sample for row in rows if isinstance(row, Row)}
+        except BadFile:
+            continue
+    counted = Sample.objects.filter(key__in=list(keys)).order_by().values("benchmark").annotate(n=Count("pk"))
+    best = counted.order_by("-n", "-benchmark").first()
+    return Benchmark.objects.get(pk=best["benchmark"]) if best else None
+
+
+def _stem(name: str) -> str:
+    stem = PurePath(name).name
+    while (shorter := PurePath(stem).stem) != stem and re.fullmatch(r"\.[A-Za-z]{2,8}", PurePath(stem).suffix):
+        stem = shorter
+    return stem
+
+
+def _title(slug: str) -> str:
+    return slug.replace("-", " ").replace("_", " ").capitalize()
+
+
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*")
+ONE = {"criteria": "criterion"}
+# Reasons as a library or a terminal says them, and as the page does.
+ON_THE_PAGE = (
+    ("Extra inputs are not permitted", "is no field that is known here; is it spelled right?"),
+    ("Field required", "is missing"),
+    ("name it with --model", "name it in the field Model"),
+    ("name it with --judge", "name it in the field Judge"),
+    ("name another with --campaign", "name another in the field Campaign"),
+    ("bring the new ones in with --version.", "bring them in as a new version."),
+)
+
+
+def counts(made: "Counter[str] | dict[str, int]") -> str:
+    """``420 samples, 1 image``; "" where nothing."""
+    return ", ".join(f"{count:,} {_noun(noun, count)}" for noun, count in made.items() if count)
+
+
+def _noun(noun: str, count: int) -> str:
+    if count != 1:
+        return noun
+    first, _, rest = noun.partition(" ")
+    one = ONE.get(first, first[:-1] if first.endswith("s") else first)
+    return f"{one} {rest}".strip()
+
+
+def reason(problem: Problem) -> str:
+    """Why, for somebody at the page."""
+    text = problem.reason
+    for terminal, page in ON_THE_PAGE:
+        text = text.replace(terminal, page)
+    return text[:500]
+
+
+def kind(problem: Problem) -> str:
+    """The same for all rows that have the same fault: names and numbers left out."""
+    text = NUMBER.sub("…", QUOTED.sub("…", reason(problem)))
+    field = ".".join(part for part in problem.field.split(".") if not part.isdigit())
+    return f"{field}: {text}" if field else text
+
+
+def without_paths(text: str, upload: Upload) -> str:
+    """The text without the place where the files lie on this machine."""
+    root = str(staging.plain(upload))
+    return text.replace(f"{root}/", "").replace(root, upload.name)

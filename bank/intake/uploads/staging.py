@@ -1,0 +1,306 @@
+"""The private folder of an upload: its files, its lock, its progress, the wish to cancel, its list of problems.
+
+staged/<random>/files/...        what was sent, under the names it was sent with, encrypted
+                plain/...        the same to be read, while a worker reads it
+                lock             held, by the operating system's lock, while somebody works the upload
+                progress.json    how far the worker is
+                cancel           there when somebody wants it to end
+                problems.csv     every problem by row: place, field and reason, no content
+                preview.json, preview/...  the first samples and their pictures
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUploadHandler
+from django.db import connection
+
+from bank.models import Upload
+
+MAX_FILES = 2_000
+MAX_DEPTH = 12
+PRIVATE = 0o700
+BLOCK = 16  # bytes of AES
+
+
+class BadName(ValueError):
+    """A file's name that cannot be used as it is; the message says why."""
+
+
+class Busy(Exception):
+    """Somebody holds the upload."""
+
+
+def folder(upload: Upload) -> Path:
+    return Path(settings.STAGED, upload.folder)
+
+
+def plain(upload: Upload) -> Path:
+    return folder(upload) / "plain"
+
+
+@contextlib.contextmanager
+def opened(upload: Upload) -> Iterator[Path]:
+    """The one file that was sent, or the folder of several: that which holds them all, where they share one.
+
+    They can be read while the block runs. Only who holds the upload may open it.
+    """
+    root = plain(upload)
+    shutil.rmtree(root, ignore_errors=True)  # what a killed worker left
+    try:
+        for index, (name, _) in enumerate(upload.files):
+            path = root / name
+            path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            with path.open("wb") as file:
+                file.writelines(_read(upload, index))
+        if len(upload.files) == 1:
+            yield root / upload.files[0][0]
+        else:
+            tops = {name.partition("/")[0] for name, _ in upload.files}
+            yield root / tops.pop() if len(tops) == 1 else root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _cipher(upload: Upload, index: int, offset: int = 0) -> CipherContext:
+    """AES-CTR (NIST SP 800-38A, 6.5) at a place of a file: the counter is the file's number, then the block's."""
+    counter = index.to_bytes(8, "big") + (offset // BLOCK).to_bytes(8, "big")
+    stream = Cipher(algorithms.AES256(bytes.fromhex(upload.secret)), modes.CTR(counter)).encryptor()
+    stream.update(bytes(offset % BLOCK))
+    return stream
+
+
+def _read(upload: Upload, index: int) -> Iterator[bytes]:
+    stream = _cipher(upload, index)
+    with (folder(upload) / "files" / upload.files[index][0]).open("rb") as file:
+        while piece := file.read(2**20):
+            yield stream.update(piece)
+
+
+def make(upload: Upload) -> None:
+    """The folder with its files, still empty, each of its announced length."""
+    settings.STAGED.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    root = folder(upload)
+    root.mkdir(mode=PRIVATE)
+    (root / "lock").touch(mode=0o600)
+    for name, _ in upload.files:
+        path = root / "files" / name
+        path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+
+
+def remove(upload: Upload, *, keep_problems: bool = False) -> None:
+    """Remove the folder with all that is in it; with ``keep_problems`` all but the list of problems."""
+    root = folder(upload)
+    if not keep_problems:
+        shutil.rmtree(root, ignore_errors=True)
+        return
+    for path in root.glob("*"):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name not in ("problems.csv", "lock"):
+            path.unlink(missing_ok=True)
+
+
+def checked_name(name: str) -> str:
+    """A path below the upload's folder, as it was sent. Raises BadName where it could lead elsewhere or is no name."""
+    if not isinstance(name, str) or not name:
+        raise BadName("A file has no name.")
+    shown = name.encode("ascii", "backslashreplace").decode()[:80]
+    try:
+        raw = name.encode()
+    except UnicodeEncodeError:
+        raise BadName(f"The name {shown} holds half of a character.") from None
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in name) or "\\" in name or ":" in name:
+        raise BadName(f"The name {shown} holds a character that names may not have (control, \\ or :).")
+    parts = name.split("/")
+    if any(part in ("", ".", "..") for part in parts) or PurePosixPath(name).is_absolute():
+        raise BadName(f"The name {shown} leads out of its folder.")
+    if len(parts) > MAX_DEPTH or len(raw) > 1000 or any(len(part.encode()) > 200 for part in parts):
+        raise BadName(f"The name {shown} is too long.")
+    return name
+
+
+def checked_names(names: Iterable[str]) -> list[str]:
+    """All of them, none twice (whatever the case), none both a file and a folder. Raises BadName."""
+    seen: set[str] = set()
+    found = [checked_name(name) for name in names]
+    for name in found:
+        if name.casefold() in seen:
+            raise BadName(f"Two files have the name {name[:80]}.")
+        seen.add(name.casefold())
+    for name in found:
+        for above in PurePosixPath(name.casefold()).parents:
+            if str(above) in seen:
+                raise BadName(f"{str(above)[:80]} is both a file and a folder.")
+    return found
+
+
+@contextlib.contextmanager
+def held(upload: Upload, *, wait: bool = False) -> Iterator[None]:
+    """Hold the upload against everybody else; a process that dies lets go. Raises Busy, or FileNotFoundError."""
+    with (folder(upload) / "lock").open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise Busy(upload.pk) from None
+        yield
+
+
+def is_held(upload: Upload) -> bool:
+    """Whether somebody works it now."""
+    try:
+        with held(upload):
+            return False
+    except Busy:
+        return True
+    except FileNotFoundError:
+        return False
+
+
+def write(upload: Upload, *, offset: int, pieces: Iterable[bytes], most: int) -> tuple[int, str]:
+    """Write pieces of the stream of files from ``offset`` on, encrypted, to disk; (how many bytes, their SHA-256).
+
+    Takes no more than ``most`` bytes. Memory is one piece.
+    """
+    starts = list(accumulate((size for _, size in upload.files), initial=0))
+    digest, place = hashlib.sha256(), offset
+    open_file: Any = None
+    index = -1
+    try:
+        for piece in pieces:
+            piece = piece[: offset + most - place]
+            digest.update(piece)
+            view = memoryview(piece)
+            while view:
+                at = bisect_right(starts, place) - 1
+                if at != index:
+                    _close(open_file)
+                    open_file, index = (folder(upload) / "files" / upload.files[at][0]).open("r+b"), at
+                    open_file.seek(place - starts[at])
+                    stream = _cipher(upload, at, place - starts[at])
+                room = starts[at + 1] - place
+                place += open_file.write(stream.update(view[:room]))
+                view = view[room:]
+    finally:
+        _close(open_file)
+    return place - offset, digest.hexdigest()
+
+
+def _close(file: Any) -> None:
+    if file is not None:
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
+
+
+def digest(upload: Upload) -> str:
+    """SHA-256 of all files in their order, read from disk."""
+    found = hashlib.sha256()
+    for index in range(len(upload.files)):
+        for piece in _read(upload, index):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def tell(upload: Upload, name: str, value: Any) -> None:
+    """Leave a JSON file for the pages, whole or not at all."""
+    root = folder(upload)
+    handle, draft = tempfile.mkstemp(dir=root)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(value, file, ensure_ascii=False)
+    os.replace(draft, root / name)
+
+
+def told(upload: Upload, name: str) -> Any:
+    """What was left under that name, or None."""
+    try:
+        return json.loads((folder(upload) / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def ask_to_cancel(upload: Upload) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        (folder(upload) / "cancel").touch(mode=0o600)
+
+
+def asked_to_cancel(upload: Upload) -> bool:
+    return (folder(upload) / "cancel").exists()
+
+
+MANY = 300_000  # rows: SQLite takes some ten seconds to write them, and lets nobody else write meanwhile
+
+
+def progress(upload: Upload) -> dict[str, Any]:
+    """How far the worker is: ``{doing, phase, part, rows, of, percent}``; ``held`` says whether one is at it."""
+    if not upload.is_worked:
+        return {}
+    progress = told(upload, "progress.json") or {}
+    rows, total = progress.get("rows", 0), progress.get("of") or 0
+    held, cancelling = is_held(upload), asked_to_cancel(upload)
+    return progress | {
+        "doing": "Cancelling" if cancelling else _doing(upload, held=held, phase=progress.get("phase")),
+        "held": held,
+        "cancelling": cancelling,
+        "percent": min(100.0, 100 * rows / total) if total else None,
+    }
+
+
+def _doing(upload: Upload, *, held: bool, phase: str | None) -> str:
+    importing = upload.state == Upload.State.IMPORTING
+    if not held:
+        return "Waiting to be brought in" if importing else "Waiting to be checked"
+    if phase in ("writing", "unpacking"):
+        return phase.capitalize()
+    return "Reading once more" if importing else "Checking every row"
+
+
+def preview(upload: Upload) -> list[dict[str, Any]]:
+    """The first samples as they will look."""
+    return told(upload, "preview.json") or []
+
+
+def others_wait(upload: Upload) -> bool:
+    """Whether people who label would notice the import."""
+    rows = sum(part["rows"] - part["unchanged"] for part in upload.found.get("counted", []))
+    return connection.vendor == "sqlite" and rows > MANY
+
+
+class OnDisk(TemporaryUploadedFile):
+    """A file of a form, on the disk of uploads but under no name: nothing of it is left when the request ends."""
+
+    def __init__(self, name: str, content_type: str, charset: str | None) -> None:
+        file = tempfile.TemporaryFile(dir=settings.STAGED)  # noqa: SIM115 (closed with the request)
+        UploadedFile.__init__(self, file, name, content_type, 0, charset)
+
+
+class Gate(TemporaryFileUploadHandler):
+    """Takes no files from who is not signed in, and none beyond the limit: before a byte of them is written."""
+
+    def handle_raw_input(self, input_data: Any, META: Any, content_length: int, *args: Any, **kwargs: Any) -> None:
+        if content_length > settings.UPLOAD_LIMIT + 2**20:
+            raise RequestDataTooBig("The files are larger than what can be sent here.")
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        user = getattr(self.request, "user", None)
+        if user is None or not user.is_authenticated:
+            raise SuspiciousOperation("Sign in to send files.")
+        FileUploadHandler.new_file(self, *args, **kwargs)
+        settings.STAGED.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.file = OnDisk(self.file_name or "", self.content_type or "", self.charset)

@@ -1,0 +1,325 @@
+"""What a worker does with uploads: looks at the files, and brings them in once that was confirmed.
+
+Whoever works an upload holds the lock of its folder: a killed worker lets go of it, and the next one begins that step
+again. Of an import that was killed nobody sees anything, and what it had stored is removed first.
+"""
+
+import csv
+import logging
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from accounts.csv import escape
+from bank.errors import BadInput
+from bank.intake.formats import reader
+from bank.intake.formats.reading import BadFile, Problem
+from bank.intake.imports import Cancelled, Report, diff, engine, sources, writer
+from bank.intake.uploads import actions, preview, staging
+from bank.intake.uploads.preview import keep_preview
+from bank.models import Benchmark, Upload
+
+log = logging.getLogger(__name__)
+TELL_EVERY = 0.3  # seconds
+LOOK_EVERY = 0.5
+REASONS = 30  # kinds of problems that the page shows
+FIRST = 5  # rows of each
+TRIES = 5
+
+
+class Teller:
+    """Leaves the progress where the pages find it, a few times a second, and looks for the wish to cancel."""
+
+    def __init__(self, upload: Upload, stop: Callable[[], bool], totals: dict[str, int] | None = None) -> None:
+        self.upload, self.stop, self.totals = upload, stop, totals or {}
+        self.told = self.looked = 0.0
+        self.wish = False
+
+    def __call__(self, part: str, rows: int) -> None:
+        now = time.monotonic()
+        if now - self.told < TELL_EVERY:
+            return
+        self.told = now
+        writing = part == "write"
+        of = sum(self.totals.values()) if writing else self.totals.get(part, 0)
+        told = {"phase": "writing" if writing else "checking", "part": "all" if writing else part}
+        staging.tell(self.upload, "progress.json", told | {"rows": rows, "of": of})
+
+    def cancelled(self) -> bool:
+        now = time.monotonic()
+        if now - self.looked >= TELL_EVERY:
+            self.looked = now
+            self.wish = staging.asked_to_cancel(self.upload)
+        return self.wish or self.stop()
+
+
+def work_all(*, stop: Callable[[], bool] = lambda: False, linger: float = 0) -> int:
+    """Work every upload that waits, and for ``linger`` seconds those that come; returns how many steps were made."""
+    done = 0
+    actions.sweep()
+    until = time.monotonic() + linger
+    while not stop():
+        made = sum(work(upload, stop=stop) for upload in Upload.objects.waiting())
+        done += made
+        if made:
+            until = time.monotonic() + linger
+        elif time.monotonic() >= until:
+            break
+        else:
+            time.sleep(LOOK_EVERY)
+    return done
+
+
+def is_waiting() -> bool:
+    """Whether there is an upload that nobody works, or something to clear away after an import that was killed."""
+    waiting = (upload for upload in Upload.objects.waiting() if staging.folder(upload).exists())
+    return writer.left() is not None or any(not staging.is_held(upload) for upload in waiting)
+
+
+def work(upload: Upload, *, stop: Callable[[], bool] = lambda: False) -> bool:
+    """One step of one upload; False when another worker holds it, or it waits no more."""
+    try:
+        with staging.held(upload):
+            upload.refresh_from_db()
+            if not upload.is_worked:
+                return False
+            _step(upload, stop)
+            return True
+    except staging.Busy:
+        return False
+    except FileNotFoundError:
+        if staging.folder(upload).exists():
+            raise
+        _fail(upload, "Its files are gone from this machine. Send them again.")
+        return True
+
+
+def _step(upload: Upload, stop: Callable[[], bool]) -> None:
+    try:
+        if staging.asked_to_cancel(upload):
+            raise Cancelled
+        if upload.tries >= TRIES:
+            raise BadInput(f"The worker was stopped {TRIES} times while it was at this. Perhaps it takes more memory "
+                           "than there is: send it in smaller files.")  # fmt: skip
+        upload.tries += 1
+        upload.save(update_fields=["tries"])
+        if upload.state == Upload.State.IMPORTING:
+            _bring(upload, stop)
+        else:
+            _check(upload, stop)
+    except Cancelled:
+        if not staging.asked_to_cancel(upload):
+            upload.tries = 0  # this worker is asked to end: the next one begins the step again
+            upload.save(update_fields=["tries"])
+            return
+        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
+        staging.remove(upload)
+    except (BadFile, BadInput, LookupError) as error:
+        _fail(upload, preview.without_paths(str(error), upload))
+    except Exception:
+        log.exception("Upload %s failed", upload.pk)
+        _fail(upload, "An error of this site stopped it. Nothing was brought in; whoever runs the site finds the cause "
+              "in the worker's log.")  # fmt: skip
+
+
+def _fail(upload: Upload, reason: str) -> None:
+    Upload.objects.filter(pk=upload.pk).update(state=Upload.State.FAILED, fault=reason, changed_at=timezone.now())
+    staging.remove(upload, keep_problems=True)
+
+
+# -- the check ------------------------------------------------------------------------------------------------------
+
+
+def _check(upload: Upload, stop: Callable[[], bool]) -> None:
+    upload.state = Upload.State.CHECKING
+    upload.save(update_fields=["state", "changed_at"])
+    teller = Teller(upload, stop)
+    promised, found_digest = upload.sha256, staging.digest(upload)
+    if promised and promised != found_digest:
+        raise BadInput("What came in is not what was sent: its SHA-256 is another. Send it again.")
+    staging.tell(upload, "progress.json", {"phase": "unpacking"})
+    with staging.opened(upload) as sent, sources.opened(sent, teller.cancelled) as here:
+        seen = sources.look(here)
+        proposed = preview.propose(upload, seen)
+        choices = proposed | upload.choices
+        keep_preview(upload, seen)
+        found = {
+            "format": seen.format,
+            "format_title": seen.name,
+            "parts": list(seen.parts),
+            "proposed": proposed,
+            "checked": choices,
+        }
+        reports: dict[str, Report] = {}
+        try:
+            if not choices["benchmark"]:
+                raise BadInput("Name the benchmark that these belong to.")
+            reports = engine.bring(
+                path=here, dry_run=True, progress=teller, cancelled=teller.cancelled, **_arguments(choices)
+            )
+        except (BadInput, LookupError) as error:  # other choices may do
+            found["fault"] = preview.without_paths(str(error), upload)
+        newest = Benchmark.objects.filter(slug=choices["benchmark"]).order_by("-pk").first()
+        if newest is not None and "samples" in choices["parts"] and reports:
+            rows = reader(seen.module, "samples")(seen.path)
+            found["diff"] = diff.against(
+                benchmark=newest, rows=rows, images=seen.images, cancelled=teller.cancelled
+            ) | {"retires": choices["version"] != newest.version}
+    found |= summary(reports, upload)
+    changed = Upload.objects.filter(pk=upload.pk, state=Upload.State.CHECKING).update(
+        state=Upload.State.CHECKED,
+        tries=0,
+        found=found,
+        choices=choices,
+        sha256=found_digest,
+        changed_at=timezone.now(),
+    )
+    if not changed:
+        raise Cancelled
+
+
+def _arguments(choices: dict[str, Any]) -> dict[str, Any]:
+    names = ("version", "title", "anchor", "visibility", "model", "judge", "campaign", "parts")
+    return {"slug": choices["benchmark"]} | {name: choices.get(name) or "" for name in names}
+
+
+def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
+    """What the pages tell of reports: counts by part, problems by reason with their first rows; the CSV of all."""
+    made: Counter[str] = Counter()
+    for report in reports.values():
+        made.update(report.made)
+    faults = [(part, problem) for part, report in reports.items() for problem in [*report.problems, *report.warnings]]
+    staging_list = staging.folder(upload) / "problems.csv"
+    staging_list.unlink(missing_ok=True)
+    if faults:
+        with staging_list.open("w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["part", "kind", "file", "line", "record", "field", "reason"])
+            table.writerows(map(escape, row) for row in _rows(faults, upload))
+    reasons = _by_reason(faults, upload)
+    return {
+        "counted": [_counted(name, report) for name, report in reports.items()],
+        "made": {noun: count for noun, count in made.items() if count},
+        "words": preview.counts(made),
+        "bad": sum(report.bad for report in reports.values()),
+        "warnings": len({problem.where for _, problem in faults if problem.warning}),
+        "reasons": reasons[:REASONS],
+        "more_reasons": max(0, len(reasons) - REASONS),
+    }
+
+
+def _counted(name: str, report: Report) -> dict[str, Any]:
+    counts = {"name": name, "rows": report.rows, "unchanged": report.unchanged, "bad": report.bad}
+    return counts | {"words": preview.counts(report.made)}
+
+
+def _rows(faults: list[tuple[str, Problem]], upload: Upload) -> Iterator[list[str]]:
+    for part, fault in faults:
+        where = fault.where
+        line, record = ("" if n is None else str(n) for n in (where.line, where.record))
+        kind = "remark" if fault.warning else "bad"
+        yield [part, kind, preview.without_paths(where.file, upload), line, record, fault.field, preview.reason(fault)]
+
+
+def _by_reason(faults: list[tuple[str, Problem]], upload: Upload) -> list[dict[str, Any]]:
+    groups: dict[tuple[bool, str], dict[str, Any]] = {}
+    for _, fault in faults:
+        kind = preview.kind(fault)
+        group = groups.setdefault(
+            (fault.warning, kind), {"reason": kind, "warning": fault.warning, "count": 0, "first": []}
+        )
+        group["count"] += 1
+        if len(group["first"]) < FIRST:
+            where = preview.without_paths(str(fault.where), upload)
+            group["first"].append({"where": where, "field": fault.field, "reason": preview.reason(fault)})
+    return sorted(groups.values(), key=lambda group: (group["warning"], -group["count"]))
+
+
+# -- the import -----------------------------------------------------------------------------------------------------
+
+
+def _bring(upload: Upload, stop: Callable[[], bool]) -> None:
+    totals = {part["name"]: part["rows"] for part in upload.found["counted"]}
+    teller = Teller(upload, stop, totals)
+    began = time.monotonic()
+    kept: dict[str, Any] = {}
+
+    def finish(benchmark: Benchmark, reports: dict[str, Report]) -> None:
+        """Inside the import's transaction: what it made and that it is done are true together."""
+        kept["report"] = _report(upload, reports, seconds=time.monotonic() - began)
+        done = Upload.objects.filter(pk=upload.pk, state=Upload.State.IMPORTING).update(
+            state=Upload.State.DONE, report=kept["report"], changed_at=timezone.now()
+        )
+        if not done:
+            raise Cancelled
+
+    with staging.opened(upload) as sent:
+        reports = engine.bring(
+            path=sent,
+            skip_bad=bool(upload.choices.get("skip_bad")),
+            progress=teller,
+            cancelled=teller.cancelled,
+            finish=finish,
+            **_arguments(upload.choices),
+        )
+    if all(report.written for report in reports.values()):
+        staging.remove(upload, keep_problems=True)
+        return
+    fault = "The bank has changed since the check, and some rows cannot come in any more. Look at what is found now."
+    found = upload.found | summary(reports, upload) | {"fault": fault}
+    Upload.objects.filter(pk=upload.pk, state=Upload.State.IMPORTING).update(
+        state=Upload.State.CHECKED, found=found, changed_at=timezone.now()
+    )
+
+
+def _report(upload: Upload, reports: dict[str, Report], seconds: float) -> dict[str, Any]:
+    told = {key: value for key, value in summary(reports, upload).items() if key in ("made", "words")}
+    told |= {"parts": [_counted(name, report) for name, report in reports.items()], "seconds": round(seconds, 1)}
+    told["left_out"] = sum(report.bad for report in reports.values())
+    return told
+
+
+LINGER = 120  # seconds that it stays for the next upload, or for what somebody confirms: starting takes a while
+REST = 5.0  # seconds before another process after one that failed
+PATIENCE = 20.0  # seconds it gets to undo what it began
+
+
+class Beside:
+    """Starts ``manage.py work_uploads`` whenever an upload waits and none runs."""
+
+    def __init__(self, *, linger: float = LINGER) -> None:
+        self.linger = linger
+        self.process: subprocess.Popen[bytes] | None = None
+        self.not_before = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        return self.process is not None
+
+    def look(self) -> None:
+        """To be called every second or so."""
+        if self.process is not None:
+            status = self.process.poll()
+            if status is None:
+                return
+            self.process = None
+            if status:
+                self.not_before = time.monotonic() + REST
+        if time.monotonic() >= self.not_before and is_waiting():
+            command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "work_uploads", f"--linger={self.linger}"]
+            self.process = subprocess.Popen(command, cwd=settings.BASE_DIR)  # noqa: S603 (ours)
+
+    def stop(self) -> None:
+        """End it; what it began is undone or begun again by another."""
+        if self.process is not None:
+            self.process.terminate()
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()

@@ -1,0 +1,1 @@
+"""Benchmarks, their samples and the items made of them."""

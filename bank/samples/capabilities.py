@@ -1,0 +1,197 @@
+"""The capability tree of a benchmark: read in order; add, rename, move, reorder, merge, delete."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from django.db import transaction
+from django.db.models import Max
+
+from accounts.models import User
+from bank.errors import BadInput
+from bank.models import Benchmark, Capability, Sample
+from bank.samples.benchmarks import by_capability
+from bank.samples.capability_trees import Tree
+from bank.samples.editor import change_many
+
+LONGEST = 200
+LONGEST_PATH = 700
+SEPARATOR = " / "
+
+
+def _name(name: str) -> str:
+    name = " ".join(name.split())
+    if not name:
+        raise BadInput("Give the capability a name.")
+    if len(name) > LONGEST:
+        raise BadInput(f"A name has at most {LONGEST} letters.")
+    if SEPARATOR in name:
+        raise BadInput("A name cannot hold a slash between spaces: that joins the names of a path.")
+    return name
+
+
+def _path(benchmark: Benchmark, parent: Capability | None, name: str, *, besides: int = 0) -> str:
+    path = f"{parent.path}{SEPARATOR}{name}" if parent else name
+    if len(path) > LONGEST_PATH:
+        raise BadInput(f"The names down to {name!r} are longer than {LONGEST_PATH} letters together.")
+    if benchmark.capabilities.filter(path=path).exclude(pk=besides).exists():
+        raise BadInput(f"There is already a capability {path!r}. Merge into it, or choose another name.")
+    return path
+
+
+def _last(benchmark: Benchmark) -> int:
+    return (benchmark.capabilities.aggregate(last=Max("position"))["last"] or 0) + 1
+
+
+@transaction.atomic
+def add(*, benchmark: Benchmark, name: str, parent: Capability | None = None) -> Capability:
+    """A new node, last among its siblings. Raises BadInput."""
+    name = _name(name)
+    path = _path(benchmark, parent, name)
+    return Capability.objects.create(
+        benchmark=benchmark, parent=parent, name=name, path=path, position=_last(benchmark)
+    )
+
+
+@transaction.atomic
+def rename(*, node: Capability, name: str) -> None:
+    """Another name; the paths below follow. Raises BadInput."""
+    _place(node, node.parent, _name(name))
+
+
+@transaction.atomic
+def move(*, node: Capability, parent: Capability | None) -> None:
+    """Under another parent (None: to the top), last among its siblings. Raises BadInput."""
+    if parent is not None and (parent.pk == node.pk or parent.path.startswith(node.path + SEPARATOR)):
+        raise BadInput("A capability cannot move below itself.")
+    _place(node, parent, node.name)
+    Capability.objects.filter(pk=node.pk).update(position=_last(node.benchmark))
+
+
+def _place(node: Capability, parent: Capability | None, name: str) -> None:
+    old = node.path
+    node.path = _path(node.benchmark, parent, name, besides=node.pk)
+    node.parent, node.name = parent, name
+    below = list(node.benchmark.capabilities.filter(path__startswith=old + SEPARATOR))
+    below = [child for child in below if child.path.startswith(old + SEPARATOR)]  # SQLite's LIKE ignores case
+    for child in below:
+        child.path = node.path + child.path[len(old) :]
+        if len(child.path) > LONGEST_PATH:
+            raise BadInput(f"The names down to {child.name!r} would be longer than {LONGEST_PATH} letters together.")
+    node.save()
+    # Through names that clash with nothing, whatever the order of the updates.
+    Capability.objects.bulk_update(below, ["path"])
+
+
+@transaction.atomic
+def shift(*, node: Capability, up: bool) -> None:
+    """One place up or down among its siblings; at the end nothing happens."""
+    siblings = list(Capability.objects.filter(benchmark=node.benchmark, parent=node.parent))
+    here = [sibling.pk for sibling in siblings].index(node.pk)
+    there = here - 1 if up else here + 1
+    if not 0 <= there < len(siblings):
+        return
+    siblings[here], siblings[there] = siblings[there], siblings[here]
+    places = sorted(sibling.position for sibling in siblings)
+    if len(set(places)) < len(places):  # imported trees may repeat positions in a subtree that was merged
+        places = list(range(places[0], places[0] + len(places)))
+    for sibling, place in zip(siblings, places, strict=True):
+        sibling.position = place
+    Capability.objects.bulk_update(siblings, ["position"])
+
+
+@transaction.atomic
+def merge(*, node: Capability, into: Capability, by: User) -> int:
+    """Give the node's samples and children to another one, and delete it; each sample keeps where it was.
+
+    Returns how many samples moved from the node itself. Raises BadInput.
+    """
+    if into.pk == node.pk or into.path.startswith(node.path + SEPARATOR):
+        raise BadInput("A capability cannot merge into itself or into what lies below it.")
+    if into.benchmark_id != node.benchmark_id:
+        raise BadInput("Both capabilities must be of one benchmark.")
+    for child in list(node.children.all()):
+        same = into.children.filter(name=child.name).first()
+        if same is not None:
+            merge(node=child, into=same, by=by)
+        else:
+            _place(child, into, child.name)
+    moved = change_many(by=by, samples=Sample.objects.filter(capability=node), values={"capability": into})
+    node.delete()
+    return moved
+
+
+@transaction.atomic
+def delete(*, node: Capability) -> None:
+    """Remove a node that holds nothing. Raises BadInput."""
+    if node.children.exists():
+        raise BadInput(f"{node.name!r} has capabilities below it. Move or merge them first.")
+    if node.samples.exists():
+        raise BadInput(f"{node.name!r} has samples. Merge it into another capability instead.")
+    node.delete()
+
+
+@transaction.atomic
+def plant(*, benchmark: Benchmark, tree: Tree) -> int:
+    """Add a template's nodes that are not there yet; returns how many."""
+    known = {node.path: node for node in benchmark.capabilities.all()}
+    before = len(known)
+    place = _last(benchmark)
+
+    def grow(branch: "Tree | Iterable[str]", parent: Capability | None) -> None:
+        nonlocal place
+        for name in branch:
+            path = f"{parent.path}{SEPARATOR}{name}" if parent else name
+            if path not in known:
+                known[path] = Capability.objects.create(
+                    benchmark=benchmark, parent=parent, name=name, path=path, position=place
+                )
+                place += 1
+            if isinstance(branch, dict):
+                grow(branch[name], known[path])
+
+    grow(tree, None)
+    return len(known) - before
+
+
+@dataclass(slots=True)
+class Node:
+    """A capability in its tree; ``own`` samples are its own, ``all`` with those of everything below."""
+
+    capability: Capability
+    depth: int
+    own: int = 0
+    all: int = 0
+    below: list[int] = field(default_factory=list)  # ids of the subtree, itself included
+    first: bool = False
+    last: bool = False
+
+    @property
+    def indent(self) -> str:
+        return "\u2003" * self.depth
+
+
+def tree_of(benchmark: Benchmark, *, counts: dict[int | None, int] | None = None) -> list[Node]:
+    """Depth first, siblings by position. ``counts`` are samples by capability id, counted where not given."""
+    if counts is None:
+        counts = by_capability(benchmark)
+    children: dict[int | None, list[Capability]] = defaultdict(list)
+    for capability in benchmark.capabilities.order_by("position", "pk"):
+        children[capability.parent_id].append(capability)
+    nodes: list[Node] = []
+
+    def walk(parent: int | None, depth: int) -> list[Node]:
+        made = []
+        for number, capability in enumerate(children[parent]):
+            own = counts.get(capability.pk, 0)
+            node = Node(capability, depth, own, own, [capability.pk], number == 0)
+            node.last = number == len(children[parent]) - 1
+            nodes.append(node)
+            for child in walk(capability.pk, depth + 1):
+                node.all += child.all
+                node.below += child.below
+            made.append(node)
+        return made
+
+    walk(None, 0)
+    return nodes

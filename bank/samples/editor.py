@@ -1,0 +1,254 @@
+"""Makes and changes samples. Each change raises the sample's edition and is recorded with its author and time."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, Max, QuerySet
+from django.utils import timezone
+
+import bank.criteria
+from accounts.models import User
+from bank import images
+from bank.database import batched
+from bank.errors import BadInput, Stale
+from bank.models import Benchmark, Capability, Sample, SampleImage, SampleReview, SampleRevision
+from bank.samples import quality
+
+FIELDS = ("key", "instruction", "hint", "language", "question_type", "options", "split", "source", "group")
+BULK = ("split", "capability", "status", "question_type")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as the editor wants it: one that is there (``pk``) or a new one (``stored``)."""
+
+    pk: int | None = None
+    stored: images.Stored | None = None
+    description: str = ""
+    objects_found: list[Any] = field(default_factory=list)
+
+
+@transaction.atomic
+def save_sample(
+    *,
+    by: User,
+    benchmark: Benchmark,
+    sample: Sample | None,
+    edition: int,
+    fields: dict[str, Any],
+    capability: Capability | None,
+    pictures: Sequence[Picture],
+    criteria: Sequence[dict[str, Any]],
+    note: str = "",
+) -> Sample:
+    """Write a sample as the editor holds it: fields, pictures in order, criteria in order.
+
+    ``sample`` None makes a draft of which ``by`` is the author. ``edition`` is the one that the editor showed. What
+    stays the same writes nothing. Raises Stale, BadInput.
+    """
+    if sample is None:
+        last = benchmark.samples.aggregate(last=Max("position"))["last"]
+        sample = Sample(benchmark=benchmark, position=0 if last is None else last + 1, edition=0)
+        sample.status, sample.author = Sample.Status.DRAFT, by
+        changes: dict[str, list[Any]] = {}
+        fresh = True
+    else:
+        sample = (
+            Sample.objects.select_for_update(of=("self",)).select_related("capability", "benchmark").get(pk=sample.pk)
+        )
+        if sample.edition != edition:
+            raise Stale(_who_was_faster(sample))
+        changes = _changes(sample, fields, capability)
+        fresh = False
+    for name in FIELDS:
+        setattr(sample, name, fields[name])
+    sample.capability = capability
+    if Sample.objects.filter(benchmark=benchmark, key=sample.key).exclude(pk=sample.pk).exists():
+        raise BadInput(f"There is already a sample {sample.key!r} in this benchmark; give it another key.")
+    if fresh:
+        try:
+            with transaction.atomic():
+                sample.save()
+        except IntegrityError:
+            raise BadInput(f"There is already a sample {sample.key!r} in this benchmark.") from None
+    pictures_changed = _set_pictures(sample, pictures)
+    if pictures_changed and not fresh:
+        changes["pictures"] = pictures_changed
+    said = bank.criteria.edit(user=by, sample=sample, rows=criteria)
+    if said and not fresh:
+        changes["criteria"] = ["", ", ".join(said)]
+    if not fresh and not changes:
+        return sample
+    sample.edition += 1
+    if sample.status == Sample.Status.DRAFT:
+        sample.status_reason = ""  # this change answers it; what was asked for stands in the history
+    sample.quality_hints = _hints(sample, criteria, near=bool(pictures_changed))
+    sample.save()
+    SampleRevision.objects.create(
+        sample=sample, edition=sample.edition, by=by, changes=changes, note=note or ("made" if fresh else "")
+    )
+    asked = SampleReview.objects.filter(sample=sample, verdict=SampleReview.Verdict.REVISE, revised_at=None)
+    asked.update(revised_at=timezone.now())
+    return sample
+
+
+def _who_was_faster(sample: Sample) -> str:
+    last = sample.revisions.select_related("by").first()
+    who = str(last.by) if last and last.by else "Somebody"
+    return (
+        f"{who} changed this sample while you were editing, and nothing of yours is lost: it stands below. "
+        "Look at what changed, then save again to put yours in its place."
+    )
+
+
+def _changes(sample: Sample, fields: dict[str, Any], capability: Capability | None) -> dict[str, list[Any]]:
+    """{field: [old, new]} of what differs."""
+    changes = {name: [getattr(sample, name), fields[name]] for name in FIELDS if getattr(sample, name) != fields[name]}
+    if sample.capability_id != (capability.pk if capability else None):
+        changes["capability"] = [
+            sample.capability.path if sample.capability else "",
+            capability.path if capability else "",
+        ]
+    return changes
+
+
+def told(picture: SampleImage) -> dict[str, Any]:
+    return {"sha256": picture.sha256, "description": picture.description, "objects": picture.objects_found}
+
+
+def _set_pictures(sample: Sample, wanted: Sequence[Picture]) -> list[Any]:
+    """Make these the sample's pictures; [old, new] where something changed, else []."""
+    there = {picture.pk: picture for picture in sample.images.all()}
+    old = [told(picture) for picture in there.values()]
+    final = []
+    for picture in wanted:
+        if picture.stored is not None:
+            row = SampleImage(sample=sample)
+            for name in ("sha256", "original_sha256", "kind", "width", "height", "phash"):
+                setattr(row, name, getattr(picture.stored, name))
+        elif picture.pk in there:
+            row = there[picture.pk]
+        else:
+            raise Stale("A picture of this sample was removed while you were editing. Look again, then save.")
+        if row.description != picture.description:
+            row.described_by = ""  # by whoever is writing now
+        row.description, row.objects_found = picture.description, picture.objects_found
+        final.append(row)
+    new = [told(row) for row in final]
+    if old == new:
+        return []
+    kept = {row.pk for row in final if row.pk}
+    sample.images.exclude(pk__in=kept).delete()
+    # Places are unique: first out of the way, then where they belong.
+    sample.images.update(position=F("position") + 1000)
+    for position, row in enumerate(final):
+        row.position = position
+        row.save()
+    return [old, new]
+
+
+def _hints(sample: Sample, criteria: Sequence[dict[str, Any]], *, near: bool) -> int:
+    found = list(sample.images.all())
+    mask = quality.of_sample(
+        shown=(sample.instruction, sample.hint),
+        options=sample.options,
+        sizes=[(picture.width, picture.height) for picture in found],
+        absent=bool(sample.absent_images),
+        criteria=[(row["kind"], row["text"]) for row in criteria],
+    )
+    bit = quality.BY_NAME["duplicate"].bit
+    if not near:
+        return mask | (sample.quality_hints & bit)
+    twins = quality.alike(sample)
+    if twins:
+        Sample.objects.filter(pk__in=twins).update(quality_hints=F("quality_hints").bitor(bit))
+    return mask | (bit if twins else 0)
+
+
+def change_many(*, by: User, samples: QuerySet[Sample], values: dict[str, Any], note: str = "") -> int:
+    """Set the same values (of ``BULK``) on many samples, one kept revision each. Returns how many changed."""
+    unknown = set(values) - set(BULK)
+    if unknown:
+        raise ValueError(f"not for bulk editing: {sorted(unknown)}")
+    if not values:
+        raise BadInput("Choose what to change.")
+    if values.get("status") == Sample.Status.REJECTED and not note.strip():
+        raise BadInput("Say why the samples are rejected.")
+    changed = 0
+    with transaction.atomic():
+        rows = samples.order_by("pk").select_related("capability")
+        columns = rows.only("pk", "edition", "split", "status", "question_type", "capability__path")
+        for page in batched(columns.iterator(chunk_size=2000), 2000):
+            kept = []
+            for sample in page:
+                changes = _bulk_changes(sample, values)
+                if changes:
+                    kept.append(
+                        SampleRevision(sample=sample, edition=sample.edition + 1, by=by, changes=changes, note=note)
+                    )
+            reason = {"status_reason": note} if "status" in values else {}
+            ids = [revision.sample_id for revision in kept]
+            for some in batched(ids, 500):
+                Sample.objects.filter(pk__in=some).update(**values, **reason, edition=F("edition") + 1)
+            SampleRevision.objects.bulk_create(kept, batch_size=500)
+            changed += len(kept)
+    return changed
+
+
+def _bulk_changes(sample: Sample, values: dict[str, Any]) -> dict[str, list[Any]]:
+    changes = {}
+    for name, value in values.items():
+        if name == "capability":
+            old, new = (sample.capability.path if sample.capability else ""), (value.path if value else "")
+        else:
+            old, new = getattr(sample, name), value
+        if old != new:
+            changes[name] = [old, new]
+    return changes
+
+
+def set_status(*, by: User | None, sample: Sample, status: str, reason: str = "") -> None:
+    """One step of a sample's way, kept as a revision. Call it inside a transaction that holds the sample's row."""
+    changes = {"status": [sample.status, status]}
+    sample.status, sample.status_reason = status, reason
+    sample.edition += 1
+    sample.save(update_fields=["status", "status_reason", "edition"])
+    SampleRevision.objects.create(sample=sample, edition=sample.edition, by=by, changes=changes, note=reason)
+
+
+@transaction.atomic
+def describe(*, texts: Mapping[tuple[int, int], str], origin: str, by: User | None, replace: bool = False) -> int:
+    """Store descriptions by (sample id, position of the picture); returns how many.
+
+    ``origin`` says who wrote them. A picture that is described already keeps its text unless ``replace``. Each change
+    raises its sample's edition and is kept.
+    """
+    rows = SampleImage.objects.select_for_update().filter(sample__in={sample for sample, _ in texts})
+    changed: list[SampleImage] = []
+    old: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    new: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for image in rows.order_by("sample_id", "position"):
+        text = texts.get((image.sample_id, image.position), "").strip()
+        old[image.sample_id].append(told(image))
+        if text and text != image.description and (replace or not image.description):
+            image.description, image.described_by = text, origin
+            changed.append(image)
+        new[image.sample_id].append(told(image))
+    SampleImage.objects.bulk_update(changed, ["description", "described_by"], batch_size=200)
+    samples = {image.sample_id for image in changed}
+    Sample.objects.filter(pk__in=samples).update(edition=F("edition") + 1)
+    editions = dict(Sample.objects.filter(pk__in=samples).values_list("pk", "edition"))
+    SampleRevision.objects.bulk_create(
+        SampleRevision(
+            sample_id=sample,
+            edition=editions[sample],
+            by=by,
+            changes={"pictures": [old[sample], new[sample]]},
+            note=f"Described by {origin}",
+        )
+        for sample in sorted(samples)
+    )
+    return len(changed)

@@ -1,0 +1,216 @@
+"""Hints of what may be wrong with a sample, found by themselves. A hint never blocks anything."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from django.db.models import Count, F
+from django.utils import timezone
+
+import bank.criteria
+from accounts.models import User
+from bank.database import batched, chunks
+from bank.models import Benchmark, Sample, SampleImage
+
+SHORT_EDGE = 512  # pixels; MLLM-Bench's guideline (Table 10)
+NEAR = 5  # bits of 64 that may differ between pictures that look alike
+BLOCK = 512  # rows compared at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """One kind of hint: its bit in ``Sample.quality_hints``, a chip's words, and what it means."""
+
+    bit: int
+    name: str
+    title: str
+    meaning: str
+
+
+NO_IMAGE, SMALL, DUPLICATE, NO_CRITERIA, GIVES_AWAY = 1, 2, 4, 8, 16
+HINTS = [
+    Hint(NO_IMAGE, "no-image", "no picture", "The sample has no picture, so its question is asked of the text alone."),
+    Hint(SMALL, "small", "small picture", f"A picture's short edge is below {SHORT_EDGE} pixels."),
+    Hint(DUPLICATE, "duplicate", "near-duplicate", "A picture looks almost like one of another sample."),
+    Hint(
+        NO_CRITERIA,
+        "no-criteria",
+        "no criteria",
+        "There are no criteria, so judges see only the question and the answers.",
+    ),
+    Hint(GIVES_AWAY, "gives-away", "gives the answer", "The instruction or hint holds the text of the answer."),
+]
+BY_NAME = {hint.name: hint for hint in HINTS}
+ALL = sum(hint.bit for hint in HINTS)
+REFERENCES = frozenset(["exact_reference", "answer_key"])
+LEAST = 4  # letters of an answer; shorter ones stand in many instructions by chance
+
+
+def hints_in(mask: int) -> list[Hint]:
+    """The hints whose bits are set."""
+    return [hint for hint in HINTS if mask & hint.bit]
+
+
+def masks_with(hint: Hint) -> list[int]:
+    """Every value of the column in which this hint is set."""
+    return [mask for mask in range(1, ALL + 1) if mask & hint.bit]
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def gives_away(shown: Iterable[str], references: Iterable[tuple[str, str]], options: dict[str, str]) -> bool:
+    """Whether a shown text holds an exact reference or answer key ((kind, text) pairs), as whole words.
+
+    Answers of fewer than four letters, and an option's letter, stand in too many texts to tell anything.
+    """
+    answers = [_plain(text) for kind, text in references if kind in REFERENCES and text not in options]
+    answers = [answer for answer in answers if len(answer) >= LEAST]
+    return bool(answers) and any(f" {answer} " in f" {_plain(text)} " for text in shown for answer in answers)
+
+
+def of_sample(
+    *,
+    shown: Iterable[str],
+    options: dict[str, str],
+    sizes: Sequence[tuple[int, int]],
+    absent: bool,
+    criteria: Sequence[tuple[str, str]],
+) -> int:
+    """The mask of what one sample tells by itself; near-duplicates need the others (``duplicates``).
+
+    ``sizes`` are width and height of its pictures, ``absent`` whether it names pictures that are not stored here,
+    ``criteria`` (kind, text) pairs.
+    """
+    mask = 0 if sizes or absent else NO_IMAGE
+    if sizes and any(min(size) < SHORT_EDGE for size in sizes):
+        mask |= SMALL
+    if not criteria:
+        return mask | NO_CRITERIA
+    for kind, _ in criteria:  # most samples have no such criterion, and imports come here a hundred thousand times
+        if kind in REFERENCES:
+            return mask | (GIVES_AWAY if gives_away(shown, criteria, options) else 0)
+    return mask
+
+
+def near(hashes: Sequence[tuple[int, str, str]]) -> dict[int, set[int]]:
+    """Samples by sample that hold a picture which looks almost the same: (sample id, hash, group) of each picture.
+
+    At most ``NEAR`` of 64 bits differ. By the pigeonhole principle such a pair agrees in one of NEAR + 1 bands of
+    bits, so only pictures that share a band are compared. Samples of one named group share pictures on purpose, and a
+    plain surface (hash 0) looks like any other: neither counts.
+    """
+    owners: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for sample, text, group in hashes:
+        if text and (value := int(text, 16)):
+            owners[value].append((sample, group))
+    values = np.array(sorted(owners), dtype=np.uint64)
+    found: dict[int, set[int]] = defaultdict(set)
+
+    def join(one: int, other: int) -> None:
+        for sample, group in owners[one]:
+            for twin, theirs in owners[other]:
+                if sample != twin and not (group and group == theirs):
+                    found[sample].add(twin)
+                    found[twin].add(sample)
+
+    for value, holders in owners.items():
+        if len(holders) > 1:
+            join(value, value)
+    edges = np.linspace(0, 64, NEAR + 2).astype(int)
+    for low, high in pairwise(edges):
+        band = (values >> np.uint64(low)) & np.uint64(2 ** int(high - low) - 1)
+        order = np.argsort(band, kind="stable")
+        starts = np.flatnonzero(np.diff(band[order], prepend=band[order][:1] + np.uint64(1)))
+        for rows in np.split(order, starts[1:]) if len(values) else []:
+            for some in range(0, len(rows), BLOCK):
+                mine = values[rows[some : some + BLOCK]]
+                apart = np.bitwise_count(mine[:, None] ^ values[rows][None, :])
+                for a, b in np.argwhere(apart <= NEAR):
+                    if some + a < b:
+                        join(int(mine[a]), int(values[rows[b]]))
+    return dict(found)
+
+
+def alike(sample: Sample, *, among: list[int] | None = None) -> list[int]:
+    """Ids of other samples of the benchmark with a picture that looks almost like one of this sample's.
+
+    ``among`` looks only at samples with these values of the hint column.
+    """
+    mine = [int(picture.phash, 16) for picture in sample.images.all() if picture.phash]
+    if not any(mine):
+        return []
+    others = SampleImage.objects.filter(sample__benchmark=sample.benchmark_id).exclude(sample=sample).exclude(phash="")
+    if among is not None:
+        others = others.filter(sample__quality_hints__in=among)
+    if sample.group:
+        others = others.exclude(sample__group=sample.group)
+    rows = list(others.order_by().values_list("sample_id", "phash"))
+    values = np.array([int(text, 16) for _, text in rows], dtype=np.uint64)
+    close = np.zeros(len(rows), dtype=bool)
+    for value in filter(None, mine):
+        close |= np.bitwise_count(values ^ np.uint64(value)) <= NEAR
+    return sorted({rows[index][0] for index in np.flatnonzero(close) if values[index]})
+
+
+def flag_near(benchmark: Benchmark) -> None:
+    """Set or clear the near-duplicate hint of every sample."""
+    fresh, former = near_news(benchmark)
+    mark_near(fresh, former)
+    looked_at(benchmark)
+
+
+def near_news(benchmark: Benchmark) -> tuple[set[int], set[int]]:
+    """Samples that lack the near-duplicate hint, and those that bear it for nothing."""
+    pictures = SampleImage.objects.filter(sample__benchmark=benchmark).order_by()
+    found = near(list(pictures.values_list("sample_id", "phash", "sample__group").iterator(chunk_size=5000)))
+    flagged = set(
+        benchmark.samples.filter(quality_hints__in=masks_with(BY_NAME["duplicate"])).values_list("pk", flat=True)
+    )
+    return found.keys() - flagged, flagged - found.keys()
+
+
+def mark_near(fresh: Iterable[int], former: Iterable[int]) -> None:
+    """Give these samples the hint, and take it from those."""
+    for ids, change in (
+        (fresh, F("quality_hints").bitor(DUPLICATE)),
+        (former, F("quality_hints") - DUPLICATE),
+    ):
+        for some in chunks(sorted(ids), 500):
+            Sample.objects.filter(pk__in=some).update(quality_hints=change)
+
+
+def looked_at(benchmark: Benchmark) -> None:
+    """All its samples have been looked at for hints."""
+    Benchmark.objects.filter(pk=benchmark.pk).update(checked_at=timezone.now())
+
+
+def check(*, benchmark: Benchmark, user: User) -> dict[str, int]:
+    """Look at every sample again: hints by name with their counts. Reads criteria for ``user``, which is logged."""
+    rows = benchmark.samples.prefetch_related("images").order_by("pk")
+    bit = DUPLICATE
+    for page in batched(rows.iterator(chunk_size=500), 500):
+        texts = bank.criteria.for_staff(user=user, samples=page, how="quality")
+        changed: dict[int, list[int]] = defaultdict(list)
+        for sample in page:
+            mask = sample.quality_hints & bit | of_sample(
+                shown=(sample.instruction, sample.hint),
+                options=sample.options,
+                sizes=[(picture.width, picture.height) for picture in sample.images.all()],
+                absent=bool(sample.absent_images),
+                criteria=[(text.kind, text.text) for text in texts.get(sample.pk, [])],
+            )
+            if mask != sample.quality_hints:
+                changed[mask].append(sample.pk)
+        for mask, ids in changed.items():
+            Sample.objects.filter(pk__in=ids).update(quality_hints=mask)
+    flag_near(benchmark)
+    counts = dict.fromkeys(BY_NAME, 0)
+    for mask, n in benchmark.samples.order_by().values_list("quality_hints").annotate(n=Count("pk")):
+        for hint in hints_in(mask):
+            counts[hint.name] += n
+    return counts

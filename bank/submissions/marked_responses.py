@@ -1,0 +1,74 @@
+"""Every model's stored responses held against the answer keys, for the boards.
+
+What a single response said stays with whoever asks: nothing of it is stored, and what is shown of it is the caller's
+to guard (see ``leaderboard.boards.keyed``).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+from django.db.models import Q, QuerySet
+
+from bank.criteria import answer_keys
+from bank.database import batched
+from bank.models import Benchmark, Response, Sample, Submission
+from bank.submissions.scoring import PAGE, Keyed, said_by
+
+LABEL, JUDGE, RANDOM, NONE, NO_TEXT = "label", "judge", "random", "none", "no_text"
+COLUMNS = [
+    *("model", "sample", "split", "path", "group", "kind", "options", "key"),
+    *("variant", "said", "how", "right", "response"),
+]
+Read = Mapping[int, tuple[str, str]]  # by response: what a judge read in it, and how it came to it
+
+
+def counted() -> Q:
+    """Responses that boards count: those that were brought in, and those of submissions that passed and stand."""
+    return Q(submission=None) | Q(submission__state=Submission.State.SCORED)
+
+
+def answered(benchmark: Benchmark, samples: QuerySet[Sample], *, kind: str, read: Read) -> pd.DataFrame:
+    """One row a response to a sample whose key a rule can read, of questions of this ``kind`` (choice, yes_no).
+
+    Columns: ``model`` (id), ``sample``, ``split``, ``path`` (capability), ``group``, ``kind``, ``options`` (how many),
+    ``key``, ``variant``, ``said`` (the sample's own label of the option, yes, no, or empty), ``how`` (label, judge,
+    random, none, no_text), ``right`` (bool), ``response``. A text that names no option by itself is taken as ``read``
+    has it. Keys are read page by page, and each page is logged.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for page in _pages(samples, kind):
+        keys = answer_keys.keys_for_boards(benchmark=benchmark, sample_ids=[sample.pk for sample in page])
+        asked = {sample.pk: (sample, sample.kind_of(keys.get(sample.pk, ""))) for sample in page}
+        for response in _responses([sample.pk for sample in page]):
+            sample, found = asked[response.sample_id]
+            if found is None or found[0] != kind:
+                continue
+            said, how = _said(response, sample.labels, read)
+            about = (response.model_id, sample.pk, sample.split, sample.path, sample.cluster, kind, len(sample.labels))
+            rows.append((*about, found[1], response.variant, said, how, said == found[1], response.pk))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _pages(samples: QuerySet[Sample], kind: str) -> Iterator[list[Keyed]]:
+    ids = samples.order_by("pk").values_list("pk", flat=True)
+    for page in batched(list(ids), PAGE):
+        found = Sample.objects.filter(pk__in=page).select_related("capability").order_by("pk")
+        yield [Keyed.of(sample) for sample in found if bool(sample.options) == (kind == "choice")]
+
+
+def _responses(ids: list[int]) -> Iterator[Any]:
+    names = ("pk", "sample_id", "model_id", "variant", "text", "status", "option_order")
+    found = Response.objects.filter(counted(), sample_id__in=ids).order_by("sample", "model", "variant")
+    yield from found.values_list(*names, named=True).iterator(chunk_size=2000)
+
+
+def _said(response: Any, labels: tuple[str, ...], read: Read) -> tuple[str, str]:
+    if response.status != Response.Status.OK:
+        return "", NO_TEXT
+    said = said_by(response, labels)
+    if said:
+        return said, LABEL
+    option, how = read.get(response.pk, ("", NONE))
+    known = option in labels if labels else option in ("yes", "no")
+    return (option, how) if known else ("", how if option else NONE)

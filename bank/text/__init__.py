@@ -1,0 +1,1 @@
+"""Text: rendered, masked, and redacted."""

@@ -1,0 +1,263 @@
+"""Takes hidden criteria out of what a judge wrote, before anybody below staff reads it.
+
+Pure functions: text in, text out. What goes:
+
+* a run of ``WINDOW`` or more words that a criterion has too, whatever stands between the words;
+* ``LETTERS`` or more letters and digits in a row that a criterion has too, however they are spaced;
+* a criterion of fewer words or letters wherever it stands whole, between word boundaries.
+
+Case, accents, punctuation, invisible characters and lookalike letters of other scripts make no difference. The redactor
+also looks backwards, at every second letter, under every shift of the alphabet (rot13), and inside the encodings that
+``bank.text.encodings`` reads, nested ones included. A criterion of at most ``UNHIDEABLE`` letters, "B" or "yes", cannot
+be taken out, because each gap would reveal it: then the whole text is withheld.
+
+A text that reveals a criterion in pieces, in changed words or in other ciphers is up to ``bank.text.similarity``, which
+withholds the whole text.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bank.text.encodings import Letters, folded, is_ideograph, letters, plain, views, words
+
+WINDOW = 5  # words
+LETTERS = 28
+UNHIDEABLE = 3
+SHIFTED = 8  # letters that a match under a shifted alphabet has at least: shorter words turn into one another
+DEPTH = 2  # encodings within encodings
+LONGEST = 100_000  # characters; a longer text is withheld
+GONE = "[…]"  # holds no letter, so nothing ever matches it
+ROUNDS = 20
+STRIDES = 3  # turns from here on are every second letter
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """What may be shown. ``gaps`` counts the places where something was taken out.
+
+    ``disguised``: some of it stood in an encoding, backwards or in another alphabet, as no quotation does.
+    ``parts`` is the text as it was, cut where it was taken out: (text, whether it is gone).
+    """
+
+    text: str
+    gaps: int = 0
+    withheld: bool = False
+    disguised: bool = field(default=False, compare=False)
+    parts: tuple[tuple[str, bool], ...] = field(default=(), compare=False, repr=False)
+
+
+def redact(text: str, hidden: Iterable[str]) -> Redacted:
+    """The text without what it shares with any of the hidden ones."""
+    needles = _Needles.of([one for one in hidden if one.strip()])
+    if text and (len(text) > LONGEST or needles.shortest <= UNHIDEABLE):
+        return Redacted("", withheld=True, parts=((text, True),))
+    whole, places, disguised = text, list(range(len(text))), False
+    for _ in range(ROUNDS):  # what is taken out can bring together what stood around it
+        found = list(_shared(text, needles))
+        if not found:
+            parts = tuple(_parts(whole, set(places)))
+            return Redacted(text, text.count(GONE), disguised=disguised, parts=parts)
+        open_ones = {span for span, open_one in found if open_one}
+        disguised |= any(
+            not open_one and not any(low < span[1] and span[0] < high for low, high in open_ones)
+            for span, open_one in found
+        )
+        spans = _merged(text, [span for span, _ in found])
+        text, places = _without(text, places, spans)
+    return Redacted("", withheld=True, parts=((whole, True),))
+
+
+# -- what to look for -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Needles:
+    """The hidden texts, cut up for looking: runs of words and of letters, and short ones whole.
+
+    ``turned`` holds the same as steps from letter to letter, which no shift of the alphabet changes.
+    """
+
+    runs: frozenset[str]
+    grams: frozenset[str]
+    whole: frozenset[str]
+    turned: frozenset[str]
+    shortest: int
+
+    @classmethod
+    def of(cls, hidden: Sequence[str]) -> "_Needles":
+        runs: set[str] = set()
+        grams: set[str] = set()
+        whole: set[str] = set()
+        turned: set[str] = set()
+        sizes = [LETTERS]
+        for text in hidden:
+            found = letters(plain(text))
+            sizes.append(len(found.letters))
+            runs.update(one for one, _, _ in _runs(found))
+            grams.update(found.letters[at : at + LETTERS] for at in range(len(found.letters) - LETTERS + 1))
+            if len(found.starts) < WINDOW or len(found.letters) < LETTERS:
+                whole.add(found.letters)
+            steps = _steps(found.letters)
+            turned.update(steps[start + 1 : end] for _, start, end in _runs(found))
+            turned.update(steps[at + 1 : at + LETTERS] for at in range(len(found.letters) - LETTERS + 1))
+        turned = {one for one in turned if len(_STEP.findall(one)) >= SHIFTED - 1}
+        return cls(frozenset(runs), frozenset(grams), frozenset(whole), frozenset(turned), min(sizes))
+
+    @property
+    def least(self) -> int:
+        """Letters below which nothing can match."""
+        return min([LETTERS, *map(len, self.runs), *map(len, self.whole)])
+
+
+def _runs(found: Letters) -> Iterator[tuple[str, int, int]]:
+    """Every run of WINDOW words, with the place of its letters."""
+    edges = [*found.starts, len(found.letters)]
+    for start, end in zip(edges, edges[WINDOW:], strict=False):
+        yield found.letters[start:end], start, end
+
+
+_LATIN = "abcdefghijklmnopqrstuvwxyz"
+_AFTER_OTHER = "\ue100"
+_STEP = re.compile("[\ue000-\ue0ff]")
+_STEPS = {a + b: chr(0xE000 + (ord(b) - ord(a)) % 26) for a in _LATIN for b in _LATIN}
+
+
+def _steps(text: str) -> str:
+    """How far each Latin letter is from the one before it, in the alphabet; other signs as they are."""
+    pairs = map(str.__add__, text, text[1:])
+    steps = [_STEPS.get(pair) or (_AFTER_OTHER if "a" <= pair[1] <= "z" else pair[1]) for pair in pairs]
+    return text[:1] + "".join(steps)
+
+
+def _matches(found: Letters, needles: _Needles, *, plainly: bool, shifts: bool) -> Iterator[tuple[int, int]]:
+    """Stretches of letters, [start, end), that are shared; but for ``plainly`` of SHIFTED letters or more.
+
+    ``shifts``: under shifts of the alphabet, too.
+    """
+    text, size = found.letters, len(found.letters)
+    begins, ends = set(found.starts), {*found.starts[1:], size}
+    least = 1 if plainly else SHIFTED
+    runs = list(_runs(found))
+    for run, start, end in runs:
+        if run in needles.runs and end - start >= least:
+            yield start, end
+    yield from _grams(text, needles.grams, 0)
+    for needle in needles.whole:
+        if len(needle) >= least:
+            yield from _places(needle, text, begins, ends)
+    if not shifts:
+        return
+    steps = _steps(text)
+    for _, start, end in runs:
+        if steps[start + 1 : end] in needles.turned:
+            yield start, end
+    yield from _grams(steps, needles.turned, 1)
+    for needle in needles.whole:
+        if len(needle) >= SHIFTED and not needle.isdecimal():
+            yield from _places(_steps(needle)[1:], steps, begins, ends, before=1)
+
+
+def _grams(text: str, known: frozenset[str], before: int) -> Iterator[tuple[int, int]]:
+    """Where LETTERS in a row are known, the first ``before`` of them not looked at."""
+    found = [text[at + before : at + LETTERS] for at in range(len(text) - LETTERS + 1)]
+    if not known.isdisjoint(found):
+        yield from ((at, at + LETTERS) for at, gram in enumerate(found) if gram in known)
+
+
+def _places(needle: str, text: str, begins: set[int], ends: set[int], *, before: int = 0) -> Iterator[tuple[int, int]]:
+    """Where it stands whole, between the borders of words; ``before`` letters in front of it belong to it."""
+    at = text.find(needle, before)
+    while at >= 0:
+        start, end = at - before, at + len(needle)
+        if start in begins and end in ends:
+            yield start, end
+        at = text.find(needle, at + 1)
+
+
+# -- looking everywhere ---------------------------------------------------------------------------------------------
+
+
+def _shared(text: str, needles: _Needles) -> Iterator[tuple[tuple[int, int], bool]]:
+    """Stretches of the text to take out, and whether each stands there openly, as a quotation does."""
+    if not needles.runs and not needles.whole:
+        return
+    least = max(needles.least, UNHIDEABLE + 1)
+    for number, view in enumerate(views(plain(text), DEPTH, least)):
+        found = letters(view)
+        if len(found.letters) < least:
+            continue
+        for turn, turned in enumerate(_turns(found)):
+            for start, end in _matches(turned, needles, plainly=not turn, shifts=turn < STRIDES):
+                origin = turned.spans[start:end]
+                span = min(low for low, _ in origin), max(high for _, high in origin)
+                said = turned.letters[start:end]
+                openly = not number and not turn and _is_open(said, needles)
+                yield span, openly
+
+
+def _is_open(said: str, needles: _Needles) -> bool:
+    return said in needles.runs or said in needles.grams or said in needles.whole
+
+
+def _turns(found: Letters) -> Iterator[Letters]:
+    """The letters forwards, backwards, word by word backwards, and every second one of them."""
+    yield found
+    size = len(found.letters)
+    ends = [*found.starts, size][1:]
+    yield Letters(found.letters[::-1], [size - end for end in reversed(ends)], found.spans[::-1])
+    turned_letters = ""
+    turned_starts: list[int] = []
+    turned_spans: list[tuple[int, int]] = []
+    for start, end in reversed(list(zip(found.starts, ends, strict=True))):
+        turned_starts.append(len(turned_letters))
+        turned_letters += found.letters[start:end]
+        turned_spans += found.spans[start:end]
+    yield Letters(turned_letters, turned_starts, turned_spans)
+    for first in (0, 1):
+        yield Letters(found.letters[first::2], [0], found.spans[first::2])
+
+
+# -- taking out -----------------------------------------------------------------------------------------------------
+
+
+def _merged(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Stretches drawn out to whole words; those with nothing but signs between them are one."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(set(spans)):
+        while start > 0 and _in_word(text[start - 1]) and _in_word(text[start]):
+            start -= 1
+        while end < len(text) and _in_word(text[end - 1]) and _in_word(text[end]):
+            end += 1
+        if merged and (start <= merged[-1][1] or not words(text[merged[-1][1] : start])):
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _in_word(char: str) -> bool:
+    return folded(char) != " " and not is_ideograph(char)
+
+
+def _without(text: str, places: Sequence[int], spans: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:
+    """The text with gaps, and for each of its characters the place that it had at first, -1 for those of a gap."""
+    parts: list[str] = []
+    kept: list[int] = []
+    last = 0
+    for start, end in [*spans, (len(text), len(text))]:
+        parts.append(text[last:start])
+        kept += places[last:start]
+        if start < len(text):
+            parts.append(GONE)
+            kept += [-1] * len(GONE)
+        last = end
+    return "".join(parts), kept
+
+
+def _parts(whole: str, kept: set[int]) -> Iterator[tuple[str, bool]]:
+    at = 0
+    for end in range(1, len(whole) + 1):
+        if end == len(whole) or (end in kept) != (at in kept):
+            yield whole[at:end], at not in kept
+            at = end

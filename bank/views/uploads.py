@@ -1,0 +1,131 @@
+"""Pages of uploads, for curators and administrators."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import User
+from accounts.rules import requires
+from bank.forms.uploads import ChoicesForm
+from bank.images import TYPES
+from bank.intake.uploads import actions, staging
+from bank.models import Benchmark, Upload
+
+PAGE = 30
+HERE = {"section": "bank"}
+
+
+@requires("write-bank")
+def upload_list(request: HttpRequest) -> HttpResponse:
+    """Where files are dropped, and the uploads so far. A plain form's files come in by POST."""
+    fault = ""
+    if request.method == "POST":
+        try:
+            upload = actions.receive_form(by=cast(User, request.user), files=cast(Any, request.FILES.getlist("files")))
+        except actions.BadInput as error:
+            fault = str(error)
+        else:
+            return redirect("bank:upload-detail", upload.pk)
+    page = Paginator(Upload.objects.select_related("by"), PAGE).get_page(request.GET.get("page"))
+    context = HERE | {"page": page, "fault": fault} | _sending()
+    return render(request, "bank/uploads.html", context, status=422 if fault else 200)
+
+
+@requires("write-bank")
+def upload_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    """One upload, in whichever state it is."""
+    return _detail(request, _upload(pk), None)
+
+
+@require_safe
+@requires("write-bank")
+def upload_progress(request: HttpRequest, pk: int) -> HttpResponse:
+    """The live part of an upload's page; when the worker is through, the whole page is asked for again."""
+    upload = _upload(pk)
+    context = {"upload": upload, "progress": staging.progress(upload)}
+    response = render(request, "bank/_upload_progress.html", context)
+    if not upload.is_worked:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+@require_POST
+@requires("write-bank")
+def upload_confirm(request: HttpRequest, pk: int) -> HttpResponse:
+    """Bring the files in with the form's choices, or check them once more where the choices changed."""
+    upload = _upload(pk)
+    if upload.state != Upload.State.CHECKED:
+        messages.error(request, "This upload has gone on meanwhile.")
+        return redirect("bank:upload-detail", pk)
+    form = ChoicesForm(request.POST, upload=upload)
+    if not form.is_valid():
+        return _detail(request, upload, form, status=422)
+    try:
+        if not form.carry_out():
+            messages.info(request, "These choices change what comes in, so the files are checked once more.")
+    except actions.WrongState as error:
+        messages.error(request, str(error))
+    return redirect("bank:upload-detail", pk)
+
+
+@require_POST
+@requires("write-bank")
+def upload_cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    """End the upload; nothing of it stays."""
+    upload = _upload(pk)
+    try:
+        if actions.cancel(upload=upload):
+            messages.success(request, f"{upload.name} was cancelled. Nothing of it is left.")
+    except actions.WrongState as error:
+        messages.error(request, str(error))
+    return redirect("bank:upload-detail", pk)
+
+
+@require_safe
+@requires("write-bank")
+def upload_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Every problem by row, as CSV: place, field and reason."""
+    upload = _upload(pk)
+    try:
+        file = (staging.folder(upload) / "problems.csv").open("rb")
+    except FileNotFoundError:
+        raise Http404("no list of problems") from None
+    return FileResponse(file, as_attachment=True, filename=f"problems-{upload.pk}.csv", content_type="text/csv")
+
+
+@require_safe
+@requires("write-bank")
+def upload_image(request: HttpRequest, pk: int, position: int) -> HttpResponseBase:
+    """A picture of the first samples, checked and encoded anew."""
+    upload = _upload(pk)
+    for kind, content_type in TYPES.items():
+        path = staging.folder(upload) / "preview" / f"{position}.{kind}"
+        if path.is_file():
+            return FileResponse(path.open("rb"), content_type=content_type)
+    raise Http404("no such picture")
+
+
+def _upload(pk: int) -> Upload:
+    return get_object_or_404(Upload.objects.select_related("by"), pk=pk)
+
+
+def _detail(request: HttpRequest, upload: Upload, form: ChoicesForm | None, status: int = 200) -> HttpResponse:
+    context: dict[str, Any] = HERE | {"upload": upload, "progress": staging.progress(upload)}
+    if upload.state == Upload.State.RECEIVING:
+        context |= _sending()
+    if upload.state == Upload.State.CHECKED:
+        context |= {"form": form or ChoicesForm(upload=upload), "samples": staging.preview(upload)}
+        context["others_wait"] = staging.others_wait(upload)
+    if upload.state == Upload.State.DONE:
+        slug, version = upload.choices["benchmark"], upload.choices["version"]
+        context["benchmark"] = Benchmark.objects.filter(slug=slug, version=version).first()
+    context["has_problems"] = (staging.folder(upload) / "problems.csv").exists()
+    return render(request, "bank/upload.html", context, status=status)
+
+
+def _sending() -> dict[str, Any]:
+    return {"chunk": actions.CHUNK, "limit": actions.limit()}

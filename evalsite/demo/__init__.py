@@ -1,0 +1,1 @@
+"""The demo data of a fresh local installation."""
