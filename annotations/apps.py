@@ -19,8 +19,8 @@ class AnnotationsConfig(AppConfig):
         from bank.intake.imports import registry
         from judging.runs import item_sets
 
-        registry.register("labels", "annotations.labels.imports.Labels")
-        exports.register("labels", "annotations.labels.exports.labels")
+        registry.register("labels", "annotations.labels.imports.LabelImporter")
+        exports.register("labels", "annotations.labels.exports.all_labels")
         exports.register("preferences", "annotations.labels.exports.all_preferences")
         item_sets.register("campaign", _items)
         on_role(Role.ANNOTATOR, _make_annotator)

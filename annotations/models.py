@@ -108,7 +108,7 @@ class Membership(models.Model):
 
 
 class CampaignItemQuerySet(models.QuerySet["CampaignItem"]):
-    def given_out(self) -> "CampaignItemQuerySet":
+    def assignable(self) -> "CampaignItemQuerySet":
         """Without those of samples that staff have withdrawn since: their labels stay, nobody gets them any more."""
         return self.filter(item__sample__status=Sample.Status.APPROVED)
 

@@ -175,7 +175,7 @@ class LabelSerializer(serializers.ModelSerializer[Label]):
     def to_representation(self, label: Label) -> dict[str, Any]:
         data = super().to_representation(label)
         if label.parts and not allowed(self.context["request"].user, "read-criteria"):
-            data["parts"] = material.open_parts(label.item.sample_id, label.parts) or None
+            data["parts"] = material.public_parts(label.item.sample_id, label.parts) or None
         return data
 
     def get_annotator_name(self, label: Label) -> str | None:

@@ -30,10 +30,10 @@ from annotations.api.serializers import (
 from annotations.assignment import material, notices
 from annotations.assignment.errors import NotInvited, Refused
 from annotations.assignment.leases import next_assignment
-from annotations.assignment.notices import see_warning
-from annotations.assignment.queries import annotator_of, assignment_of, campaigns_of, responses_of
+from annotations.assignment.notices import mark_warning_read
+from annotations.assignment.queries import annotator_of, assignment_of, campaigns_of, presented_responses
 from annotations.ballots import BadVerdict
-from annotations.campaigns.auto_enqueue import flow_in
+from annotations.campaigns.auto_enqueue import enqueue_new_items
 from annotations.campaigns.members import enter
 from annotations.labels import exports
 from annotations.labels.actions import change_label, submit_label
@@ -116,7 +116,7 @@ class Next(views.APIView):
         if campaign.protocol not in ballots.BALLOTS:
             raise Http404("not labelled here")
         prefetch = asked.validated_data["prefetch"]
-        flow_in(campaign)
+        enqueue_new_items(campaign)
         now = database.now()
         try:
             assignment = next_assignment(campaign=campaign, annotator=annotator, now=now, prefetch=prefetch)
@@ -125,10 +125,10 @@ class Next(views.APIView):
         if assignment is None:
             return Response(status=status.HTTP_204_NO_CONTENT)
         answer = _described(assignment)
-        if notices.is_warned(campaign=campaign, annotator=annotator):
+        if notices.has_unread_warning(campaign=campaign, annotator=annotator):
             answer["warning"] = str(notices.WARNING)
-            see_warning(campaign=campaign, annotator=annotator)
-        if returned := notices.returns_to(campaign=campaign, annotator=annotator).count():
+            mark_warning_read(campaign=campaign, annotator=annotator)
+        if returned := notices.open_returns(campaign=campaign, annotator=annotator).count():
             answer["returned"] = returned
         return Response(answer)
 
@@ -145,7 +145,7 @@ class ReturnedLabels(views.APIView):
         except NotInvited:
             raise Http404("no such campaign") from None
         answer = []
-        for back in notices.returns_to(campaign=campaign, annotator=annotator).select_related("label"):
+        for back in notices.open_returns(campaign=campaign, annotator=annotator).select_related("label"):
             assignment = _assignment(request, back.label.assignment_id)
             answer.append(_described(assignment) | {"note": back.note, "given": _own(back.label, assignment)})
         return Response(answer)
@@ -254,12 +254,14 @@ def _practice(label: Label, assignment: Assignment) -> dict[str, Any]:
     Assignment.objects.filter(pk=assignment.pk).update(feedback_seen=True)
     told: dict[str, Any] = {
         "right": is_right(label.verdict(), gold),
-        "verdict": ballot.shown({name: gold.get(name) for name in COLUMNS}, material.of(assignment, ballot)),
+        "verdict": ballot.present(
+            {name: gold.get(name) for name in COLUMNS}, material.material_for(assignment, ballot)
+        ),
         "note": place.note,
     }
-    over = notices.round_of(place.campaign, assignment.annotator)
+    over = notices.practice_round(place.campaign, assignment.annotator)
     if over is not None:
-        told["round"] = {"right": over.right, "of": over.of, "needed": over.wanted, "passed": over.passed}
+        told["round"] = {"right": over.right, "of": over.of, "needed": over.needed, "passed": over.passed}
     return told
 
 
@@ -267,9 +269,10 @@ def _described(assignment: Assignment) -> dict[str, Any]:
     place = assignment.campaign_item
     sample = place.item.sample
     ballot = ballots.of(place.campaign)
-    shown = material.shown(assignment, ballot)
+    shown = material.shown_material(assignment, ballot)
     texts = [
-        text.replace(bank.text.masking.MARK, bank.text.masking.PLACEHOLDER) for text, _ in responses_of(assignment)
+        text.replace(bank.text.masking.MARK, bank.text.masking.PLACEHOLDER)
+        for text, _ in presented_responses(assignment)
     ]
     about: dict[str, Any] = {
         "instruction": sample.instruction,
@@ -286,7 +289,7 @@ def _described(assignment: Assignment) -> dict[str, Any]:
         "protocol": place.campaign.protocol,
         "sample": about,
         "responses": [{"text": text} for text in texts],
-        "verdicts": ballot.verdicts(shown.material),
+        "verdicts": ballot.allowed_answers(shown.material),
         "lease_until": assignment.lease_until,
     }
     if assignment.shows_criteria:
@@ -299,7 +302,7 @@ def _described(assignment: Assignment) -> dict[str, Any]:
 
 def _own(label: Label, assignment: Assignment) -> dict[str, Any]:
     ballot = ballots.of(assignment.campaign_item.campaign)
-    given = ballot.shown(label.verdict(), material.of(assignment, ballot))
+    given = ballot.present(label.verdict(), material.material_for(assignment, ballot))
     return {
         "id": label.pk,
         "assignment": assignment.pk,

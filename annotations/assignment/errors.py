@@ -1,4 +1,4 @@
-"""Why something about an assignment cannot be done. The words are for the annotator, in their language."""
+"""Errors about assignments and campaigns. Their messages are shown to annotators, in the annotator's language."""
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -6,14 +6,14 @@ from django.utils.translation import gettext_lazy as lazy
 
 
 class NotInvited(LookupError):
-    """Not a member of the campaign: to this person it does not exist."""
+    """Not a member of the campaign. For this person the campaign does not exist."""
 
 
 class Refused(Exception):
-    """Cannot be done as things stand; answered with 409. ``code`` is for programs."""
+    """Not possible in the current state; views answer with 409. ``code`` is for programs."""
 
     code = "refused"
-    words: str | Promise = lazy("This cannot be done now.")
+    words: str | Promise = lazy("This is not possible right now.")
 
     def __init__(self, words: str = "") -> None:
         super().__init__(words or str(self.words))
@@ -26,9 +26,7 @@ class AlreadyLabelled(Refused):
 
 class SlotTaken(Refused):
     code = "slot-taken"
-    words = lazy(
-        "Your time for this item ran out and somebody else has taken it. Nothing is lost for you: go on to the next."
-    )
+    words = lazy("Your time for this item ran out and another annotator has taken it. Go on to the next one.")
 
 
 class CampaignNotOpen(Refused):
@@ -36,7 +34,7 @@ class CampaignNotOpen(Refused):
 
     def __init__(self, state: str) -> None:
         words = {
-            "paused": _("The campaign is paused. It will go on later."),
+            "paused": _("The campaign is paused and will resume later."),
             "closed": _("The campaign is closed. Its labels are final."),
         }
         super().__init__(words.get(state) or _("The campaign is not open yet."))
@@ -46,7 +44,7 @@ class DayIsFull(Refused):
     code = "day-is-full"
 
     def __init__(self, cap: int) -> None:
-        words = _("You have labelled {count} items today, as many as this campaign wants of one person in a day.")
+        words = _("You have labelled {count} items today, the most this campaign allows in a day.")
         super().__init__(words.format(count=cap))
 
 
@@ -60,8 +58,8 @@ class PracticeFailed(Refused):
 class Stopped(Refused):
     code = "stopped"
     words = lazy(
-        "Several of your labels differed from verdicts that are certain, so this campaign hands you nothing more for "
-        "now. Ask the curator who invited you."
+        "Several of your labels differed from verdicts known to be right, so you get no more items in this campaign "
+        "for now. Ask the curator who invited you."
     )
 
 
@@ -72,7 +70,7 @@ class PracticeIsOver(Refused):
 
 class StaleEdit(Refused):
     code = "stale-edit"
-    words = lazy("You changed this label in another tab since. Load it again to see what is stored.")
+    words = lazy("You have since changed this label in another tab. Reload it to see what is stored.")
 
 
 class KeyReused(Refused):

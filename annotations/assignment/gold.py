@@ -1,4 +1,4 @@
-"""Right verdicts for many items at once, for hidden gold and practice: from a file, or from another campaign."""
+"""Marking items as hidden gold or practice: one at a time, from a file, or from another campaign's verdicts."""
 
 import random
 from collections import defaultdict
@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.errors import Refused
 from annotations.ballots import BadVerdict
 from annotations.labels.actions import clean_note
-from annotations.labels.verdicts import main_column, majority_word, word
+from annotations.labels.verdicts import main_column, majority_word, verdict_key
 from annotations.models import Adjudication, Assignment, Campaign, CampaignItem, Label
 from bank.errors import BadInput
 from bank.intake.formats import generic
@@ -25,178 +26,190 @@ from bank.models import Item
 from bank.models.verdict import COLUMNS, turned
 
 GOLD = "gold"
+AnswerKey = tuple[str, str]  # model and variant of a response
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """An item of a campaign and its right verdict, in canonical order."""
+class GoldVerdict:
+    """A campaign item and its right verdict, in canonical order."""
 
-    place: CampaignItem
+    campaign_item: CampaignItem
     verdict: dict[str, Any]
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What can be marked, and why the rest cannot, in words."""
+class GoldVerdicts:
+    """What can be marked, and why the other rows cannot."""
 
-    known: list[Known]
+    verdicts: list[GoldVerdict]
     problems: list[str]
 
 
-def in_file(campaign: Campaign, path: Path) -> Found:
-    """The verdicts of a file of labels in the generic format (JSON Lines, CSV, Parquet), of this campaign's items.
+@transaction.atomic
+def mark_gold(
+    *, campaign_item: CampaignItem, verdict: Mapping[str, Any], note: str = "", practice: bool = False
+) -> None:
+    """Make an item hidden gold or a practice item with this right verdict. Every annotator then gets it.
 
-    A row needs ``sample`` and the verdict; ``responses`` only where the campaign has several items of the sample, or
-    to say which answer is which. ``note`` is shown in practice. Raises BadInput for a file that cannot be read.
+    Raises BadInput, and Refused for an item that somebody has been assigned already.
+    """
+    if main_column(verdict) is None:
+        raise BadInput("Say which verdict is right.")
+    gold = {name: value for name, value in verdict.items() if value is not None}
+    if not _unassigned(campaign_item).update(gold=gold, practice=practice, note=clean_note(note)):
+        raise Refused("Somebody has this item or has labelled it, so it stays an ordinary one.")
+
+
+@transaction.atomic
+def mark_all_gold(verdicts: Iterable[GoldVerdict], *, practice: bool = False) -> int:
+    """Mark all of these items or none. Returns how many. Raises BadInput, Refused naming the sample."""
+    count = 0
+    for gold in verdicts:
+        try:
+            mark_gold(campaign_item=gold.campaign_item, verdict=gold.verdict, note=gold.note, practice=practice)
+        except (BadInput, Refused) as error:
+            raise type(error)(f"{gold.campaign_item.item.sample.key}: {error}") from None
+        count += 1
+    return count
+
+
+@transaction.atomic
+def unmark_gold(*, campaign_item: CampaignItem) -> None:
+    """Turn a gold or practice item back into an ordinary one. Raises Refused once it has been assigned."""
+    if not _unassigned(campaign_item).update(gold=None, practice=False, note=""):
+        raise Refused("Annotators have had this item, so it stays as it is.")
+
+
+def _unassigned(campaign_item: CampaignItem) -> "QuerySet[CampaignItem]":
+    if Assignment.objects.filter(campaign_item=campaign_item).exists():
+        return CampaignItem.objects.none()
+    return CampaignItem.objects.filter(pk=campaign_item.pk, taken=0)
+
+
+def gold_from_file(campaign: Campaign, path: Path) -> GoldVerdicts:
+    """Verdicts on this campaign's items from a file of labels in the generic format (JSON Lines, CSV, Parquet).
+
+    A row needs ``sample`` and the verdict. It needs ``responses`` only if the campaign has several items of the sample
+    or the order of the answers matters. ``note`` is shown in practice. Raises BadInput for an unreadable file.
     """
     if campaign.protocol == "review":
-        raise BadInput("Reviews are about judgments, which a file does not name: take them from a campaign.")
-    places = _places(campaign)
+        raise BadInput("Reviews are about judgments, which a file cannot name. Take the verdicts from a campaign.")
+    items_by_sample = _items_by_sample(campaign)
     notes: list[str] = []
 
     def complete(row: dict[str, Any]) -> dict[str, Any]:
+        """Fill in what a row may leave out, and put its note aside."""
         note = row.pop("note", "") or row.pop("comment", "")
         notes.append(note if isinstance(note, str) else "")
-        of_sample = places.get(str(row.get("sample") or ""), [])
-        if not of_sample:
-            raise ValueError(f"the campaign has no item of the sample {str(row.get('sample') or '')[:60]!r}")
+        sample = str(row.get("sample") or "")
+        candidates = items_by_sample.get(sample, [])
+        if not candidates:
+            raise ValueError(f"the campaign has no item of the sample {sample[:60]!r}")
         row.setdefault("responses", None)
         if not row["responses"]:
-            if len(of_sample) > 1:
-                raise ValueError(f"the campaign has {len(of_sample)} items of this sample: name the responses")
-            row["responses"] = [{"model": model, "variant": variant} for model, variant in of_sample[0][1]]
-        return {"annotator": GOLD, "kind": of_sample[0][0].item.kind} | row
+            if len(candidates) > 1:
+                raise ValueError(f"the campaign has {len(candidates)} items of this sample: name the responses")
+            row["responses"] = [{"model": model, "variant": variant} for model, variant in candidates[0][1]]
+        return {"annotator": GOLD, "kind": candidates[0][0].item.kind} | row
 
-    known, problems = [], []
+    verdicts, problems = [], []
     try:
-        # A row is completed just before it is read, so the newest note is its own.
+        # ``complete`` is called just before the row is yielded, so the last note belongs to it.
         for row in generic.labels(path, complete):
             if isinstance(row, Problem):
                 problems.append(str(row))
                 continue
             try:
-                known.append(_known(campaign, row.data, places[row.data.sample], notes[-1]))
+                verdicts.append(_gold_verdict(campaign, row.data, items_by_sample[row.data.sample], notes[-1]))
             except ValueError as error:
                 problems.append(f"{row.where}: {error}")
     except (BadFile, NoPyarrow) as error:
         raise BadInput(str(error)) from None
-    if not known and not problems:
-        raise BadInput("The file holds no row.")
-    return Found(_each_once(known), problems)
+    if not verdicts and not problems:
+        raise BadInput("The file has no rows.")
+    return GoldVerdicts(_last_per_item(verdicts), problems)
 
 
-def in_campaign(campaign: Campaign, source: Campaign, *, most: int | None = None) -> Found:
-    """The adjudicated verdicts of another campaign, else what more than half of two labels or more say.
+def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None = None) -> GoldVerdicts:
+    """The adjudicated verdicts of another campaign, or else what a majority of at least two labels says.
 
-    On items that both have and nobody has begun here; at most so many, drawn by this campaign's seed.
+    Covers items that are in both campaigns and not yet assigned in this one. ``most`` limits their number; this
+    campaign's seed decides which are taken.
     """
     if source.pk == campaign.pk or source.protocol != campaign.protocol:
-        raise BadInput(f"Choose another campaign of the protocol {campaign.protocol}.")
+        raise BadInput(f"Choose another campaign with the protocol {campaign.protocol}.")
     column = "reviewed_id" if campaign.protocol == "review" else "item_id"
-    fresh = campaign.campaign_items.filter(taken=0, gold__isnull=True, assignments__isnull=True)
-    places = {getattr(place, column): place for place in fresh.select_related("item__sample", "campaign")}
-    decided = _decided(source, column)
-    known = []
-    problems = []
-    for about in sorted(set(places) & set(decided)):
+    unassigned = campaign.campaign_items.filter(taken=0, gold__isnull=True, assignments__isnull=True)
+    campaign_items = {getattr(row, column): row for row in unassigned.select_related("item__sample", "campaign")}
+    settled = _settled_verdicts(source, column)
+    verdicts, problems = [], []
+    for subject in sorted(set(campaign_items) & set(settled)):
+        campaign_item = campaign_items[subject]
         try:
-            known.append(Known(places[about], _fits(campaign, places[about], decided[about])))
+            verdicts.append(GoldVerdict(campaign_item, _checked_verdict(campaign, campaign_item, settled[subject])))
         except ValueError as error:
-            problems.append(f"{places[about].item.sample.key}: {error}")
-    if most is not None and len(known) > most:
-        known = random.Random(campaign.seed).sample(known, most)
-    return Found(known, problems)
+            problems.append(f"{campaign_item.item.sample.key}: {error}")
+    if most is not None and len(verdicts) > most:
+        verdicts = random.Random(campaign.seed).sample(verdicts, most)
+    return GoldVerdicts(verdicts, problems)
 
 
-def _places(campaign: Campaign) -> dict[str, list[tuple[CampaignItem, list[tuple[str, str]]]]]:
-    """The items by their sample's key, each with its responses in canonical order."""
-    found: dict[str, list[tuple[CampaignItem, list[tuple[str, str]]]]] = defaultdict(list)
-    items = campaign.campaign_items.select_related("item__sample", "campaign")
-    for place in items.prefetch_related("item__places__response__model"):
-        answers = sorted(place.item.places.all(), key=lambda one: one.position)
-        found[place.item.sample.key].append((place, [(a.response.model.name, a.response.variant) for a in answers]))
-    return found
+def _items_by_sample(campaign: Campaign) -> dict[str, list[tuple[CampaignItem, list[AnswerKey]]]]:
+    """The campaign's items by sample key, each with its responses in canonical order."""
+    by_sample: dict[str, list[tuple[CampaignItem, list[AnswerKey]]]] = defaultdict(list)
+    campaign_items = campaign.campaign_items.select_related("item__sample", "campaign")
+    for campaign_item in campaign_items.prefetch_related("item__places__response__model"):
+        places = sorted(campaign_item.item.places.all(), key=lambda place: place.position)
+        answers = [(place.response.model.name, place.response.variant) for place in places]
+        by_sample[campaign_item.item.sample.key].append((campaign_item, answers))
+    return by_sample
 
 
-def _known(campaign: Campaign, row: LabelRecord, places: Iterable[tuple[CampaignItem, Any]], note: str) -> Known:
-    """What a row says. Raises ValueError."""
-    named = [(one.model, one.variant) for one in row.responses]
-    for place, answers in places:
+def _gold_verdict(
+    campaign: Campaign, record: LabelRecord, candidates: Iterable[tuple[CampaignItem, list[AnswerKey]]], note: str
+) -> GoldVerdict:
+    """The verdict of one row. Raises ValueError."""
+    named = [(response.model, response.variant) for response in record.responses]
+    for campaign_item, answers in candidates:
         if sorted(named) == sorted(answers):
-            verdict = turned(row.columns(), order=[answers.index(one) for one in named])
-            return Known(place, _fits(campaign, place, verdict), note)
+            verdict = turned(record.columns(), order=[answers.index(answer) for answer in named])
+            return GoldVerdict(campaign_item, _checked_verdict(campaign, campaign_item, verdict), note)
     raise ValueError("the campaign has no item of these responses")
 
 
-def _fits(campaign: Campaign, place: CampaignItem, verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """The verdict as this campaign's ballot takes it. Raises ValueError."""
+def _checked_verdict(campaign: Campaign, campaign_item: CampaignItem, verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """The verdict after validation by the campaign's ballot. Raises ValueError."""
     ballot = ballots.of(campaign)
-    answers = 2 if place.item.kind == Item.Kind.PAIR else max(1, place.item.places.count())
-    unturned = Assignment(campaign_item=place, order="".join(map(str, range(answers))))
-    about = material.of(unturned, ballot)
-    given = ballot.shown({name: verdict.get(name) for name in COLUMNS}, about)
+    answers = 2 if campaign_item.item.kind == Item.Kind.PAIR else max(1, campaign_item.item.places.count())
+    unshuffled = Assignment(campaign_item=campaign_item, order="".join(map(str, range(answers))))
+    subject = material.material_for(unshuffled, ballot)
+    presented = ballot.present({name: verdict.get(name) for name in COLUMNS}, subject)
     try:
-        read = ballot.read(given, about)
+        columns = ballot.parse(presented, subject)
     except BadVerdict as error:
         raise ValueError(f"{error.field}: {error}") from None
-    return {name: value for name, value in read.items() if value is not None}
+    return {name: value for name, value in columns.items() if value is not None}
 
 
-def _each_once(known: list[Known]) -> list[Known]:
-    """The last row about an item counts."""
-    return list({one.place.pk: one for one in known}.values())
+def _last_per_item(verdicts: list[GoldVerdict]) -> list[GoldVerdict]:
+    """Of several rows about one item the last one counts."""
+    return list({gold.campaign_item.pk: gold for gold in verdicts}.values())
 
 
-def _decided(source: Campaign, column: str) -> dict[int, dict[str, Any]]:
-    """What was decided in a campaign, by item or judgment."""
+def _settled_verdicts(source: Campaign, column: str) -> dict[int, dict[str, Any]]:
+    """The adjudicated or majority verdicts of a campaign, by item or by reviewed judgment."""
     labels: dict[int, list[dict[str, Any]]] = defaultdict(list)
     counted = Label.objects.filter(campaign=source, excluded=False, assignment__campaign_item__practice=False)
     for label in counted.select_related("assignment__campaign_item").order_by("pk"):
         labels[getattr(label.assignment.campaign_item, column)].append(label.verdict())
-    found = {}
-    for about, verdicts in labels.items():
-        said = [word(verdict) or "" for verdict in verdicts]
-        best = majority_word(said) if len(said) > 1 else None
-        if best:
-            found[about] = verdicts[said.index(best)]
-    for decided in Adjudication.objects.filter(campaign_item__campaign=source).select_related("campaign_item"):
-        found[getattr(decided.campaign_item, column)] = decided.verdict()
-    return found
-
-
-@transaction.atomic
-def make_known(*, place: CampaignItem, verdict: Mapping[str, Any], note: str = "", practice: bool = False) -> None:
-    """Make an item hidden gold, or a practice item, of this right verdict.
-
-    Everybody then gets it. An item that somebody holds or has labelled stays what it is. Raises BadInput, Refused.
-    """
-    if main_column(verdict) is None:
-        raise BadInput("Say which verdict is right.")
-    gold = {name: value for name, value in verdict.items() if value is not None}
-    if not _untouched(place).update(gold=gold, practice=practice, note=clean_note(note)):
-        raise Refused("Somebody has this item, or has labelled it: it stays an ordinary one.")
-
-
-@transaction.atomic
-def make_all_known(*, known: Iterable[Known], practice: bool = False) -> int:
-    """Make many items gold or practice, all of them or none; how many. Raises BadInput, Refused naming the sample."""
-    marked = list(known)
-    for one in marked:
-        try:
-            make_known(place=one.place, verdict=one.verdict, note=one.note, practice=practice)
-        except (BadInput, Refused) as error:
-            raise type(error)(f"{one.place.item.sample.key}: {error}") from None
-    return len(marked)
-
-
-@transaction.atomic
-def make_ordinary(*, place: CampaignItem) -> None:
-    """An item like others again, while nobody has had it. Raises Refused."""
-    if not _untouched(place).update(gold=None, practice=False, note=""):
-        raise Refused("Annotators have had this item: it stays what it is.")
-
-
-def _untouched(place: CampaignItem) -> Any:
-    begun = Assignment.objects.filter(campaign_item=place).exists()
-    return CampaignItem.objects.none() if begun else CampaignItem.objects.filter(pk=place.pk, taken=0)
+    settled = {}
+    for subject, verdicts in labels.items():
+        keys = [verdict_key(verdict) or "" for verdict in verdicts]
+        majority = majority_word(keys) if len(keys) > 1 else None
+        if majority:
+            settled[subject] = verdicts[keys.index(majority)]
+    adjudications = Adjudication.objects.filter(campaign_item__campaign=source)
+    for adjudication in adjudications.select_related("campaign_item"):
+        settled[getattr(adjudication.campaign_item, column)] = adjudication.verdict()
+    return settled

@@ -1,9 +1,8 @@
-"""Who holds what: exact assignment on SQLite and PostgreSQL.
+"""Which annotator holds which item: exact on SQLite and PostgreSQL.
 
-A slot of a campaign item is taken by a conditional update (``taken < overlap``); two unique constraints, one holder a
-slot and one assignment an item and annotator, hold even if this code were wrong. What one annotator does is put in a
-row by locking their membership; on SQLite the transaction (IMMEDIATE) does that by itself. The statements of every step
-are in ``slots``.
+A conditional update (``taken < overlap``) takes a slot of a campaign item. Two unique constraints back it up: one
+holder per slot, and one assignment per item and annotator. Requests of the same annotator are serialized by locking
+their membership; on SQLite the transaction itself (IMMEDIATE) does that. The SQL of every step is in ``slots``.
 """
 
 import hashlib
@@ -27,34 +26,31 @@ from bank.models import Item, ItemResponse
 from judging.models import Judgment
 
 LEASED, SUBMITTED = Assignment.State.LEASED, Assignment.State.SUBMITTED
-
 SKIPPED, EXPIRED = Assignment.State.SKIPPED, Assignment.State.EXPIRED
-
-GIVEN = (SUBMITTED, Assignment.State.WITHDRAWN)  # there is a label
-
-AT_MOST = 2  # open assignments of one annotator in a campaign: the one at hand and the next
+LABELLED = (SUBMITTED, Assignment.State.WITHDRAWN)  # states with a label
+MAX_OPEN = 2  # open assignments per annotator and campaign: the current one and the prefetched one
 
 
 def next_assignment(
     *, campaign: Campaign, annotator: Annotator, now: datetime, prefetch: bool = False
 ) -> Assignment | None:
-    """The annotator's open assignment, or a new one; None when nothing is left for them.
+    """The annotator's open assignment, or a new one. None when there is nothing left for them.
 
-    ``prefetch`` leases one more beside the open one, and answers it. Practice comes first, one item at a time. Then
-    whatever ran out (it may hold a draft), hidden gold where it is due, fresh items in the campaign's order, and last
-    what this annotator skipped, oldest first. Items of samples that were withdrawn are left out. What comes back has
-    its item, sample, campaign and annotator loaded.
+    With ``prefetch``, leases one more in addition to the open one and returns that. The order is: practice items, one
+    at a time; expired assignments, which may have a draft; hidden gold where it is due; new items in the campaign's
+    order; skipped items, oldest first. Items of withdrawn samples are left out. The result has its item, sample,
+    campaign and annotator loaded.
     Raises NotInvited, CampaignNotOpen, Stopped, PracticeFailed, DayIsFull.
     """
     release_expired(now=now)
     with transaction.atomic():
-        member = lock(campaign=campaign, annotator=annotator)
-        begun = slots.begun(campaign, annotator)
-        open_ones = [had.pk for had in begun if had.state == LEASED]
-        if open_ones and not prefetch:
-            return _loaded(open_ones[0], campaign, annotator)
-        if len(open_ones) >= AT_MOST:
-            return _loaded(open_ones[1], campaign, annotator)
+        member = lock_membership(campaign=campaign, annotator=annotator)
+        unfinished = slots.unfinished(campaign, annotator)
+        leased = [assignment.pk for assignment in unfinished if assignment.state == LEASED]
+        if leased and not prefetch:
+            return _with_related(leased[0], campaign, annotator)
+        if len(leased) >= MAX_OPEN:
+            return _with_related(leased[1], campaign, annotator)
         if campaign.state != Campaign.State.OPEN:
             raise CampaignNotOpen(campaign.state)
         if member.stopped_at:
@@ -62,42 +58,42 @@ def next_assignment(
         practice = quality.has_practice(campaign) and not member.qualified
         if practice and member.qualified is False:
             raise PracticeFailed
-        if practice and open_ones:
-            return None  # the feedback comes first
+        if practice and leased:
+            return None  # they see the feedback on the open item first
         if not practice:
-            _within_the_day(campaign, annotator, len(open_ones), now)
-        # What was begun in practice stays there when somebody is let in by hand.
-        begun = [had for had in begun if had.practice == practice]
+            _check_daily_cap(campaign, annotator, len(leased), now)
+        # After the practice round, unfinished practice items are not handed out again.
+        unfinished = [assignment for assignment in unfinished if assignment.practice == practice]
         return (
-            _lease_again([had for had in begun if had.state == EXPIRED], campaign, annotator, now)
-            or _lease_fresh(campaign, annotator, now, practice=practice)
-            or _lease_again([had for had in begun if had.state == SKIPPED], campaign, annotator, now)
+            _lease_again([a for a in unfinished if a.state == EXPIRED], campaign, annotator, now)
+            or _lease_new(campaign, annotator, now, practice=practice)
+            or _lease_again([a for a in unfinished if a.state == SKIPPED], campaign, annotator, now)
         )
 
 
 def skip(*, assignment: Assignment, now: datetime) -> datetime | None:
-    """Give the item back; it returns to this annotator last. Twice is once.
+    """Give the item back; this annotator gets it again at the end. Skipping twice changes nothing.
 
-    Answers when the time for the item leased ahead ends. Raises AlreadyLabelled, NotInvited.
+    Returns when the lease of the prefetched item ends. Raises AlreadyLabelled, NotInvited.
     """
     with transaction.atomic():
         campaign = assignment.campaign_item.campaign
-        lock(campaign=campaign, annotator=assignment.annotator)
+        lock_membership(campaign=campaign, annotator=assignment.annotator)
         assignment.refresh_from_db(fields=["state", "draft"])
-        if assignment.state in GIVEN:
+        if assignment.state in LABELLED:
             raise AlreadyLabelled
         _release(assignment.pk, assignment.campaign_item_id, now=now, state=SKIPPED)
         Assignment.objects.filter(pk=assignment.pk, state=EXPIRED).update(state=SKIPPED, lease_until=now)
         Assignment.objects.filter(pk=assignment.pk).update(draft=assignment.draft | {"skipped": True})
-        return start_time_of_next(campaign=campaign, annotator=assignment.annotator, now=now)
+        return start_next_lease(campaign=campaign, annotator=assignment.annotator, now=now)
 
 
 def release_expired(*, now: datetime) -> int:
-    """Free the slots whose lease ran out, in every campaign; how many."""
+    """Free the slots of expired leases in every campaign. Returns how many."""
     freed = 0
-    for pk, item_id in slots.run_out(now):
+    for pk, campaign_item_id in slots.expired_leases(now):
         with transaction.atomic():
-            freed += _release(pk, item_id, now=now, state=EXPIRED, only_before=now)
+            freed += _release(pk, campaign_item_id, now=now, state=EXPIRED, only_before=now)
     return freed
 
 
@@ -106,149 +102,150 @@ def release_all(*, campaign: Campaign, now: datetime, annotator: Annotator | Non
     leased = Assignment.objects.filter(state=LEASED, campaign_item__campaign=campaign)
     if annotator is not None:
         leased = leased.filter(annotator=annotator)
-    for pk, item_id in leased.values_list("pk", "campaign_item_id"):
-        _release(pk, item_id, now=now, state=EXPIRED)
+    for pk, campaign_item_id in leased.values_list("pk", "campaign_item_id"):
+        _release(pk, campaign_item_id, now=now, state=EXPIRED)
 
 
-def lock(*, campaign: Campaign, annotator: Annotator) -> Membership:
-    """Make this annotator's requests wait for one another; their membership as it is now. Raises NotInvited."""
+def lock_membership(*, campaign: Campaign, annotator: Annotator) -> Membership:
+    """Lock the annotator's membership, so that their requests run one after another. Raises NotInvited."""
     member = Membership.objects.select_for_update(no_key=True).filter(campaign=campaign, annotator=annotator).first()
     if member is None:
         if not campaign.open_to_all or campaign.state != Campaign.State.OPEN:
-            raise NotInvited(f"{annotator} is no member of {campaign}.")
+            raise NotInvited(f"{annotator} is not a member of {campaign}.")
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)  # see wait_for_annotators
         Membership.objects.get_or_create(campaign=campaign, annotator=annotator)
-        return lock(campaign=campaign, annotator=annotator)
+        return lock_membership(campaign=campaign, annotator=annotator)
     if member.withdrawn_at:
-        raise NotInvited(f"{annotator} was taken out of {campaign}.")
+        raise NotInvited(f"{annotator} was removed from {campaign}.")
     return member
 
 
 def wait_for_annotators(campaign: Campaign) -> Campaign:
-    """Lock the campaign, and what its annotators lock to take or fill a slot; the campaign as it is now.
+    """Lock the campaign and all its memberships, and return the campaign as it is now.
 
-    What was begun is stored by then, and counted by whoever looks; what begins waits for the end of the transaction.
+    Whatever annotators had started is stored by then; new requests wait until the transaction ends.
     """
-    now = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+    current = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
     members = Membership.objects.select_for_update().filter(campaign=campaign, withdrawn_at=None)
     list(members.order_by("pk").values_list("pk"))
-    return now
+    return current
 
 
-def take_slot(*, item_id: int, endless: bool) -> int | None:
-    """The number of a slot that is now ours, or None when all are held; ``endless``: there is always one more."""
-    free = CampaignItem.objects.filter(pk=item_id)
-    if not endless:  # the overlap as it is now, which may be less than when the campaign was read
-        free = free.filter(taken__lt=Campaign.objects.filter(pk=OuterRef("campaign")).values("overlap"))
-    return slots.free_slot(item_id) if free.update(taken=F("taken") + 1) else None
+def take_slot(*, campaign_item_id: int, unlimited: bool) -> int | None:
+    """Take a slot and return its number, or None if all are held. ``unlimited`` items always have a free one."""
+    campaign_item = CampaignItem.objects.filter(pk=campaign_item_id)
+    if not unlimited:  # compare with the current overlap, which may have shrunk since the campaign was loaded
+        overlap = Campaign.objects.filter(pk=OuterRef("campaign")).values("overlap")
+        campaign_item = campaign_item.filter(taken__lt=overlap)
+    return slots.free_slot(campaign_item_id) if campaign_item.update(taken=F("taken") + 1) else None
 
 
-def start_time_of_next(*, campaign: Campaign, annotator: Annotator, now: datetime) -> datetime | None:
-    """The assignment that was leased ahead is at hand now: its time starts. When it ends; None without one."""
+def start_next_lease(*, campaign: Campaign, annotator: Annotator, now: datetime) -> datetime | None:
+    """Restart the lease of the prefetched item, which is the current one now. Returns its end, None without one."""
     until = lease_end(campaign=campaign, now=now)
-    return until if slots.restart(campaign, annotator, now=now, until=until) else None
+    return until if slots.restart_leases(campaign, annotator, now=now, until=until) else None
 
 
 def lease_end(*, campaign: Campaign, now: datetime) -> datetime:
-    """When a lease that starts now is over."""
+    """When a lease that starts now ends."""
     return now + timedelta(minutes=campaign.lease_minutes)
 
 
 def presented_order(*, seed: int, item_id: int, annotator_id: int, size: int) -> str:
-    """Canonical positions in the order this annotator sees them: random over annotators, the same at every look."""
+    """Canonical positions in presented order: random across annotators, always the same for one annotator."""
     digest = hashlib.sha256(f"{seed}:{item_id}:{annotator_id}".encode()).digest()
     order = list(range(max(size, 1)))
     random.Random(digest).shuffle(order)
     return "".join(map(str, order))
 
 
-def _release(pk: int, item_id: int, *, now: datetime, state: str, only_before: datetime | None = None) -> int:
-    held = Assignment.objects.filter(pk=pk, state=LEASED)
+def _release(pk: int, campaign_item_id: int, *, now: datetime, state: str, only_before: datetime | None = None) -> int:
+    leased = Assignment.objects.filter(pk=pk, state=LEASED)
     if only_before is not None:
-        held = held.filter(lease_until__lt=only_before)
-    freed = held.update(state=state, slot=None, lease_until=now)
+        leased = leased.filter(lease_until__lt=only_before)
+    freed = leased.update(state=state, slot=None, lease_until=now)
     if freed:
-        CampaignItem.objects.filter(pk=item_id).update(taken=F("taken") - 1)
+        CampaignItem.objects.filter(pk=campaign_item_id).update(taken=F("taken") - 1)
     return freed
 
 
-def _loaded(pk: int, campaign: Campaign, annotator: Annotator) -> Assignment:
-    found = Assignment.objects.select_related("campaign_item__item__sample").get(pk=pk)
-    found.campaign_item.campaign, found.annotator = campaign, annotator
-    return found
+def _with_related(pk: int, campaign: Campaign, annotator: Annotator) -> Assignment:
+    assignment = Assignment.objects.select_related("campaign_item__item__sample").get(pk=pk)
+    assignment.campaign_item.campaign, assignment.annotator = campaign, annotator
+    return assignment
 
 
-def _lease_fresh(
-    campaign: Campaign, annotator: Annotator, now: datetime, *, practice: bool = False
-) -> Assignment | None:
-    place = _take_fresh(campaign, annotator, practice=practice)
-    if place is None:
+def _lease_new(campaign: Campaign, annotator: Annotator, now: datetime, *, practice: bool = False) -> Assignment | None:
+    campaign_item = _take_new_item(campaign, annotator, practice=practice)
+    if campaign_item is None:
         return None
-    place.campaign = campaign
-    place.item = Item.objects.select_related("sample").get(pk=place.item_id)
+    campaign_item.campaign = campaign
+    campaign_item.item = Item.objects.select_related("sample").get(pk=campaign_item.item_id)
     return Assignment.objects.create(
-        campaign_item=place,
+        campaign_item=campaign_item,
         annotator=annotator,
-        order=_order(campaign, place, annotator),
-        slot=slots.free_slot(place.pk),
+        order=_order_for(campaign, campaign_item, annotator),
+        slot=slots.free_slot(campaign_item.pk),
         leased_at=now,
         lease_until=lease_end(campaign=campaign, now=now),
     )
 
 
-def _take_fresh(campaign: Campaign, annotator: Annotator, *, practice: bool) -> CampaignItem | None:
-    """Take a slot of an item that is new to this annotator."""
+def _take_new_item(campaign: Campaign, annotator: Annotator, *, practice: bool) -> CampaignItem | None:
+    """Take a slot of an item that this annotator has not had yet."""
     if practice:
-        return _take_any(_unseen(campaign, annotator).filter(practice=True).order_by("position"))
+        return _take_unlimited(_unseen(campaign, annotator).filter(practice=True).order_by("position"))
     gold = None
     if campaign.gold_rate and quality.gold_is_due(campaign, annotator):
         unseen = _unseen(campaign, annotator).filter(practice=False, gold__isnull=False)
-        gold = _take_any(quality.of_annotator(unseen, campaign, annotator))
-    return gold or slots.take_first(campaign, annotator)
+        gold = _take_unlimited(quality.pick_for(unseen, campaign, annotator))
+    return gold or slots.take_next_item(campaign, annotator)
 
 
 def _unseen(campaign: Campaign, annotator: Annotator) -> "QuerySet[CampaignItem]":
     seen = Assignment.objects.filter(campaign_item=OuterRef("pk"), annotator=annotator)
-    return CampaignItem.objects.given_out().filter(~Exists(seen), campaign=campaign)
+    return CampaignItem.objects.assignable().filter(~Exists(seen), campaign=campaign)
 
 
-def _take_any(candidates: "QuerySet[CampaignItem]") -> CampaignItem | None:
-    """The first of items whose slots are without limit."""
-    place = candidates.first()
-    if place is not None:
-        CampaignItem.objects.filter(pk=place.pk).update(taken=F("taken") + 1)
-    return place
+def _take_unlimited(candidates: "QuerySet[CampaignItem]") -> CampaignItem | None:
+    """The first of these gold or practice items, which have unlimited slots."""
+    campaign_item = candidates.first()
+    if campaign_item is not None:
+        CampaignItem.objects.filter(pk=campaign_item.pk).update(taken=F("taken") + 1)
+    return campaign_item
 
 
-def _within_the_day(campaign: Campaign, annotator: Annotator, open_ones: int, now: datetime) -> None:
-    """Raise DayIsFull when what was labelled today and what is open make up the day's cap."""
+def _check_daily_cap(campaign: Campaign, annotator: Annotator, open_count: int, now: datetime) -> None:
+    """Raise DayIsFull if today's labels and the open assignments reach the daily cap."""
     if campaign.daily_cap is None:
         return
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     today = Label.objects.filter(campaign=campaign, annotator=annotator, created_at__gte=midnight)
     today = today.exclude(assignment__campaign_item__practice=True)
-    if today.count() + open_ones >= campaign.daily_cap:
+    if today.count() + open_count >= campaign.daily_cap:
         raise DayIsFull(campaign.daily_cap)
 
 
-def _order(campaign: Campaign, place: CampaignItem, annotator: Annotator) -> str:
-    """A judge's analysis speaks of the answers in the order it saw them, so its reviewers see the same."""
-    item = place.item
-    if place.reviewed_id is not None:
-        return Judgment.objects.values_list("order", flat=True).get(pk=place.reviewed_id)
+def _order_for(campaign: Campaign, campaign_item: CampaignItem, annotator: Annotator) -> str:
+    """The presented order. Reviewers get the judge's own, because its analysis refers to the answers in that order."""
+    item = campaign_item.item
+    if campaign_item.reviewed_id is not None:
+        return Judgment.objects.values_list("order", flat=True).get(pk=campaign_item.reviewed_id)
     size = 2 if item.kind == Item.Kind.PAIR else ItemResponse.objects.filter(item=item).count()
     return presented_order(seed=campaign.seed, item_id=item.pk, annotator_id=annotator.pk, size=size)
 
 
-def _lease_again(had: list[slots.Begun], campaign: Campaign, annotator: Annotator, now: datetime) -> Assignment | None:
-    """Lease one of these again: the oldest that has a slot left."""
-    for begun in had:
-        if not begun.endless and begun.taken >= campaign.overlap:
+def _lease_again(
+    unfinished: list[slots.Unfinished], campaign: Campaign, annotator: Annotator, now: datetime
+) -> Assignment | None:
+    """Lease the oldest of these assignments whose item still has a free slot."""
+    for assignment in unfinished:
+        if not assignment.unlimited and assignment.taken >= campaign.overlap:
             continue
-        slot = take_slot(item_id=begun.item_id, endless=begun.endless)
+        slot = take_slot(campaign_item_id=assignment.campaign_item_id, unlimited=assignment.unlimited)
         if slot is not None:
             until = lease_end(campaign=campaign, now=now)
-            again = Assignment.objects.filter(pk=begun.pk)
-            again.update(state=LEASED, slot=slot, leased_at=now, lease_until=until)
-            return _loaded(begun.pk, campaign, annotator)
+            row = Assignment.objects.filter(pk=assignment.pk)
+            row.update(state=LEASED, slot=slot, leased_at=now, lease_until=until)
+            return _with_related(assignment.pk, campaign, annotator)
     return None

@@ -1,4 +1,4 @@
-"""What an assignment holds beside the answers: components, options, a judge's verdict and its released analysis."""
+"""What an assignment shows besides the answers: components, options, a judge's verdict and its released analysis."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from annotations.ballots.answers import ChoiceExtraction
 from annotations.ballots.pairs import SITUATIONS
 from annotations.ballots.reviews import Review
 from annotations.ballots.scores import Components
-from annotations.labels.verdicts import in_words
+from annotations.labels.verdicts import describe
 from annotations.models import Assignment
 from bank.models import EvaluatedModel, Item, Response
 from judging.judgments import analyses
@@ -22,10 +22,10 @@ from judging.runs.plan import options_of
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
-    """A judge's verdict in words, in the order in which it saw the answers, and its analysis as shown.
+class ReviewedVerdict:
+    """A judge's verdict in words, in the order in which it saw the answers, and its analysis as displayed.
 
-    ``released`` is False where the campaign shows analyses and two people have not released this one.
+    ``released`` is False if the campaign shows analyses but two people have not released this one.
     """
 
     verdict: str
@@ -36,81 +36,85 @@ class Reviewed:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What the annotator sees. ``criteria`` are those that the campaign shows, components apart."""
+class ShownMaterial:
+    """What the annotator sees. ``criteria`` are those the campaign shows, without the components."""
 
     material: Material
     criteria: list[bank.criteria.Text]
-    review: Reviewed | None = None
+    review: ReviewedVerdict | None = None
 
 
-def of(assignment: Assignment, ballot: Ballot) -> Material:
-    """What a verdict on this assignment is read against. Holds no hidden text."""
-    place = assignment.campaign_item
+def material_for(assignment: Assignment, ballot: Ballot) -> Material:
+    """What the ballot needs to validate a verdict on this assignment. Contains no hidden text."""
+    campaign_item = assignment.campaign_item
     material = Material(assignment.order, answers=len(assignment.order))
     if isinstance(ballot, Components):
         weights = bank.criteria.shown_weights(
-            sample_ids=[place.item.sample_id], by_campaign=place.campaign.shows_criteria, lacking=ballot.lacking
+            sample_ids=[campaign_item.item.sample_id],
+            by_campaign=campaign_item.campaign.shows_criteria,
+            lacking=ballot.default_weight,
         )
-        parts = weights.get(place.item.sample_id, [])
+        parts = weights.get(campaign_item.item.sample_id, [])
         return replace(material, components=tuple(Component(key, "", weight) for key, weight in parts))
     if isinstance(ballot, ChoiceExtraction):
-        responses = list(Response.objects.filter(places__item=place.item_id).order_by("places__position"))
-        return replace(material, options=options_of(place.item.sample, responses))
+        responses = list(Response.objects.filter(places__item=campaign_item.item_id).order_by("places__position"))
+        return replace(material, options=options_of(campaign_item.item.sample, responses))
     if isinstance(ballot, Review):
         return replace(material, length=assignment.displayed_length if ballot.shows_analyses else None)
     return material
 
 
-def shown(assignment: Assignment, ballot: Ballot) -> Shown:
-    """All of it, read in the annotator's name and logged. Keeps what analysis was displayed."""
+def shown_material(assignment: Assignment, ballot: Ballot) -> ShownMaterial:
+    """Everything the page shows. Logs that the annotator read criteria, and stores which analysis was displayed."""
     campaign, sample = assignment.campaign_item.campaign, assignment.sample
     criteria = bank.criteria.for_assignment(assignment)
-    review = _reviewed(assignment, ballot) if isinstance(ballot, Review) else None
-    material = of(assignment, ballot)
+    review = _reviewed_verdict(assignment, ballot) if isinstance(ballot, Review) else None
+    material = material_for(assignment, ballot)
     if isinstance(ballot, Components):
         if not campaign.shows_criteria:
             criteria = bank.criteria.for_public(samples=[sample]).get(sample.pk, [])
-        texts = {one.key: one.text for one in criteria if one.kind == bank.criteria.Criterion.Kind.COMPONENT}
+        component = bank.criteria.Criterion.Kind.COMPONENT
+        texts = {criterion.key: criterion.text for criterion in criteria if criterion.kind == component}
         parts = tuple(replace(part, text=texts.get(part.key, part.key)) for part in material.components)
         material = replace(material, components=parts)
-        criteria = [one for one in criteria if one.key not in texts] if campaign.shows_criteria else []
-    return Shown(material, criteria, review)
+        others = [criterion for criterion in criteria if criterion.key not in texts]
+        criteria = others if campaign.shows_criteria else []
+    return ShownMaterial(material, criteria, review)
 
 
-def _reviewed(assignment: Assignment, ballot: Review) -> Reviewed:
+def _reviewed_verdict(assignment: Assignment, ballot: Review) -> ReviewedVerdict:
     judgment = assignment.campaign_item.reviewed
     if judgment is None:
-        raise ValueError("There is nothing to review here.")
+        raise ValueError("This assignment has no judgment to review.")
     words = verdict_in_words(judgment)
     if not ballot.shows_analyses:
-        return Reviewed(words, "")
-    found = analyses.for_review(judgment, reader=assignment.reader)
-    text = found.text.strip() if found else ""
+        return ReviewedVerdict(words, "")
+    analysis = analyses.for_review(judgment, reader=assignment.reader)
+    text = analysis.text.strip() if analysis else ""
     if assignment.campaign_item.campaign.blind:
-        text = bank.text.masking.mask(text, hidden_names())
+        text = bank.text.masking.mask(text, names_to_mask())
     digest = hashlib.sha256(text.encode()).hexdigest() if text else ""
     if digest != assignment.displayed_sha256:
         assignment.displayed_sha256, assignment.displayed_length = digest, len(text) or None
         assignment.save(update_fields=["displayed_sha256", "displayed_length"])
-    if found is None:
-        return Reviewed(words, text, released=False)
-    return Reviewed(words, text, found.gaps, found.withheld)
+    if analysis is None:
+        return ReviewedVerdict(words, text, released=False)
+    return ReviewedVerdict(words, text, analysis.gaps, analysis.withheld)
 
 
 def verdict_in_words(judgment: Judgment) -> str:
-    """A judge's verdict, answers named as their reviewers see them; points of public components only."""
+    """A judge's verdict with answers named as reviewers see them, and points of public components only."""
     columns = judgment.verdict()
     if judgment.parts:
         keys = bank.criteria.public_keys([judgment.item.sample_id])[judgment.item.sample_id]
         columns["parts"] = bank.criteria.open_parts(judgment.parts, keys)
-    shown = {int(canonical): answer for answer, canonical in enumerate(judgment.order)}
+    presented = {int(canonical): answer for answer, canonical in enumerate(judgment.order)}
     batch = judgment.item.kind == Item.Kind.BATCH
     names = [
-        ascii_uppercase[shown[position]] if batch else _("Answer {number}").format(number=shown[position] + 1)
-        for position in sorted(shown)
+        ascii_uppercase[presented[position]] if batch else _("Answer {number}").format(number=presented[position] + 1)
+        for position in sorted(presented)
     ]
-    words = in_words(columns, letters=names)
+    words = describe(columns, letters=names)
     if columns.get("parts") and judgment.score is not None:
         points = _("{score} of 10").format(score=f"{judgment.score:g}")
         words = f"{points} ({words})"
@@ -120,12 +124,12 @@ def verdict_in_words(judgment: Judgment) -> str:
     return words or "–"
 
 
-def hidden_names() -> bank.text.masking.Names:
+def names_to_mask() -> bank.text.masking.Names:
     """The names of every model in the bank."""
     models = EvaluatedModel.objects.order_by("pk").values_list("name", "family", "organisation")
     return bank.text.masking.names_of(tuple(models))
 
 
-def open_parts(sample_id: int, parts: dict[str, float]) -> dict[str, float]:
-    """The points of those components that everybody may see."""
+def public_parts(sample_id: int, parts: dict[str, float]) -> dict[str, float]:
+    """The points of public components only."""
     return bank.criteria.open_parts(parts, bank.criteria.public_keys([sample_id])[sample_id]) or {}

@@ -1,8 +1,8 @@
-"""The statements by which slots are taken, in plain SQL that SQLite and PostgreSQL both run.
+"""SQL for taking and freeing slots, written to run on both SQLite and PostgreSQL.
 
-They are part of every step of every annotator's work, and the ORM takes ten times as long to put one of them together
-as the database takes to run it. All but ``run_out`` belong inside a transaction: on SQLite that is the lock as well
-(IMMEDIATE), on PostgreSQL the row that ``FOR UPDATE`` names stays locked to its end.
+These statements run at every step of every annotator's work, and the ORM needs ten times as long to build one as the
+database needs to run it. All but ``expired_leases`` must run inside a transaction. On SQLite the transaction is also
+the lock (IMMEDIATE); on PostgreSQL the row selected ``FOR UPDATE`` stays locked until the transaction ends.
 """
 
 from datetime import datetime
@@ -13,42 +13,42 @@ from django.db import connection
 
 from annotations.models import Annotator, Campaign, CampaignItem
 
-# How items are handed out. Least labelled first spreads the labels; the others finish one item after the other.
+# Least labelled first spreads the labels over the items; the other orders finish one item after another.
 ORDERS = {
     Campaign.Order.LEAST: "taken, priority DESC, position",
-    Campaign.Order.SHUFFLED: "position",  # which are dealt by the campaign's seed
+    Campaign.Order.SHUFFLED: "position",  # positions are dealt from the campaign's seed
     Campaign.Order.FIXED: "position",
     Campaign.Order.DISPUTED: "priority DESC, taken, position",
 }
 
-RUN_OUT = """
+EXPIRED = """
 SELECT id, campaign_item_id FROM annotations_assignment WHERE state = 'leased' AND lease_until < %s LIMIT 500
 """
 
-# Nobody gets an item of a sample that staff have withdrawn, see CampaignItemQuerySet.given_out.
-GIVEN_OUT = """EXISTS (
+# Items of withdrawn samples are not assigned; see CampaignItemQuerySet.assignable.
+SAMPLE_APPROVED = """EXISTS (
     SELECT 1 FROM bank_item AS item JOIN bank_sample AS sample ON sample.id = item.sample_id
-    WHERE item.id = place.item_id AND sample.status = 'approved'
+    WHERE item.id = ci.item_id AND sample.status = 'approved'
 )"""
 
-# What is held comes in the order it was leased, the others by when they were lost or given back.
-BEGUN = """
-SELECT mine.id, mine.state, place.id, place.taken, place.practice, place.practice OR place.gold IS NOT NULL
-FROM annotations_assignment AS mine JOIN annotations_campaignitem AS place ON place.id = mine.campaign_item_id
-WHERE mine.annotator_id = %s AND mine.state IN ('leased', 'expired', 'skipped') AND place.campaign_id = %s
-    AND (mine.state = 'leased' OR {given_out})
+# Open assignments in the order they were leased, the others by when they expired or were skipped.
+UNFINISHED = """
+SELECT mine.id, mine.state, ci.id, ci.taken, ci.practice, ci.practice OR ci.gold IS NOT NULL
+FROM annotations_assignment AS mine JOIN annotations_campaignitem AS ci ON ci.id = mine.campaign_item_id
+WHERE mine.annotator_id = %s AND mine.state IN ('leased', 'expired', 'skipped') AND ci.campaign_id = %s
+    AND (mine.state = 'leased' OR {sample_approved})
 ORDER BY CASE mine.state WHEN 'leased' THEN mine.leased_at ELSE mine.lease_until END, mine.id
 """
 
-# The overlap is read as it is now: it may have shrunk since the campaign was read.
-TAKE_FIRST = """
+# Reads the overlap afresh: it may have shrunk since the campaign was loaded.
+TAKE_NEXT = """
 UPDATE annotations_campaignitem SET taken = taken + 1
 WHERE taken < (SELECT overlap FROM annotations_campaign WHERE id = %(campaign)s) AND id = (
-    SELECT id FROM annotations_campaignitem AS place
+    SELECT id FROM annotations_campaignitem AS ci
     WHERE campaign_id = %(campaign)s AND NOT practice AND gold IS NULL
     AND taken < (SELECT overlap FROM annotations_campaign WHERE id = %(campaign)s) AND NOT EXISTS (
-        SELECT 1 FROM annotations_assignment WHERE campaign_item_id = place.id AND annotator_id = %(annotator)s
-    ) AND {given_out}
+        SELECT 1 FROM annotations_assignment WHERE campaign_item_id = ci.id AND annotator_id = %(annotator)s
+    ) AND {sample_approved}
     ORDER BY {order} LIMIT 1 {lock}
 )
 RETURNING *
@@ -56,68 +56,73 @@ RETURNING *
 
 HELD_SLOTS = "SELECT slot FROM annotations_assignment WHERE campaign_item_id = %s AND slot IS NOT NULL"
 
-RESTART = """
+RESTART_LEASES = """
 UPDATE annotations_assignment SET leased_at = %s, lease_until = %s
 WHERE annotator_id = %s AND state = 'leased' AND EXISTS (
-    SELECT 1 FROM annotations_campaignitem AS place WHERE place.id = campaign_item_id AND place.campaign_id = %s
+    SELECT 1 FROM annotations_campaignitem AS ci WHERE ci.id = campaign_item_id AND ci.campaign_id = %s
 )
 """
 
 
-class Begun(NamedTuple):
-    """An assignment that was begun and not submitted."""
+class Unfinished(NamedTuple):
+    """An assignment without a label: leased, expired or skipped."""
 
     pk: int
     state: str
-    item_id: int  # of the campaign
+    campaign_item_id: int
     taken: int
     practice: bool
-    endless: bool  # its slots are without limit
+    unlimited: bool  # a gold or practice item, which everyone gets
 
 
-def run_out(now: datetime) -> list[tuple[int, int]]:
-    """Leases that are over, of all campaigns: assignment and campaign item. Some hundreds at most."""
-    return _rows(RUN_OUT, _moment(now))
+def expired_leases(now: datetime) -> list[tuple[int, int]]:
+    """Expired leases in all campaigns, at most 500: (assignment, campaign item)."""
+    return _rows(EXPIRED, _db_datetime(now))
 
 
-def begun(campaign: Campaign, annotator: Annotator) -> list[Begun]:
-    """What this annotator holds, or had before and gave back or lost to the clock; the oldest first."""
-    return [Begun(*row) for row in _rows(BEGUN.format(given_out=GIVEN_OUT), annotator.pk, campaign.pk)]
+def unfinished(campaign: Campaign, annotator: Annotator) -> list[Unfinished]:
+    """This annotator's assignments without a label in the campaign, oldest first."""
+    rows = _rows(UNFINISHED.format(sample_approved=SAMPLE_APPROVED), annotator.pk, campaign.pk)
+    return [Unfinished(*row) for row in rows]
 
 
-def take_first(campaign: Campaign, annotator: Annotator) -> CampaignItem | None:
-    """Take a slot of the first item that has one free and is new to this annotator; the item, None without one."""
+def take_next_item(campaign: Campaign, annotator: Annotator) -> CampaignItem | None:
+    """Take a slot of the next item that has a free one and is new to this annotator. None if there is no such item."""
     locks = [""]
     if connection.features.has_select_for_update:
-        # Step over those that others are taking; the second look waits for them instead.
+        # First skip items that others are taking right now; if nothing is left, wait for those too.
         locks = ["FOR UPDATE SKIP LOCKED", "FOR UPDATE"]
-    given = {"campaign": campaign.pk, "annotator": annotator.pk}
+    parameters = {"campaign": campaign.pk, "annotator": annotator.pk}
     order = ORDERS[Campaign.Order(campaign.order)]
     for lock in locks:
-        for place in CampaignItem.objects.raw(TAKE_FIRST.format(given_out=GIVEN_OUT, order=order, lock=lock), given):
-            return place
+        statement = TAKE_NEXT.format(sample_approved=SAMPLE_APPROVED, order=order, lock=lock)
+        for campaign_item in CampaignItem.objects.raw(statement, parameters):
+            return campaign_item
     return None
 
 
-def free_slot(item_id: int) -> int:
-    """The lowest slot that nobody holds. Whoever raised the item's ``taken`` has it to the end of the transaction."""
-    held = {slot for (slot,) in _rows(HELD_SLOTS, item_id)}
+def free_slot(campaign_item_id: int) -> int:
+    """The lowest free slot number.
+
+    The caller has raised the item's ``taken`` in this transaction, so nobody else can take that slot.
+    """
+    held = {slot for (slot,) in _rows(HELD_SLOTS, campaign_item_id)}
     return next(slot for slot in count() if slot not in held)
 
 
-def restart(campaign: Campaign, annotator: Annotator, *, now: datetime, until: datetime) -> int:
-    """Begin the time of what this annotator holds anew; how many."""
+def restart_leases(campaign: Campaign, annotator: Annotator, *, now: datetime, until: datetime) -> int:
+    """Restart the time of all leases this annotator holds in the campaign. Returns how many."""
     with connection.cursor() as cursor:
-        cursor.execute(RESTART, [_moment(now), _moment(until), annotator.pk, campaign.pk])
+        cursor.execute(RESTART_LEASES, [_db_datetime(now), _db_datetime(until), annotator.pk, campaign.pk])
         return int(cursor.rowcount)
 
 
-def _rows(statement: str, *given: Any) -> list[Any]:
+def _rows(statement: str, *parameters: Any) -> list[Any]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, given)
+        cursor.execute(statement, parameters)
         return cursor.fetchall()
 
 
-def _moment(moment: datetime) -> Any:
-    """As the database stores it."""
+def _db_datetime(moment: datetime) -> Any:
+    """The value in the form the database stores."""
     return connection.ops.adapt_datetimefield_value(moment)

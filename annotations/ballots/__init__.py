@@ -1,7 +1,7 @@
 """What annotators are asked and may answer: one class per protocol, set up for one campaign.
 
-Verdicts come in presented terms: "left" and "right", places and labels are what the annotator saw, so that they can
-never be mistaken for the canonical ones of the stored columns.
+Answers are in presented terms: "left" and "right", positions and option labels as the annotator saw them. So they
+cannot be confused with the canonical ones in the stored columns.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,12 @@ from annotations.ballots.base import (
     Ballot,
     Choice,
     Component,
-    Form,
+    Group,
     Material,
     Option,
+    PostedForm,
     Words,
-    number_in,
+    parse_number,
 )
 from annotations.ballots.pairs import LEFT_RIGHT, PRESENTED, Pair, PairwiseCriteria
 from annotations.ballots.rankings import Batch
@@ -44,13 +45,14 @@ __all__ = [
     "Ballot",
     "Choice",
     "Component",
-    "Form",
+    "Group",
     "Material",
     "Option",
+    "PostedForm",
     "UnknownBallot",
     "get",
-    "number_in",
     "of",
+    "parse_number",
     "places",
     "presented",
     "scale_of",
@@ -69,40 +71,42 @@ _CLASSES: tuple[type[Ballot], ...] = (
     *(PairwiseCriteria, Pair, Score, Batch),
     *(Components, ChoiceExtraction, YesNo, Review),
 )
-# Each protocol with its usual settings; a campaign's own are in ``of(campaign)``.
-BALLOTS: dict[str, Ballot] = {kind.protocol: kind() for kind in _CLASSES}
+# Each protocol with its default settings. ``of(campaign)`` has a campaign's own.
+BALLOTS: dict[str, Ballot] = {ballot.protocol: ballot() for ballot in _CLASSES}
 
 
 class UnknownBallot(LookupError):
-    """Campaigns cannot label by this protocol."""
+    """Campaigns cannot use this protocol."""
 
 
 def get(protocol: str) -> Ballot:
-    """The ballot of that protocol with its usual settings. Raises UnknownBallot."""
+    """The ballot of that protocol with its default settings. Raises UnknownBallot."""
     try:
         return BALLOTS[protocol]
     except KeyError:
-        raise UnknownBallot(f"Campaigns label by {' or '.join(BALLOTS)}, not by {protocol!r}.") from None
+        raise UnknownBallot(
+            f"Campaigns cannot use the protocol {protocol!r}. Choose one of: {', '.join(BALLOTS)}."
+        ) from None
 
 
 def of(campaign: "Campaign") -> Ballot:
-    """The ballot as this campaign has set it up. Raises UnknownBallot."""
-    usual = get(campaign.protocol)
-    return type(usual)(campaign.ballot) if campaign.ballot else usual
+    """The ballot with this campaign's settings. Raises UnknownBallot."""
+    default = get(campaign.protocol)
+    return type(default)(campaign.ballot) if campaign.ballot else default
 
 
 def scale_of(benchmark: "Benchmark") -> list[tuple[float, str]]:
-    """The benchmark's own scale of scores, lowest first; empty where it has none."""
+    """The benchmark's own scale of scores, lowest first. Empty if it has none."""
     return sorted((float(step["value"]), str(step.get("label", ""))) for step in benchmark.score_scale)
 
 
 def places(order: str) -> list[int]:
-    """The presented order as numbers: ``places("10")[0]`` is the canonical position of what stood on the left."""
+    """The presented order as numbers: ``places("10")[0]`` is the canonical position of the answer on the left."""
     return [int(digit) for digit in order]
 
 
 def presented(columns: Mapping[str, Any], order: str) -> dict[str, Any]:
-    """A stored choice as this annotator gave it."""
+    """A stored choice in the terms this annotator saw."""
     shown = turned(dict(columns), order=places(order))  # a pair turned twice is itself
     if shown.get("choice"):
         shown["choice"] = PRESENTED[Stored(shown["choice"])]

@@ -1,8 +1,8 @@
-"""What ballots are made of: the material of an item, and what all protocols share."""
+"""The base class of ballots, and what they are made of: material, buttons, form fields."""
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeGuard
 
@@ -12,21 +12,21 @@ from django.utils.translation import gettext as _
 from bank.forms.fields import whole_number
 from judging.protocols import Option
 
-Words = str | Promise  # a text that is translated when it is shown
+Words = str | Promise  # text that is translated when it is displayed
 Settings = dict[str, Any]
 Scale = Sequence[tuple[float, str]]
 
-# Every field that some protocol takes; a protocol refuses the others.
+# All answer fields of all protocols. A ballot rejects those that are not its own.
 FIELDS = (
     *("choice", "situation", "score", "ranking", "parts", "option", "answer"),
     *("agree", "grade", "hallucination", "spans"),
 )
-# The names of the keys that give the choices their usual digits: the first choice has 1, the last of ten 0.
+# Names of the digit keys by default: the first choice has 1, the tenth 0.
 KEYS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tie")
 
 
 class BadVerdict(ValueError):
-    """What was sent is no verdict of this protocol; ``field`` names the part, the message says what it takes."""
+    """The answer is not valid for this protocol. ``field`` is the wrong part, the message says what is allowed."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -34,12 +34,12 @@ class BadVerdict(ValueError):
 
 
 class BadSettings(ValueError):
-    """What a campaign wants is no setting of its protocol; says which and what it takes."""
+    """A campaign's ballot settings are not valid for its protocol. The message says which and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A part of an instruction that is worth points."""
+    """A part of an instruction with its weight in points."""
 
     key: str
     text: str
@@ -52,9 +52,9 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What an item offers to be judged. ``order`` holds canonical positions in presented order.
+    """What a verdict is about. ``order`` holds canonical positions in presented order.
 
-    ``length`` is that of the judge's analysis as it is displayed, in characters (code points); None without one.
+    ``length`` is the length of the judge's analysis as displayed, in code points; None without an analysis.
     """
 
     order: str
@@ -65,77 +65,104 @@ class Material:
 
     @property
     def places(self) -> list[int]:
-        """``places[0]`` is the canonical position of what stood first."""
+        """Canonical positions in presented order: ``places[0]`` is the position of the answer shown first."""
         return [int(digit) for digit in self.order]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A button of the ballot: what it sends, its words, the name of its key, and a keyboard letter beside it."""
+    """A button: the value it sends, its label, the name of its key, and an additional keyboard letter."""
 
     value: str
     words: Words
     key: str = ""
     letter: str = ""
-    short: Words = ""  # on a phone
-    about: Words = ""  # what it means, in a sentence
+    short: Words = ""  # label on a phone
+    about: Words = ""  # what it means, in one sentence
     quiet: bool = False
 
     @property
     def cap(self) -> str:
-        """What its key is usually called."""
+        """The default label of its key."""
         return str((KEYS.index(self.key) + 1) % 10) if self.key in KEYS else self.key[:1].upper()
 
 
-class Ballot(ABC):
-    """A protocol as the annotators of one campaign meet it.
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One question as a group of buttons. ``chosen`` is the value of the selected one."""
 
-    ``read`` takes what was given in presented terms and returns the verdict columns in canonical order, or raises
-    BadVerdict; ``shown`` is its inverse.
+    name: str
+    question: Words
+    buttons: tuple[Choice, ...]
+    chosen: str
+    missing: str  # message if no button was chosen
+    style: str = ""
+
+
+def button_group(
+    name: str, question: Words, buttons: Iterable[Choice], values: Mapping[str, Any], missing: str, style: str = ""
+) -> Group:
+    value = values.get(name)
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    chosen = "" if value is None else f"{value:g}" if isinstance(value, int | float) else str(value)
+    return Group(name, question, tuple(buttons), chosen, missing, style)
+
+
+class Ballot(ABC):
+    """A protocol, set up for one campaign.
+
+    ``parse`` turns an answer in presented terms into verdict columns in canonical order, or raises BadVerdict;
+    ``present`` is its inverse.
     """
 
     protocol: ClassVar[str]
-    kind: ClassVar[str]  # of the items: score, pair, batch; "" for judgments under review
+    kind: ClassVar[str]  # of its items: score, pair, batch; "" for reviews of judgments
+    layout: ClassVar[str] = "single"  # of the answers on the page: single, pair, ranking, components, review
     fields: ClassVar[tuple[str, ...]]
     title: ClassVar[Words]
-    noun: ClassVar[Words]  # what the items are called, in the plural
+    noun: ClassVar[Words]  # for its items, in the plural
     question: ClassVar[Words]
     advice: ClassVar[Words]
-    about: ClassVar[Words] = ""  # for the page on which a campaign is made
-    names: ClassVar[tuple[str, ...]] = ()  # of settings, beside those that every ballot has
+    about: ClassVar[Words] = ""  # for the form that makes a campaign
+    setting_names: ClassVar[tuple[str, ...]] = ()  # besides those of every ballot
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
-        self.settings = self.settled(settings or {})
+        self.settings = self.clean_settings(settings or {})
 
     @classmethod
-    def settled(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
-        """The settings with every default filled in; ``scale`` is the benchmark's own. Raises BadSettings."""
-        unknown = sorted(str(name) for name in set(given) - {"confidence", *cls.names})
+    def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
+        """The settings with all defaults filled in. ``scale`` is the benchmark's own. Raises BadSettings."""
+        allowed = ("confidence", *cls.setting_names)
+        unknown = sorted(str(name) for name in set(given) - set(allowed))
         if unknown:
-            known = ", ".join(("confidence", *cls.names))
-            raise BadSettings(f"{unknown[0][:60]} is not a setting of {cls.protocol}. Settings: {known}.")
-        return {"confidence": flag("confidence", given.get("confidence", False))}
+            raise BadSettings(f"{unknown[0][:60]} is not a setting of {cls.protocol}. Settings: {', '.join(allowed)}.")
+        return {"confidence": bool_setting("confidence", given.get("confidence", False))}
 
     @property
     def asks_confidence(self) -> bool:
         return bool(self.settings["confidence"])
 
     @abstractmethod
-    def verdicts(self, material: Material) -> dict[str, list[Any]]:
-        """What may be answered, field by field, for scripts."""
+    def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
+        """The allowed values of each field, for scripts."""
 
     @abstractmethod
-    def read(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]: ...
+    def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]: ...
 
     @abstractmethod
-    def posted(self, form: "Form", material: Material) -> dict[str, Any]:
-        """What a form holds so far, as ``read`` takes it; what is no number or no choice is left to it to refuse."""
+    def from_form(self, form: "PostedForm", material: Material) -> dict[str, Any]:
+        """The answer in a submitted form, for ``parse``, which rejects invalid values."""
 
-    def shown(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
-        """Stored columns as this annotator gave them."""
+    def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
+        """The questions asked by buttons. None where the verdict is given on the answers themselves."""
+        return []
+
+    def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        """Stored columns in the terms this annotator saw."""
         return {name: columns[name] for name in self.fields if columns.get(name) is not None}
 
-    def refuse_others(self, given: Mapping[str, Any]) -> None:
+    def reject_other_fields(self, given: Mapping[str, Any]) -> None:
         for field in FIELDS:
             if field not in self.fields and given.get(field) not in (None, ""):
                 raise BadVerdict(
@@ -143,8 +170,8 @@ class Ballot(ABC):
                 )
 
 
-class Form:
-    """A posted form, read without trust."""
+class PostedForm:
+    """Fields of a submitted form, cleaned of what no field may contain."""
 
     def __init__(self, data: Any) -> None:
         self.data = data
@@ -159,14 +186,14 @@ class Form:
         return whole_number(self.text(name), below=10**9)
 
     def number(self, name: str) -> float | None:
-        return number_in(self.text(name))
+        return parse_number(self.text(name))
 
     def yes_no(self, name: str) -> bool | None:
         return {"yes": True, "no": False}.get(self.text(name))
 
 
-def number_in(text: str) -> float | None:
-    """The number that a text is, else None. A comma may stand for the point."""
+def parse_number(text: str) -> float | None:
+    """The number in a text, else None. Accepts a decimal comma."""
     text = text.strip().replace(",", ".")
     try:
         number = float(text) if text.isascii() and len(text) < 30 else math.nan
@@ -179,13 +206,13 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def flag(name: str, value: object) -> bool:
+def bool_setting(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise BadSettings(f"{name}: true or false, not {value!r}.")
     return value
 
 
-def yes_or_no(given: Mapping[str, Any], field: str) -> bool:
+def required_bool(given: Mapping[str, Any], field: str) -> bool:
     value = given.get(field)
     if not isinstance(value, bool):
         raise BadVerdict(field, _("Say yes or no."))

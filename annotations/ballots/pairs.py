@@ -6,7 +6,19 @@ from typing import Any, ClassVar
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from annotations.ballots.base import BadSettings, BadVerdict, Ballot, Choice, Form, Material, Scale, Settings, Words
+from annotations.ballots.base import (
+    BadSettings,
+    BadVerdict,
+    Ballot,
+    Choice,
+    Group,
+    Material,
+    PostedForm,
+    Scale,
+    Settings,
+    Words,
+    button_group,
+)
 from bank.models.verdict import Choice as Stored
 from bank.models.verdict import turned
 
@@ -25,29 +37,29 @@ _BUTTONS = {
 
 
 class Pair(Ballot):
-    """A, B, and where the campaign allows them a tie and "unable to decide" with its situation."""
+    """Left or right; also a tie and "unable to decide" with its situation, if the campaign allows them."""
 
     protocol = "pair"
-    kind = "pair"
+    kind = layout = "pair"
     fields = ("choice", "situation")
     title = lazy("Pairs")
     noun = lazy("pairs")
     question = lazy("Which answer helps the person more?")
     advice = lazy("Correct first, then complete, then clear.")
     about = lazy("The better of two answers, or a tie.")
-    names = ("choices",)
-    usual: ClassVar[tuple[str, ...]] = ("left", "right", "tie")
+    setting_names = ("choices",)
+    default_choices: ClassVar[tuple[str, ...]] = ("left", "right", "tie")
 
     @classmethod
-    def settled(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
-        choices = given.get("choices", cls.usual)
+    def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
+        choices = given.get("choices", cls.default_choices)
         if (
             not isinstance(choices, list | tuple)
             or set(choices) - set(LEFT_RIGHT)
             or not {"left", "right"} <= set(choices)
         ):
-            raise BadSettings("choices: left and right, and of tie and undecided those that are allowed.")
-        return super().settled(given) | {"choices": [choice for choice in LEFT_RIGHT if choice in choices]}
+            raise BadSettings("choices: left and right, plus tie and undecided if they are allowed.")
+        return super().clean_settings(given) | {"choices": [choice for choice in LEFT_RIGHT if choice in choices]}
 
     @property
     def choices(self) -> list[str]:
@@ -61,12 +73,12 @@ class Pair(Ballot):
     def situations(self) -> dict[int, Words]:
         return SITUATIONS if "undecided" in self.choices else {}
 
-    def verdicts(self, material: Material) -> dict[str, list[Any]]:
+    def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         allowed: dict[str, list[Any]] = {"choice": self.choices}
         return allowed | ({"situation": list(self.situations)} if self.situations else {})
 
-    def read(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
-        self.refuse_others(given)
+    def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        self.reject_other_fields(given)
         choice, situation = given.get("choice"), given.get("situation")
         if not isinstance(choice, str) or choice not in self.choices:
             raise BadVerdict("choice", _("Choose one of {choices}.").format(choices=", ".join(self.choices)))
@@ -78,13 +90,18 @@ class Pair(Ballot):
             raise BadVerdict("situation", _("A situation goes with undecided only."))
         return turned({"choice": LEFT_RIGHT[choice].value, "situation": situation}, order=material.places)
 
-    def posted(self, form: Form, material: Material) -> dict[str, Any]:
+    def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
+        return [button_group("choice", self.question, self.buttons, values, _("Choose a verdict first"))]
+
+    def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
         choice = form.text("choice")
         return {"choice": choice or None, "situation": form.whole("situation") if choice == "undecided" else None}
 
-    def shown(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
-        found = super().shown(turned(dict(columns), order=material.places), material)  # a pair turned twice is itself
-        return found | {"choice": PRESENTED[Stored(found["choice"])]} if found.get("choice") else found
+    def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        # Swapping a pair twice gives back the original.
+        presented = super().present(turned(dict(columns), order=material.places), material)
+        choice = presented.get("choice")
+        return presented | {"choice": PRESENTED[Stored(choice)]} if choice else presented
 
     def _which_situation(self) -> str:
         if not self.situations:
@@ -96,9 +113,9 @@ class Pair(Ballot):
 
 
 class PairwiseCriteria(Pair):
-    """As MLLM-Bench votes."""
+    """Verdicts as in MLLM-Bench."""
 
     protocol = "pairwise-criteria"
     title = lazy("Pairs with criteria")
     about = lazy("The better of two answers, a tie, or unable to decide, as in MLLM-Bench.")
-    usual = ("left", "right", "tie", "undecided")
+    default_choices = ("left", "right", "tie", "undecided")

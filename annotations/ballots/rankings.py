@@ -1,4 +1,4 @@
-"""Three to eight answers from best to worst."""
+"""Rankings of three to eight answers, best first."""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -7,24 +7,25 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from annotations.ballots.base import BadVerdict, Ballot, Form, Material, Scale, Settings, flag
+from annotations.ballots.base import BadVerdict, Ballot, Material, PostedForm, Scale, Settings, bool_setting
 
 
 class Batch(Ballot):
-    """A ranking of the presented answers; ties where the campaign allows them."""
+    """A ranking of the presented answers, with ties if the campaign allows them."""
 
     protocol = "batch"
     kind = "batch"
+    layout = "ranking"
     fields = ("ranking",)
     title = lazy("Rankings")
     noun = lazy("rankings")
     question = lazy("Put the best answer on top.")
     about = lazy("Three to eight answers from best to worst.")
-    names = ("ties",)
+    setting_names = ("ties",)
 
     @classmethod
-    def settled(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
-        return super().settled(given) | {"ties": flag("ties", given.get("ties", False))}
+    def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
+        return super().clean_settings(given) | {"ties": bool_setting("ties", given.get("ties", False))}
 
     @property
     def ties(self) -> bool:
@@ -34,36 +35,36 @@ class Batch(Ballot):
     def advice(self) -> str:  # type: ignore[override]
         return _("Answers may share a place.") if self.ties else _("No ties in this campaign.")
 
-    def verdicts(self, material: Material) -> dict[str, list[Any]]:
+    def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         allowed: dict[str, list[Any]] = {"ranking": list(range(material.answers))}
         return allowed | ({"ties": [True]} if self.ties else {})
 
-    def read(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
-        self.refuse_others(given)
+    def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        self.reject_other_fields(given)
         ranking = given.get("ranking")
         if not isinstance(ranking, list):
             raise BadVerdict("ranking", _("Give every answer its place."))
         groups = [group if isinstance(group, list) else [group] for group in ranking]
-        named = [place for group in groups for place in group]
-        whole = all(isinstance(place, int) and not isinstance(place, bool) for place in named)
-        if not whole or sorted(named) != list(range(material.answers)):
+        answers = [answer for group in groups for answer in group]
+        all_integers = all(isinstance(answer, int) and not isinstance(answer, bool) for answer in answers)
+        if not all_integers or sorted(answers) != list(range(material.answers)):
             raise BadVerdict("ranking", _("Give every answer its place."))
         if not self.ties and any(len(group) > 1 for group in groups):
             raise BadVerdict("ranking", _("Two answers have the same place; this campaign has no ties."))
-        return {"ranking": [sorted(material.places[place] for place in group) for group in groups if group]}
+        return {"ranking": [sorted(material.places[answer] for answer in group) for group in groups if group]}
 
-    def posted(self, form: Form, material: Material) -> dict[str, Any]:
-        """The form has the place of each answer by its number, from 0."""
-        given = [form.whole(f"place-{answer}") for answer in range(material.answers)]
-        if None in given:
+    def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
+        """The form has one field per answer, with the answer's rank."""
+        ranks = [form.whole(f"place-{answer}") for answer in range(material.answers)]
+        if None in ranks:
             return {"ranking": None}
-        found = sorted((place, answer) for answer, place in enumerate(given) if place is not None)
-        groups = groupby(found, key=lambda one: one[0])
-        return {"ranking": [[answer for place, answer in group] for place, group in groups]}
+        ranked = sorted((rank, answer) for answer, rank in enumerate(ranks) if rank is not None)
+        groups = groupby(ranked, key=lambda pair: pair[0])
+        return {"ranking": [[answer for _rank, answer in group] for _rank, group in groups]}
 
-    def shown(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
+    def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
         ranking = columns.get("ranking")
         if ranking is None:
             return {}
-        stood = {canonical: presented for presented, canonical in enumerate(material.places)}
-        return {"ranking": [sorted(stood[position] for position in group) for group in ranking]}
+        presented = {canonical: answer for answer, canonical in enumerate(material.places)}
+        return {"ranking": [sorted(presented[position] for position in group) for group in ranking]}

@@ -1,4 +1,4 @@
-"""Whether a judge's verdict is right, and how good its analysis is, as MLLM-as-a-Judge has people check it."""
+"""Reviews of a judge's verdict and analysis, as in MLLM-as-a-Judge."""
 
 import json
 from collections.abc import Mapping
@@ -8,51 +8,65 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from annotations.ballots.answers import YES_NO
-from annotations.ballots.base import KEYS, BadVerdict, Ballot, Choice, Form, Material, Scale, Settings, flag, yes_or_no
+from annotations.ballots.base import (
+    KEYS,
+    BadVerdict,
+    Ballot,
+    Choice,
+    Group,
+    Material,
+    PostedForm,
+    Scale,
+    Settings,
+    bool_setting,
+    button_group,
+    required_bool,
+)
 
 GRADES = tuple(
     Choice(str(grade), words, KEYS[grade - 1])
     for grade, words in enumerate((lazy("Poor"), lazy("Fair"), lazy("Average"), lazy("Good"), lazy("Excellent")), 1)
 )
-MOST_SPANS = 100
+MAX_SPANS = 100
 
 
 class Review(Ballot):
-    """Agree or not; where the campaign shows the released analysis also its grade, and what in it is hallucinated.
+    """Whether the annotator agrees. If a released analysis is shown, also its grade and its hallucinated passages.
 
-    ``spans`` are [start, end) of the text as displayed, in characters; whose hash is kept beside them.
+    ``spans`` are [start, end) in code points of the displayed text, whose hash is stored with them.
     """
 
     protocol = "review"
     kind = ""
+    layout = "review"
     fields = ("agree", "grade", "hallucination", "spans")
     title = lazy("Review of a judge's verdicts")
     noun = lazy("verdicts to review")
     question = lazy("Is the judge right?")
     advice = lazy("Look at the answers yourself first.")
     about = lazy("People check a judge's verdicts and, where released, its analyses.")
-    names = ("analyses",)
+    setting_names = ("analyses",)
     agree = YES_NO
     grades = GRADES
 
     @classmethod
-    def settled(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
-        return super().settled(given) | {"analyses": flag("analyses", given.get("analyses", True))}
+    def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
+        return super().clean_settings(given) | {"analyses": bool_setting("analyses", given.get("analyses", True))}
 
     @property
     def shows_analyses(self) -> bool:
         return bool(self.settings["analyses"])
 
-    def verdicts(self, material: Material) -> dict[str, list[Any]]:
+    def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         allowed: dict[str, list[Any]] = {"agree": [True, False]}
         if material.length:
             allowed |= {"grade": [1, 2, 3, 4, 5], "hallucination": [True, False], "spans": [[0, material.length]]}
         return allowed
 
-    def read(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
-        self.refuse_others(given)
-        found: dict[str, Any] = {
-            "agree": yes_or_no(given, "agree"),
+    def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        self.reject_other_fields(given)
+        columns: dict[str, Any] = {
+            "agree": required_bool(given, "agree"),
             "grade": None,
             "hallucination": None,
             "spans": None,
@@ -61,17 +75,30 @@ class Review(Ballot):
             for field in ("grade", "hallucination", "spans"):
                 if given.get(field) not in (None, "", []):
                     raise BadVerdict(field, _("No analysis is shown here, so there is nothing to say about it."))
-            return found
+            return columns
         grade = given.get("grade")
         if isinstance(grade, bool) or grade not in (1, 2, 3, 4, 5):
             raise BadVerdict("grade", _("Give the analysis 1 to 5."))
-        found |= {"grade": int(grade), "hallucination": yes_or_no(given, "hallucination")}
+        columns |= {"grade": int(grade), "hallucination": required_bool(given, "hallucination")}
         spans = _spans(given.get("spans"), material.length)
-        if spans and not found["hallucination"]:
+        if spans and not columns["hallucination"]:
             raise BadVerdict("spans", _("A marked passage goes with a hallucination only."))
-        return found | {"spans": spans or None}
+        return columns | {"spans": spans or None}
 
-    def posted(self, form: Form, material: Material) -> dict[str, Any]:
+    def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
+        question, missing = _("Do you agree with the verdict?"), _("Say whether you agree")
+        groups = [button_group("agree", question, self.agree, values, missing)]
+        if material.length:
+            question, missing = _("How good is the analysis?"), _("Give the analysis 1 to 5")
+            groups.append(button_group("grade", question, self.grades, values, missing, "scale"))
+            question, missing = (
+                _("Does the analysis say what is not there?"),
+                _("Say whether the analysis hallucinates"),
+            )
+            groups.append(button_group("hallucination", question, YES_NO, values, missing))
+        return groups
+
+    def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
         hallucination = form.yes_no("hallucination")
         try:
             spans = json.loads(form.text("spans") or "null") if hallucination else None
@@ -86,24 +113,24 @@ class Review(Ballot):
 
 
 def _spans(given: object, length: int) -> list[list[int]]:
-    """Marked passages in order, those that touch or overlap as one. Raises BadVerdict."""
+    """Marked passages in order. Those that touch or overlap are merged. Raises BadVerdict."""
     if given in (None, ""):
         return []
-    wrong = BadVerdict(
+    error = BadVerdict(
         "spans", _("Passages are [start, end] within the {length} characters shown.").format(length=length)
     )
-    if not isinstance(given, list) or len(given) > MOST_SPANS:
-        raise wrong
+    if not isinstance(given, list) or len(given) > MAX_SPANS:
+        raise error
     spans: list[list[int]] = []
     for span in given:
-        whole = isinstance(span, list) and len(span) == 2 and all(type(place) is int for place in span)
-        if not whole or not 0 <= span[0] < span[1] <= length:
-            raise wrong
+        valid = isinstance(span, list) and len(span) == 2 and all(type(offset) is int for offset in span)
+        if not valid or not 0 <= span[0] < span[1] <= length:
+            raise error
         spans.append([span[0], span[1]])
-    joined: list[list[int]] = []
+    merged: list[list[int]] = []
     for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1][1] = max(joined[-1][1], end)
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
         else:
-            joined.append([start, end])
-    return joined
+            merged.append([start, end])
+    return merged

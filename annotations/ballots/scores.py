@@ -1,4 +1,4 @@
-"""One answer on a scale, and points for each weighted part of an instruction."""
+"""Scores of one answer on a scale, and points for each weighted component of an instruction."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,21 +13,23 @@ from annotations.ballots.base import (
     BadVerdict,
     Ballot,
     Choice,
-    Form,
+    Group,
     Material,
+    PostedForm,
     Scale,
     Settings,
+    button_group,
     is_number,
-    number_in,
+    parse_number,
 )
 
-MOST_STEPS = 21
-LONGEST_RUBRIC = 1_000
-MOST_POINTS = 1_000
-MOST_WEIGHTS = 200
-LONGEST_KEY = 60
-# Where neither the campaign nor the benchmark has a scale: that of MLLM-as-a-Judge (arXiv 2402.04788), in our words.
-USUAL = (
+MAX_STEPS = 21
+MAX_RUBRIC = 1_000
+MAX_POINTS = 1_000
+MAX_WEIGHTS = 200
+MAX_KEY = 60
+# If neither the campaign nor the benchmark has a scale: that of MLLM-as-a-Judge (arXiv 2402.04788), in our words.
+DEFAULT_SCALE = (
     (1, noop("Poor"), noop("Wrong or beside the point: of no help.")),
     (2, noop("Fair"), noop("Partly right, with serious errors or gaps.")),
     (3, noop("Average"), noop("Answers the question, with flaws that matter.")),
@@ -37,7 +39,7 @@ USUAL = (
 
 
 class Score(Ballot):
-    """One answer on any scale, each step with its word and what it means."""
+    """One answer on any scale. Each step has a label and a description."""
 
     protocol = "score"
     kind = "score"
@@ -46,19 +48,23 @@ class Score(Ballot):
     noun = lazy("scores")
     question = lazy("How good is this answer?")
     about = lazy("One answer on a scale, 1 to 5 unless the benchmark or you have another.")
-    names = ("scale",)
+    setting_names = ("scale",)
 
     @classmethod
-    def settled(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
-        """``scale``: its steps, or {min, max, step, marks}, where marks are the steps that have words."""
+    def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
+        """``scale`` is a list of steps, or {min, max, step, marks}, where marks are the steps with labels."""
         benchmark = [{"value": value, "label": label} for value, label in scale]
-        usual = benchmark or [{"value": value, "label": label, "about": about} for value, label, about in USUAL]
-        own = given.get("scale") or usual
-        return super().settled(given) | {"scale": _steps(_spread(own, usual) if isinstance(own, Mapping) else own)}
+        default = benchmark or [
+            {"value": value, "label": label, "about": about} for value, label, about in DEFAULT_SCALE
+        ]
+        own = given.get("scale") or default
+        return super().clean_settings(given) | {
+            "scale": _steps(_spread(own, default) if isinstance(own, Mapping) else own)
+        }
 
     @property
     def buttons(self) -> list[Choice]:
-        """Each step, lowest first. Its key is its own digit; what has none is reached by the arrows."""
+        """The steps, lowest first. Single digits are their own keys; the others are reached by arrow keys."""
         steps = self.settings["scale"]
         digits = {step["value"] for step in steps} & set(range(10))
         return [
@@ -86,47 +92,51 @@ class Score(Ballot):
     def has_rubric(self) -> bool:
         return any(step["about"] for step in self.settings["scale"])
 
-    def verdicts(self, material: Material) -> dict[str, list[Any]]:
+    def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         return {"score": self.values}
 
-    def read(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
-        self.refuse_others(given)
+    def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        self.reject_other_fields(given)
         score = given.get("score")
         if not is_number(score) or score not in self.values:
             raise BadVerdict("score", _("Choose one of {choices}.").format(choices=_listed(self.values)))
         return {"score": float(score)}
 
-    def posted(self, form: Form, material: Material) -> dict[str, Any]:
+    def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
+        style = "steps" if len(self.buttons) > 7 else "scale"
+        return [button_group("score", self.question, self.buttons, values, _("Choose a score first"), style)]
+
+    def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
         return {"score": form.number("score")}
 
 
 def marks_between(lowest: object, highest: object, step: object) -> list[float]:
-    """The marks of an even scale, lowest first. Raises BadSettings."""
+    """The marks of a scale with equal steps, lowest first. Raises BadSettings."""
     if not (is_number(lowest) and is_number(highest) and is_number(step)):
-        raise BadSettings("scale: the lowest mark, the highest and the step are numbers.")
+        raise BadSettings("scale: the lowest mark, the highest mark and the step must be numbers.")
     if not lowest < highest or step <= 0:
-        raise BadSettings("scale: the lowest mark is below the highest, and the step is above 0.")
+        raise BadSettings("scale: the lowest mark must be below the highest, and the step above 0.")
     steps = (highest - lowest) / step
-    if steps > MOST_STEPS - 1 + 1e-9:
-        raise BadSettings(f"scale: at most {MOST_STEPS} marks; take a larger step.")
+    if steps > MAX_STEPS - 1 + 1e-9:
+        raise BadSettings(f"scale: at most {MAX_STEPS} marks; take a larger step.")
     if abs(steps - round(steps)) > 1e-9:
         raise BadSettings(f"scale: steps of {step:g} from {lowest:g} do not end at {highest:g}.")
-    return [round(lowest + place * step, 9) for place in range(round(steps) + 1)]
+    return [round(lowest + index * step, 9) for index in range(round(steps) + 1)]
 
 
-def _spread(given: Mapping[str, Any], usual: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The steps of {min, max, step, marks}; those of the usual ends keep the usual words. Raises BadSettings."""
+def _spread(given: Mapping[str, Any], default: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The steps of {min, max, step, marks}, with the default labels if the ends match. Raises BadSettings."""
     unknown = sorted(str(name) for name in set(given) - {"min", "max", "step", "marks"})
     marks = given.get("marks", [])
     if unknown or not isinstance(marks, list) or not all(isinstance(mark, dict) for mark in marks):
-        raise BadSettings("scale: {min, max, step, marks}, each mark {value, label, about}.")
+        raise BadSettings("scale: expected {min, max, step, marks}, each mark {value, label, about}.")
     values = marks_between(given.get("min"), given.get("max"), given.get("step", 1))
     words = {mark.get("value"): mark for mark in marks}
-    strange = [value for value in words if value not in values]
-    if strange:
-        raise BadSettings(f"scale: {str(strange[0])[:40]} is no mark between {values[0]:g} and {values[-1]:g}.")
-    if [values[0], values[-1]] == [usual[0]["value"], usual[-1]["value"]]:
-        words = {step["value"]: step for step in usual} | words
+    foreign = [value for value in words if value not in values]
+    if foreign:
+        raise BadSettings(f"scale: {str(foreign[0])[:40]} is not a mark between {values[0]:g} and {values[-1]:g}.")
+    if [values[0], values[-1]] == [default[0]["value"], default[-1]["value"]]:
+        words = {step["value"]: step for step in default} | words
     return [
         {"value": value} | {name: words.get(value, {}).get(name) for name in ("label", "about")} for value in values
     ]
@@ -134,26 +144,26 @@ def _spread(given: Mapping[str, Any], usual: list[dict[str, Any]]) -> list[dict[
 
 def _steps(given: Any) -> list[dict[str, Any]]:
     """A scale, lowest first. Raises BadSettings."""
-    if not isinstance(given, list) or not 2 <= len(given) <= MOST_STEPS:
-        raise BadSettings(f"scale: a list of 2 to {MOST_STEPS} steps, each {{value, label, about}}.")
+    if not isinstance(given, list) or not 2 <= len(given) <= MAX_STEPS:
+        raise BadSettings(f"scale: expected a list of 2 to {MAX_STEPS} steps, each {{value, label, about}}.")
     steps = []
     for step in given:
         value = step.get("value") if isinstance(step, dict) else step
         if not is_number(value) or abs(value) > 1_000_000:
-            raise BadSettings(f"scale: each step has a number as its value, not {str(value)[:40]!r}.")
+            raise BadSettings(f"scale: the value of a step must be a number, not {str(value)[:40]!r}.")
         words = {
             name: str(step.get(name) or "").strip() if isinstance(step, dict) else "" for name in ("label", "about")
         }
-        if len(words["label"]) > 60 or len(words["about"]) > LONGEST_RUBRIC:
-            raise BadSettings(f"scale: at most 60 characters for a word and {LONGEST_RUBRIC:,} for what it means.")
+        if len(words["label"]) > 60 or len(words["about"]) > MAX_RUBRIC:
+            raise BadSettings(f"scale: a label has at most 60 characters, a description {MAX_RUBRIC:,}.")
         steps.append({"value": float(value)} | words)
     if len({step["value"] for step in steps}) < len(steps):
-        raise BadSettings("scale: the same value twice.")
+        raise BadSettings("scale: two steps have the same value.")
     return sorted(steps, key=lambda step: step["value"])
 
 
 def _is_worth(weight: object) -> bool:
-    return is_number(weight) and 0 < weight <= MOST_POINTS
+    return is_number(weight) and 0 < weight <= MAX_POINTS
 
 
 def _listed(values: list[float]) -> str:
@@ -161,43 +171,44 @@ def _listed(values: list[float]) -> str:
 
 
 class Components(Ballot):
-    """Points within 0 and the weight of each component, as MIA-Bench grades; the score is their share of 10."""
+    """Points for each component, from 0 to its weight, as in MIA-Bench. The score is their weighted share of 10."""
 
     protocol = "components"
     kind = "score"
+    layout = "components"
     fields = ("parts",)
     title = lazy("Weighted components")
     noun = lazy("answers by component")
     question = lazy("How much of each part does the answer fulfil?")
     advice = lazy("From 0 to what the part is worth; fractions are fine.")
     about = lazy("Points for each weighted component that annotators may see, as in MIA-Bench.")
-    names = ("weight", "weights")
+    setting_names = ("weight", "weights")
 
     @classmethod
-    def settled(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
-        """``weight``: what a component without one is worth; ``weights``: the same for some, by key."""
+    def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
+        """``weight`` is the weight of components that have none; ``weights`` overrides it by key."""
         weight, weights = given.get("weight"), given.get("weights", {})
         if weight is not None and not _is_worth(weight):
-            raise BadSettings(f"weight: a number above 0, at most {MOST_POINTS:,}, not {str(weight)[:40]!r}.")
-        if not isinstance(weights, dict) or len(weights) > MOST_WEIGHTS:
-            raise BadSettings(f"weights: at most {MOST_WEIGHTS} components, each with what it is worth.")
+            raise BadSettings(f"weight: a number above 0, at most {MAX_POINTS:,}, not {str(weight)[:40]!r}.")
+        if not isinstance(weights, dict) or len(weights) > MAX_WEIGHTS:
+            raise BadSettings(f"weights: at most {MAX_WEIGHTS} components, each with its weight.")
         for key, worth in weights.items():
-            if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or not _is_worth(worth):
-                raise BadSettings(f"weights: {str(key)[:60]}: a number above 0, at most {MOST_POINTS:,}.")
-        return super().settled(given) | {"weight": weight, "weights": weights}
+            if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY or not _is_worth(worth):
+                raise BadSettings(f"weights: {str(key)[:60]}: a number above 0, at most {MAX_POINTS:,}.")
+        return super().clean_settings(given) | {"weight": weight, "weights": weights}
 
-    def lacking(self, key: str) -> float | None:
-        """What a component is worth for which the benchmark says nothing; None: nothing is said here either."""
-        worth: float | None = self.settings["weights"].get(key, self.settings["weight"])
-        return worth
+    def default_weight(self, key: str) -> float | None:
+        """The weight of a component for which the benchmark has none. None if the campaign has none either."""
+        weight: float | None = self.settings["weights"].get(key, self.settings["weight"])
+        return weight
 
-    def verdicts(self, material: Material) -> dict[str, list[Any]]:
+    def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         return {
             "parts": [{"component": part.key, "text": part.text, "weight": part.weight} for part in material.components]
         }
 
-    def read(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
-        self.refuse_others(given)
+    def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        self.reject_other_fields(given)
         parts = given.get("parts")
         rows = parts if isinstance(parts, list) else []
         points: dict[str, float] = {}
@@ -212,19 +223,19 @@ class Components(Ballot):
                 raise BadVerdict("parts", words.format(number=number, weight=f"{weights[key]:g}"))
             points[key] = float(value)
         if not weights or set(points) != set(weights):
-            missing = [str(place) for place, key in enumerate(weights, 1) if key not in points]
+            missing = [str(number) for number, key in enumerate(weights, 1) if key not in points]
             raise BadVerdict(
                 "parts", _("Give points to every part; missing: {numbers}.").format(numbers=", ".join(missing))
             )
         in_order = {key: points[key] for key in weights}
         return {"parts": in_order, "score": 10 * sum(points.values()) / sum(weights.values())}
 
-    def posted(self, form: Form, material: Material) -> dict[str, Any]:
-        """Points in the order of the components; a field that is empty is not there yet, other text is no number."""
-        given = form.texts("points")
-        filled = [(part, text) for part, text in zip(material.components, given, strict=False) if text.strip()]
-        return {"parts": [{"component": part.key, "points": number_in(text)} for part, text in filled] or None}
+    def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
+        """The form has one field of points per component. Empty fields are left out; other text becomes None."""
+        texts = form.texts("points")
+        filled = [(part, text) for part, text in zip(material.components, texts, strict=False) if text.strip()]
+        return {"parts": [{"component": part.key, "points": parse_number(text)} for part, text in filled] or None}
 
-    def shown(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
+    def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
         parts = columns.get("parts")
         return {"parts": [{"component": key, "points": points} for key, points in parts.items()]} if parts else {}

@@ -15,9 +15,9 @@ from accounts.models import User
 from annotations import ballots
 from annotations.assignment.errors import Refused
 from annotations.assignment.leases import release_all, wait_for_annotators
-from annotations.campaigns.candidates import REVIEW, candidates_for, candidates_of, settled, why_none
+from annotations.campaigns.candidates import REVIEW, ballot_settings, candidates_for, candidates_of, why_no_items
 from annotations.campaigns.members import add_annotators
-from annotations.campaigns.sampling import Chosen, Plan, foresee
+from annotations.campaigns.sampling import Plan, Selection, select_items
 from annotations.models import (
     Campaign,
     CampaignItem,
@@ -28,13 +28,13 @@ from bank.errors import BadInput
 from bank.models import Benchmark
 from judging.models import Run
 
-MOST_OVERLAP = 100
+MAX_OVERLAP = 100
 
-LONGEST_LEASE = 7 * 24 * 60  # minutes
+MAX_LEASE_MINUTES = 7 * 24 * 60  # minutes
 
-MOST_A_DAY = 10_000
+MAX_DAILY_CAP = 10_000
 
-HIGHEST_GOLD_RATE = 0.5
+MAX_GOLD_RATE = 0.5
 
 # How a campaign hands out items and looks at labels: what is set when it is made and may be changed later.
 OPTIONS = (
@@ -71,17 +71,17 @@ def make_campaign(
     """
     name = _free_name(name)
     _check_shape(overlap, lease_minutes)
-    options = checked(options)
+    options = checked_options(options)
     seed = new_seed() if seed is None else seed
     plan = plan or Plan()
-    settings = settled(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
+    settings = ballot_settings(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
     about: dict[str, Any] = {"benchmark": benchmark, "protocol": protocol, "shows_criteria": shows_criteria, "run": run}
     about["ballot"] = settings
-    chosen = foresee(plan=plan, seed=seed, **about)
+    chosen = select_items(plan=plan, seed=seed, **about)
     if not chosen.candidates:
         if plan != Plan() and candidates_for(**about):
             raise BadInput("The plan takes no item: nothing fits all that it asks for.")
-        raise BadInput(why_none(benchmark=benchmark, ballot=ballots.get(protocol)))
+        raise BadInput(why_no_items(benchmark=benchmark, ballot=ballots.get(protocol)))
     campaign = Campaign.objects.create(
         name=name,
         benchmark=benchmark,
@@ -98,7 +98,7 @@ def make_campaign(
         open_to_all=annotators is None,
         **options,
     )
-    _place(campaign, chosen)
+    _store_items(campaign, chosen)
     if annotators is not None:
         add_annotators(campaign=campaign, people=annotators)
     return campaign
@@ -120,13 +120,13 @@ def _free_name(name: str) -> str:
 
 
 def _check_shape(overlap: int, lease_minutes: int) -> None:
-    if not 1 <= overlap <= MOST_OVERLAP:
-        raise BadInput(f"The overlap is a number of annotators per item, 1 to {MOST_OVERLAP}, not {overlap}.")
-    if not 1 <= lease_minutes <= LONGEST_LEASE:
-        raise BadInput(f"The lease is a number of minutes, 1 to {LONGEST_LEASE:,}, not {lease_minutes}.")
+    if not 1 <= overlap <= MAX_OVERLAP:
+        raise BadInput(f"The overlap is a number of annotators per item, 1 to {MAX_OVERLAP}, not {overlap}.")
+    if not 1 <= lease_minutes <= MAX_LEASE_MINUTES:
+        raise BadInput(f"The lease is a number of minutes, 1 to {MAX_LEASE_MINUTES:,}, not {lease_minutes}.")
 
 
-def checked(options: Mapping[str, Any], *, stored_due: date | None = None) -> dict[str, Any]:
+def checked_options(options: Mapping[str, Any], *, stored_due: date | None = None) -> dict[str, Any]:
     """The options of a campaign, each within its bounds; a due date that it has already may pass. Raises BadInput."""
     unknown = sorted(set(options) - set(OPTIONS))
     if unknown:
@@ -135,15 +135,15 @@ def checked(options: Mapping[str, Any], *, stored_due: date | None = None) -> di
     if found.get("order", Campaign.Order.LEAST) not in Campaign.Order.values:
         raise BadInput(f"Items are handed out {', '.join(Campaign.Order.values)}, not {found['order']!r}.")
     cap, due = found.get("daily_cap"), found.get("due")
-    if cap is not None and not 1 <= cap <= MOST_A_DAY:
-        raise BadInput(f"The cap of a day is a number of labels, 1 to {MOST_A_DAY:,}, not {cap}.")
+    if cap is not None and not 1 <= cap <= MAX_DAILY_CAP:
+        raise BadInput(f"The cap of a day is a number of labels, 1 to {MAX_DAILY_CAP:,}, not {cap}.")
     if due is not None and not isinstance(due, date):
         raise BadInput("The due date is a date.", "due")
     if due is not None and due != stored_due and _is_past(due):
         raise BadInput(f"The due date {due} has passed: choose today or a later day, or none.", "due")
     for name, lowest, highest, words in (
         ("practice_pass", 0.0, 1.0, "pass mark of the practice round is a share, 0 to 1"),
-        ("gold_rate", 0.0, HIGHEST_GOLD_RATE, f"share of hidden gold items is 0 to {HIGHEST_GOLD_RATE}"),
+        ("gold_rate", 0.0, MAX_GOLD_RATE, f"share of hidden gold items is 0 to {MAX_GOLD_RATE}"),
         ("gold_pass", 0.0, 1.0, "mark for hidden gold items is a share, 0 to 1"),
         ("gold_least", 1, 1000, "number of gold items before a warning is 1 to 1,000"),
     ):
@@ -177,7 +177,7 @@ def change_campaign(
             raise BadInput(
                 f"{most} annotators hold one item just now. The overlap can shrink when they are done with it."
             )
-    changed = checked(options, stored_due=campaign.due)
+    changed = checked_options(options, stored_due=campaign.due)
     if overlap:
         changed["overlap"] = overlap
     if lease_minutes:
@@ -190,11 +190,11 @@ def change_campaign(
 @transaction.atomic
 def change_ballot(*, campaign: Campaign, ballot: Mapping[str, Any]) -> None:
     """Set the ballot up anew, while nobody has cast it. Raises BadInput, Refused once there are labels."""
-    _while_unlabelled(campaign)
+    _check_unlabelled(campaign)
     if campaign.campaign_items.filter(gold__isnull=False).exists():
         raise Refused("Gold and practice items have verdicts on the old terms: make them ordinary items first.")
     before = campaign.ballot
-    campaign.ballot = settled(benchmark=campaign.benchmark, protocol=campaign.protocol, ballot=ballot)
+    campaign.ballot = ballot_settings(benchmark=campaign.benchmark, protocol=campaign.protocol, ballot=ballot)
     if campaign.protocol != REVIEW:
         fit = {candidate.pk for candidate in candidates_of(campaign)}
         lost = sum(item not in fit for item in campaign.campaign_items.values_list("item", flat=True))
@@ -202,11 +202,11 @@ def change_ballot(*, campaign: Campaign, ballot: Mapping[str, Any]) -> None:
             campaign.ballot = before
             raise BadInput(f"{lost:,} items of the campaign could not be labelled then.")
     wait_for_annotators(campaign)  # those who began on the old terms are counted
-    _while_unlabelled(campaign)
+    _check_unlabelled(campaign)
     campaign.save(update_fields=["ballot"])
 
 
-def _while_unlabelled(campaign: Campaign) -> None:
+def _check_unlabelled(campaign: Campaign) -> None:
     if campaign.imported or campaign.labels.exists():
         raise Refused("What annotators may answer is fixed: there are labels. Copy the campaign to ask otherwise.")
 
@@ -240,7 +240,7 @@ def copy_campaign(*, campaign: Campaign, name: str, with_annotators: bool = True
 
 
 @transaction.atomic
-def add_items(*, campaign: Campaign, chosen: Chosen, priority: int = 0) -> int:
+def add_items(*, campaign: Campaign, chosen: Selection, priority: int = 0) -> int:
     """Give a campaign more items, behind those it has; how many it had not. Raises Refused."""
     if campaign.imported or campaign.state == Campaign.State.CLOSED:
         raise Refused(f"{campaign.name} takes no more items: it is closed.")
@@ -250,11 +250,11 @@ def add_items(*, campaign: Campaign, chosen: Chosen, priority: int = 0) -> int:
     have = set(campaign.campaign_items.values_list(column, flat=True))
     fresh = [candidate for candidate in chosen.candidates if candidate.pk not in have]
     last = campaign.campaign_items.aggregate(last=Max("position"))["last"]
-    _place(campaign, Chosen(fresh, chosen.why), start=0 if last is None else last + 1, priority=priority)
+    _store_items(campaign, Selection(fresh, chosen.why), start=0 if last is None else last + 1, priority=priority)
     return len(fresh)
 
 
-def _place(campaign: Campaign, chosen: Chosen, *, start: int = 0, priority: int = 0) -> None:
+def _store_items(campaign: Campaign, chosen: Selection, *, start: int = 0, priority: int = 0) -> None:
     """Store what was chosen, in the order in which it is handed out."""
     by_pk = {candidate.pk: candidate for candidate in chosen.candidates}
     if campaign.order == Campaign.Order.FIXED:
@@ -262,7 +262,7 @@ def _place(campaign: Campaign, chosen: Chosen, *, start: int = 0, priority: int 
         rank = {pk: place for place, pk in enumerate(samples)}
         order = sorted(by_pk, key=lambda pk: (rank[by_pk[pk].sample], pk))
     else:
-        order = dealt({pk: one.sample for pk, one in by_pk.items()}, rng=random.Random(campaign.seed + start))
+        order = deal({pk: one.sample for pk, one in by_pk.items()}, rng=random.Random(campaign.seed + start))
     reviews = campaign.protocol == REVIEW
     CampaignItem.objects.bulk_create(
         [
@@ -280,7 +280,7 @@ def _place(campaign: Campaign, chosen: Chosen, *, start: int = 0, priority: int 
     )
 
 
-def dealt(samples: dict[int, int], *, rng: random.Random) -> list[int]:
+def deal(samples: dict[int, int], *, rng: random.Random) -> list[int]:
     """Items (by id, with their sample's id) in the order they are handed out.
 
     Dealt like cards: a shuffled round with one item of every sample, then the next round. So nobody sees the same

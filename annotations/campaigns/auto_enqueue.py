@@ -14,7 +14,7 @@ from annotations.assignment.errors import Refused
 from annotations.campaigns import run_doubts, sampling
 from annotations.campaigns.actions import add_items
 from annotations.campaigns.candidates import Candidate, candidates_of
-from annotations.campaigns.sampling import Chosen
+from annotations.campaigns.sampling import Selection
 from annotations.models import Campaign
 from bank.database import chunks
 from bank.errors import BadInput
@@ -39,14 +39,14 @@ def set_rule(*, campaign: Campaign, runs: Iterable[int] | str, reasons: Iterable
         raise BadInput(f"Choose runs on {campaign.benchmark}.")
     campaign.rule = {"runs": chosen, "reasons": wanted, "seen": {}} if wanted and chosen else {}
     campaign.save(update_fields=["rule"])
-    return flow_in(campaign)
+    return enqueue_new_items(campaign)
 
 
-def flow_in(campaign: Campaign) -> int:
+def enqueue_new_items(campaign: Campaign) -> int:
     """Bring in what the rule finds since it was last looked at; how many items."""
     if not campaign.rule or campaign.imported or campaign.state == Campaign.State.CLOSED:
         return 0
-    fresh = _with_news(campaign)
+    fresh = _runs_with_new_judgments(campaign)
     if not fresh:
         return 0
     with transaction.atomic():
@@ -54,13 +54,15 @@ def flow_in(campaign: Campaign) -> int:
         candidates = candidates_of(campaign)
         brought = 0
         for run, newest in fresh.items():
-            brought += bring(campaign=campaign, run=run, reasons=campaign.rule["reasons"], candidates=candidates)
+            brought += add_doubtful_items(
+                campaign=campaign, run=run, reasons=campaign.rule["reasons"], candidates=candidates
+            )
             campaign.rule["seen"][str(run.pk)] = newest
         campaign.save(update_fields=["rule"])
     return brought
 
 
-def _with_news(campaign: Campaign) -> dict[Run, int]:
+def _runs_with_new_judgments(campaign: Campaign) -> dict[Run, int]:
     """The rule's runs with judgments since the last look, with the newest one."""
     runs = runs_for(campaign).exclude(state__in=(Run.State.QUEUED, Run.State.RUNNING))
     if campaign.rule["runs"] != ALL:
@@ -73,16 +75,16 @@ def _with_news(campaign: Campaign) -> dict[Run, int]:
     return found
 
 
-def bring(*, campaign: Campaign, run: Run, reasons: Iterable[str], candidates: Iterable[Candidate]) -> int:
+def add_doubtful_items(*, campaign: Campaign, run: Run, reasons: Iterable[str], candidates: Iterable[Candidate]) -> int:
     """Add what is in doubt in one run to a campaign; how many items it had not."""
     wanted = set(reasons)
-    doubted = {item: held & wanted for item, held in run_doubts.of_run(run).items() if held & wanted}
+    doubted = {item: held & wanted for item, held in run_doubts.doubts_of(run).items() if held & wanted}
     found = [candidate for candidate in candidates if candidate.item in doubted]
     why = {candidate.pk: sampling.words_for(doubted[candidate.item], run) for candidate in found}
-    return add_items(campaign=campaign, chosen=Chosen(found, why))
+    return add_items(campaign=campaign, chosen=Selection(found, why))
 
 
-def of_judgments(*, campaign: Campaign, ids: Collection[int]) -> Chosen:
+def select_judged_items(*, campaign: Campaign, ids: Collection[int]) -> Selection:
     """The items of some judgments, or for a review the judgments themselves, as far as the campaign can take them.
 
     Raises Refused where one of them is about another benchmark, or is none: then nothing of the rest comes in, either.
@@ -101,4 +103,4 @@ def of_judgments(*, campaign: Campaign, ids: Collection[int]) -> Chosen:
     if strange:
         said = "One of these judgments is" if len(strange) == 1 else f"{len(strange):,} of these judgments are"
         raise Refused(f"{said} not about {campaign.benchmark}, so nothing was added. Choose only judgments about it.")
-    return Chosen([candidates[pk] for pk in why], why)
+    return Selection([candidates[pk] for pk in why], why)

@@ -17,7 +17,7 @@ from bank.models.catalogue import in_hidden_splits
 from judging.models import OVERLAP, Judgment, Run
 
 REVIEW = "review"
-FEWEST_RANKED, MOST_RANKED = 3, 8
+MIN_RANKED, MAX_RANKED = 3, 8
 
 
 def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False) -> QuerySet[Item]:
@@ -25,14 +25,14 @@ def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = Fa
     found = Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind)
     found = found.filter(sample__status=Sample.Status.APPROVED, sample__retired_in="")
     if ballot.protocol == "batch":
-        found = found.annotate(n=Count("places")).filter(n__gte=FEWEST_RANKED, n__lte=MOST_RANKED)
+        found = found.annotate(n=Count("places")).filter(n__gte=MIN_RANKED, n__lte=MAX_RANKED)
     if ballot.protocol in ("choice-extraction", "yes-no", "components"):
         found = found.filter(places__isnull=False)
     if ballot.protocol == "choice-extraction":
         found = found.exclude(sample__options={})
     if isinstance(ballot, Components):
         samples = bank.criteria.shown_weights(
-            sample_ids=_samples(found), by_campaign=shows_criteria, lacking=ballot.lacking
+            sample_ids=_samples(found), by_campaign=shows_criteria, lacking=ballot.default_weight
         )
         found = found.filter(sample__in=list(samples))
     return found.order_by("pk")
@@ -46,7 +46,7 @@ def judgments_for(*, benchmark: Benchmark, run: Run | None = None) -> QuerySet[J
     return (found if run is None else found.filter(run=run)).order_by("pk")
 
 
-def why_none(*, benchmark: Benchmark, ballot: Ballot) -> str:
+def why_no_items(*, benchmark: Benchmark, ballot: Ballot) -> str:
     """What to do where there is nothing to label."""
     if ballot.kind and not Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind).exists():
         make = f"manage.py make_items {ballot.kind} --benchmark {benchmark}"
@@ -57,7 +57,7 @@ def why_none(*, benchmark: Benchmark, ballot: Ballot) -> str:
         "components": "no sample whose weighted components annotators may all see. Show the criteria that are marked "
         "for campaigns, make components public, or say what a part without a weight is worth.",
         "choice-extraction": "no sample of its items has options.",
-        "batch": f"no item has {FEWEST_RANKED} to {MOST_RANKED} answers.",
+        "batch": f"no item has {MIN_RANKED} to {MAX_RANKED} answers.",
         "review": "no judge has given a verdict that annotators may see.",
     }.get(ballot.protocol, "no item of an approved sample.")
 
@@ -84,7 +84,7 @@ def candidates_for(
     ballot: Mapping[str, Any] | None = None,
 ) -> list[Candidate]:
     """Everything of a benchmark that can be labelled by a protocol, set up by ``ballot``. Raises BadInput."""
-    settings = settled(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
+    settings = ballot_settings(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
     if protocol == REVIEW:
         judged = judgments_for(benchmark=benchmark, run=run)
         return [Candidate(*row) for row in judged.values_list("pk", "item", "item__sample")]
@@ -103,9 +103,9 @@ def candidates_of(campaign: Campaign) -> list[Candidate]:
     )
 
 
-def settled(*, benchmark: Benchmark, protocol: str, ballot: Mapping[str, Any]) -> dict[str, Any]:
+def ballot_settings(*, benchmark: Benchmark, protocol: str, ballot: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a ballot with every default filled in. Raises BadInput."""
     try:
-        return ballots.get(protocol).settled(ballot, scale=ballots.scale_of(benchmark))
+        return ballots.get(protocol).clean_settings(ballot, scale=ballots.scale_of(benchmark))
     except (ballots.UnknownBallot, ballots.BadSettings) as error:
         raise BadInput(str(error)) from None

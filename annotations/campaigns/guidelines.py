@@ -10,33 +10,37 @@ import bank.text.rendering
 from annotations.models import Campaign, GuidelinePicture
 from bank import images
 
-MOST_PICTURES = 50
+MAX_PICTURES = 50
 
-NOWHERE = "https://pictures.invalid/"  # where a bare name leads while the text is Markdown: no such host exists
+PLACEHOLDER_URL = "https://pictures.invalid/"  # where a bare name leads while the text is Markdown: no such host exists
 
-_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
-_SHOWN = re.compile(r"(!\[[^\]\n]*\]\()([A-Za-z0-9][A-Za-z0-9._-]*)(?=[)\s])")
+_PICTURE_LINK = re.compile(r"(!\[[^\]\n]*\]\()([A-Za-z0-9][A-Za-z0-9._-]*)(?=[)\s])")
 
 
-def rendered(text: str, campaign: Campaign | None) -> SafeString:
+def render_guidelines(text: str, campaign: Campaign | None) -> SafeString:
     """Guidelines as safe HTML. ``![words](name)`` shows the campaign's picture of that name; others stay words."""
     pictures: dict[str, bank.text.rendering.Picture] = {}
     if campaign is not None and "![" in text:
         for picture in campaign.pictures.all():
             address = reverse("annotations:guidelines-picture", args=[campaign.pk, picture.name])
-            pictures[NOWHERE + picture.name] = bank.text.rendering.Picture(address, picture.width, picture.height)
-    return bank.text.rendering.markdown(_SHOWN.sub(rf"\1{NOWHERE}\2", text), links=True, pictures=pictures)
+            pictures[PLACEHOLDER_URL + picture.name] = bank.text.rendering.Picture(
+                address, picture.width, picture.height
+            )
+    return bank.text.rendering.markdown(
+        _PICTURE_LINK.sub(rf"\1{PLACEHOLDER_URL}\2", text), links=True, pictures=pictures
+    )
 
 
 def add_picture(*, campaign: Campaign, name: str, data: Any) -> GuidelinePicture:
     """Store a picture under its file's name; one of the same name is replaced. Raises NotAnImage."""
-    if campaign.pictures.count() >= MOST_PICTURES:
-        raise images.NotAnImage(f"there are {MOST_PICTURES} pictures already")
+    if campaign.pictures.count() >= MAX_PICTURES:
+        raise images.NotAnImage(f"there are {MAX_PICTURES} pictures already")
     if data.size > images.MAX_BYTES:
         raise images.NotAnImage(f"larger than {images.MAX_BYTES // 2**20} MB")
     stored = images.ingest(data.read())
-    stem = _NAME.sub("-", name.rsplit(".", 1)[0]).strip("-.") or "picture"
+    stem = _UNSAFE.sub("-", name.rsplit(".", 1)[0]).strip("-.") or "picture"
     picture, _ = GuidelinePicture.objects.update_or_create(
         campaign=campaign,
         name=f"{stem[:90]}.{stored.kind}",

@@ -24,11 +24,11 @@ from bank.errors import BadInput
 
 SALT = "annotations.invitation"
 
-MOST_MAILS = 200
+MAX_MAILS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class OpenInvitation:
     """An invitation that still opens, with its link."""
 
     invitation: Invitation
@@ -50,18 +50,18 @@ def find(token: str, *, now: datetime) -> Invitation | None:
         pk = signing.Signer(salt=SALT).unsign(token)
     except signing.BadSignature:
         return None
-    return _open(now).filter(pk=pk).select_related("campaign__benchmark").first()
+    return _usable(now).filter(pk=pk).select_related("campaign__benchmark").first()
 
 
-def _open(now: datetime):  # type: ignore[no-untyped-def]
+def _usable(now: datetime):  # type: ignore[no-untyped-def]
     room = Q(most__isnull=True) | Q(used__lt=F("most"))
     closed = Q(campaign__state=Campaign.State.CLOSED) | Q(campaign__imported=True)
     return Invitation.objects.filter(room, revoked_at__isnull=True, expires_at__gt=now).exclude(closed)
 
 
-def open_invitations(campaign: Campaign, request: HttpRequest) -> list[Listed]:
-    found = _open(timezone.now()).filter(campaign=campaign).select_related("by")
-    return [Listed(invitation, link_of(invitation, request)) for invitation in found]
+def open_invitations(campaign: Campaign, request: HttpRequest) -> list[OpenInvitation]:
+    found = _usable(timezone.now()).filter(campaign=campaign).select_related("by")
+    return [OpenInvitation(invitation, link_of(invitation, request)) for invitation in found]
 
 
 @transaction.atomic
@@ -69,8 +69,8 @@ def invite(
     *, campaign: Campaign, by: User, days: int, now: datetime, most: int | None = None, emails: Sequence[str] = ()
 ) -> list[Invitation]:
     """One invitation for each address, each for one person; without addresses one to pass on. Raises BadInput."""
-    if len(emails) > MOST_MAILS:
-        raise BadInput(f"At most {MOST_MAILS} mails at once.")
+    if len(emails) > MAX_MAILS:
+        raise BadInput(f"At most {MAX_MAILS} mails at once.")
     for email in emails:
         try:
             validate_email(email)
@@ -112,13 +112,13 @@ def accept(*, invitation: Invitation, person: User, now: datetime) -> None:
     if member:
         return
     # The one condition that decides is in the update itself.
-    if not _open(now).filter(pk=invitation.pk).update(used=F("used") + 1):
+    if not _usable(now).filter(pk=invitation.pk).update(used=F("used") + 1):
         raise BadInput(_("This invitation is used up or over. Ask for another one."))
     add_annotators(campaign=invitation.campaign, people=[person])
 
 
 @transaction.atomic
-def accept_anew(*, invitation: Invitation, username: str, password: str, now: datetime) -> User:
+def sign_up(*, invitation: Invitation, username: str, password: str, now: datetime) -> User:
     """A new account of an annotator, in the campaign. Raises BadInput."""
     try:
         person, _password = make_account(

@@ -15,7 +15,7 @@ from judging.models import Run
 
 ALL, PER_CAPABILITY, STRATIFIED, RUN, KEYS = "all", "per-capability", "stratified", "run", "keys"
 
-WAYS = {
+METHODS = {
     ALL: "Every item",
     PER_CAPABILITY: "So many samples of each capability",
     STRATIFIED: "So many samples in all, spread in proportion",
@@ -31,7 +31,7 @@ STRATA = {
     "split": "Split",
 }
 
-MOST_KEYS = 100_000
+MAX_KEYS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Plan:
         return kept | ({"keys": len(self.keys)} if self.keys else {})
 
 
-def plan_of(given: Mapping[str, Any]) -> Plan:
+def parse_plan(given: Mapping[str, Any]) -> Plan:
     """A plan from JSON. Raises BadInput."""
     known = {field.name for field in fields(Plan)}
     unknown = sorted(set(given) - known)
@@ -69,32 +69,32 @@ def plan_of(given: Mapping[str, Any]) -> Plan:
         raise BadInput(f"A sampling plan has no {unknown[0]!r}; it has {', '.join(sorted(known))}.")
     lists = {name: tuple(given.get(name) or ()) for name in ("models", "reasons", "keys")}
     plan = Plan(**{**given, **lists})
-    if plan.how not in WAYS:
-        raise BadInput(f"{plan.how!r} is no way to choose items; there are {', '.join(WAYS)}.")
-    if plan.how in (PER_CAPABILITY, STRATIFIED) and not _positive(plan.n):
+    if plan.how not in METHODS:
+        raise BadInput(f"{plan.how!r} is no way to choose items; there are {', '.join(METHODS)}.")
+    if plan.how in (PER_CAPABILITY, STRATIFIED) and not _is_positive(plan.n):
         raise BadInput("Say how many samples: a number from 1.")
-    if plan.most is not None and not _positive(plan.most):
+    if plan.most is not None and not _is_positive(plan.most):
         raise BadInput("The most items in all are a number from 1.")
     if plan.by not in STRATA:
         raise BadInput(f"Samples are spread by {', '.join(STRATA)}, not by {plan.by!r}.")
     if plan.how == RUN:
-        if not _positive(plan.run):
+        if not _is_positive(plan.run):
             raise BadInput("Choose the run whose items people should look at.")
         if not plan.reasons or set(plan.reasons) - set(run_doubts.REASONS):
             raise BadInput(f"Choose what of the run is in doubt: {', '.join(run_doubts.REASONS)}.")
     if plan.how == KEYS and not plan.keys:
         raise BadInput("The list holds no sample keys.")
-    if len(plan.keys) > MOST_KEYS:
-        raise BadInput(f"A list holds at most {MOST_KEYS:,} keys.")
+    if len(plan.keys) > MAX_KEYS:
+        raise BadInput(f"A list holds at most {MAX_KEYS:,} keys.")
     return plan
 
 
-def _positive(number: object) -> bool:
+def _is_positive(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and number > 0
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Selection:
     """What a plan takes, in no order of meaning; ``why`` is kept with the item, by its pk."""
 
     candidates: list[Candidate]
@@ -105,9 +105,9 @@ class Chosen:
         return len({candidate.sample for candidate in self.candidates})
 
 
-def choose(
+def select(
     plan: Plan, *, benchmark: Benchmark, candidates: Iterable[Candidate], rng: random.Random, anchor: str = ""
-) -> Chosen:
+) -> Selection:
     """What of the candidates the plan takes. Raises BadInput for a plan that names what is not there."""
     found, why = list(candidates), {}
     if plan.models:
@@ -116,7 +116,7 @@ def choose(
         run = Run.objects.filter(pk=plan.run or 0, benchmark=benchmark).select_related("benchmark").first()
         if run is None:
             raise BadInput(f"There is no run {plan.run} on {benchmark}.")
-        doubted = {item: held for item, held in run_doubts.of_run(run).items() if held & set(plan.reasons)}
+        doubted = {item: held for item, held in run_doubts.doubts_of(run).items() if held & set(plan.reasons)}
         found = [candidate for candidate in found if candidate.item in doubted]
         why = {candidate.pk: words_for(doubted[candidate.item] & set(plan.reasons), run) for candidate in found}
     elif plan.how == KEYS:
@@ -125,7 +125,7 @@ def choose(
         found = _spread(plan, found, rng)
     if plan.most is not None and len(found) > plan.most:
         found = rng.sample(sorted(found, key=lambda candidate: candidate.pk), plan.most)
-    return Chosen(found, {candidate.pk: why[candidate.pk] for candidate in found if candidate.pk in why})
+    return Selection(found, {candidate.pk: why[candidate.pk] for candidate in found if candidate.pk in why})
 
 
 def words_for(reasons: Iterable[str], run: Run) -> str:
@@ -209,7 +209,7 @@ def in_proportion(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     return seats
 
 
-def foresee(
+def select_items(
     *,
     benchmark: Benchmark,
     protocol: str,
@@ -218,9 +218,9 @@ def foresee(
     shows_criteria: bool = False,
     run: Run | None = None,
     ballot: Mapping[str, Any] | None = None,
-) -> Chosen:
+) -> Selection:
     """What a campaign like this would be made of. Raises BadInput."""
     found = candidates_for(
         benchmark=benchmark, protocol=protocol, shows_criteria=shows_criteria, run=run, ballot=ballot
     )
-    return choose(plan, benchmark=benchmark, candidates=found, rng=random.Random(seed))
+    return select(plan, benchmark=benchmark, candidates=found, rng=random.Random(seed))

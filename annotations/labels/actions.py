@@ -21,7 +21,7 @@ from annotations.assignment.errors import (
     SlotTaken,
     StaleEdit,
 )
-from annotations.assignment.leases import GIVEN, LEASED, SUBMITTED, lock, start_time_of_next, take_slot
+from annotations.assignment.leases import LABELLED, LEASED, SUBMITTED, lock_membership, start_next_lease, take_slot
 from annotations.ballots import BadVerdict
 from annotations.models import (
     Assignment,
@@ -33,9 +33,9 @@ from annotations.models import (
 )
 from bank.errors import BadInput
 
-LONGEST_COMMENT = 5_000
+MAX_COMMENT = 5_000
 
-MOST_FLAGS = 12
+MAX_FLAGS = 12
 
 DRAFT_FIELDS = (*ballots.FIELDS, "comment", "flags", "seconds", "confidence")
 
@@ -56,9 +56,9 @@ def save_draft(*, assignment: Assignment, draft: Mapping[str, Any], now: datetim
     """
     kept = {name: draft[name] for name in DRAFT_FIELDS if draft.get(name) not in (None, "", [])}
     if isinstance(kept.get("comment"), str):
-        kept["comment"] = _clean("comment", kept["comment"], LONGEST_COMMENT)
+        kept["comment"] = _clean("comment", kept["comment"], MAX_COMMENT)
     mine = Assignment.objects.filter(pk=assignment.pk)
-    mine = mine.filter(state=SUBMITTED) if editing else mine.exclude(state__in=GIVEN)
+    mine = mine.filter(state=SUBMITTED) if editing else mine.exclude(state__in=LABELLED)
     if assignment.draft.get("skipped"):
         kept["skipped"] = True
     if not mine.update(draft=kept, draft_at=now):
@@ -85,13 +85,13 @@ def submit_label(
     """
     campaign = assignment.campaign_item.campaign
     key = _clean("idempotency_key", idempotency_key, 64) or None
-    member = lock(campaign=campaign, annotator=assignment.annotator)
+    member = lock_membership(campaign=campaign, annotator=assignment.annotator)
     campaign.refresh_from_db(fields=["state", "ballot"])  # behind the lock nobody changes the ballot
     try:
         columns = _columns(campaign, assignment, verdict, seconds, comment, flags, confidence)
         if campaign.state not in (Campaign.State.OPEN, Campaign.State.PAUSED):
             raise CampaignNotOpen(campaign.state)
-        _hold(assignment, campaign)
+        _fill_slot(assignment, campaign)
     except (BadVerdict, Refused):
         # A request that comes again gets its label, whatever has changed since.
         known = Label.objects.filter(assignment=assignment, idempotency_key=key).first() if key else None
@@ -112,8 +112,8 @@ def submit_label(
         label.save(force_insert=True)
     except IntegrityError:  # the assignment is ours, so it is the key
         raise KeyReused from None
-    quality.look_at(label=label, place=assignment.campaign_item, member=member, now=now)
-    next_until = start_time_of_next(campaign=campaign, annotator=assignment.annotator, now=now)
+    quality.check_quality(label=label, campaign_item=assignment.campaign_item, member=member, now=now)
+    next_until = start_next_lease(campaign=campaign, annotator=assignment.annotator, now=now)
     return Submitted(label, created=True, next_until=next_until)
 
 
@@ -135,7 +135,7 @@ def change_label(
     NotInvited, Label.DoesNotExist.
     """
     campaign = assignment.campaign_item.campaign
-    member = lock(campaign=campaign, annotator=assignment.annotator)
+    member = lock_membership(campaign=campaign, annotator=assignment.annotator)
     campaign.refresh_from_db(fields=["state", "ballot"])
     if assignment.campaign_item.practice:
         raise PracticeIsOver
@@ -167,19 +167,19 @@ def change_label(
         setattr(label, name, value)
     label.changed_at = now
     label.save(update_fields=[*columns, "changed_at"])
-    quality.look_at(label=label, place=assignment.campaign_item, member=member, now=now)
+    quality.check_quality(label=label, campaign_item=assignment.campaign_item, member=member, now=now)
     return True
 
 
-def _hold(assignment: Assignment, campaign: Campaign) -> None:
+def _fill_slot(assignment: Assignment, campaign: Campaign) -> None:
     """Turn the lease into a label's place, or take a free slot when the lease is gone."""
     mine = Assignment.objects.filter(pk=assignment.pk)
     if mine.filter(state=LEASED).update(state=SUBMITTED, draft={}):
         return
-    if mine.filter(state__in=GIVEN).exists():
+    if mine.filter(state__in=LABELLED).exists():
         raise AlreadyLabelled
     place = assignment.campaign_item
-    slot = take_slot(item_id=place.pk, endless=place.practice or place.gold is not None)
+    slot = take_slot(campaign_item_id=place.pk, unlimited=place.practice or place.gold is not None)
     if slot is None:
         raise SlotTaken
     mine.update(state=SUBMITTED, slot=slot, draft={})
@@ -196,9 +196,9 @@ def _columns(
 ) -> dict[str, Any]:
     ballot = ballots.of(campaign)
     return {
-        **ballot.read(verdict, material.of(assignment, ballot)),
+        **ballot.parse(verdict, material.material_for(assignment, ballot)),
         "seconds": _seconds(seconds, timedelta(minutes=campaign.lease_minutes)),
-        "comment": _clean("comment", comment, LONGEST_COMMENT),
+        "comment": _clean("comment", comment, MAX_COMMENT),
         "flags": _flags(flags),
         "confidence": _confidence(confidence),
         "displayed_sha256": assignment.displayed_sha256,
@@ -231,8 +231,8 @@ def _flags(flags: object) -> list[str]:
     if isinstance(flags, str) or not isinstance(flags, Iterable):
         raise BadVerdict("flags", "A list of short texts.")
     cleaned = [_clean("flags", flag, 60) for flag in flags]
-    if len(cleaned) > MOST_FLAGS:
-        raise BadVerdict("flags", f"At most {MOST_FLAGS}.")
+    if len(cleaned) > MAX_FLAGS:
+        raise BadVerdict("flags", f"At most {MAX_FLAGS}.")
     return sorted({flag for flag in cleaned if flag})
 
 
@@ -244,7 +244,7 @@ def _confidence(confidence: object) -> float | None:
     return float(confidence)
 
 
-LONGEST_NOTE = 5_000
+MAX_NOTE = 5_000
 
 
 @transaction.atomic
@@ -272,6 +272,6 @@ def return_label(*, label: Label, by: User, note: str, now: datetime) -> LabelRe
 
 def clean_note(text: str) -> str:
     text = text.replace("\r\n", "\n").strip()
-    if len(text) > LONGEST_NOTE or "\x00" in text:
-        raise BadInput(f"A note is text of at most {LONGEST_NOTE:,} characters.")
+    if len(text) > MAX_NOTE or "\x00" in text:
+        raise BadInput(f"A note is text of at most {MAX_NOTE:,} characters.")
     return text

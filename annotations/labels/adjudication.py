@@ -15,13 +15,13 @@ from annotations import ballots
 from annotations.assignment import material
 from annotations.ballots.pairs import Pair
 from annotations.labels.actions import clean_note
-from annotations.labels.verdicts import MAIN, dispute, in_words, main_column, word
+from annotations.labels.verdicts import VERDICT_COLUMNS, describe, disagreement, main_column, verdict_key
 from annotations.models import Adjudication, Campaign, CampaignItem, Label
 from bank.errors import BadInput
 from bank.models import Response
 from bank.models.verdict import COLUMNS, Choice
 
-SHOWS = {
+FILTERS = {
     "disputed": "Disputed",
     "agreed": "Agreed",
     "few": "Fewer than two labels",
@@ -35,19 +35,19 @@ LETTERS = "ABCDEFGHIJ"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ItemRow:
     """An item in the list. ``dispute`` is the share of pairs of its labels that differ."""
 
     place: CampaignItem
     labels: int
-    dispute: float | None
+    disagreement: float | None
     said: list[tuple[str, int]]  # verdicts in words, most frequent first
     decided: str
     returned: int
 
     @property
     def percent(self) -> str:
-        return "–" if self.dispute is None else f"{100 * (1 - self.dispute):.0f}%"
+        return "–" if self.disagreement is None else f"{100 * (1 - self.disagreement):.0f}%"
 
     @property
     def kind(self) -> str:
@@ -55,7 +55,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked(Sequence[Listed]):
+class ItemList(Sequence[ItemRow]):
     """The items of a campaign, the least agreed first; rows are read when they are asked for."""
 
     places: Sequence[int]
@@ -68,7 +68,7 @@ class Ranked(Sequence[Listed]):
     def __getitem__(self, at: Any) -> Any:
         return self._rows(self.places[at]) if isinstance(at, slice) else self._rows([self.places[at]])[0]
 
-    def _rows(self, ids: Sequence[int]) -> list[Listed]:
+    def _rows(self, ids: Sequence[int]) -> list[ItemRow]:
         related = ("item__sample", "adjudication")
         places = CampaignItem.objects.select_related(*related).in_bulk(ids)
         labels: dict[int, list[Label]] = defaultdict(list)
@@ -76,13 +76,13 @@ class Ranked(Sequence[Listed]):
         for label in given.order_by("pk"):
             labels[label.assignment.campaign_item_id].append(label)
         return [
-            _listed(places[pk], labels[pk], self.disputes.get(pk), self.open_returns.get(pk, 0))
+            _item_row(places[pk], labels[pk], self.disputes.get(pk), self.open_returns.get(pk, 0))
             for pk in ids
             if pk in places
         ]
 
 
-def items_of(campaign: Campaign, *, show: str = "", search: str = "") -> Ranked:
+def list_items(campaign: Campaign, *, show: str = "", search: str = "") -> ItemList:
     """The items of a campaign under a filter of ``SHOWS``, whose sample's key holds ``search``.
 
     The least agreed come first, then those with most labels.
@@ -93,11 +93,11 @@ def items_of(campaign: Campaign, *, show: str = "", search: str = "") -> Ranked:
     words: dict[int, list[str]] = defaultdict(list)
     labels: Counter[int] = Counter()
     given = Label.objects.filter(campaign=campaign, excluded=False).order_by("pk")
-    for pk, *values in given.values_list("assignment__campaign_item", *MAIN).iterator():
+    for pk, *values in given.values_list("assignment__campaign_item", *VERDICT_COLUMNS).iterator():
         labels[pk] += 1
-        if said := word(dict(zip(MAIN, values, strict=True))):
+        if said := verdict_key(dict(zip(VERDICT_COLUMNS, values, strict=True))):
             words[pk].append(said)
-    disputes = {pk: found for pk, said in words.items() if (found := dispute(said)) is not None}
+    disputes = {pk: found for pk, said in words.items() if (found := disagreement(said)) is not None}
     unanswered = Label.objects.filter(campaign=campaign, returns__isnull=False, returns__answered_at__isnull=True)
     open_returns = Counter(unanswered.values_list("assignment__campaign_item", flat=True))
     match show:
@@ -115,15 +115,15 @@ def items_of(campaign: Campaign, *, show: str = "", search: str = "") -> Ranked:
     }.get(show, lambda pk: True)
     ids = [pk for pk in places.values_list("pk", flat=True) if fits(pk)]
     ids.sort(key=lambda pk: (disputes.get(pk, -1), labels[pk]), reverse=True)
-    return Ranked(ids, disputes, open_returns)
+    return ItemList(ids, disputes, open_returns)
 
 
-def _listed(place: CampaignItem, labels: Sequence[Label], disputed: float | None, returned: int) -> Listed:
-    words = [said for label in labels if (said := word(label.verdict()))]
-    first = {word(label.verdict()): in_words(label.verdict()) for label in reversed(labels)}
+def _item_row(place: CampaignItem, labels: Sequence[Label], disputed: float | None, returned: int) -> ItemRow:
+    words = [said for label in labels if (said := verdict_key(label.verdict()))]
+    first = {verdict_key(label.verdict()): describe(label.verdict()) for label in reversed(labels)}
     given = [(first[one], count) for one, count in Counter(words).most_common()]
-    decided = in_words(place.adjudication.verdict()) if hasattr(place, "adjudication") else ""
-    return Listed(place, len(labels), disputed, given, decided, returned)
+    decided = describe(place.adjudication.verdict()) if hasattr(place, "adjudication") else ""
+    return ItemRow(place, len(labels), disputed, given, decided, returned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ItemLabel:
     """One label of an item."""
 
     label: Label
@@ -148,10 +148,10 @@ class Said:
     revisions: list[Any]
 
 
-def answers_of(place: CampaignItem) -> list[Answer]:
+def answers_to(place: CampaignItem) -> list[Answer]:
     """The responses in canonical order."""
     blind = place.campaign.blind
-    names = material.hidden_names() if blind else None
+    names = material.names_to_mask() if blind else None
     found = []
     for letter, response in zip(LETTERS, place.item.ordered_responses(), strict=False):
         text = response.text if response.status != Response.Status.ERROR else ""
@@ -165,30 +165,30 @@ def answers_of(place: CampaignItem) -> list[Answer]:
     return found
 
 
-def labels_of(place: CampaignItem) -> list[Said]:
+def labels_on(place: CampaignItem) -> list[ItemLabel]:
     """What annotators said, in the order given; excluded labels too."""
     found = Label.objects.filter(assignment__campaign_item=place).select_related("annotator", "assignment", "campaign")
     rows = []
     for label in found.prefetch_related("returns", "revisions").order_by("pk"):
         open_note = next((one.note for one in label.returns.all() if one.answered_at is None), "")
         order = " then ".join(LETTERS[int(position)] for position in label.assignment.order)
-        before = [(in_words(one.verdict), one.given_at) for one in label.revisions.all()]
-        verdict = in_words(label.verdict())
-        rows.append(Said(label, label.annotator.name, verdict, order, open_note, before))
+        before = [(describe(one.verdict), one.given_at) for one in label.revisions.all()]
+        verdict = describe(label.verdict())
+        rows.append(ItemLabel(label, label.annotator.name, verdict, order, open_note, before))
     return rows
 
 
 def neighbours(campaign: Campaign, place: CampaignItem) -> tuple[int | None, int | None]:
     """The items before and after this one in the list of the disputed that wait for a verdict."""
     decided = set(Adjudication.objects.filter(campaign_item__campaign=campaign).values_list("campaign_item", flat=True))
-    waiting = [pk for pk in items_of(campaign, show="disputed").places if pk not in decided or pk == place.pk]
+    waiting = [pk for pk in list_items(campaign, show="disputed").places if pk not in decided or pk == place.pk]
     if place.pk not in waiting:
         return None, waiting[0] if waiting else None
     here = waiting.index(place.pk)
     return (waiting[here - 1] if here else None), (waiting[here + 1] if here + 1 < len(waiting) else None)
 
 
-COLUMN = {
+COLUMN_BY_PROTOCOL = {
     "pairwise-criteria": "choice",
     "pair": "choice",
     "batch": "ranking",
@@ -202,7 +202,7 @@ NONE_OF_THEM = "X"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class VerdictInput:
     """What a form asks for: ``column`` and, for it, what may be chosen or how many numbers are wanted."""
 
     column: str
@@ -229,10 +229,12 @@ class Entry:
         return [(name, f"{value[name]:g}" if value and name in value else "") for name in self.names]
 
 
-def entry_of(place: CampaignItem, verdicts: Iterable[Mapping[str, Any]], chosen: Mapping[str, Any]) -> Entry:
+def verdict_input(
+    place: CampaignItem, verdicts: Iterable[Mapping[str, Any]], chosen: Mapping[str, Any]
+) -> VerdictInput:
     """What is asked about an item; ``verdicts`` are its labels, ``chosen`` what stands already."""
     campaign = place.campaign
-    column = COLUMN.get(campaign.protocol, "score")
+    column = COLUMN_BY_PROTOCOL.get(campaign.protocol, "score")
     stands = dict(chosen)
     match column:
         case "choice":
@@ -241,22 +243,24 @@ def entry_of(place: CampaignItem, verdicts: Iterable[Mapping[str, Any]], chosen:
             allowed = ballot.choices if isinstance(ballot, Pair) else list(words)
             situations = ballot.situations if isinstance(ballot, Pair) else {}
             choices = [(ballots.LEFT_RIGHT[name].value, text) for name, text in words.items() if name in allowed]
-            return Entry(column, choices, [(number, str(text)) for number, text in situations.items()], chosen=stands)
+            return VerdictInput(
+                column, choices, [(number, str(text)) for number, text in situations.items()], chosen=stands
+            )
         case "option":
             options = [(key, f"{key}. {text}") for key, text in place.item.sample.options.items()]
-            return Entry(column, [*options, (NONE_OF_THEM, "None of them")], chosen=stands)
+            return VerdictInput(column, [*options, (NONE_OF_THEM, "None of them")], chosen=stands)
         case "answer" | "agree":
-            return Entry(column, [("yes", "Yes"), ("no", "No")], chosen=stands)
+            return VerdictInput(column, [("yes", "Yes"), ("no", "No")], chosen=stands)
         case "ranking":
             letters = [f"Answer {'ABCDEFGH'[n]}" for n in range(place.item.places.count())]
-            return Entry(column, names=letters, chosen=stands)
+            return VerdictInput(column, names=letters, chosen=stands)
         case "parts":
             keys = list(dict.fromkeys(key for verdict in verdicts for key in verdict.get("parts") or {}))
-            return Entry(column, names=keys, chosen=stands)
-    return Entry(column, [(f"{value:g}", words) for value, words in scale_of(campaign)], chosen=stands)
+            return VerdictInput(column, names=keys, chosen=stands)
+    return VerdictInput(column, [(f"{value:g}", words) for value, words in score_choices(campaign)], chosen=stands)
 
 
-def scale_of(campaign: Campaign) -> list[tuple[float, str]]:
+def score_choices(campaign: Campaign) -> list[tuple[float, str]]:
     """The steps of a score, with their words."""
     found = []
     for step in ballots.of(campaign).settings["scale"]:
@@ -265,7 +269,7 @@ def scale_of(campaign: Campaign) -> list[tuple[float, str]]:
     return found
 
 
-def read(entry: Entry, posted: Any) -> dict[str, Any]:
+def read_verdict(entry: VerdictInput, posted: Any) -> dict[str, Any]:
     """The verdict columns that a form gives. Raises BadInput."""
     if entry.column in ("ranking", "parts"):
         given = [_number(text) for text in posted.getlist("number")]
@@ -301,7 +305,7 @@ def _number(text: str) -> float | None:
     return number if number is not None and abs(number) < 1e6 else None
 
 
-def stands(place: CampaignItem, labels: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def initial_verdict(place: CampaignItem, labels: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """What a form about this item begins with: the adjudicated verdict, else the gold one, else what all labels say."""
     adjudication = getattr(place, "adjudication", None)
     if adjudication is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotations.labels.verdicts import MAIN, is_right, majority_word, number, word
+from annotations.labels.verdicts import VERDICT_COLUMNS, is_right, majority_word, verdict_key, verdict_number
 from annotations.models import Campaign, Label
 from bank.models.verdict import Choice, turned
 from stats.agreement import pairwise_agreement, pairwise_kappa
@@ -22,7 +22,7 @@ UNDECIDED = {Choice.UNDECIDED.value: Choice.TIE.value}
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LabelRow:
     """One label that counts. ``said`` is its verdict as a word, ``undecided`` being a tie; ``shown`` the same in the
     order in which its annotator saw the answers; ``right`` holds it against hidden gold."""
 
@@ -32,7 +32,7 @@ class Given:
     said: str
     raw: str  # as ``said``, with "undecided" by itself
     shown: str
-    number: float | None
+    verdict_number: float | None
     ranking: list[list[int]] | None
     seconds: float | None
     level: str
@@ -40,27 +40,27 @@ class Given:
     at: datetime
 
 
-def labels_of(campaign: Campaign) -> list[Given]:
+def label_rows(campaign: Campaign) -> list[LabelRow]:
     """The labels of a campaign that count, in the order given: without practice and what was excluded."""
     found = Label.objects.filter(campaign=campaign, excluded=False, assignment__campaign_item__practice=False)
     columns = ("annotator", "item", "assignment__campaign_item", "assignment__order", "seconds", "created_at")
     more = ("item__sample__capability__path", "assignment__campaign_item__gold", "situation")
     rows = []
-    for row in found.order_by("pk").values_list(*columns, *more, *MAIN):
+    for row in found.order_by("pk").values_list(*columns, *more, *VERDICT_COLUMNS):
         annotator, item, place, order, seconds, at, level, gold, situation, *values = row
-        verdict: dict[str, Any] = dict(zip(MAIN, values, strict=True)) | {"situation": situation}
-        raw = word(verdict)
+        verdict: dict[str, Any] = dict(zip(VERDICT_COLUMNS, values, strict=True)) | {"situation": situation}
+        raw = verdict_key(verdict)
         if raw is None:
             continue
         rows.append(
-            Given(
+            LabelRow(
                 annotator=annotator,
                 item=item,
                 place=place,
                 said=UNDECIDED.get(raw, raw),
                 raw=raw,
-                shown=word(as_shown(verdict, order)) or raw,
-                number=number(verdict),
+                shown=verdict_key(as_shown(verdict, order)) or raw,
+                verdict_number=verdict_number(verdict),
                 ranking=verdict["ranking"],
                 seconds=seconds,
                 level=level or "",
@@ -78,15 +78,15 @@ def as_shown(verdict: dict[str, Any], order: str) -> dict[str, Any]:
     return turned(verdict, order=stood)
 
 
-def by_place(labels: Iterable[Given]) -> dict[int, list[Given]]:
+def by_item(labels: Iterable[LabelRow]) -> dict[int, list[LabelRow]]:
     """Labels by campaign item: two reviews of one item are about different judgments."""
-    found: dict[int, list[Given]] = defaultdict(list)
+    found: dict[int, list[LabelRow]] = defaultdict(list)
     for label in labels:
         found[label.place].append(label)
     return found
 
 
-FEWEST = 30  # items: with fewer a number is provisional
+MIN_ITEMS = 30  # items: with fewer a number is provisional
 
 REPLICATES = 1000
 
@@ -103,26 +103,28 @@ class Figure:
 
     @property
     def value(self) -> str:
-        return _written(self.estimate.value, self.percent)
+        return _formatted(self.estimate.value, self.percent)
 
     @property
     def interval(self) -> str:
         found = self.estimate.interval
-        return "" if found is None else f"{_written(found.low, self.percent)} to {_written(found.high, self.percent)}"
+        return (
+            "" if found is None else f"{_formatted(found.low, self.percent)} to {_formatted(found.high, self.percent)}"
+        )
 
     @property
     def provisional(self) -> bool:
-        return 0 < self.items < FEWEST
+        return 0 < self.items < MIN_ITEMS
 
 
-def _written(value: float | None, percent: bool) -> str:
+def _formatted(value: float | None, percent: bool) -> str:
     if value is None:
         return "–"
     return f"{100 * value:.1f}%" if percent else f"{value:.3f}".replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class Matches:
     """How often two verdicts on one item were the same; undecided counts as a tie."""
 
     same: int
@@ -138,7 +140,7 @@ class Agreed:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell(Agreed):
+class Cell(Matches):
     """Two annotators: on how many items both gave the same verdict, of how many that both labelled."""
 
     kappa: float | None
@@ -186,13 +188,13 @@ class Agreement:
     cells: dict[tuple[int, int], Cell]  # by annotators, the smaller id first
 
 
-def agreement_of(campaign: Campaign, labels: Sequence[Given], *, by_level: bool = True) -> Agreement:
+def agreement_of(campaign: Campaign, labels: Sequence[LabelRow], *, by_level: bool = True) -> Agreement:
     """Of labels that count. Of every number: value None where it cannot be computed, and why."""
-    shared = {place: given for place, given in by_place(labels).items() if len(given) > 1}
+    shared = {place: given for place, given in by_item(labels).items() if len(given) > 1}
     counted = [label for given in shared.values() for label in given]
     rng = np.random.default_rng(campaign.seed)
     figures = [
-        _same(counted, len(shared)),
+        _matching(counted, len(shared)),
         _alpha(counted, "nominal", rng, len(shared)),
         *([_alpha(counted, "ordinal", rng, len(shared))] if _ordered(counted) else []),
         _fleiss(shared, rng),
@@ -209,7 +211,7 @@ def agreement_of(campaign: Campaign, labels: Sequence[Given], *, by_level: bool 
         for name in sorted({label.level for label in counted}):
             here = [label for label in counted if label.level == name]
             items = len({label.place for label in here})
-            levels.append(Level(name, items, _same(here, items), _alpha(here, "nominal", rng, items)))
+            levels.append(Level(name, items, _matching(here, items), _alpha(here, "nominal", rng, items)))
     return Agreement(
         items=len(shared),
         labels=len(counted),
@@ -219,11 +221,11 @@ def agreement_of(campaign: Campaign, labels: Sequence[Given], *, by_level: bool 
         majority=chosen,
         levels=levels if len(levels) > 1 else [],
         people=sorted({label.annotator for label in labels}),
-        cells=cells_of(labels),
+        cells=pairwise_cells(labels),
     )
 
 
-def cells_of(labels: Sequence[Given]) -> dict[tuple[int, int], Cell]:
+def pairwise_cells(labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
     """Every two annotators with items in common."""
     if not labels:
         return {}
@@ -238,7 +240,7 @@ def cells_of(labels: Sequence[Given]) -> dict[tuple[int, int], Cell]:
     return found
 
 
-def with_others(places: Mapping[int, Sequence[Given]], annotator: int) -> tuple[int, int, Estimate | None]:
+def agreement_with_others(places: Mapping[int, Sequence[LabelRow]], annotator: int) -> tuple[int, int, Estimate | None]:
     """An annotator beside what more than half of the others say: how often the same, of how many, and Cohen's kappa.
 
     ``places`` as ``given.by_place`` makes them. Items without such a majority of others do not count; the annotator's
@@ -264,10 +266,10 @@ def with_others(places: Mapping[int, Sequence[Given]], annotator: int) -> tuple[
     return same, len(mine), Estimate(None if np.isnan(kappa) else float(kappa), int(n), interval, "asymptotic")
 
 
-def _same(labels: Sequence[Given], items: int) -> Figure:
+def _matching(labels: Sequence[LabelRow], items: int) -> Figure:
     """The share of pairs of labels on one item that are the same, items being the clusters."""
     hits, cluster = [], []
-    for place, given in by_place(labels).items():
+    for place, given in by_item(labels).items():
         for i, first in enumerate(given):
             for second in given[i + 1 :]:
                 hits.append(first.said == second.said)
@@ -276,7 +278,7 @@ def _same(labels: Sequence[Given], items: int) -> Figure:
     return Figure("Matching", about, rate(hits=hits, cluster=cluster), items, percent=True)
 
 
-def _alpha(labels: Sequence[Given], metric: Metric, rng: np.random.Generator, items: int) -> Figure:
+def _alpha(labels: Sequence[LabelRow], metric: Metric, rng: np.random.Generator, items: int) -> Figure:
     unit: list[tuple[int, int]] = []
     value: list[str | float] = []
     for label in labels:
@@ -289,9 +291,9 @@ def _alpha(labels: Sequence[Given], metric: Metric, rng: np.random.Generator, it
                 unit += [(label.place, position) for position in group]
                 value += [before + (len(group) + 1) / 2] * len(group)
                 before += len(group)
-        elif label.number is not None:
+        elif label.verdict_number is not None:
             unit.append((label.place, 0))
-            value.append(label.number)
+            value.append(label.verdict_number)
     codes = {one: code for code, one in enumerate(dict.fromkeys(unit))}
     estimate = krippendorff_alpha(
         unit=[codes[one] for one in unit], value=value, metric=metric, rng=rng, replicates=REPLICATES
@@ -300,11 +302,11 @@ def _alpha(labels: Sequence[Given], metric: Metric, rng: np.random.Generator, it
     return Figure(f"Krippendorff's alpha, {metric}", about, estimate, items)
 
 
-def _ordered(labels: Sequence[Given]) -> bool:
-    return any(label.number is not None or label.ranking for label in labels)
+def _ordered(labels: Sequence[LabelRow]) -> bool:
+    return any(label.verdict_number is not None or label.ranking for label in labels)
 
 
-def _fleiss(shared: dict[int, list[Given]], rng: np.random.Generator) -> Figure:
+def _fleiss(shared: dict[int, list[LabelRow]], rng: np.random.Generator) -> Figure:
     """Over the items with the number of labels that most have: Fleiss' kappa wants the same number on each."""
     sizes = Counter(len(given) for given in shared.values())
     size = max(sizes, key=lambda size: (sizes[size], size), default=2)

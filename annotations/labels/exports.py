@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotations.campaigns.run_doubts import verdicts_of_people
+from annotations.campaigns.run_doubts import human_verdicts
 from annotations.models import Adjudication, Campaign, Label
 from bank.database import batched
 from bank.intake import exports, parquet
@@ -23,7 +23,7 @@ SHAPES = {
 }
 
 
-def offered() -> dict[str, tuple[str, str, str]]:
+def available_shapes() -> dict[str, tuple[str, str, str]]:
     """The shapes that can be made here."""
     return {name: shape for name, shape in SHAPES.items() if name != "parquet" or parquet.available()}
 
@@ -34,7 +34,7 @@ REVISED = ("seconds", "comment", "flags")
 OpenParts = Callable[[int, dict[str, float]], dict[str, float]]
 
 
-def chosen(
+def labels_to_export(
     *, benchmark: Benchmark | None = None, campaign: Campaign | None = None, staff: bool = True
 ) -> "QuerySet[Label]":
     """The labels to export, oldest first. Below staff nothing about hidden splits."""
@@ -46,9 +46,9 @@ def chosen(
     return found if staff else found.exclude(in_hidden_splits("item__sample__"))
 
 
-def labels(benchmark: Benchmark, asked: exports.Asked) -> Records:
+def all_labels(benchmark: Benchmark, asked: exports.Asked) -> Records:
     """Labels of all campaigns; annotators by pseudonym unless ``asked.names``."""
-    return rows(benchmark=benchmark, names=asked.names)
+    return label_records(benchmark=benchmark, names=asked.names)
 
 
 def all_preferences(benchmark: Benchmark, asked: exports.Asked) -> Records:
@@ -56,7 +56,7 @@ def all_preferences(benchmark: Benchmark, asked: exports.Asked) -> Records:
     return preferences(benchmark=benchmark)
 
 
-def rows(
+def label_records(
     *,
     benchmark: Benchmark | None = None,
     names: bool = False,
@@ -65,7 +65,7 @@ def rows(
     parts: OpenParts | None = None,
 ) -> Records:
     """Labels, each with what it was before every change; annotators by pseudonym unless ``names``."""
-    query = chosen(benchmark=benchmark, campaign=campaign, staff=staff)
+    query = labels_to_export(benchmark=benchmark, campaign=campaign, staff=staff)
     query = query.select_related("annotator", "campaign", "item__sample").order_by("pk")
     query = query.prefetch_related("item__places__response__model", "revisions")
     for label in query.iterator(chunk_size=500):
@@ -168,7 +168,9 @@ def preferences(*, benchmark: Benchmark | None = None, campaign: Campaign | None
     The verdict is the adjudicated one where there is one, else that of the majority (the benchmark's rule) or the mean
     ranking; ties and undecided items give no pair. ``agree`` and ``against`` count labels.
     """
-    query = chosen(benchmark=benchmark, campaign=campaign, staff=staff).filter(excluded=False, agree__isnull=True)
+    query = labels_to_export(benchmark=benchmark, campaign=campaign, staff=staff).filter(
+        excluded=False, agree__isnull=True
+    )
     query = query.exclude(assignment__campaign_item__practice=True)
     ids = list(dict.fromkeys(query.order_by("pk").values_list("item", flat=True)))
     for some in batched(ids, 300):
@@ -182,18 +184,18 @@ def preferences(*, benchmark: Benchmark | None = None, campaign: Campaign | None
             for one in Adjudication.objects.filter(campaign_item__item__in=some).select_related("campaign_item")
         }
         rule = by_pk[some[0]].sample.benchmark.majority
-        verdicts = verdicts_of_people(some, rule=rule)
+        verdicts = human_verdicts(some, rule=rule)
         for pk in some:
             source = "adjudicated" if pk in decided else "majority"
-            yield from _pairs(by_pk[pk], verdicts.get(pk, {}), given[pk], source)
+            yield from _preference_records(by_pk[pk], verdicts.get(pk, {}), given[pk], source)
 
 
-def _pairs(item: Item, verdict: dict[str, Any], given: list[dict[str, Any]], source: str) -> Records:
-    for better, worse in beaten(verdict):
+def _preference_records(item: Item, verdict: dict[str, Any], given: list[dict[str, Any]], source: str) -> Records:
+    for better, worse in preferred_pairs(verdict):
         responses = item.ordered_responses()
         first, second = responses[better], responses[worse]
         ways = ((better, worse), (worse, better))
-        agree, against = (sum(way in beaten(one) for one in given) for way in ways)
+        agree, against = (sum(way in preferred_pairs(one) for one in given) for way in ways)
         yield {
             "prompt": item.sample.instruction,
             "images": [image.path for image in item.sample.images.all()],
@@ -208,7 +210,7 @@ def _pairs(item: Item, verdict: dict[str, Any], given: list[dict[str, Any]], sou
         }
 
 
-def beaten(verdict: dict[str, Any]) -> list[tuple[int, int]]:
+def preferred_pairs(verdict: dict[str, Any]) -> list[tuple[int, int]]:
     """Which canonical positions a verdict puts over which."""
     if verdict.get("choice") in ("first", "second"):
         return [(0, 1)] if verdict["choice"] == "first" else [(1, 0)]
@@ -222,7 +224,7 @@ def beaten(verdict: dict[str, Any]) -> list[tuple[int, int]]:
     ]
 
 
-def written(
+def file_pieces(
     *,
     shape: str,
     benchmark: Benchmark | None = None,
@@ -235,7 +237,7 @@ def written(
     if shape == "preferences":
         records = preferences(benchmark=benchmark, campaign=campaign, staff=staff)
         return exports.pieces(records=records, what="preferences", shape="jsonl")
-    records = rows(benchmark=benchmark, campaign=campaign, names=names, staff=staff, parts=parts)
+    records = label_records(benchmark=benchmark, campaign=campaign, names=names, staff=staff, parts=parts)
     if shape == "label-studio":
         return label_studio(records)
     return exports.pieces(records=records, what="labels", shape=shape)

@@ -35,7 +35,7 @@ DEFAULT_CAMPAIGN = "imported"
 OWN = ("seconds", "comment", "flags")
 
 
-class Fresh(NamedTuple):
+class NewLabel(NamedTuple):
     """A label to be made: its columns and those of its revisions."""
 
     annotator_name: str
@@ -45,10 +45,10 @@ class Fresh(NamedTuple):
     revisions: list[dict[str, Any]]
 
 
-Batch = list[tuple[str, Place, str, Fresh]]  # the campaign, the item, the campaign's protocol if it is new
+Batch = list[tuple[str, Place, str, NewLabel]]  # the campaign, the item, the campaign's protocol if it is new
 
 
-class Labels:
+class LabelImporter:
     """Takes label records of the scene's benchmark.
 
     ``scene.campaign`` takes all rows; without it each goes where it says, else to ``imported``.
@@ -92,7 +92,7 @@ class Labels:
                 if fault := self._fault(name):
                     report.refuse(row.where, "campaign", fault)
                     continue
-                given = Fresh(
+                given = NewLabel(
                     annotator_name=record.annotator,
                     at=record.at or self.now,
                     order=describe(order) or "0",
@@ -177,7 +177,7 @@ class Labels:
         self.scene.intake.put_objects(made)
         self.annotators |= {annotator.name: annotator for annotator in made}
 
-    def _write_campaign(self, campaign: Campaign, rows: list[tuple[int, "Fresh"]]) -> None:
+    def _write_campaign(self, campaign: Campaign, rows: list[tuple[int, "NewLabel"]]) -> None:
         intake = self.scene.intake
         places = self._places(campaign, list(dict.fromkeys(item for item, _ in rows)))
         annotators = {self.annotators[given.annotator_name].pk for _, given in rows}

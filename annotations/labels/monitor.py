@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from accounts.rules import Viewer, allowed
 from annotations import ballots
-from annotations.labels.agreement import Agreed, Given, by_place, labels_of, with_others
-from annotations.labels.verdicts import in_words, main_column
+from annotations.labels.agreement import LabelRow, Matches, agreement_with_others, by_item, label_rows
+from annotations.labels.verdicts import describe, main_column
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank.models import Benchmark
 from bank.models.catalogue import in_hidden_splits
@@ -27,11 +27,11 @@ from stats.results import Estimate
 RECENT = 20
 
 # What is said about the way somebody labels. A hint to look, never a verdict by itself.
-FEWEST_FLAGGED = 20  # labels: below that nothing is said
+MIN_FLAGGED = 20  # labels: below that nothing is said
 
-QUICK, QUICK_SHARE = 1 / 3, 0.25  # of the campaign's median time, and of one's labels
+FAST, FAST_SHARE = 1 / 3, 0.25  # of the campaign's median time, and of one's labels
 
-SURPRISE = 0.001  # how seldom the same would happen by chance
+CHANCE = 0.001  # how seldom the same would happen by chance
 
 ONE_SIDE = 0.7
 
@@ -76,9 +76,9 @@ class Member:
     tie: int
     second: int
     undecided: int
-    agreed: Agreed  # with the majority of the others
+    agreed: Matches  # with the majority of the others
     kappa: Estimate | None
-    gold: Agreed
+    gold: Matches
     practice: str  # "4 of 5", the last round
     flags: list[tuple[str, str]]  # what, and the counts behind it
     excluded: int
@@ -139,7 +139,7 @@ class Monitor:
     held: int
     complete: int
     seconds: float | None
-    agreed: Agreed
+    agreed: Matches
     flagged: int
     commented: int
     excluded: int
@@ -164,12 +164,12 @@ class Monitor:
 
 
 def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
-    rows = labels_of(campaign)
-    by_annotator: dict[int, list[Given]] = defaultdict(list)
+    rows = label_rows(campaign)
+    by_annotator: dict[int, list[LabelRow]] = defaultdict(list)
     for row in rows:
         by_annotator[row.annotator].append(row)
-    held = _held(campaign)
-    usual, places = _usual(rows), by_place(rows)
+    held = _activity(campaign)
+    usual, places = _typical(rows), by_item(rows)
     memberships = {member.annotator_id: member for member in Membership.objects.filter(campaign=campaign)}
     members = [
         _member(
@@ -182,7 +182,7 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
             viewer,
             imported=campaign.imported,
         )
-        for annotator in _people(campaign, {*by_annotator, *held})
+        for annotator in _annotators(campaign, {*by_annotator, *held})
     ]
     members.sort(key=lambda member: (-member.labels, member.name))
     kinds = campaign.campaign_items.aggregate(
@@ -225,28 +225,28 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
     )
 
 
-def _agreed(rows: Sequence[Given]) -> Agreed:
+def _agreed(rows: Sequence[LabelRow]) -> Matches:
     same = n = 0
-    for given in by_place(rows).values():
+    for given in by_item(rows).values():
         counts = Counter(label.said for label in given)
         size = len(given)
         n += size * (size - 1) // 2
         same += sum(times * (times - 1) // 2 for times in counts.values())
-    return Agreed(same, n)
+    return Matches(same, n)
 
 
-def _done_by(rows: Sequence[Given], left: int) -> date | None:
+def _done_by(rows: Sequence[LabelRow], left: int) -> date | None:
     """The day on which the last label would come, at the pace of the last week."""
     now = timezone.now()
     recent = [row.at for row in rows if row.at > now - timedelta(days=PACE_DAYS)]
-    if left <= 0 or len(recent) < FEWEST_FLAGGED:
+    if left <= 0 or len(recent) < MIN_FLAGGED:
         return None
     days = max(1.0, (now - min(recent)).total_seconds() / 86_400)
     ahead = ceil(left / (len(recent) / days))
     return timezone.localdate(now + timedelta(days=ahead)) if ahead < 3650 else None
 
 
-def _people(campaign: Campaign, labelled: Iterable[int]) -> QuerySet[Annotator]:
+def _annotators(campaign: Campaign, labelled: Iterable[int]) -> QuerySet[Annotator]:
     member = Membership.objects.filter(annotator=OuterRef("pk"), campaign=campaign)
     return (
         Annotator.objects.filter(Exists(member) | Q(pk__in=list(labelled)))
@@ -255,7 +255,7 @@ def _people(campaign: Campaign, labelled: Iterable[int]) -> QuerySet[Annotator]:
     )
 
 
-def _held(campaign: Campaign) -> dict[int, dict[str, Any]]:
+def _activity(campaign: Campaign) -> dict[int, dict[str, Any]]:
     """By annotator: how many assignments are open, what was excluded and returned, and the times of the last acts."""
     rows = Assignment.objects.filter(campaign_item__campaign=campaign).order_by().values("annotator")
     rows = rows.annotate(
@@ -270,39 +270,39 @@ def _held(campaign: Campaign) -> dict[int, dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Usual:
+class _Typical:
     """How the campaign's labels are given as a whole."""
 
     seconds: float | None
     shares: dict[str, float]  # of each verdict as shown
 
 
-def _usual(rows: Sequence[Given]) -> _Usual:
+def _typical(rows: Sequence[LabelRow]) -> _Typical:
     times = [row.seconds for row in rows if row.seconds is not None]
     shown = Counter(row.shown for row in rows)
     shares = {said: count / len(rows) for said, count in shown.items()}
-    return _Usual(median(times) if times else None, shares)
+    return _Typical(median(times) if times else None, shares)
 
 
-def flags_of(mine: Sequence[Given], usual: _Usual) -> list[tuple[str, str]]:
+def flags_of(mine: Sequence[LabelRow], usual: _Typical) -> list[tuple[str, str]]:
     """What is odd in how somebody labels: too fast, the same verdict in a row, one side far more than the other."""
-    if len(mine) < FEWEST_FLAGGED:
+    if len(mine) < MIN_FLAGGED:
         return []
     found = []
     times = [row.seconds for row in mine if row.seconds is not None]
-    if usual.seconds and len(times) >= FEWEST_FLAGGED:
-        quick = sum(seconds < QUICK * usual.seconds for seconds in times)
-        if quick > QUICK_SHARE * len(times):
-            found.append(("too fast", f"{quick} of {len(times)} in under {QUICK * usual.seconds:.0f} s"))
+    if usual.seconds and len(times) >= MIN_FLAGGED:
+        quick = sum(seconds < FAST * usual.seconds for seconds in times)
+        if quick > FAST_SHARE * len(times):
+            found.append(("too fast", f"{quick} of {len(times)} in under {FAST * usual.seconds:.0f} s"))
     runs = [(said, len(list(same))) for said, same in groupby(row.shown for row in mine)]
     said, length = max(runs, key=lambda run: run[1])
     # So long a run of this verdict somewhere among their labels, if each came by its share in the campaign.
-    if length >= LONG_RUN and len(mine) * min(usual.shares.get(said, 1), 0.99) ** length < SURPRISE:
+    if length >= LONG_RUN and len(mine) * min(usual.shares.get(said, 1), 0.99) ** length < CHANCE:
         found.append(("straight-lining", f"the same verdict {length} times in a row"))
     left, right = (sum(row.shown == side for row in mine) for side in (Choice.FIRST, Choice.SECOND))
     most = max(left, right)
-    enough = left + right >= FEWEST_FLAGGED and most >= ONE_SIDE * (left + right)
-    if enough and mcnemar(only_first=left, only_second=right).p < SURPRISE:
+    enough = left + right >= MIN_FLAGGED and most >= ONE_SIDE * (left + right)
+    if enough and mcnemar(only_first=left, only_second=right).p < CHANCE:
         side = "left" if left > right else "right"
         found.append(("one-sided", f"{most} of {left + right} for the {side} answer"))
     return found
@@ -311,9 +311,9 @@ def flags_of(mine: Sequence[Given], usual: _Usual) -> list[tuple[str, str]]:
 def _member(
     annotator: Annotator,
     held: dict[str, Any],
-    rows: Sequence[Given],
-    places: Mapping[int, Sequence[Given]],
-    usual: _Usual,
+    rows: Sequence[LabelRow],
+    places: Mapping[int, Sequence[LabelRow]],
+    usual: _Typical,
     member: Membership | None,
     viewer: Viewer,
     *,
@@ -323,7 +323,7 @@ def _member(
     shown, raw = Counter(row.shown for row in mine), Counter(row.raw for row in mine)
     times = [row.seconds for row in mine if row.seconds is not None]
     seen = [held[name] for name in ("leased", "drafted", "labelled") if held.get(name)]
-    same, n, kappa = with_others(places, annotator.pk)
+    same, n, kappa = agreement_with_others(places, annotator.pk)
     gold = [row.right for row in mine if row.right is not None]
     tries = member.tries if member else []
     typical = median(times) if times else None
@@ -338,9 +338,9 @@ def _member(
         tie=raw[Choice.TIE],
         second=shown[Choice.SECOND],
         undecided=raw[Choice.UNDECIDED],
-        agreed=Agreed(same, n),
+        agreed=Matches(same, n),
         kappa=kappa,
-        gold=Agreed(sum(gold), len(gold)),
+        gold=Matches(sum(gold), len(gold)),
         practice=f"{tries[-1]['right']} of {tries[-1]['of']}" if tries else "",
         # In what order the answers of a file were shown is not always known.
         flags=[] if imported else flags_of(mine, usual),
@@ -355,7 +355,7 @@ def _member(
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
+class RecentLabel:
     """One label in the list of the newest."""
 
     label: Label
@@ -366,7 +366,7 @@ class Recent:
     flags: list[str]
 
 
-def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) -> list[Recent]:
+def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) -> list[RecentLabel]:
     """The newest labels; ``noted``: only those with a flag or a comment."""
     found = Label.objects.filter(campaign=campaign).select_related("annotator", "item__sample")
     if not allowed(viewer, "read-hidden"):
@@ -383,6 +383,8 @@ def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) ->
         given = label.verdict()
         if not allowed(viewer, "read-criteria"):
             given.pop("parts", None)  # their names are those of components, which may be hidden
-        verdict = in_words(given, letters=names) if main_column(given) != "choice" else ""
-        rows.append(Recent(label, who, better, over, verdict, [ballots.FLAGS.get(flag, flag) for flag in label.flags]))
+        verdict = describe(given, letters=names) if main_column(given) != "choice" else ""
+        rows.append(
+            RecentLabel(label, who, better, over, verdict, [ballots.FLAGS.get(flag, flag) for flag in label.flags])
+        )
     return rows

@@ -13,20 +13,20 @@ from django.utils.translation import gettext as _
 from bank.models.verdict import Choice
 
 # What two people must have in common to have said the same, by the first of these that a verdict holds.
-MAIN = ("choice", "ranking", "parts", "score", "option", "answer", "agree", "hallucination", "grade")
+VERDICT_COLUMNS = ("choice", "ranking", "parts", "score", "option", "answer", "agree", "hallucination", "grade")
 
 # A pair's verdicts on one line, for what needs an order: the first is better, neither, the second is better.
-LINE = {Choice.FIRST: 0.0, Choice.TIE: 1.0, Choice.UNDECIDED: 1.0, Choice.SECOND: 2.0}
+CHOICE_SCALE = {Choice.FIRST: 0.0, Choice.TIE: 1.0, Choice.UNDECIDED: 1.0, Choice.SECOND: 2.0}
 
 Columns = Mapping[str, Any]
 
 
 def main_column(verdict: Columns) -> str | None:
     """The column that says what was decided; None where nothing was."""
-    return next((name for name in MAIN if verdict.get(name) is not None), None)
+    return next((name for name in VERDICT_COLUMNS if verdict.get(name) is not None), None)
 
 
-def word(verdict: Columns) -> str | None:
+def verdict_key(verdict: Columns) -> str | None:
     """What was decided as one word: the same for the same verdict. A pair's situation plays no part."""
     name = main_column(verdict)
     if name is None:
@@ -43,14 +43,14 @@ def word(verdict: Columns) -> str | None:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-def number(verdict: Columns) -> float | None:
+def verdict_number(verdict: Columns) -> float | None:
     """Where the verdict stands on a scale; None for those without one (an option, a ranking)."""
     name = main_column(verdict)
     if name is None or name in ("option", "ranking"):
         return None
     value = verdict[name]
     if name == "choice":
-        return LINE[Choice(value)]
+        return CHOICE_SCALE[Choice(value)]
     if name == "parts":  # whose score is their weighted share
         return float(sum(value.values()) if verdict.get("score") is None else verdict["score"])
     return float(value)
@@ -62,9 +62,9 @@ def is_right(verdict: Columns, gold: Columns) -> bool:
     if name is None or verdict.get(name) is None:
         return False
     if name == "score" or (name == "parts" and gold.get("within")):
-        given, wanted = number({name: verdict[name]}), number({name: gold[name]})
+        given, wanted = verdict_number({name: verdict[name]}), verdict_number({name: gold[name]})
         return abs((given or 0) - (wanted or 0)) <= float(gold.get("within") or 0) + 1e-9
-    same = word({name: verdict[name]}) == word({name: gold[name]})
+    same = verdict_key({name: verdict[name]}) == verdict_key({name: gold[name]})
     return same and gold.get("situation") in (None, verdict.get("situation"))
 
 
@@ -77,7 +77,7 @@ def majority_word(words: Iterable[str]) -> str | None:
     return best if 2 * times > sum(counts.values()) else None
 
 
-def dispute(words: Iterable[str]) -> float | None:
+def disagreement(words: Iterable[str]) -> float | None:
     """The share of pairs of verdicts that differ, 0 to 1; None below two verdicts."""
     counts = Counter(words)
     n = sum(counts.values())
@@ -87,7 +87,7 @@ def dispute(words: Iterable[str]) -> float | None:
     return 1 - same / (n * (n - 1))
 
 
-def in_words(verdict: Columns, *, letters: Sequence[str] = "ABCDEFGHIJ") -> str:
+def describe(verdict: Columns, *, letters: Sequence[str] = "ABCDEFGHIJ") -> str:
     """For people, in their language; ``letters`` name the answers in canonical order. "" where nothing was decided."""
     name = main_column(verdict)
     if name is None:

@@ -27,19 +27,19 @@ from annotations.campaigns.actions import (
     open_campaign,
     pause_campaign,
 )
-from annotations.campaigns.candidates import candidates_for, why_none
+from annotations.campaigns.candidates import candidates_for, why_no_items
 from annotations.campaigns.invitations import open_invitations
-from annotations.campaigns.sampling import foresee
+from annotations.campaigns.sampling import select_items
 from annotations.labels.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
 from annotations.models import Campaign, GuidelinePicture
 from annotations.views.forms import (
-    THESE,
-    AddAnnotators,
+    CHOSEN_PEOPLE,
+    AddAnnotatorsForm,
+    AssignmentForm,
     BallotForm,
-    Guidelines,
-    HandedOut,
-    Invite,
-    NewCampaign,
+    CampaignForm,
+    GuidelinesForm,
+    InvitationForm,
     initial_of,
 )
 from bank.errors import BadInput
@@ -86,10 +86,10 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "may_write": may_write,
         "board": _board(campaign),
         "tab": "overview",
-        "rendered": guidelines.rendered(campaign.guidelines, campaign),
+        "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
     }
     if may_write and not campaign.imported:
-        context |= {"adding": AddAnnotators(campaign=campaign), "inviting": Invite()}
+        context |= {"adding": AddAnnotatorsForm(campaign=campaign), "inviting": InvitationForm()}
         context["invitations"] = open_invitations(campaign, request)
     return render(request, "annotations/campaign.html", context)
 
@@ -133,10 +133,10 @@ def _board(campaign: Campaign) -> str:
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """A form for a campaign, which is open as soon as it is made, or a draft."""
     posted = request.method == "POST"
-    form = NewCampaign(request.POST, request.FILES) if posted else NewCampaign(initial=_wanted(request))
+    form = CampaignForm(request.POST, request.FILES) if posted else CampaignForm(initial=_wanted(request))
     if posted and form.is_valid():
         given = form.cleaned_data
-        these = list(given["annotators"]) if given["who"] == THESE else None
+        these = list(given["annotators"]) if given["who"] == CHOSEN_PEOPLE else None
         names = ("name", "benchmark", "protocol", "overlap", "lease_minutes", "guidelines", "blind", "shows_criteria")
         opened = "draft" not in request.POST
         try:
@@ -159,7 +159,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     return render(request, "annotations/campaign-new.html", context)
 
 
-def _benchmark(form: NewCampaign) -> Benchmark | None:
+def _benchmark(form: CampaignForm) -> Benchmark | None:
     """The benchmark that is chosen in the form: the first one of a new form."""
     if form.is_bound:
         found: Benchmark | None = form.cleaned_data.get("benchmark")
@@ -180,14 +180,14 @@ def _wanted(request: HttpRequest) -> dict[str, Any]:
 @require_POST
 def campaign_count(request: HttpRequest) -> HttpResponse:
     """What the campaign that is being put together would be made of."""
-    form = NewCampaign(request.POST)
+    form = CampaignForm(request.POST)
     form.is_valid()  # a name may still be missing
     given = form.cleaned_data
     context: dict[str, Any] = {}
     if given.get("benchmark") and given.get("protocol"):
         try:
             seed = given.get("seed")
-            chosen = foresee(
+            chosen = select_items(
                 benchmark=given["benchmark"],
                 protocol=given["protocol"],
                 plan=form.plan(),
@@ -197,7 +197,7 @@ def campaign_count(request: HttpRequest) -> HttpResponse:
             )
             items = len(chosen.candidates)
             if not items and not candidates_for(benchmark=given["benchmark"], protocol=given["protocol"]):
-                raise BadInput(why_none(benchmark=given["benchmark"], ballot=ballots.get(given["protocol"])))
+                raise BadInput(why_no_items(benchmark=given["benchmark"], ballot=ballots.get(given["protocol"])))
             context = {"items": items, "samples": chosen.samples, "labels": items * (given.get("overlap") or 1)}
             if given["protocol"] == "review" and form.ballot("review", given["benchmark"]).get("analyses", True):
                 judged = Judgment.objects.filter(pk__in=[candidate.pk for candidate in chosen.candidates])
@@ -241,7 +241,7 @@ def campaign_ballot(request: HttpRequest, pk: int) -> HttpResponse:
 def guidelines_preview(request: HttpRequest) -> HttpResponse:
     """Guidelines as annotators will read them; ``campaign`` says whose pictures they may show."""
     campaign = Campaign.objects.filter(pk=_number(request.POST.get("campaign", ""))).first()
-    html = guidelines.rendered(request.POST.get("guidelines", "")[:50_000], campaign)
+    html = guidelines.render_guidelines(request.POST.get("guidelines", "")[:50_000], campaign)
     return render(request, "annotations/_guidelines.html", {"html": html})
 
 
@@ -250,9 +250,13 @@ def guidelines_preview(request: HttpRequest) -> HttpResponse:
 def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """How a campaign hands out its items, and its guidelines."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
-    names = [name for name in HandedOut().fields if hasattr(campaign, name)]
+    names = [name for name in AssignmentForm().fields if hasattr(campaign, name)]
     posted = request.method == "POST"
-    form = HandedOut(request.POST) if posted else HandedOut(initial={name: getattr(campaign, name) for name in names})
+    form = (
+        AssignmentForm(request.POST)
+        if posted
+        else AssignmentForm(initial={name: getattr(campaign, name) for name in names})
+    )
     if posted and form.is_valid():
         shape = {name: form.cleaned_data[name] for name in ("overlap", "lease_minutes")}
         try:
@@ -270,8 +274,8 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
         "ballot_form": ballot_form,
         "scale": ballot_form.scale(campaign.benchmark) if ballot_form else None,
         "fixed": campaign.labels.exists(),
-        "guidelines": Guidelines(initial={"guidelines": campaign.guidelines}),
-        "rendered": guidelines.rendered(campaign.guidelines, campaign),
+        "guidelines": GuidelinesForm(initial={"guidelines": campaign.guidelines}),
+        "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
         "pictures": campaign.pictures.all(),
         "tab": "settings",
         "may_write": True,
@@ -298,13 +302,13 @@ def campaign_copy(request: HttpRequest, pk: int) -> HttpResponse:
 def campaign_guidelines(request: HttpRequest, pk: int) -> HttpResponse:
     """Change what annotators read under Guidelines, and its pictures."""
     campaign = get_object_or_404(Campaign, pk=pk)
-    form = Guidelines(request.POST)
+    form = GuidelinesForm(request.POST)
     if not form.is_valid():
         messages.error(request, "The guidelines are too long.")
         return redirect("annotations:campaign-settings", pk)
     campaign.guidelines = form.cleaned_data["guidelines"].strip()
     campaign.save(update_fields=["guidelines"])
-    for file in request.FILES.getlist("pictures")[: guidelines.MOST_PICTURES]:
+    for file in request.FILES.getlist("pictures")[: guidelines.MAX_PICTURES]:
         try:
             guidelines.add_picture(campaign=campaign, name=file.name or "", data=file)
         except NotAnImage as error:

@@ -16,7 +16,7 @@ from annotations.assignment.errors import Refused
 from annotations.campaigns import auto_enqueue
 from annotations.campaigns.actions import add_items
 from annotations.campaigns.candidates import candidates_of
-from annotations.campaigns.run_doubts import REASONS, SUBSETS, of_run, subset_of
+from annotations.campaigns.run_doubts import REASONS, SUBSETS, doubts_of, subset_of
 from annotations.labels import exports
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Campaign, Label
@@ -42,7 +42,7 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "section": "campaigns",
         "campaign": campaign,
-        "shapes": exports.offered(),
+        "shapes": exports.available_shapes(),
         "labels": labels.count(),
         "changed": labels.filter(revisions__isnull=False).distinct().count(),
         "staff": allowed(viewer, "read-names"),
@@ -50,7 +50,7 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
         "tab": "data",
     }
     if may_write:
-        auto_enqueue.flow_in(campaign)
+        auto_enqueue.enqueue_new_items(campaign)
         chosen = campaign.rule.get("runs")
         every, reasons = chosen == auto_enqueue.ALL, campaign.rule.get("reasons", ())
         context |= {
@@ -74,16 +74,16 @@ def download(campaign: Campaign, viewer: User, asked: Any) -> HttpResponseBase:
     shape = asked.get("as", "jsonl")
     if shape not in exports.SHAPES:
         raise Http404("no such file")
-    if shape not in exports.offered():
+    if shape not in exports.available_shapes():
         return parquet.refusal()
     staff = allowed(viewer, "read-hidden")
     _, content, ending = exports.SHAPES[shape]
-    body = exports.written(
+    body = exports.file_pieces(
         shape=shape,
         campaign=campaign,
         names=staff and asked.get("names") == "1",
         staff=staff,
-        parts=None if staff else material.open_parts,
+        parts=None if staff else material.public_parts,
     )
     answer = StreamingHttpResponse(body, content_type=content)
     kind = "-preferences" if shape == "preferences" else ""
@@ -113,7 +113,7 @@ def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
 def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
     """What of a judge's run people should look at, and its HQ and HARD subsets."""
     run = get_object_or_404(Run.objects.select_related("judge", "benchmark"), pk=pk)
-    found = of_run(run)
+    found = doubts_of(run)
     reasons = [(name, words, sum(name in held for held in found.values())) for name, words in REASONS.items()]
     asked: list[tuple[str, Any]] = [("benchmark", run.benchmark_id), ("protocol", run.protocol), ("how", "run")]
     asked += [("run", run.pk), *(("reasons", name) for name, _, count in reasons if count)]
@@ -152,7 +152,7 @@ def doubts_add(request: HttpRequest, pk: int) -> HttpResponse:
     reasons = [name for name in request.POST.getlist("reasons") if name in REASONS]
     try:
         candidates = candidates_of(campaign)
-        brought = auto_enqueue.bring(campaign=campaign, run=run, reasons=reasons, candidates=candidates)
+        brought = auto_enqueue.add_doubtful_items(campaign=campaign, run=run, reasons=reasons, candidates=candidates)
     except (BadInput, Refused) as error:
         messages.error(request, str(error))
         return redirect("annotations:run-doubts", pk)
@@ -170,7 +170,7 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
         return _which_campaign(request, ids)
     campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), imported=False)
     try:
-        chosen = auto_enqueue.of_judgments(campaign=campaign, ids=ids)
+        chosen = auto_enqueue.select_judged_items(campaign=campaign, ids=ids)
         brought = add_items(campaign=campaign, chosen=chosen)
     except Refused as error:
         messages.error(request, str(error))

@@ -14,12 +14,12 @@ from django.utils.translation import gettext_lazy as lazy
 from accounts.forms import Styled
 from accounts.models import User
 from annotations import ballots
-from annotations.ballots import BadSettings, number_in
+from annotations.ballots import BadSettings, parse_number
 from annotations.ballots.scores import marks_between
 from annotations.campaigns import run_doubts, sampling
-from annotations.campaigns.actions import HIGHEST_GOLD_RATE, LONGEST_LEASE, MOST_A_DAY, MOST_OVERLAP, OPTIONS
+from annotations.campaigns.actions import MAX_DAILY_CAP, MAX_GOLD_RATE, MAX_LEASE_MINUTES, MAX_OVERLAP, OPTIONS
 from annotations.campaigns.members import MAY_LABEL
-from annotations.campaigns.sampling import Plan, plan_of
+from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
 from bank.errors import BadInput
 from bank.forms.fields import BenchmarkChoice, Clean
@@ -109,7 +109,7 @@ class BallotForm(Styled):
 
     def scale(self, benchmark: Benchmark | None) -> "Scale":
         """The scale that the form shows: its own where that is ticked, else the benchmark's or the usual one."""
-        usual = _usual(benchmark)
+        usual = _default_marks(benchmark)
         values = [float(mark.value) for mark in usual]
         gap = min(after - before for before, after in pairwise(values))
         if not self.is_bound:
@@ -144,7 +144,7 @@ class BallotForm(Styled):
             return
         columns = (self.data.getlist(name) for name in ("mark", "word", "meaning"))
         for value, word, meaning in zip(*columns, strict=False):
-            number = number_in(value)
+            number = parse_number(value)
             if number is not None:
                 yield f"{number:g}", Mark(f"{number:g}", word.strip(), meaning.strip())
 
@@ -155,7 +155,7 @@ def initial_of(campaign: Campaign) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: settings[name] for name in ("confidence", "ties", "analyses", "weight", "scale") if name in settings
     }
-    usual = ballots.get(campaign.protocol).settled({}, scale=ballots.scale_of(campaign.benchmark))
+    usual = ballots.get(campaign.protocol).clean_settings({}, scale=ballots.scale_of(campaign.benchmark))
     if found.get("scale") == usual.get("scale"):
         found.pop("scale", None)
     found["own_scale"] = "scale" in found
@@ -164,9 +164,9 @@ def initial_of(campaign: Campaign) -> dict[str, Any]:
     return found
 
 
-def _usual(benchmark: Benchmark | None) -> list[Mark]:
+def _default_marks(benchmark: Benchmark | None) -> list[Mark]:
     scale = ballots.scale_of(benchmark) if benchmark else []
-    return _rows(ballots.get("score").settled({}, scale=scale)["scale"])
+    return _rows(ballots.get("score").clean_settings({}, scale=scale)["scale"])
 
 
 def _rows(steps: list[dict[str, Any]]) -> list[Mark]:
@@ -177,7 +177,7 @@ def _weights(text: str) -> dict[str, float]:
     found = {}
     for line in filter(None, (line.strip() for line in text.splitlines())):
         key, _, points = line.rpartition(" ")
-        worth = number_in(points)
+        worth = parse_number(points)
         if not key.strip() or worth is None:
             raise BadInput(f"Each line is a part's key and its points, as “length 4”, not “{line[:60]}”.")
         found[key.strip()] = worth
@@ -190,23 +190,23 @@ def _sentence(error: BadSettings) -> str:
     return words[0].upper() + words[1:]
 
 
-EVERYBODY, THESE = "everybody", "these"
+EVERYONE, CHOSEN_PEOPLE = "everybody", "these"
 
-LONGEST_LIST = 5 * 2**20  # bytes
+MAX_KEYS_FILE = 5 * 2**20  # bytes
 
 
-class OfRun(forms.ModelChoiceField):
+class RunField(forms.ModelChoiceField):
     def label_from_instance(self, run: Any) -> str:
         return f"Run {run.pk}: {run.judge.name}, {run.protocol}, on {run.benchmark}"
 
 
-class People(forms.ModelMultipleChoiceField):
+class PeopleField(forms.ModelMultipleChoiceField):
     def label_from_instance(self, person: Any) -> str:
         role = "" if person.role == "annotator" else f", {person.role}"
         return f"{person.get_full_name() or person.username}{role}"
 
 
-class Percent(forms.FloatField):
+class PercentField(forms.FloatField):
     """A share, written in percent."""
 
     widget = forms.NumberInput
@@ -227,15 +227,15 @@ def people_who_label() -> QuerySet[User]:
     return User.objects.filter(is_active=True, role__in=MAY_LABEL).order_by("username")
 
 
-class Items(Styled):
+class SamplingForm(Styled):
     """Which items: a sampling plan and its seed."""
 
     how = forms.ChoiceField(
-        choices=list(sampling.WAYS.items()), required=False, initial=sampling.ALL, widget=forms.RadioSelect, label=""
+        choices=list(sampling.METHODS.items()), required=False, initial=sampling.ALL, widget=forms.RadioSelect, label=""
     )
     n = forms.IntegerField(required=False, min_value=1, label="Samples", initial=2)
     by = forms.ChoiceField(choices=list(sampling.STRATA.items()), required=False, label="Spread over")
-    run = OfRun(queryset=Run.objects.none(), required=False, label="Run", empty_label="Choose a run")
+    run = RunField(queryset=Run.objects.none(), required=False, label="Run", empty_label="Choose a run")
     reasons = forms.MultipleChoiceField(
         choices=list(run_doubts.REASONS.items()),
         required=False,
@@ -284,7 +284,7 @@ class Items(Styled):
             asked |= {"run": given["run"].pk if given.get("run") else None, "reasons": given.get("reasons")}
         if how == sampling.KEYS:
             asked["keys"] = [*_lines(given.get("keys") or ""), *_keys_in(given.get("keys_file"))]
-        return plan_of(asked)
+        return parse_plan(asked)
 
 
 def _lines(text: str) -> list[str]:
@@ -295,8 +295,8 @@ def _keys_in(file: Any) -> list[str]:
     """The keys in a file of one a line, or of CSV with a column ``sample`` or ``key``. Raises BadInput."""
     if file is None:
         return []
-    if file.size > LONGEST_LIST:
-        raise BadInput(f"{file.name} is larger than {LONGEST_LIST // 2**20} MB.")
+    if file.size > MAX_KEYS_FILE:
+        raise BadInput(f"{file.name} is larger than {MAX_KEYS_FILE // 2**20} MB.")
     try:
         text = file.read().decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -312,37 +312,41 @@ def _keys_in(file: Any) -> list[str]:
     return [row[column].strip() for row in rows if len(row) > column and row[column].strip()]
 
 
-class HandedOut(Styled):
+class AssignmentForm(Styled):
     """How items are handed out and labels looked at."""
 
     overlap = forms.IntegerField(
-        label="Labels per item", initial=2, min_value=1, max_value=MOST_OVERLAP, help_text="By different annotators."
+        label="Labels per item", initial=2, min_value=1, max_value=MAX_OVERLAP, help_text="By different annotators."
     )
     lease_minutes = forms.IntegerField(
         label="Minutes per item",
         initial=30,
         min_value=1,
-        max_value=LONGEST_LEASE,
+        max_value=MAX_LEASE_MINUTES,
         help_text="After this an item that was begun goes to somebody else.",
     )
     order = forms.ChoiceField(choices=Campaign.Order.choices, required=False, initial=Campaign.Order.LEAST)
     daily_cap = forms.IntegerField(
-        required=False, min_value=1, max_value=MOST_A_DAY, label="Labels a day", help_text="Of one person. Empty: any."
+        required=False,
+        min_value=1,
+        max_value=MAX_DAILY_CAP,
+        label="Labels a day",
+        help_text="Of one person. Empty: any.",
     )
     due = forms.DateField(
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         help_text="Annotators see it; nothing stops then.",
     )
-    practice_pass = Percent(
+    practice_pass = PercentField(
         label="Practice, % right to pass", help_text="Empty: no practice round. Its items are chosen on the item pages."
     )
-    gold_rate = Percent(
-        most=100 * HIGHEST_GOLD_RATE,
+    gold_rate = PercentField(
+        most=100 * MAX_GOLD_RATE,
         label="Hidden gold, % of items",
         help_text="Whose verdict is certain. Empty: none.",
     )
-    gold_pass = Percent(label="Gold, % right wanted", initial=0.7)
+    gold_pass = PercentField(label="Gold, % right wanted", initial=0.7)
     gold_least = forms.IntegerField(
         required=False, min_value=1, max_value=1000, initial=5, label="Gold items first", help_text="Before a warning."
     )
@@ -357,17 +361,22 @@ class HandedOut(Styled):
         return {name: usual[name] if name in usual and value in (None, "") else value for name, value in given.items()}
 
 
-class NewCampaign(Items, BallotForm, HandedOut):
+class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
     name = forms.CharField(max_length=200, help_text="Annotators see it, and scripts use it.")
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.none(), empty_label=None)
     protocol = forms.ChoiceField()
     who = forms.ChoiceField(
         label="Who labels",
-        choices=[(EVERYBODY, "Every annotator, also those who join later"), (THESE, "These people, and those invited")],
-        initial=EVERYBODY,
+        choices=[
+            (EVERYONE, "Every annotator, also those who join later"),
+            (CHOSEN_PEOPLE, "These people, and those invited"),
+        ],
+        initial=EVERYONE,
         widget=forms.RadioSelect,
     )
-    annotators = People(queryset=User.objects.none(), required=False, widget=forms.CheckboxSelectMultiple, label="")
+    annotators = PeopleField(
+        queryset=User.objects.none(), required=False, widget=forms.CheckboxSelectMultiple, label=""
+    )
     blind = forms.BooleanField(required=False, initial=True, label="Blind: hide models' names that answers mention")
     shows_criteria = forms.BooleanField(
         required=False, label="Show criteria that are marked for campaigns (each look is logged)"
@@ -401,8 +410,8 @@ class NewCampaign(Items, BallotForm, HandedOut):
         return next(fitting, next(iter(ballots.BALLOTS)))
 
 
-class AddAnnotators(Styled):
-    people = People(queryset=User.objects.none(), widget=forms.CheckboxSelectMultiple, label="")
+class AddAnnotatorsForm(Styled):
+    people = PeopleField(queryset=User.objects.none(), widget=forms.CheckboxSelectMultiple, label="")
 
     def __init__(self, *args: Any, campaign: Campaign, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -411,15 +420,17 @@ class AddAnnotators(Styled):
         people.queryset = people_who_label().exclude(annotator__in=members.values("annotator"))
 
 
-class Guidelines(Styled):
+class GuidelinesForm(Styled):
     guidelines = Clean(required=False, widget=forms.Textarea(attrs={"rows": 12}), max_length=50_000)
 
 
-class Invite(Styled):
+class InvitationForm(Styled):
     """A link for anybody who has it, or a mail to one person each."""
 
     days = forms.IntegerField(initial=14, min_value=1, max_value=365, label="Good for (days)")
-    most = forms.IntegerField(required=False, min_value=1, max_value=10_000, label="People", help_text="Empty: any.")
+    most = forms.IntegerField(
+        required=False, min_value=1, max_value=10_000, label="People", help_text="Leave empty for any number."
+    )
     emails = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
@@ -428,7 +439,7 @@ class Invite(Styled):
     )
 
 
-class JoinAnew(Styled):
+class JoinForm(Styled):
     """An account for somebody who was invited."""
 
     username = forms.CharField(max_length=150, label=lazy("Name"), help_text=lazy("Letters, digits and @ . + - _"))

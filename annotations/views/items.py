@@ -18,13 +18,13 @@ from accounts.rules import allowed, requires
 from annotations import ballots
 from annotations.assignment import gold
 from annotations.assignment.errors import Refused
-from annotations.assignment.gold import make_all_known, make_known, make_ordinary
+from annotations.assignment.gold import mark_all_gold, mark_gold, unmark_gold
 from annotations.labels import adjudication
 from annotations.labels.actions import return_label
 from annotations.labels.adjudication import adjudicate, withdraw_adjudication
-from annotations.labels.agreement import agreement_of, labels_of
+from annotations.labels.agreement import agreement_of, label_rows
 from annotations.labels.monitor import visible_campaigns
-from annotations.labels.verdicts import in_words
+from annotations.labels.verdicts import describe
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
@@ -41,7 +41,7 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     """How far the annotators agree, with intervals."""
     viewer = cast(User, request.user)
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
-    agreement = agreement_of(campaign, labels_of(campaign))
+    agreement = agreement_of(campaign, label_rows(campaign))
     people = {one.pk: one for one in Annotator.objects.filter(pk__in=agreement.people)}
     shown = agreement.people[:MOST_IN_MATRIX]
     cells = agreement.cells
@@ -71,15 +71,15 @@ def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
     """The items, the least agreed first."""
     campaign = get_object_or_404(Campaign, pk=pk)
     show = request.GET.get("show", "")
-    show = show if show in adjudication.SHOWS else ""
+    show = show if show in adjudication.FILTERS else ""
     search = request.GET.get("q", "").strip()[:200]
     context = {
         "section": "campaigns",
         "campaign": campaign,
-        "page": Paginator(adjudication.items_of(campaign, show=show, search=search), PAGE).get_page(
+        "page": Paginator(adjudication.list_items(campaign, show=show, search=search), PAGE).get_page(
             request.GET.get("page")
         ),
-        "shows": adjudication.SHOWS,
+        "shows": adjudication.FILTERS,
         "show": show,
         "search": search,
         "query": urlencode({name: value for name, value in (("show", show), ("q", search)) if value}),
@@ -100,7 +100,7 @@ def item_detail(request: HttpRequest, pk: int, place: int) -> HttpResponse:
 
 def _page(request: HttpRequest, place: CampaignItem, error: str = "", status: int = 200) -> HttpResponse:
     campaign = place.campaign
-    labels = adjudication.labels_of(place)
+    labels = adjudication.labels_on(place)
     verdicts = [said.label.verdict() for said in labels if not said.label.excluded]
     before, after = adjudication.neighbours(campaign, place)
     context = {
@@ -109,12 +109,12 @@ def _page(request: HttpRequest, place: CampaignItem, error: str = "", status: in
         "place": place,
         "sample": place.item.sample,
         "images": place.item.sample.images.all(),
-        "answers": adjudication.answers_of(place),
+        "answers": adjudication.answers_to(place),
         "labels": labels,
-        "entry": adjudication.entry_of(place, verdicts, adjudication.stands(place, verdicts)),
+        "entry": adjudication.verdict_input(place, verdicts, adjudication.initial_verdict(place, verdicts)),
         "adjudication": getattr(place, "adjudication", None),
-        "adjudicated": in_words(place.adjudication.verdict()) if hasattr(place, "adjudication") else "",
-        "gold": in_words(place.gold) if place.gold else "",
+        "adjudicated": describe(place.adjudication.verdict()) if hasattr(place, "adjudication") else "",
+        "gold": describe(place.gold) if place.gold else "",
         "untouched": not place.assignments.exists() and not campaign.imported,
         "before": before,
         "after": after,
@@ -138,11 +138,11 @@ def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
             case "withdraw":
                 withdraw_adjudication(place=found)
             case "ordinary":
-                make_ordinary(place=found)
+                unmark_gold(campaign_item=found)
             case _:
-                verdict = adjudication.read(adjudication.entry_of(found, verdicts, {}), request.POST)
+                verdict = adjudication.read_verdict(adjudication.verdict_input(found, verdicts, {}), request.POST)
                 if do in ("gold", "practice"):
-                    make_known(place=found, verdict=verdict, note=note, practice=do == "practice")
+                    mark_gold(campaign_item=found, verdict=verdict, note=note, practice=do == "practice")
                 else:
                     adjudicate(place=found, by=by, verdict=verdict, comment=note)
     except (BadInput, Refused) as refusal:
@@ -162,7 +162,7 @@ def items_known(request: HttpRequest, pk: int) -> HttpResponse:
         found = _known_in(request, campaign)
         if found.problems and "skip_bad" not in request.POST:
             raise BadInput(_first_of(found.problems) + " Nothing was marked.")
-        done = make_all_known(known=found.known, practice=practice)
+        done = mark_all_gold(found.verdicts, practice=practice)
     except (BadInput, Refused) as refusal:
         messages.error(request, str(refusal))
         return redirect("annotations:campaign-items", pk)
@@ -172,7 +172,7 @@ def items_known(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(reverse("annotations:campaign-items", args=[pk]) + f"?show={'practice' if practice else 'gold'}")
 
 
-def _known_in(request: HttpRequest, campaign: Campaign) -> gold.Found:
+def _known_in(request: HttpRequest, campaign: Campaign) -> gold.GoldVerdicts:
     file = request.FILES.get("file")
     if file is not None:
         if (file.size or 0) > LARGEST_FILE:
@@ -181,11 +181,11 @@ def _known_in(request: HttpRequest, campaign: Campaign) -> gold.Found:
             # Its ending says what it is; its name is not trusted.
             path = Path(folder) / f"verdicts{Path(file.name or '').suffix.lower()[:10]}"
             path.write_bytes(file.read())
-            return gold.in_file(campaign, path)
+            return gold.gold_from_file(campaign, path)
     source = Campaign.objects.filter(pk=_number(request.POST.get("source", ""))).first()
     if source is None:
         raise BadInput("Choose a file or a campaign.")
-    return gold.in_campaign(campaign, source, most=_number(request.POST.get("most", "")) or None)
+    return gold.gold_from_campaign(campaign, source, most=_number(request.POST.get("most", "")) or None)
 
 
 def _first_of(problems: list[str]) -> str:

@@ -19,11 +19,11 @@ from annotations import ballots
 from annotations.assignment import material, notices
 from annotations.assignment.errors import NotInvited, Refused
 from annotations.assignment.leases import next_assignment, skip
-from annotations.assignment.notices import see_interludes
-from annotations.assignment.queries import annotator_of, assignment_of, my_campaigns, progress_of, work_of
+from annotations.assignment.notices import mark_notices_read
+from annotations.assignment.queries import annotator_of, assignment_of, load_work, my_campaigns, progress_of
 from annotations.ballots import BadVerdict
-from annotations.campaigns.auto_enqueue import flow_in
-from annotations.campaigns.guidelines import rendered
+from annotations.campaigns.auto_enqueue import enqueue_new_items
+from annotations.campaigns.guidelines import render_guidelines
 from annotations.campaigns.members import enter
 from annotations.labels.actions import change_label, save_draft, submit_label
 from annotations.models import Annotator, Assignment, Campaign
@@ -52,12 +52,12 @@ def index(request: PageRequest) -> HttpResponse:
 def work(request: PageRequest, pk: int) -> HttpResponse:
     """The annotator's open item of this campaign, or the next one."""
     campaign, annotator = _campaign(request, pk)
-    if (returned := notices.returned_to(campaign=campaign, annotator=annotator)) is not None:
+    if (returned := notices.next_returned(campaign=campaign, annotator=annotator)) is not None:
         return redirect("annotations:assignment-detail", returned)
-    if (interlude := notices.before_work(campaign=campaign, annotator=annotator)) is not None:
+    if (notice := notices.pending_notice(campaign=campaign, annotator=annotator)) is not None:
         progress = progress_of(campaign=campaign, annotator=annotator)
-        return _render(request, campaign, annotator, {"work": None, "interlude": interlude, "progress": progress})
-    flow_in(campaign)
+        return _render(request, campaign, annotator, {"work": None, "between": notice, "progress": progress})
+    enqueue_new_items(campaign)
     try:
         assignment = next_assignment(campaign=campaign, annotator=annotator, now=database.now())
     except Refused as refusal:
@@ -72,7 +72,7 @@ def work(request: PageRequest, pk: int) -> HttpResponse:
 def go_on(request: PageRequest, pk: int) -> HttpResponse:
     """What was told between two items has been read."""
     campaign, annotator = _campaign(request, pk)
-    see_interludes(campaign=campaign, annotator=annotator)
+    mark_notices_read(campaign=campaign, annotator=annotator)
     return redirect("annotations:work", campaign.pk)
 
 
@@ -190,14 +190,14 @@ def _show(
     code: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    page = work_of(assignment, ahead=ahead, typed=given)
+    page = load_work(assignment, ahead=ahead, typed=given)
     context = {
         "work": page,
         "progress": page.progress,
         "notice": notice,
         "code": code,
         "confidences": CONFIDENCES,
-        "flags": tuple((name, words, name in page.given.get("flags", ())) for name, words in ballots.FLAGS.items()),
+        "flags": tuple((name, words, name in page.values.get("flags", ())) for name, words in ballots.FLAGS.items()),
     }
     return _render(request, page.campaign, assignment.annotator, context, status=status)
 
@@ -212,7 +212,7 @@ def _render(
 ) -> HttpResponse:
     context |= {"campaign": campaign, "ballot": ballots.of(campaign), "me": annotator.pk}
     if not request.htmx:
-        context["guidelines"] = rendered(campaign.guidelines, campaign)
+        context["guidelines"] = render_guidelines(campaign.guidelines, campaign)
     template = "annotations/_work.html" if request.htmx else "annotations/work.html"
     return render(request, template, context, status=status)
 
@@ -229,8 +229,8 @@ def _refuse(
 
 def _posted(request: PageRequest, assignment: Assignment) -> dict[str, Any]:
     """The form's fields in presented terms; what is no verdict is left to the ballot to refuse."""
-    form, ballot = ballots.Form(request.POST), ballots.of(assignment.campaign_item.campaign)
-    return ballot.posted(form, material.of(assignment, ballot)) | {
+    form, ballot = ballots.PostedForm(request.POST), ballots.of(assignment.campaign_item.campaign)
+    return ballot.from_form(form, material.material_for(assignment, ballot)) | {
         "comment": form.text("comment"),
         "flags": [flag for flag in form.texts("flags") if flag in ballots.FLAGS],
         "seconds": form.number("seconds"),

@@ -15,11 +15,11 @@ from accounts.http import client_address
 from accounts.models import User
 from accounts.rules import allowed, requires
 from annotations.assignment.errors import Refused
-from annotations.assignment.quality import let_go_on, let_in, practise_again
+from annotations.assignment.quality import lift_stop, qualify, repeat_practice
 from annotations.campaigns import invitations
 from annotations.campaigns.members import add_annotators, exclude_labels, remove_annotator
 from annotations.models import Campaign, Invitation, Membership
-from annotations.views.forms import AddAnnotators, Invite, JoinAnew
+from annotations.views.forms import AddAnnotatorsForm, InvitationForm, JoinForm
 from bank.errors import BadInput
 
 
@@ -28,7 +28,7 @@ from bank.errors import BadInput
 def campaign_add(request: HttpRequest, pk: int) -> HttpResponse:
     """Add annotators."""
     campaign = get_object_or_404(Campaign, pk=pk)
-    form = AddAnnotators(request.POST, campaign=campaign)
+    form = AddAnnotatorsForm(request.POST, campaign=campaign)
     if form.is_valid():
         added = add_annotators(campaign=campaign, people=form.cleaned_data["people"])
         messages.success(request, f"Added {added} annotator{'' if added == 1 else 's'}.")
@@ -58,11 +58,11 @@ def annotator_change(request: HttpRequest, pk: int, annotator: int) -> HttpRespo
     try:
         match request.POST.get("do"):
             case "practise-again":
-                practise_again(member=member)
+                repeat_practice(member=member)
             case "let-in":
-                let_in(member=member)
+                qualify(member=member)
             case "let-go-on":
-                let_go_on(member=member, now=timezone.now())
+                lift_stop(member=member, now=timezone.now())
             case "exclude":
                 exclude_labels(campaign=member.campaign, annotator=member.annotator)
             case _:
@@ -77,7 +77,7 @@ def annotator_change(request: HttpRequest, pk: int, annotator: int) -> HttpRespo
 def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
     """A link to pass on, or mails."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
-    form, by = Invite(request.POST), cast(User, request.user)
+    form, by = InvitationForm(request.POST), cast(User, request.user)
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect("annotations:campaign-detail", pk)
@@ -119,13 +119,13 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     if found is None:
         return render(request, "annotations/invitation.html", {"invitation": None}, status=404)
     person = request.user if isinstance(request.user, User) else None
-    form = JoinAnew(request.POST if request.method == "POST" and person is None else None)
+    form = JoinForm(request.POST if request.method == "POST" and person is None else None)
     context = {"invitation": found, "form": form, "may_join": person is None or allowed(person, "label")}
     if request.method == "POST" and context["may_join"] and (person or form.is_valid()):
         try:
             if person is None:
                 given = form.cleaned_data
-                person = invitations.accept_anew(invitation=found, now=timezone.now(), **given)
+                person = invitations.sign_up(invitation=found, now=timezone.now(), **given)
                 login(request, person)
                 audit.record("sign-in", by=person, address=client_address(request))
             else:

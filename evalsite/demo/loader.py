@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotations import ballots
 from annotations.assignment.leases import presented_order
-from annotations.campaigns.actions import dealt, make_campaign
+from annotations.campaigns.actions import deal, make_campaign
 from annotations.campaigns.members import make_annotator
 from annotations.models import Assignment, Campaign, CampaignItem, Membership
 from bank.intake.formats import generic
@@ -135,7 +135,7 @@ def _campaign(benchmark: Benchmark, person: User, *, name: str, file: str, overl
     campaign.state = Campaign.State.OPEN
     campaign.overlap = overlap
     campaign.guidelines = GUIDELINES if campaign.protocol == "pairwise-criteria" else ""
-    campaign.ballot = ballots.get(campaign.protocol).settled({}, scale=ballots.scale_of(benchmark))
+    campaign.ballot = ballots.get(campaign.protocol).clean_settings({}, scale=ballots.scale_of(benchmark))
     campaign.save()
     items = Item.objects.filter(sample__benchmark=benchmark, kind=ballots.get(campaign.protocol).kind)
     begun = set(campaign.campaign_items.values_list("item", flat=True))
@@ -146,7 +146,7 @@ def _campaign(benchmark: Benchmark, person: User, *, name: str, file: str, overl
         item, size = shown.campaign_item.item_id, len(shown.order)
         shown.order = presented_order(seed=0, item_id=item, annotator_id=shown.annotator_id, size=size)
         shown.save(update_fields=["order"])
-    order = dealt(dict(items.values_list("pk", "sample")), rng=random.Random(0))
+    order = deal(dict(items.values_list("pk", "sample")), rng=random.Random(0))
     for campaign_item in campaign.campaign_items.all():
         campaign_item.position = order.index(campaign_item.item_id)
         campaign_item.save(update_fields=["position"])

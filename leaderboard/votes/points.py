@@ -83,9 +83,9 @@ def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:
     found = {}
     for campaign in campaigns.order_by("pk"):
         ballot = ballots.of(campaign)
-        said = {name: ballot.settings.get(name) for name in Components.names}
+        said = {name: ballot.settings.get(name) for name in Components.setting_names}
         if isinstance(ballot, Components) and any(said.values()):
-            found[json.dumps(said, sort_keys=True)] = ballot.lacking
+            found[json.dumps(said, sort_keys=True)] = ballot.default_weight
     return list(found.values())
 
 

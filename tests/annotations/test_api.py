@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 from knox.models import AuthToken
 
-from annotations.assignment.gold import make_known
+from annotations.assignment.gold import mark_gold
 from annotations.campaigns.actions import close_campaign, make_campaign, pause_campaign
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import return_label
@@ -266,7 +266,7 @@ class TestTold:
         Campaign.objects.update(practice_pass=0.5)
         places = list(campaign.campaign_items.all()[:2])
         for place in places:
-            make_known(place=place, verdict={"choice": "first"}, note="Because.", practice=True)
+            mark_gold(campaign_item=place, verdict={"choice": "first"}, note="Because.", practice=True)
         told = []
         for choice in ("tie", None):
             held = one.post(NEXT).json()["assignment"]
@@ -287,7 +287,7 @@ class TestTold:
         one.post(NEXT)
         Campaign.objects.update(gold_rate=0.1)
         member.memberships.update(warned_at=timezone.now())
-        assert "verdict that is certain" in one.post(NEXT).json()["warning"]
+        assert "right verdict is known" in one.post(NEXT).json()["warning"]
         assert "warning" not in one.post(NEXT).json()
 
     def test_a_label_that_came_back_is_changed_or_confirmed_by_its_annotator(self, room, people):

@@ -72,9 +72,9 @@ class TestReading:
         self, protocol, settings, about, sent, stored
     ):
         ballot = type(ballots.get(protocol))(settings)
-        columns = ballot.read(sent, about)
+        columns = ballot.parse(sent, about)
         assert {name: value for name, value in columns.items() if value is not None} == stored
-        again = ballot.read(ballot.shown(columns, about), about)
+        again = ballot.parse(ballot.present(columns, about), about)
         assert again == columns
 
     @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ class TestReading:
     )
     def test_what_a_protocol_does_not_take_is_refused_by_field(self, protocol, about, sent, field):
         with pytest.raises(BadVerdict) as caught:
-            ballots.get(protocol).read(sent, about)
+            ballots.get(protocol).parse(sent, about)
         assert caught.value.field == field
 
     @pytest.mark.parametrize("seed", range(40))
@@ -135,9 +135,9 @@ class TestReading:
                 groups.append([answer])
         ballot = type(ballots.get("batch"))({"ties": True})
         about = Material("".join(map(str, order)), answers=5)
-        columns = ballot.read({"ranking": groups}, about)
+        columns = ballot.parse({"ranking": groups}, about)
         assert columns["ranking"] == [sorted(order[answer] for answer in group) for group in groups]
-        assert ballot.shown(columns, about)["ranking"] == [sorted(group) for group in groups]
+        assert ballot.present(columns, about)["ranking"] == [sorted(group) for group in groups]
 
     @pytest.mark.parametrize(
         ("protocol", "settings"),
@@ -160,7 +160,7 @@ class TestReading:
     )
     def test_settings_that_a_protocol_does_not_take(self, protocol, settings):
         with pytest.raises(BadSettings):
-            ballots.get(protocol).settled(settings)
+            ballots.get(protocol).clean_settings(settings)
 
 
 @pytest.mark.django_db
@@ -344,7 +344,7 @@ class TestReviews:
         here = f"/annotate/assignments/{held.pk}/"
         client.get(here)
         held.refresh_from_db()
-        text = material.shown(held, ballots.of(held.campaign_item.campaign)).review.analysis
+        text = material.shown_material(held, ballots.of(held.campaign_item.campaign)).review.analysis
         assert hashlib.sha256(text.encode()).hexdigest() == held.displayed_sha256
         start = text.index("a red lighthouse")
         span = [start, start + len("a red lighthouse")]

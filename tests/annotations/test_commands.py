@@ -88,7 +88,7 @@ class TestMakeCampaign:
         ("arguments", "words"),
         [
             (("--benchmark", "none", "--protocol", "pair"), "no benchmark"),
-            (("--benchmark", "pairs", "--protocol", "nope"), "Campaigns label by"),
+            (("--benchmark", "pairs", "--protocol", "nope"), "Campaigns cannot use"),
             (("--benchmark", "pairs", "--protocol", "pair", "--overlap", 0), "overlap"),
             (("--benchmark", "pairs", "--protocol", "pair", "--annotators", "ghost"), "make_user ghost"),
             (("--benchmark", "pairs", "--protocol", "pair", "--guidelines", "/nowhere"), "cannot be read"),

@@ -52,7 +52,7 @@ def labelled(now):
 
 def file_of(shape, campaign, tmp_path, **options):
     path = tmp_path / f"labels.{exports.SHAPES[shape][2]}"
-    path.write_bytes(b"".join(exports.written(shape=shape, campaign=campaign, **options)))
+    path.write_bytes(b"".join(exports.file_pieces(shape=shape, campaign=campaign, **options)))
     return path
 
 
@@ -239,13 +239,13 @@ class TestInflow:
         assert auto_enqueue.set_rule(campaign=campaign, runs="all", reasons=[NO_VERDICT, DIFFERS]) == 0
         run.state = "finished"
         run.save()
-        assert auto_enqueue.flow_in(campaign) == 1
-        assert auto_enqueue.flow_in(campaign) == 0
+        assert auto_enqueue.enqueue_new_items(campaign) == 1
+        assert auto_enqueue.enqueue_new_items(campaign) == 0
         place = campaign.campaign_items.get(item=items[1])
         assert place.why == f"a reply without a verdict (run {run.pk})"
         Judgment.objects.create(run=run, item_id=items[2], order="10", status="empty")
         campaign.refresh_from_db()
-        assert auto_enqueue.flow_in(campaign) == 1
+        assert auto_enqueue.enqueue_new_items(campaign) == 1
 
     def test_one_click_on_chosen_judgments(self, run, client_of):
         campaign, run, _ = run
@@ -278,7 +278,7 @@ class TestInflow:
         campaign.state = "closed"
         campaign.save()
         with pytest.raises(Exception, match="closed"):
-            add_items(campaign=campaign, chosen=auto_enqueue.of_judgments(campaign=campaign, ids=[]))
+            add_items(campaign=campaign, chosen=auto_enqueue.select_judged_items(campaign=campaign, ids=[]))
 
 
 def test_a_revision_that_is_none_is_refused(tmp_path):

@@ -13,7 +13,7 @@ from annotations.assignment.leases import next_assignment, presented_order, rele
 from annotations.campaigns.actions import (
     change_ballot,
     close_campaign,
-    dealt,
+    deal,
     make_campaign,
     open_campaign,
     pause_campaign,
@@ -190,7 +190,7 @@ class TestLeases:
         campaign, (one, two) = campaign_of(1, 2)
         late = next_assignment(campaign=campaign, annotator=one, now=now)
         other = next_assignment(campaign=campaign, annotator=two, now=now + 31 * MINUTE)
-        with pytest.raises(SlotTaken, match="somebody else"):
+        with pytest.raises(SlotTaken, match="another annotator"):
             submit_label(assignment=late, verdict=FIRST, now=now + 32 * MINUTE)
         assert submit_label(assignment=other, verdict=FIRST, now=now + 32 * MINUTE).created
         assert Label.objects.count() == 1
@@ -275,12 +275,12 @@ class TestOrder:
 
     def test_items_are_dealt_in_rounds_over_the_samples(self):
         samples = {item: item // 4 for item in range(40)}  # 10 samples with 4 items each
-        order = dealt(samples, rng=random.Random(1))
+        order = deal(samples, rng=random.Random(1))
         assert sorted(order) == list(range(40))
         for start in range(0, 40, 10):
             assert len({samples[item] for item in order[start : start + 10]}) == 10
         assert all(samples[a] != samples[b] for a, b in pairwise(order))
-        assert order == dealt(samples, rng=random.Random(1)) != dealt(samples, rng=random.Random(2))
+        assert order == deal(samples, rng=random.Random(1)) != deal(samples, rng=random.Random(2))
 
 
 @pytest.mark.django_db
@@ -296,7 +296,7 @@ class TestMakeCampaign:
         [
             ({"name": " "}, "needs a name"),
             ({"name": "two\nlines"}, "one line"),
-            ({"protocol": "reasoning-quality"}, "Campaigns label by"),
+            ({"protocol": "reasoning-quality"}, "Campaigns cannot use"),
             ({"overlap": 0}, "overlap"),
             ({"lease_minutes": 0}, "lease"),
         ],

@@ -117,7 +117,7 @@ class TestLabelling:
         other.get(page_of(campaign))
         response = client.post(submit_url(html), {"choice": "left", "key": "k", "comment": "kept"})
         assert response.status_code == 409
-        assert "somebody else" in text_of(response)
+        assert "another annotator" in text_of(response)
         assert "kept</textarea>" in text_of(response)
 
     def test_a_closed_campaign_is_said_in_words(self, room, now):

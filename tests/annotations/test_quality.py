@@ -7,11 +7,11 @@ import pytest
 from annotations.assignment import quality
 from annotations.assignment.errors import PracticeFailed, PracticeIsOver, Stopped
 from annotations.assignment.leases import next_assignment
-from annotations.assignment.quality import block_of, gold_place, let_go_on, let_in, practise_again
+from annotations.assignment.quality import gold_block_size, gold_position, lift_stop, qualify, repeat_practice
 from annotations.assignment.queries import progress_of
 from annotations.ballots import PRESENTED
 from annotations.labels.actions import change_label, submit_label
-from annotations.labels.verdicts import dispute, is_right, majority_word, word
+from annotations.labels.verdicts import disagreement, is_right, majority_word, verdict_key
 from annotations.models import Campaign, CampaignItem, Label, Membership
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +64,7 @@ class TestPractice:
         with pytest.raises(PracticeFailed):
             get(campaign, one, now)
         member = Membership.objects.get(annotator=one)
-        practise_again(member=member)
+        repeat_practice(member=member)
         assert not Label.objects.exists()
         assert set(CampaignItem.objects.values_list("taken", flat=True)) == {0}
         self.go(campaign, one, ["first"] * 3, now)
@@ -75,7 +75,7 @@ class TestPractice:
     def test_a_curator_can_let_somebody_in(self, practice, now):
         campaign, (one, _) = practice
         self.go(campaign, one, ["tie"] * 3, now)
-        let_in(member=Membership.objects.get(annotator=one))
+        qualify(member=Membership.objects.get(annotator=one))
         assert not get(campaign, one, now).campaign_item.practice
 
     def test_what_was_seen_as_wrong_cannot_be_put_right(self, practice, now):
@@ -126,14 +126,14 @@ class TestGold:
             campaign, had, left, came = Campaign(seed=seed, gold_rate=0.25), 0, others, []
             while had < 100:
                 block, place = divmod(had, 4)
-                gold = place == quality.gold_place(campaign, 1, block)
+                gold = place == quality.gold_position(campaign, 1, block)
                 if not gold and not left:
                     break
                 came.append((had, left, gold))
                 had, left = had + 1, left - (not gold)
             total = sum(gold for _, _, gold in came)
             for index, (before, fresh, _) in enumerate(came):
-                ahead = quality.gold_ahead(campaign, 1, had=before, fresh=fresh, unseen=99)
+                ahead = quality.gold_ahead(campaign, 1, assigned=before, new=fresh, unseen=99)
                 assert sum(gold for _, _, gold in came[:index]) + ahead == total
 
     def test_below_the_mark_there_is_a_warning_then_a_stop_and_a_curator_lets_them_go_on(self, gold, now):
@@ -149,9 +149,9 @@ class TestGold:
             member.refresh_from_db()
             assert bool(member.warned_at) == (wrong >= 2)
             assert bool(member.stopped_at) == (wrong >= 4)
-        with pytest.raises(Stopped, match="certain"):
+        with pytest.raises(Stopped, match="known to be right"):
             get(campaign, one, now)
-        let_go_on(member=member, now=now)
+        lift_stop(member=member, now=now)
         assert get(campaign, one, now)
 
     def test_good_work_hears_nothing(self, gold, now):
@@ -162,8 +162,8 @@ class TestGold:
 
     def test_places_are_drawn_by_lot(self, gold):
         campaign, (one, _) = gold
-        places = [gold_place(campaign, one.pk, block) for block in range(200)]
-        assert set(places) == set(range(block_of(campaign)))
+        places = [gold_position(campaign, one.pk, block) for block in range(200)]
+        assert set(places) == set(range(gold_block_size(campaign)))
 
 
 class TestVerdicts:
@@ -191,13 +191,13 @@ class TestVerdicts:
         assert is_right(given, gold) is right
 
     def test_false_is_a_verdict_and_nothing_is_none(self):
-        assert word({"answer": False}) == "no"
-        assert word({"answer": None, "choice": None}) is None
+        assert verdict_key({"answer": False}) == "no"
+        assert verdict_key({"answer": None, "choice": None}) is None
 
     def test_majority_and_dispute(self):
         assert majority_word(["a", "a", "b"]) == "a"
         assert majority_word(["a", "b"]) is None
         assert majority_word([]) is None
-        assert dispute(["a"]) is None
-        assert dispute(["a", "a"]) == 0
-        assert dispute(["a", "a", "b"]) == pytest.approx(2 / 3)
+        assert disagreement(["a"]) is None
+        assert disagreement(["a", "a"]) == 0
+        assert disagreement(["a", "a", "b"]) == pytest.approx(2 / 3)

@@ -14,13 +14,13 @@ from annotations.campaigns.run_doubts import (
     DIFFERS,
     NO_MAJORITY,
     NO_VERDICT,
-    TURNED,
-    combine,
-    differ,
+    ORDER_CHANGES_IT,
+    combine_verdicts,
+    differs,
+    doubts_of,
     mean_ranking,
-    of_run,
 )
-from annotations.campaigns.sampling import Plan, foresee, in_proportion, plan_of
+from annotations.campaigns.sampling import Plan, in_proportion, parse_plan, select_items
 from annotations.labels.actions import submit_label
 from annotations.models import CampaignItem
 from bank.errors import BadInput
@@ -53,7 +53,7 @@ def tree(pairs):
 
 
 def count(benchmark, seed=1, **plan):
-    chosen = foresee(benchmark=benchmark, protocol="pair", plan=plan_of(plan), seed=seed)
+    chosen = select_items(benchmark=benchmark, protocol="pair", plan=parse_plan(plan), seed=seed)
     return len(chosen.candidates), chosen.samples
 
 
@@ -78,7 +78,7 @@ class TestPlans:
     def test_stratified_is_in_proportion(self, tree):
         benchmark = tree()
         plan = Plan(how="stratified", n=12, by="level")
-        chosen = foresee(benchmark=benchmark, protocol="pair", plan=plan, seed=3)
+        chosen = select_items(benchmark=benchmark, protocol="pair", plan=plan, seed=3)
         samples = Sample.objects.filter(pk__in={one.sample for one in chosen.candidates})
         tops = Counter(sample.capability.level if sample.capability else "" for sample in samples)
         assert tops in (Counter(P=6, Q=6), Counter(P=6, Q=5, **{"": 1}))
@@ -88,7 +88,7 @@ class TestPlans:
 
         def take(seed):
             plan = Plan(how="per-capability", n=1)
-            return {c.pk for c in foresee(benchmark=benchmark, protocol="pair", plan=plan, seed=seed).candidates}
+            return {c.pk for c in select_items(benchmark=benchmark, protocol="pair", plan=plan, seed=seed).candidates}
 
         assert take(1) == take(1) != take(2)
 
@@ -115,7 +115,7 @@ class TestPlans:
     )
     def test_what_is_no_plan_is_said_in_words(self, given, words):
         with pytest.raises(BadInput, match=words):
-            plan_of(given)
+            parse_plan(given)
 
     def test_the_campaign_keeps_how_its_items_were_chosen(self, tree):
         plan = Plan(how="per-capability", n=2, models=("anchor", "one"))
@@ -185,22 +185,22 @@ class TestRuns:
 
     def test_each_reason_finds_its_items(self, run):
         run, (_, unsteady, unread, turned, other, unfinished) = run
-        found = of_run(run)
+        found = doubts_of(run)
         assert found[unsteady] == {NO_MAJORITY, DIFFERS}
         assert found[unread] == {NO_VERDICT}
-        assert found[turned] == {TURNED, DIFFERS}
+        assert found[turned] == {ORDER_CHANGES_IT, DIFFERS}
         assert found[other] == {DIFFERS}
         assert unfinished not in found
         assert len(found) == 4
 
     def test_they_become_a_campaign_that_says_why(self, run):
         run, items = run
-        plan = plan_of({"how": "run", "run": run.pk, "reasons": [NO_MAJORITY, NO_VERDICT]})
+        plan = parse_plan({"how": "run", "run": run.pk, "reasons": [NO_MAJORITY, NO_VERDICT]})
         campaign = make_campaign(name="doubts", benchmark=run.benchmark, protocol="pair", plan=plan)
         places = campaign.campaign_items.order_by("item")
         assert [place.item_id for place in places] == items[1:3]
         assert places[0].why == f"no majority over the repeats (run {run.pk})"
-        again = foresee(benchmark=run.benchmark, protocol="pair", plan=Plan(), seed=1)
+        again = select_items(benchmark=run.benchmark, protocol="pair", plan=Plan(), seed=1)
         assert add_items(campaign=campaign, chosen=again) == 4
         assert add_items(campaign=campaign, chosen=again) == 0
         assert sorted(campaign.campaign_items.values_list("position", flat=True)) == list(range(6))
@@ -213,7 +213,7 @@ class TestRuns:
         assert f'href="{path}"' in page
         assert "4 items" in flat(client.get(path))
         few = make_campaign(
-            name="few", benchmark=run.benchmark, protocol="pair", plan=plan_of({"how": "all", "most": 1})
+            name="few", benchmark=run.benchmark, protocol="pair", plan=parse_plan({"how": "all", "most": 1})
         )
         client.post(f"{path}add/", {"campaign": few.pk, "reasons": [NO_MAJORITY, NO_VERDICT]})
         assert set(items[1:3]) <= set(few.campaign_items.values_list("item", flat=True))
@@ -224,7 +224,7 @@ class TestRuns:
         client.force_login(curator)
         assert 'name="judgment"' in flat(client.get("/judging/judgments/"))
         few = make_campaign(
-            name="few", benchmark=run.benchmark, protocol="pair", plan=plan_of({"how": "all", "most": 1})
+            name="few", benchmark=run.benchmark, protocol="pair", plan=parse_plan({"how": "all", "most": 1})
         )
         drawn = few.campaign_items.get().item_id  # by the campaign's own seed
         others = [item for item in items if item != drawn][:2]
@@ -260,18 +260,18 @@ class TestRuns:
 
 class TestCombining:
     def test_verdicts_on_one_item_become_one(self):
-        assert combine([{"choice": "first"}, {"choice": "undecided"}]) == {"choice": "first"}
-        assert combine([{"choice": "first"}, {"choice": "second"}]) == {"choice": "tie"}
-        assert combine([{"score": 3}, {"score": 4}]) == {"score": 3.5}
-        assert combine([{"option": "A"}, {"option": "B"}]) is None
-        assert combine([{"answer": False}]) == {"answer": False}
-        assert combine([{}]) is None
+        assert combine_verdicts([{"choice": "first"}, {"choice": "undecided"}]) == {"choice": "first"}
+        assert combine_verdicts([{"choice": "first"}, {"choice": "second"}]) == {"choice": "tie"}
+        assert combine_verdicts([{"score": 3}, {"score": 4}]) == {"score": 3.5}
+        assert combine_verdicts([{"option": "A"}, {"option": "B"}]) is None
+        assert combine_verdicts([{"answer": False}]) == {"answer": False}
+        assert combine_verdicts([{}]) is None
         assert mean_ranking([[[0], [1], [2]], [[1], [0], [2]]]) == [[0, 1], [2]]
 
     def test_a_tie_and_unable_to_decide_do_not_differ_and_scores_may_be_close(self):
-        assert not differ({"choice": "tie"}, {"choice": "undecided"})
-        assert differ({"choice": "tie"}, {"choice": "first"})
-        assert not differ({"score": 3.5}, {"score": 4})
-        assert differ({"score": 3}, {"score": 4})
-        assert differ({"ranking": [[0], [1], [2]]}, {"ranking": [[2], [1], [0]]})
-        assert not differ({"option": "A"}, {"choice": "first"})
+        assert not differs({"choice": "tie"}, {"choice": "undecided"})
+        assert differs({"choice": "tie"}, {"choice": "first"})
+        assert not differs({"score": 3.5}, {"score": 4})
+        assert differs({"score": 3}, {"score": 4})
+        assert differs({"ranking": [[0], [1], [2]]}, {"ranking": [[2], [1], [0]]})
+        assert not differs({"option": "A"}, {"choice": "first"})

@@ -13,16 +13,16 @@ from django.test import Client
 from accounts.models import User
 from annotations import ballots
 from annotations.assignment import material
-from annotations.assignment.gold import make_known, make_ordinary
+from annotations.assignment.gold import mark_gold, unmark_gold
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns import invitations
 from annotations.campaigns.actions import make_campaign, open_campaign
 from annotations.campaigns.members import add_annotators, make_annotator
 from annotations.labels.actions import submit_label
 from annotations.labels.adjudication import adjudicate
-from annotations.labels.agreement import agreement_of, labels_of
+from annotations.labels.agreement import agreement_of, label_rows
 from annotations.labels.monitor import monitor_of
-from annotations.labels.verdicts import LINE
+from annotations.labels.verdicts import CHOICE_SCALE
 from annotations.models import (
     Adjudication,
     Assignment,
@@ -69,7 +69,7 @@ class TestAgreement:
     def test_the_figures_are_those_of_cohens_example(self, voted):
         """Cohen's table [[20, 5], [10, 15]]: kappa .4 (statistics.md); Fleiss' kappa differs, 35 of 50 are the same."""
         campaign, (one, two) = voted(["ff"] * 20 + ["fs"] * 5 + ["sf"] * 10 + ["ss"] * 15)
-        found = agreement_of(campaign, labels_of(campaign))
+        found = agreement_of(campaign, label_rows(campaign))
         cell = found.cells[one.pk, two.pk]
         assert (cell.same, cell.n, round(cell.kappa, 6), cell.percent) == (35, 50, 0.4, "70%")
         figures = {figure.name: figure for figure in found.figures}
@@ -86,14 +86,14 @@ class TestAgreement:
     def test_the_rule_of_mllm_bench_and_undecided_as_a_tie(self, voted):
         campaign, _ = voted(["ffs", "fsu", "tuu", "fuu"])
         campaign.benchmark.majority = "mllm-bench"
-        found = agreement_of(campaign, labels_of(campaign))
+        found = agreement_of(campaign, label_rows(campaign))
         assert dict(found.majority) == {"first": 1, "second": 0, "tie": 0, "undecided": 3}
         assert found.unanimous == 1
-        assert LINE["tie"] == LINE["undecided"]
+        assert CHOICE_SCALE["tie"] == CHOICE_SCALE["undecided"]
 
     def test_one_label_each_is_no_agreement_and_no_zero(self, voted, client_of):
         campaign, _ = voted(["f", "s"])
-        found = agreement_of(campaign, labels_of(campaign))
+        found = agreement_of(campaign, label_rows(campaign))
         assert all(figure.estimate.value is None for figure in found.figures)
         assert "No item has two labels" in text_of(client_of("curator").get(f"/campaigns/{campaign.pk}/agreement/"))
 
@@ -112,9 +112,11 @@ class TestAgreement:
         }[protocol]
         for annotator in campaign.members.all():
             while (work := next_assignment(campaign=campaign, annotator=annotator, now=now)) is not None:
-                material.shown(work, ballots.of(campaign))  # a reviewer says something about what was displayed
+                material.shown_material(
+                    work, ballots.of(campaign)
+                )  # a reviewer says something about what was displayed
                 submit_label(assignment=work, verdict=given, now=now)
-        found = agreement_of(campaign, labels_of(campaign))
+        found = agreement_of(campaign, label_rows(campaign))
         assert found.items == campaign.campaign_items.count()
         assert found.figures[0].estimate.n == found.items
         client = client_of("curator")
@@ -403,10 +405,10 @@ class TestMaking:
         made.refresh_from_db()
         assert len(made.ballot["scale"]) == 5
         place = made.campaign_items.first()
-        make_known(place=place, verdict={"score": 5.0}, note="", practice=False)
+        mark_gold(campaign_item=place, verdict={"score": 5.0}, note="", practice=False)
         refused = client.post(f"/campaigns/{made.pk}/ballot/", asked | {"asked": 1}, follow=True)
         assert "make them ordinary items first" in text_of(refused)
-        make_ordinary(place=place)
+        unmark_gold(campaign_item=place)
         open_campaign(campaign=made)
         ada = make_annotator(User.objects.create_user("ada", role="annotator"))
         submit_label(assignment=next_assignment(campaign=made, annotator=ada, now=now), verdict={"score": 1}, now=now)

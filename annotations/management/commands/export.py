@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotations.campaigns.run_doubts import SUBSETS, subset_of
-from annotations.labels.exports import label_studio, preferences, rows
+from annotations.labels.exports import label_records, label_studio, preferences
 from annotations.models import Campaign
 from bank.database import chunks
 from bank.errors import BadInput
@@ -89,4 +89,4 @@ def _part(benchmark: Benchmark, options: dict[str, Any]) -> exports.Records | No
         raise BadInput(f"There are no {what} of a campaign {options['campaign']!r}.")
     if what == "preferences":
         return preferences(benchmark=benchmark, campaign=campaign)
-    return rows(benchmark=benchmark, campaign=campaign, names=options["names"])
+    return label_records(benchmark=benchmark, campaign=campaign, names=options["names"])

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotations.assignment import gold
 from annotations.assignment.errors import Refused
-from annotations.assignment.gold import make_all_known
+from annotations.assignment.gold import mark_all_gold
 from annotations.models import Campaign
 from bank.errors import BadInput
 from bank.management.importing import Failed, bad_input_fails, counted
@@ -33,9 +33,9 @@ class Command(BaseCommand):
         with bad_input_fails():
             campaign = _campaign(options["campaign"])
             if options["file"]:
-                found = gold.in_file(campaign, options["file"])
+                found = gold.gold_from_file(campaign, options["file"])
             else:
-                found = gold.in_campaign(campaign, _campaign(options["source"]), most=options["most"])
+                found = gold.gold_from_campaign(campaign, _campaign(options["source"]), most=options["most"])
             for problem in found.problems:
                 self.stderr.write(problem)
             if found.problems and not options["skip_bad"]:
@@ -43,7 +43,7 @@ class Command(BaseCommand):
                     f"{counted(len(found.problems), 'problems')}: nothing was marked (--skip-bad marks the rest)."
                 )
             try:
-                done = make_all_known(known=found.known, practice=options["practice"])
+                done = mark_all_gold(found.verdicts, practice=options["practice"])
             except Refused as refusal:
                 raise Failed(str(refusal)) from None
         kind = "practice" if options["practice"] else "hidden gold"
