@@ -1,4 +1,4 @@
-"""Campaigns: made, copied, changed, and given more items."""
+"""Making, copying and changing campaigns, adding items, and opening, pausing and closing them."""
 
 import random
 import secrets
@@ -36,7 +36,7 @@ MAX_DAILY_CAP = 10_000
 
 MAX_GOLD_RATE = 0.5
 
-# How a campaign hands out items and looks at labels: what is set when it is made and may be changed later.
+# Settings for assigning items and checking labels, which may be changed later.
 OPTIONS = (
     *("order", "daily_cap", "due", "practice_pass"),
     *("gold_rate", "gold_pass", "gold_least", "gold_stops"),
@@ -62,12 +62,12 @@ def make_campaign(
     run: Run | None = None,
     **options: Any,
 ) -> Campaign:
-    """A campaign over the items of the protocol's kind that ``plan`` takes (all of them without), open at once.
+    """A campaign over the items that ``plan`` selects, by default all that fit the protocol.
 
-    ``annotators`` None lets every annotator join. ``seed`` decides what the plan leaves open, the order of the items
-    and, with the annotator, the sides; drawn when None. ``ballot`` holds settings of the protocol, see
-    annotations.ballots; they are fixed here. Reviews are of every judgment that annotators may see, or of those of
-    one ``run``. ``options`` are those of ``OPTIONS``. Raises BadInput.
+    If ``annotators`` is None, every annotator may join. ``seed`` decides the plan's random choices, the order of items
+    and, with the annotator, the order of answers; None draws one. ``ballot`` has the protocol's settings, see
+    annotations.ballots. Reviews cover every judgment that annotators may see, or those of one ``run``. ``options`` are
+    those in ``OPTIONS``. Raises BadInput.
     """
     name = _free_name(name)
     _check_shape(overlap, lease_minutes)
@@ -75,12 +75,17 @@ def make_campaign(
     seed = new_seed() if seed is None else seed
     plan = plan or Plan()
     settings = ballot_settings(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
-    about: dict[str, Any] = {"benchmark": benchmark, "protocol": protocol, "shows_criteria": shows_criteria, "run": run}
-    about["ballot"] = settings
-    chosen = select_items(plan=plan, seed=seed, **about)
-    if not chosen.candidates:
-        if plan != Plan() and candidates_for(**about):
-            raise BadInput("The plan takes no item: nothing fits all that it asks for.")
+    source: dict[str, Any] = {
+        "benchmark": benchmark,
+        "protocol": protocol,
+        "shows_criteria": shows_criteria,
+        "run": run,
+        "ballot": settings,
+    }
+    selection = select_items(plan=plan, seed=seed, **source)
+    if not selection.candidates:
+        if plan != Plan() and candidates_for(**source):
+            raise BadInput("The plan selects no items: nothing matches all of its conditions.")
         raise BadInput(why_no_items(benchmark=benchmark, ballot=ballots.get(protocol)))
     campaign = Campaign.objects.create(
         name=name,
@@ -98,7 +103,7 @@ def make_campaign(
         open_to_all=annotators is None,
         **options,
     )
-    _store_items(campaign, chosen)
+    _store_items(campaign, selection)
     if annotators is not None:
         add_annotators(campaign=campaign, people=annotators)
     return campaign
@@ -113,48 +118,48 @@ def _free_name(name: str) -> str:
     if not name:
         raise BadInput("A campaign needs a name.")
     if len(name) > 200 or not name.isprintable():
-        raise BadInput("A campaign's name is one line of at most 200 characters.")
+        raise BadInput("A campaign's name must be one line of at most 200 characters.")
     if Campaign.objects.filter(name=name).exists():
-        raise BadInput(f"There is a campaign {name!r} already; choose another name.")
+        raise BadInput(f"The name {name!r} is taken by another campaign. Choose another name.")
     return name
 
 
 def _check_shape(overlap: int, lease_minutes: int) -> None:
     if not 1 <= overlap <= MAX_OVERLAP:
-        raise BadInput(f"The overlap is a number of annotators per item, 1 to {MAX_OVERLAP}, not {overlap}.")
+        raise BadInput(f"The overlap must be 1 to {MAX_OVERLAP} annotators per item, not {overlap}.")
     if not 1 <= lease_minutes <= MAX_LEASE_MINUTES:
-        raise BadInput(f"The lease is a number of minutes, 1 to {MAX_LEASE_MINUTES:,}, not {lease_minutes}.")
+        raise BadInput(f"The lease must be 1 to {MAX_LEASE_MINUTES:,} minutes, not {lease_minutes}.")
 
 
 def checked_options(options: Mapping[str, Any], *, stored_due: date | None = None) -> dict[str, Any]:
-    """The options of a campaign, each within its bounds; a due date that it has already may pass. Raises BadInput."""
+    """The options of a campaign after validation. An unchanged due date may be in the past. Raises BadInput."""
     unknown = sorted(set(options) - set(OPTIONS))
     if unknown:
-        raise BadInput(f"A campaign has no option {unknown[0]!r}.")
-    found = dict(options)
-    if found.get("order", Campaign.Order.LEAST) not in Campaign.Order.values:
-        raise BadInput(f"Items are handed out {', '.join(Campaign.Order.values)}, not {found['order']!r}.")
-    cap, due = found.get("daily_cap"), found.get("due")
+        raise BadInput(f"Unknown campaign option: {unknown[0]!r}.")
+    checked = dict(options)
+    if checked.get("order", Campaign.Order.LEAST) not in Campaign.Order.values:
+        raise BadInput(f"Unknown order: {checked['order']!r}. Choose one of: {', '.join(Campaign.Order.values)}.")
+    cap, due = checked.get("daily_cap"), checked.get("due")
     if cap is not None and not 1 <= cap <= MAX_DAILY_CAP:
-        raise BadInput(f"The cap of a day is a number of labels, 1 to {MAX_DAILY_CAP:,}, not {cap}.")
+        raise BadInput(f"The daily cap must be 1 to {MAX_DAILY_CAP:,} labels, not {cap}.")
     if due is not None and not isinstance(due, date):
-        raise BadInput("The due date is a date.", "due")
+        raise BadInput("The due date must be a date.", "due")
     if due is not None and due != stored_due and _is_past(due):
-        raise BadInput(f"The due date {due} has passed: choose today or a later day, or none.", "due")
-    for name, lowest, highest, words in (
-        ("practice_pass", 0.0, 1.0, "pass mark of the practice round is a share, 0 to 1"),
-        ("gold_rate", 0.0, MAX_GOLD_RATE, f"share of hidden gold items is 0 to {MAX_GOLD_RATE}"),
-        ("gold_pass", 0.0, 1.0, "mark for hidden gold items is a share, 0 to 1"),
-        ("gold_least", 1, 1000, "number of gold items before a warning is 1 to 1,000"),
+        raise BadInput(f"The due date {due} is in the past. Choose today, a later day or none.", "due")
+    for name, lowest, highest, rule in (
+        ("practice_pass", 0.0, 1.0, "pass mark of the practice round must be a share, 0 to 1"),
+        ("gold_rate", 0.0, MAX_GOLD_RATE, f"share of hidden gold items must be 0 to {MAX_GOLD_RATE}"),
+        ("gold_pass", 0.0, 1.0, "pass mark for hidden gold items must be a share, 0 to 1"),
+        ("gold_least", 1, 1000, "number of gold items before a warning must be 1 to 1,000"),
     ):
-        value = found.get(name)
+        value = checked.get(name)
         if value is not None and not lowest <= value <= highest:
-            raise BadInput(f"The {words}, not {value:g}.")
-    return found
+            raise BadInput(f"The {rule}, not {value:g}.")
+    return checked
 
 
 def _is_past(day: date) -> bool:
-    """Whether it is over everywhere on Earth: today may be yesterday by the server's clock (UTC)."""
+    """Whether the day is over everywhere on Earth. The server's clock is UTC, where it may already be tomorrow."""
     return day < (timezone.now() - timedelta(hours=12)).date()
 
 
@@ -162,73 +167,72 @@ def _is_past(day: date) -> bool:
 def change_campaign(
     *, campaign: Campaign, overlap: int | None = None, lease_minutes: int | None = None, **options: Any
 ) -> None:
-    """Change how a campaign goes on. Its overlap can only grow: what has its labels keeps them. Raises BadInput.
+    """Change the settings of a campaign. Raises BadInput.
 
-    Before there are labels it may shrink, as far as nobody holds an item beyond it.
+    The overlap can only grow once there are labels. Before that it may shrink, but not below what annotators hold.
     """
     _check_shape(overlap or campaign.overlap, lease_minutes or campaign.lease_minutes)
     before = wait_for_annotators(campaign).overlap
     if overlap is not None and overlap < before:
         if campaign.labels.exists():
-            raise BadInput(f"Items have up to {before} labels already: the overlap can grow, not shrink.")
-        shared = campaign.campaign_items.filter(gold__isnull=True, practice=False)
-        most = shared.aggregate(most=Max("taken"))["most"] or 0
+            raise BadInput(f"Items already have up to {before} labels, so the overlap can grow but not shrink.")
+        ordinary = campaign.campaign_items.filter(gold__isnull=True, practice=False)
+        most = ordinary.aggregate(most=Max("taken"))["most"] or 0
         if most > overlap:
             raise BadInput(
-                f"{most} annotators hold one item just now. The overlap can shrink when they are done with it."
+                f"{most} annotators are working on one item right now. Shrink the overlap when they are done."
             )
-    changed = checked_options(options, stored_due=campaign.due)
+    changes = checked_options(options, stored_due=campaign.due)
     if overlap:
-        changed["overlap"] = overlap
+        changes["overlap"] = overlap
     if lease_minutes:
-        changed["lease_minutes"] = lease_minutes
-    for name, value in changed.items():
+        changes["lease_minutes"] = lease_minutes
+    for name, value in changes.items():
         setattr(campaign, name, value)
-    campaign.save(update_fields=list(changed))
+    campaign.save(update_fields=list(changes))
 
 
 @transaction.atomic
 def change_ballot(*, campaign: Campaign, ballot: Mapping[str, Any]) -> None:
-    """Set the ballot up anew, while nobody has cast it. Raises BadInput, Refused once there are labels."""
+    """Change the ballot while there are no labels. Raises BadInput, and Refused once there are labels."""
     _check_unlabelled(campaign)
     if campaign.campaign_items.filter(gold__isnull=False).exists():
-        raise Refused("Gold and practice items have verdicts on the old terms: make them ordinary items first.")
+        raise Refused("Gold and practice items have verdicts from the old ballot. Make them ordinary items first.")
     before = campaign.ballot
     campaign.ballot = ballot_settings(benchmark=campaign.benchmark, protocol=campaign.protocol, ballot=ballot)
     if campaign.protocol != REVIEW:
-        fit = {candidate.pk for candidate in candidates_of(campaign)}
-        lost = sum(item not in fit for item in campaign.campaign_items.values_list("item", flat=True))
+        fitting = {candidate.pk for candidate in candidates_of(campaign)}
+        lost = sum(item not in fitting for item in campaign.campaign_items.values_list("item", flat=True))
         if lost:
             campaign.ballot = before
-            raise BadInput(f"{lost:,} items of the campaign could not be labelled then.")
-    wait_for_annotators(campaign)  # those who began on the old terms are counted
+            raise BadInput(f"{lost:,} items of the campaign could not be labelled with this ballot.")
+    wait_for_annotators(campaign)  # labels by those who started with the old ballot are stored now
     _check_unlabelled(campaign)
     campaign.save(update_fields=["ballot"])
 
 
 def _check_unlabelled(campaign: Campaign) -> None:
     if campaign.imported or campaign.labels.exists():
-        raise Refused("What annotators may answer is fixed: there are labels. Copy the campaign to ask otherwise.")
+        raise Refused("There are labels, so the ballot can no longer change. Copy the campaign to ask something else.")
 
 
 @transaction.atomic
 def copy_campaign(*, campaign: Campaign, name: str, with_annotators: bool = True) -> Campaign:
-    """The same items, settings, guidelines and people under another name and seed, as a draft without labels.
+    """A draft with the same items, settings, guidelines and people under a new name and seed, without labels.
 
-    Gold and practice items are what they were; a due date that has passed is left out. Raises BadInput, Refused for
-    labels that came from a file.
+    Gold and practice items stay marked; a past due date is dropped. Raises BadInput, and Refused for imported labels.
     """
     if campaign.imported:
-        raise Refused("These labels came from a file; there is nothing to label again.")
+        raise Refused("These labels came from a file, so there is nothing to label again.")
     copied = Campaign.objects.get(pk=campaign.pk)
     copied.pk, copied._state.adding = None, True
     copied.name, copied.seed, copied.state = _free_name(name), new_seed(), Campaign.State.DRAFT
     copied.due = None if copied.due and _is_past(copied.due) else copied.due
     copied.save(force_insert=True)
     Campaign.objects.filter(pk=copied.pk).update(created_at=timezone.now())
-    names = ("item_id", "reviewed_id", "gold", "practice", "note", "why", "position")
-    places = campaign.campaign_items.order_by("position", "pk").values(*names)
-    CampaignItem.objects.bulk_create([CampaignItem(campaign=copied, **row) for row in places], batch_size=1000)
+    columns = ("item_id", "reviewed_id", "gold", "practice", "note", "why", "position")
+    rows = campaign.campaign_items.order_by("position", "pk").values(*columns)
+    CampaignItem.objects.bulk_create([CampaignItem(campaign=copied, **row) for row in rows], batch_size=1000)
     pictures = campaign.pictures.values("name", "sha256", "kind", "width", "height")
     GuidelinePicture.objects.bulk_create([GuidelinePicture(campaign=copied, **row) for row in pictures])
     if with_annotators:
@@ -240,29 +244,29 @@ def copy_campaign(*, campaign: Campaign, name: str, with_annotators: bool = True
 
 
 @transaction.atomic
-def add_items(*, campaign: Campaign, chosen: Selection, priority: int = 0) -> int:
-    """Give a campaign more items, behind those it has; how many it had not. Raises Refused."""
+def add_items(*, campaign: Campaign, selection: Selection, priority: int = 0) -> int:
+    """Add items to a campaign, after those it has. Returns how many are new. Raises Refused."""
     if campaign.imported or campaign.state == Campaign.State.CLOSED:
-        raise Refused(f"{campaign.name} takes no more items: it is closed.")
-    Campaign.objects.select_for_update().get(pk=campaign.pk)  # two at once: one after the other
-    reviews = campaign.protocol == REVIEW
-    column = "reviewed" if reviews else "item"
-    have = set(campaign.campaign_items.values_list(column, flat=True))
-    fresh = [candidate for candidate in chosen.candidates if candidate.pk not in have]
+        raise Refused(f"{campaign.name} is closed and takes no more items.")
+    Campaign.objects.select_for_update().get(pk=campaign.pk)  # one addition at a time
+    column = "reviewed" if campaign.protocol == REVIEW else "item"
+    existing = set(campaign.campaign_items.values_list(column, flat=True))
+    new = [candidate for candidate in selection.candidates if candidate.pk not in existing]
     last = campaign.campaign_items.aggregate(last=Max("position"))["last"]
-    _store_items(campaign, Selection(fresh, chosen.why), start=0 if last is None else last + 1, priority=priority)
-    return len(fresh)
+    _store_items(campaign, Selection(new, selection.why), start=0 if last is None else last + 1, priority=priority)
+    return len(new)
 
 
-def _store_items(campaign: Campaign, chosen: Selection, *, start: int = 0, priority: int = 0) -> None:
-    """Store what was chosen, in the order in which it is handed out."""
-    by_pk = {candidate.pk: candidate for candidate in chosen.candidates}
+def _store_items(campaign: Campaign, selection: Selection, *, start: int = 0, priority: int = 0) -> None:
+    """Store the selected items in the order in which they will be assigned."""
+    by_pk = {candidate.pk: candidate for candidate in selection.candidates}
     if campaign.order == Campaign.Order.FIXED:
         samples = campaign.benchmark.samples.order_by("position", "pk").values_list("pk", flat=True)
-        rank = {pk: place for place, pk in enumerate(samples)}
+        rank = {pk: index for index, pk in enumerate(samples)}
         order = sorted(by_pk, key=lambda pk: (rank[by_pk[pk].sample], pk))
     else:
-        order = deal({pk: one.sample for pk, one in by_pk.items()}, rng=random.Random(campaign.seed + start))
+        samples_by_pk = {pk: candidate.sample for pk, candidate in by_pk.items()}
+        order = deal(samples_by_pk, rng=random.Random(campaign.seed + start))
     reviews = campaign.protocol == REVIEW
     CampaignItem.objects.bulk_create(
         [
@@ -272,7 +276,7 @@ def _store_items(campaign: Campaign, chosen: Selection, *, start: int = 0, prior
                 reviewed_id=pk if reviews else None,
                 position=position,
                 priority=priority,
-                why=chosen.why.get(pk, "")[:200],
+                why=selection.why.get(pk, "")[:200],
             )
             for position, pk in enumerate(order, start)
         ],
@@ -281,10 +285,10 @@ def _store_items(campaign: Campaign, chosen: Selection, *, start: int = 0, prior
 
 
 def deal(samples: dict[int, int], *, rng: random.Random) -> list[int]:
-    """Items (by id, with their sample's id) in the order they are handed out.
+    """Items (given by id, with their sample's id) in the order in which they will be assigned.
 
-    Dealt like cards: a shuffled round with one item of every sample, then the next round. So nobody sees the same
-    picture twice in a row, and a campaign that stops early has something on every sample.
+    They are dealt like cards: a shuffled round with one item of each sample, then the next round. So nobody sees the
+    same picture twice in a row, and a campaign that stops early covers every sample.
     """
     of_sample: dict[int, list[int]] = defaultdict(list)
     for item, sample in samples.items():
@@ -307,26 +311,26 @@ def deal(samples: dict[int, int], *, rng: random.Random) -> list[int]:
 
 
 def open_campaign(*, campaign: Campaign) -> None:
-    """Hand out items (again). Raises Refused for labels that came from a file."""
+    """Start or resume assigning items. Raises Refused for imported labels."""
     _set_state(campaign, Campaign.State.OPEN)
 
 
 def pause_campaign(*, campaign: Campaign) -> None:
-    """Hand out nothing more for now; what is open may still be submitted. Raises Refused where it is not open."""
+    """Assign nothing new for now; open assignments may still be submitted. Raises Refused if it is not open."""
     if campaign.state != Campaign.State.OPEN:
-        raise Refused(f"{campaign.name} is {campaign.state}: only an open campaign can pause.")
+        raise Refused(f"{campaign.name} is {campaign.state}. Only an open campaign can be paused.")
     _set_state(campaign, Campaign.State.PAUSED)
 
 
 @transaction.atomic
 def close_campaign(*, campaign: Campaign, now: datetime) -> None:
-    """End it: leases are freed, nothing more is taken. Raises Refused for labels that came from a file."""
+    """Close it for good: free all leases and accept no more labels. Raises Refused for imported labels."""
     _set_state(campaign, Campaign.State.CLOSED)
     release_all(campaign=campaign, now=now)
 
 
 def _set_state(campaign: Campaign, state: str) -> None:
     if campaign.imported:
-        raise Refused("These labels came from a file: they are neither opened nor closed.")
+        raise Refused("These labels came from a file, so the campaign cannot be opened or closed.")
     campaign.state = state
     campaign.save(update_fields=["state"])

@@ -1,8 +1,8 @@
-"""Items that flow into a campaign by themselves: by its rule, what judges' runs leave in doubt.
+"""Items that are added to a campaign automatically: by a rule, those that judges' runs leave in doubt.
 
-A rule is ``{"runs": [ids] or "all", "reasons": [...], "seen": {run: newest judgment}}``: the runs on the campaign's
-benchmark that no worker is at. It is looked at when somebody asks for an item or opens the
-campaign's page; what has no new judgments is passed over by one look at an index.
+A rule is ``{"runs": [ids] or "all", "reasons": [...], "seen": {run: newest judgment}}``. It covers runs on the
+campaign's benchmark that no worker is processing. It is applied when somebody asks for an item or opens the campaign's
+page; if there are no new judgments, that costs one index lookup per run.
 """
 
 from collections.abc import Collection, Iterable
@@ -24,83 +24,81 @@ ALL = "all"
 
 
 def runs_for(campaign: Campaign) -> "QuerySet[Run]":
-    """Runs whose items the campaign could take. The overlap baseline tells on the criteria: it is left out."""
-    found = Run.objects.filter(benchmark=campaign.benchmark_id, kind=Run.Kind.JUDGMENTS)
-    return found.exclude(judge__baseline=OVERLAP).select_related("judge", "benchmark").order_by("-pk")
+    """Runs whose items the campaign could take. Not the overlap baseline's, whose verdicts reveal criteria."""
+    runs = Run.objects.filter(benchmark=campaign.benchmark_id, kind=Run.Kind.JUDGMENTS)
+    return runs.exclude(judge__baseline=OVERLAP).select_related("judge", "benchmark").order_by("-pk")
 
 
 def set_rule(*, campaign: Campaign, runs: Iterable[int] | str, reasons: Iterable[str]) -> int:
-    """What flows in from now on, beginning with what is there; how many items that brought. Raises BadInput."""
-    wanted = list(dict.fromkeys(reasons))
-    if set(wanted) - set(run_doubts.REASONS):
-        raise BadInput(f"Choose what is in doubt: {', '.join(run_doubts.REASONS)}.")
-    chosen = ALL if runs == ALL else sorted({int(run) for run in runs})
-    if chosen != ALL and runs_for(campaign).filter(pk__in=chosen).count() != len(chosen):
+    """Set the rule and apply it to what is there already. Returns how many items that added. Raises BadInput."""
+    reason_list = list(dict.fromkeys(reasons))
+    if set(reason_list) - set(run_doubts.REASONS):
+        raise BadInput(f"Choose among these reasons for doubt: {', '.join(run_doubts.REASONS)}.")
+    run_ids = ALL if runs == ALL else sorted({int(run) for run in runs})
+    if run_ids != ALL and runs_for(campaign).filter(pk__in=run_ids).count() != len(run_ids):
         raise BadInput(f"Choose runs on {campaign.benchmark}.")
-    campaign.rule = {"runs": chosen, "reasons": wanted, "seen": {}} if wanted and chosen else {}
+    campaign.rule = {"runs": run_ids, "reasons": reason_list, "seen": {}} if reason_list and run_ids else {}
     campaign.save(update_fields=["rule"])
     return enqueue_new_items(campaign)
 
 
 def enqueue_new_items(campaign: Campaign) -> int:
-    """Bring in what the rule finds since it was last looked at; how many items."""
+    """Add what the rule finds in judgments since it was last applied. Returns how many items."""
     if not campaign.rule or campaign.imported or campaign.state == Campaign.State.CLOSED:
         return 0
-    fresh = _runs_with_new_judgments(campaign)
-    if not fresh:
+    newest_by_run = _runs_with_new_judgments(campaign)
+    if not newest_by_run:
         return 0
     with transaction.atomic():
         campaign = Campaign.objects.select_for_update().select_related("benchmark").get(pk=campaign.pk)
-        candidates = candidates_of(campaign)
-        brought = 0
-        for run, newest in fresh.items():
-            brought += add_doubtful_items(
-                campaign=campaign, run=run, reasons=campaign.rule["reasons"], candidates=candidates
-            )
+        candidates, reasons = candidates_of(campaign), campaign.rule["reasons"]
+        added = 0
+        for run, newest in newest_by_run.items():
+            added += add_doubtful_items(campaign=campaign, run=run, reasons=reasons, candidates=candidates)
             campaign.rule["seen"][str(run.pk)] = newest
         campaign.save(update_fields=["rule"])
-    return brought
+    return added
 
 
 def _runs_with_new_judgments(campaign: Campaign) -> dict[Run, int]:
-    """The rule's runs with judgments since the last look, with the newest one."""
+    """The rule's runs that have judgments since it was last applied, with the newest one."""
     runs = runs_for(campaign).exclude(state__in=(Run.State.QUEUED, Run.State.RUNNING))
     if campaign.rule["runs"] != ALL:
         runs = runs.filter(pk__in=campaign.rule["runs"])
-    found = {}
+    newest_by_run = {}
     for run in runs:
         newest = Judgment.objects.filter(run=run).aggregate(newest=Max("pk"))["newest"]
         if newest and newest > campaign.rule["seen"].get(str(run.pk), 0):
-            found[run] = newest
-    return found
+            newest_by_run[run] = newest
+    return newest_by_run
 
 
 def add_doubtful_items(*, campaign: Campaign, run: Run, reasons: Iterable[str], candidates: Iterable[Candidate]) -> int:
-    """Add what is in doubt in one run to a campaign; how many items it had not."""
-    wanted = set(reasons)
-    doubted = {item: held & wanted for item, held in run_doubts.doubts_of(run).items() if held & wanted}
-    found = [candidate for candidate in candidates if candidate.item in doubted]
-    why = {candidate.pk: sampling.words_for(doubted[candidate.item], run) for candidate in found}
-    return add_items(campaign=campaign, chosen=Selection(found, why))
+    """Add the items that a run leaves in doubt for these reasons. Returns how many are new to the campaign."""
+    doubts = run_doubts.doubts_of(run, reasons=reasons)
+    selected = [candidate for candidate in candidates if candidate.item in doubts]
+    why = {candidate.pk: sampling.describe_reasons(doubts[candidate.item], run) for candidate in selected}
+    return add_items(campaign=campaign, selection=Selection(selected, why))
 
 
 def select_judged_items(*, campaign: Campaign, ids: Collection[int]) -> Selection:
-    """The items of some judgments, or for a review the judgments themselves, as far as the campaign can take them.
+    """The items of these judgments that the campaign can take; in a review campaign, the judgments themselves.
 
-    Raises Refused where one of them is about another benchmark, or is none: then nothing of the rest comes in, either.
+    Raises Refused, and takes none, if one of them is not about the campaign's benchmark.
     """
-    can_take = candidates_of(campaign)
-    candidates = {candidate.pk: candidate for candidate in can_take}
+    candidates = {candidate.pk: candidate for candidate in candidates_of(campaign)}
     why: dict[int, str] = {}
-    strange = set(ids)
-    for some in chunks(ids):
-        found = Judgment.objects.filter(pk__in=some, run__benchmark=campaign.benchmark_id).order_by("pk")
-        for pk, item, run in found.values_list("pk", "item", "run"):
-            strange.discard(pk)
-            wanted = pk if campaign.protocol == "review" else item
-            if wanted in candidates:
-                why.setdefault(wanted, f"chosen by hand (run {run})")
-    if strange:
-        said = "One of these judgments is" if len(strange) == 1 else f"{len(strange):,} of these judgments are"
-        raise Refused(f"{said} not about {campaign.benchmark}, so nothing was added. Choose only judgments about it.")
+    foreign = set(ids)
+    for batch in chunks(ids):
+        judgments = Judgment.objects.filter(pk__in=batch, run__benchmark=campaign.benchmark_id).order_by("pk")
+        for pk, item, run in judgments.values_list("pk", "item", "run"):
+            foreign.discard(pk)
+            candidate = pk if campaign.protocol == "review" else item
+            if candidate in candidates:
+                why.setdefault(candidate, f"chosen by hand (run {run})")
+    if foreign:
+        subject = "One of these judgments is" if len(foreign) == 1 else f"{len(foreign):,} of these judgments are"
+        raise Refused(
+            f"{subject} not about {campaign.benchmark}, so nothing was added. Choose only judgments about it."
+        )
     return Selection([candidates[pk] for pk in why], why)

@@ -1,6 +1,6 @@
-"""Which items of a benchmark can be labelled by a protocol, and which judgments reviewed."""
+"""Which items of a benchmark can be labelled with a protocol, and which judgments can be reviewed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,54 +21,53 @@ MIN_RANKED, MAX_RANKED = 3, 8
 
 
 def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False) -> QuerySet[Item]:
-    """Items of approved samples that this ballot can be cast on, in a stable order."""
-    found = Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind)
-    found = found.filter(sample__status=Sample.Status.APPROVED, sample__retired_in="")
+    """Items of approved samples that this ballot fits, in a stable order."""
+    items = Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind)
+    items = items.filter(sample__status=Sample.Status.APPROVED, sample__retired_in="")
     if ballot.protocol == "batch":
-        found = found.annotate(n=Count("places")).filter(n__gte=MIN_RANKED, n__lte=MAX_RANKED)
+        items = items.annotate(n=Count("places")).filter(n__gte=MIN_RANKED, n__lte=MAX_RANKED)
     if ballot.protocol in ("choice-extraction", "yes-no", "components"):
-        found = found.filter(places__isnull=False)
+        items = items.filter(places__isnull=False)
     if ballot.protocol == "choice-extraction":
-        found = found.exclude(sample__options={})
+        items = items.exclude(sample__options={})
     if isinstance(ballot, Components):
         samples = bank.criteria.shown_weights(
-            sample_ids=_samples(found), by_campaign=shows_criteria, lacking=ballot.default_weight
+            sample_ids=set(items.values_list("sample", flat=True)),
+            by_campaign=shows_criteria,
+            lacking=ballot.default_weight,
         )
-        found = found.filter(sample__in=list(samples))
-    return found.order_by("pk")
+        items = items.filter(sample__in=list(samples))
+    return items.order_by("pk")
 
 
 def judgments_for(*, benchmark: Benchmark, run: Run | None = None) -> QuerySet[Judgment]:
-    """Verdicts of judges that annotators may see one by one: not the overlap baseline's, nor those of hidden splits."""
-    found = Judgment.objects.filter(run__benchmark=benchmark, status=Judgment.Status.OK)
-    found = found.filter(item__sample__status=Sample.Status.APPROVED, item__sample__retired_in="")
-    found = found.exclude(run__judge__baseline=OVERLAP).exclude(in_hidden_splits("item__sample__"))
-    return (found if run is None else found.filter(run=run)).order_by("pk")
+    """Judgments whose single verdicts annotators may see: not the overlap baseline's, nor those on hidden splits."""
+    judgments = Judgment.objects.filter(run__benchmark=benchmark, status=Judgment.Status.OK)
+    judgments = judgments.filter(item__sample__status=Sample.Status.APPROVED, item__sample__retired_in="")
+    judgments = judgments.exclude(run__judge__baseline=OVERLAP).exclude(in_hidden_splits("item__sample__"))
+    return (judgments if run is None else judgments.filter(run=run)).order_by("pk")
 
 
 def why_no_items(*, benchmark: Benchmark, ballot: Ballot) -> str:
-    """What to do where there is nothing to label."""
+    """Why there is nothing to label, and what to do about it."""
     if ballot.kind and not Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind).exists():
-        make = f"manage.py make_items {ballot.kind} --benchmark {benchmark}"
+        command = f"manage.py make_items {ballot.kind} --benchmark {benchmark}"
         return (
-            f"{benchmark} has no {ballot.kind} items yet; make them first, on its page Items in the bank or by {make}"
+            f"{benchmark} has no {ballot.kind} items yet. Make them first, on its page Items in the bank or with "
+            f"{command}"
         )
-    return f"{benchmark} has nothing to label by {ballot.protocol}: " + {
-        "components": "no sample whose weighted components annotators may all see. Show the criteria that are marked "
-        "for campaigns, make components public, or say what a part without a weight is worth.",
+    return f"{benchmark} has nothing to label with {ballot.protocol}: " + {
+        "components": "no sample has weighted components that annotators may all see. Show the criteria marked for "
+        "campaigns, make components public, or set a weight for parts without one.",
         "choice-extraction": "no sample of its items has options.",
         "batch": f"no item has {MIN_RANKED} to {MAX_RANKED} answers.",
         "review": "no judge has given a verdict that annotators may see.",
-    }.get(ballot.protocol, "no item of an approved sample.")
-
-
-def _samples(found: QuerySet[Item]) -> Iterable[int]:
-    return set(found.values_list("sample", flat=True))
+    }.get(ballot.protocol, "no item belongs to an approved sample.")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that could be labelled: ``pk`` of the item, or of the judgment that is reviewed."""
+    """Something that can be labelled. ``pk`` is that of the item, or of the judgment under review."""
 
     pk: int
     item: int
@@ -83,13 +82,13 @@ def candidates_for(
     run: Run | None = None,
     ballot: Mapping[str, Any] | None = None,
 ) -> list[Candidate]:
-    """Everything of a benchmark that can be labelled by a protocol, set up by ``ballot``. Raises BadInput."""
+    """Everything in a benchmark that can be labelled with this protocol and ballot. Raises BadInput."""
     settings = ballot_settings(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
     if protocol == REVIEW:
-        judged = judgments_for(benchmark=benchmark, run=run)
-        return [Candidate(*row) for row in judged.values_list("pk", "item", "item__sample")]
-    set_up = type(ballots.get(protocol))(settings)
-    items = items_for(benchmark=benchmark, ballot=set_up, shows_criteria=shows_criteria)
+        judgments = judgments_for(benchmark=benchmark, run=run)
+        return [Candidate(*row) for row in judgments.values_list("pk", "item", "item__sample")]
+    configured = type(ballots.get(protocol))(settings)
+    items = items_for(benchmark=benchmark, ballot=configured, shows_criteria=shows_criteria)
     return [Candidate(pk, pk, sample) for pk, sample in items.values_list("pk", "sample_id")]
 
 
@@ -104,7 +103,7 @@ def candidates_of(campaign: Campaign) -> list[Candidate]:
 
 
 def ballot_settings(*, benchmark: Benchmark, protocol: str, ballot: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a ballot with every default filled in. Raises BadInput."""
+    """The settings of a ballot with all defaults filled in. Raises BadInput."""
     try:
         return ballots.get(protocol).clean_settings(ballot, scale=ballots.scale_of(benchmark))
     except (ballots.UnknownBallot, ballots.BadSettings) as error:

@@ -1,4 +1,4 @@
-"""Guidelines of a campaign: Markdown that staff write, with pictures of its own."""
+"""Guidelines of a campaign: Markdown by staff, with its own pictures."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ from bank import images
 
 MAX_PICTURES = 50
 
-PLACEHOLDER_URL = "https://pictures.invalid/"  # where a bare name leads while the text is Markdown: no such host exists
+PLACEHOLDER_URL = "https://pictures.invalid/"  # prefix of picture names while the text is Markdown; no such host exists
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -20,7 +20,7 @@ _PICTURE_LINK = re.compile(r"(!\[[^\]\n]*\]\()([A-Za-z0-9][A-Za-z0-9._-]*)(?=[)\
 
 
 def render_guidelines(text: str, campaign: Campaign | None) -> SafeString:
-    """Guidelines as safe HTML. ``![words](name)`` shows the campaign's picture of that name; others stay words."""
+    """Guidelines as safe HTML. ``![words](name)`` shows the campaign's picture of that name; unknown ones stay text."""
     pictures: dict[str, bank.text.rendering.Picture] = {}
     if campaign is not None and "![" in text:
         for picture in campaign.pictures.all():
@@ -34,7 +34,7 @@ def render_guidelines(text: str, campaign: Campaign | None) -> SafeString:
 
 
 def add_picture(*, campaign: Campaign, name: str, data: Any) -> GuidelinePicture:
-    """Store a picture under its file's name; one of the same name is replaced. Raises NotAnImage."""
+    """Store a picture under its file name, replacing one of the same name. Raises NotAnImage."""
     if campaign.pictures.count() >= MAX_PICTURES:
         raise images.NotAnImage(f"there are {MAX_PICTURES} pictures already")
     if data.size > images.MAX_BYTES:

@@ -1,4 +1,4 @@
-"""Invitations into a campaign: a signed link that ends, can be revoked, and lets in so many people."""
+"""Invitations to a campaign: a signed link that expires, can be revoked, and admits a limited number of people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.mail import send_mail
 from django.core.validators import validate_email
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -29,14 +29,14 @@ MAX_MAILS = 200
 
 @dataclass(frozen=True, slots=True)
 class OpenInvitation:
-    """An invitation that still opens, with its link."""
+    """An invitation that still works, with its link."""
 
     invitation: Invitation
     link: str
 
 
 def token_of(invitation: Invitation) -> str:
-    """What stands in the link: the invitation's number, signed."""
+    """The token in the link: the invitation's id, signed."""
     return signing.Signer(salt=SALT).sign(str(invitation.pk))
 
 
@@ -45,7 +45,7 @@ def link_of(invitation: Invitation, request: HttpRequest) -> str:
 
 
 def find(token: str, *, now: datetime) -> Invitation | None:
-    """The invitation behind a link; None for one that was forged, revoked, used up or is over."""
+    """The invitation of a link. None if it was forged, revoked, used up or has expired."""
     try:
         pk = signing.Signer(salt=SALT).unsign(token)
     except signing.BadSignature:
@@ -53,39 +53,39 @@ def find(token: str, *, now: datetime) -> Invitation | None:
     return _usable(now).filter(pk=pk).select_related("campaign__benchmark").first()
 
 
-def _usable(now: datetime):  # type: ignore[no-untyped-def]
+def _usable(now: datetime) -> "QuerySet[Invitation]":
     room = Q(most__isnull=True) | Q(used__lt=F("most"))
     closed = Q(campaign__state=Campaign.State.CLOSED) | Q(campaign__imported=True)
     return Invitation.objects.filter(room, revoked_at__isnull=True, expires_at__gt=now).exclude(closed)
 
 
 def open_invitations(campaign: Campaign, request: HttpRequest) -> list[OpenInvitation]:
-    found = _usable(timezone.now()).filter(campaign=campaign).select_related("by")
-    return [OpenInvitation(invitation, link_of(invitation, request)) for invitation in found]
+    invitations = _usable(timezone.now()).filter(campaign=campaign).select_related("by")
+    return [OpenInvitation(invitation, link_of(invitation, request)) for invitation in invitations]
 
 
 @transaction.atomic
 def invite(
     *, campaign: Campaign, by: User, days: int, now: datetime, most: int | None = None, emails: Sequence[str] = ()
 ) -> list[Invitation]:
-    """One invitation for each address, each for one person; without addresses one to pass on. Raises BadInput."""
+    """One invitation per address, each for one person; without addresses one to pass on. Raises BadInput."""
     if len(emails) > MAX_MAILS:
-        raise BadInput(f"At most {MAX_MAILS} mails at once.")
+        raise BadInput(f"Send at most {MAX_MAILS} mails at once.")
     for email in emails:
         try:
             validate_email(email)
         except ValidationError:
-            raise BadInput(f"{email[:100]!r} is no e-mail address.") from None
+            raise BadInput(f"{email[:100]!r} is not an e-mail address.") from None
     until = now + timedelta(days=days)
-    made = [("", most)] if not emails else [(email, 1) for email in dict.fromkeys(emails)]
+    recipients = [("", most)] if not emails else [(email, 1) for email in dict.fromkeys(emails)]
     return [
         Invitation.objects.create(campaign=campaign, by=by, created_at=now, expires_at=until, email=email, most=people)
-        for email, people in made
+        for email, people in recipients
     ]
 
 
 def send(invitation: Invitation, request: HttpRequest) -> bool:
-    """Send the mail of an invitation; whether it went off."""
+    """Send an invitation by mail. Returns whether it was sent."""
     until = timezone.localtime(invitation.expires_at)
     text = (
         f"{invitation.by.get_full_name() or invitation.by.username} invites you to label answers in "
@@ -104,22 +104,21 @@ def revoke(invitation: Invitation, *, now: datetime) -> None:
 
 @transaction.atomic
 def accept(*, invitation: Invitation, person: User, now: datetime) -> None:
-    """Make somebody a member by an invitation; who is one already uses nothing up. Raises BadInput."""
-    here = Membership.objects.filter(campaign=invitation.campaign_id, annotator__person=person)
-    member = here.first()
+    """Make somebody a member through an invitation. Members do not use it up. Raises BadInput."""
+    member = Membership.objects.filter(campaign=invitation.campaign_id, annotator__person=person).first()
     if member and member.withdrawn_at:
-        raise BadInput(_("You were taken out of this campaign. Ask the curator who invited you."))
+        raise BadInput(_("You were removed from this campaign. Ask the curator who invited you."))
     if member:
         return
-    # The one condition that decides is in the update itself.
+    # The update checks and counts in one step, so two people cannot take the last place.
     if not _usable(now).filter(pk=invitation.pk).update(used=F("used") + 1):
-        raise BadInput(_("This invitation is used up or over. Ask for another one."))
+        raise BadInput(_("This invitation has been used up or has expired. Ask for a new one."))
     add_annotators(campaign=invitation.campaign, people=[person])
 
 
 @transaction.atomic
 def sign_up(*, invitation: Invitation, username: str, password: str, now: datetime) -> User:
-    """A new account of an annotator, in the campaign. Raises BadInput."""
+    """Make an annotator's account through an invitation, as a member of the campaign. Raises BadInput."""
     try:
         person, _password = make_account(
             name=username.strip(), role=Role.ANNOTATOR, password=password, email=invitation.email, how="invitation"

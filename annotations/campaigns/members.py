@@ -1,4 +1,4 @@
-"""Campaigns: made, opened, paused, closed; who belongs to them."""
+"""Who labels in a campaign: annotators, members, and labels that are excluded."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -18,52 +18,53 @@ MAY_LABEL = RULES["label"]
 
 
 def make_annotator(person: User) -> Annotator:
-    """The annotator behind an account, made when there is none yet."""
+    """The annotator of an account, created if there is none yet."""
     annotator, _ = Annotator.objects.get_or_create(
         person=person, defaults={"name": person.username, "origin": "account", "pseudonym": new_pseudonym()}
     )
     return annotator
 
 
-def enter(*, person: User, **campaign: Any) -> tuple[Campaign, Annotator]:
-    """A campaign (by ``id`` or ``name``) and this person as an annotator in it: a member, or somebody who may join.
+def enter(*, person: User, **lookup: Any) -> tuple[Campaign, Annotator]:
+    """A campaign (by ``id`` or ``name``) and this person's annotator in it, as a member or as somebody who may join.
 
     Raises NotInvited.
     """
-    of_campaign = {f"campaign__{name}": value for name, value in campaign.items()}
-    members = Membership.objects.filter(annotator__person=person, **of_campaign)
-    member = next(iter(members.select_related("campaign", "annotator")), None)
-    found = member.campaign if member else Campaign.objects.filter(**campaign).first()
-    if found is None or found.state == Campaign.State.DRAFT:
-        raise NotInvited(f"{person} labels in no such campaign.")
+    memberships = Membership.objects.filter(
+        annotator__person=person, **{f"campaign__{name}": value for name, value in lookup.items()}
+    )
+    member = next(iter(memberships.select_related("campaign", "annotator")), None)
+    campaign = member.campaign if member else Campaign.objects.filter(**lookup).first()
+    if campaign is None or campaign.state == Campaign.State.DRAFT:
+        raise NotInvited(f"{person} cannot label in any such campaign.")
     if member:
         if member.withdrawn_at:
-            raise NotInvited(f"{person} was taken out of {found}.")
-        return found, member.annotator
-    if not found.open_to_all or found.state != Campaign.State.OPEN:
-        raise NotInvited(f"{person} is no member of {found}.")
-    return found, make_annotator(person)
+            raise NotInvited(f"{person} was removed from {campaign}.")
+        return campaign, member.annotator
+    if not campaign.open_to_all or campaign.state != Campaign.State.OPEN:
+        raise NotInvited(f"{person} is not a member of {campaign}.")
+    return campaign, make_annotator(person)
 
 
 @transaction.atomic
 def add_annotators(*, campaign: Campaign, people: Iterable[User]) -> int:
-    """Let these people label in the campaign; how many are new to it. Raises BadInput for a role that cannot label."""
+    """Let these people label in the campaign. Returns how many are new. Raises BadInput if a role cannot label."""
     added = 0
     for person in people:
         if person.role not in MAY_LABEL:
             raise BadInput(f"{person.username} is a {person.role} and cannot label.")
-        member, fresh = Membership.objects.get_or_create(campaign=campaign, annotator=make_annotator(person))
-        back = Membership.objects.filter(pk=member.pk, withdrawn_at__isnull=False).update(withdrawn_at=None)
-        added += fresh or bool(back)
+        member, created = Membership.objects.get_or_create(campaign=campaign, annotator=make_annotator(person))
+        readmitted = Membership.objects.filter(pk=member.pk, withdrawn_at__isnull=False).update(withdrawn_at=None)
+        added += created or bool(readmitted)
     return added
 
 
 @transaction.atomic
 def remove_annotator(*, campaign: Campaign, annotator: Annotator, now: datetime, exclude: bool = False) -> int:
-    """Take somebody out: what they hold is free again, and they cannot come back by asking.
+    """Remove an annotator and free what they hold. They cannot rejoin on their own.
 
-    Their labels stay and count; with ``exclude`` they stay, count nowhere, and their slots are free for others.
-    How many labels were excluded.
+    Their labels stay and count. With ``exclude`` the labels stay but do not count, and their slots are free for others.
+    Returns how many labels were excluded.
     """
     member, _ = Membership.objects.select_for_update().get_or_create(campaign=campaign, annotator=annotator)
     release_all(campaign=campaign, annotator=annotator, now=now)
@@ -74,12 +75,12 @@ def remove_annotator(*, campaign: Campaign, annotator: Annotator, now: datetime,
 
 @transaction.atomic
 def exclude_labels(*, campaign: Campaign, annotator: Annotator) -> int:
-    """Count this annotator's labels of the campaign no more, and let others label those items; how many."""
+    """Stop counting this annotator's labels and let others label those items. Returns how many labels."""
     counted = Label.objects.filter(campaign=campaign, annotator=annotator, excluded=False)
-    places = list(counted.values_list("assignment__campaign_item", flat=True))
+    campaign_items = list(counted.values_list("assignment__campaign_item", flat=True))
     held = Assignment.objects.filter(label__in=counted, slot__isnull=False)
-    # The label keeps its assignment, which gives its slot back.
+    # The label keeps its assignment, and the assignment gives up its slot.
     held.update(state=Assignment.State.WITHDRAWN, slot=None)
-    for place in places:
-        CampaignItem.objects.filter(pk=place).update(taken=F("taken") - 1)
+    for pk in campaign_items:
+        CampaignItem.objects.filter(pk=pk).update(taken=F("taken") - 1)
     return Label.objects.filter(campaign=campaign, annotator=annotator, excluded=False).update(excluded=True)

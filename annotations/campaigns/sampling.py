@@ -1,4 +1,4 @@
-"""Which items a campaign is made of: a plan, and a seed that decides what it leaves open."""
+"""Which items a campaign gets: a sampling plan, and a seed for its random choices."""
 
 import random
 from collections import defaultdict
@@ -17,10 +17,10 @@ ALL, PER_CAPABILITY, STRATIFIED, RUN, KEYS = "all", "per-capability", "stratifie
 
 METHODS = {
     ALL: "Every item",
-    PER_CAPABILITY: "So many samples of each capability",
-    STRATIFIED: "So many samples in all, spread in proportion",
-    RUN: "What a judge's run leaves in doubt",
-    KEYS: "The samples of a list",
+    PER_CAPABILITY: "A number of samples per capability",
+    STRATIFIED: "A number of samples in all, spread in proportion",
+    RUN: "Items a judge's run leaves in doubt",
+    KEYS: "A list of samples",
 }
 
 STRATA = {
@@ -38,8 +38,9 @@ MAX_KEYS = 100_000
 class Plan:
     """How items are chosen.
 
-    ``n`` samples (of each capability, or in all); ``by`` what they are spread over; ``models``: only items about these
-    and the anchor; ``run`` and ``reasons`` as ``disputes`` names them; ``keys`` of samples; ``most`` items in all.
+    ``n`` is the number of samples, per capability or in all, and ``by`` what they are spread over. ``models`` limits
+    items to these models and the anchor. ``run`` and ``reasons`` are those of ``run_doubts``, ``keys`` are sample keys,
+    ``most`` limits the number of items.
     """
 
     how: str = ALL
@@ -52,7 +53,7 @@ class Plan:
     most: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Without what plays no part; a long list of keys by its length alone."""
+        """Only the fields that differ from their defaults. Of a list of keys only its length."""
         unset = {field.name: field.default for field in fields(self)}
         kept = {name: value for name, value in asdict(self).items() if value != unset[name] or name == "how"}
         if self.how != STRATIFIED:
@@ -61,32 +62,37 @@ class Plan:
         return kept | ({"keys": len(self.keys)} if self.keys else {})
 
 
-def parse_plan(given: Mapping[str, Any]) -> Plan:
+def parse_plan(data: Mapping[str, Any]) -> Plan:
     """A plan from JSON. Raises BadInput."""
-    known = {field.name for field in fields(Plan)}
-    unknown = sorted(set(given) - known)
+    names = {field.name for field in fields(Plan)}
+    unknown = sorted(set(data) - names)
     if unknown:
-        raise BadInput(f"A sampling plan has no {unknown[0]!r}; it has {', '.join(sorted(known))}.")
-    lists = {name: tuple(given.get(name) or ()) for name in ("models", "reasons", "keys")}
-    plan = Plan(**{**given, **lists})
+        raise BadInput(f"A sampling plan has no field {unknown[0]!r}. Its fields are {', '.join(sorted(names))}.")
+    lists = {name: tuple(data.get(name) or ()) for name in ("models", "reasons", "keys")}
+    plan = Plan(**{**data, **lists})
     if plan.how not in METHODS:
-        raise BadInput(f"{plan.how!r} is no way to choose items; there are {', '.join(METHODS)}.")
+        raise BadInput(f"Unknown way to choose items: {plan.how!r}. Choose one of: {', '.join(METHODS)}.")
+    if plan.most is not None and not _is_positive(plan.most):
+        raise BadInput("The most items in all must be a number from 1.")
+    if plan.by not in STRATA:
+        raise BadInput(f"Samples cannot be spread by {plan.by!r}. Choose one of: {', '.join(STRATA)}.")
+    if len(plan.keys) > MAX_KEYS:
+        raise BadInput(f"A list holds at most {MAX_KEYS:,} keys.")
+    _check_method(plan)
+    return plan
+
+
+def _check_method(plan: Plan) -> None:
+    """Raise BadInput if the plan lacks something its method needs."""
     if plan.how in (PER_CAPABILITY, STRATIFIED) and not _is_positive(plan.n):
         raise BadInput("Say how many samples: a number from 1.")
-    if plan.most is not None and not _is_positive(plan.most):
-        raise BadInput("The most items in all are a number from 1.")
-    if plan.by not in STRATA:
-        raise BadInput(f"Samples are spread by {', '.join(STRATA)}, not by {plan.by!r}.")
     if plan.how == RUN:
         if not _is_positive(plan.run):
             raise BadInput("Choose the run whose items people should look at.")
         if not plan.reasons or set(plan.reasons) - set(run_doubts.REASONS):
-            raise BadInput(f"Choose what of the run is in doubt: {', '.join(run_doubts.REASONS)}.")
+            raise BadInput(f"Choose at least one reason for doubt: {', '.join(run_doubts.REASONS)}.")
     if plan.how == KEYS and not plan.keys:
         raise BadInput("The list holds no sample keys.")
-    if len(plan.keys) > MAX_KEYS:
-        raise BadInput(f"A list holds at most {MAX_KEYS:,} keys.")
-    return plan
 
 
 def _is_positive(number: object) -> bool:
@@ -95,7 +101,7 @@ def _is_positive(number: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a plan takes, in no order of meaning; ``why`` is kept with the item, by its pk."""
+    """What a plan selects, in no particular order. ``why`` is stored with the item, by its pk."""
 
     candidates: list[Candidate]
     why: dict[int, str]
@@ -108,44 +114,45 @@ class Selection:
 def select(
     plan: Plan, *, benchmark: Benchmark, candidates: Iterable[Candidate], rng: random.Random, anchor: str = ""
 ) -> Selection:
-    """What of the candidates the plan takes. Raises BadInput for a plan that names what is not there."""
-    found, why = list(candidates), {}
+    """The candidates that the plan selects. Raises BadInput if the plan names something that does not exist."""
+    selected, why = list(candidates), {}
     if plan.models:
-        found = _about(found, _known(plan.models, benchmark, anchor))
+        selected = _only_about(selected, _model_ids(plan.models, benchmark, anchor))
     if plan.how == RUN:
         run = Run.objects.filter(pk=plan.run or 0, benchmark=benchmark).select_related("benchmark").first()
         if run is None:
-            raise BadInput(f"There is no run {plan.run} on {benchmark}.")
-        doubted = {item: held for item, held in run_doubts.doubts_of(run).items() if held & set(plan.reasons)}
-        found = [candidate for candidate in found if candidate.item in doubted]
-        why = {candidate.pk: words_for(doubted[candidate.item] & set(plan.reasons), run) for candidate in found}
+            raise BadInput(f"{benchmark} has no run {plan.run}.")
+        doubts = run_doubts.doubts_of(run, reasons=plan.reasons)
+        selected = [candidate for candidate in selected if candidate.item in doubts]
+        why = {candidate.pk: describe_reasons(doubts[candidate.item], run) for candidate in selected}
     elif plan.how == KEYS:
-        found = _of_keys(found, plan.keys, benchmark)
+        selected = _with_keys(selected, plan.keys, benchmark)
     elif plan.how in (PER_CAPABILITY, STRATIFIED):
-        found = _spread(plan, found, rng)
-    if plan.most is not None and len(found) > plan.most:
-        found = rng.sample(sorted(found, key=lambda candidate: candidate.pk), plan.most)
-    return Selection(found, {candidate.pk: why[candidate.pk] for candidate in found if candidate.pk in why})
+        selected = _spread(plan, selected, rng)
+    if plan.most is not None and len(selected) > plan.most:
+        selected = rng.sample(sorted(selected, key=lambda candidate: candidate.pk), plan.most)
+    return Selection(selected, {candidate.pk: why[candidate.pk] for candidate in selected if candidate.pk in why})
 
 
-def words_for(reasons: Iterable[str], run: Run) -> str:
-    """What brought an item here, in words: "no majority over the repeats (run 3)"."""
-    held = set(reasons)
-    said = ", ".join(words[0].lower() + words[1:] for name, words in run_doubts.REASONS.items() if name in held)
-    return f"{said} (run {run.pk})"
+def describe_reasons(reasons: Iterable[str], run: Run) -> str:
+    """Why an item was added, for people: "no majority over the repeats (run 3)"."""
+    names = set(reasons)
+    words = ", ".join(text[0].lower() + text[1:] for name, text in run_doubts.REASONS.items() if name in names)
+    return f"{words} (run {run.pk})"
 
 
-def _known(models: Sequence[str], benchmark: Benchmark, anchor: str) -> set[int]:
+def _model_ids(models: Sequence[str], benchmark: Benchmark, anchor: str) -> set[int]:
+    """These models and the anchor."""
     names = {*models, anchor or (benchmark.anchor.name if benchmark.anchor else "")} - {""}
-    found = dict(EvaluatedModel.objects.filter(name__in=names).values_list("name", "pk"))
-    missing = sorted(set(models) - set(found))
+    ids = dict(EvaluatedModel.objects.filter(name__in=names).values_list("name", "pk"))
+    missing = sorted(set(models) - set(ids))
     if missing:
-        raise BadInput(f"There is no model {missing[0]!r}.")
-    return set(found.values())
+        raise BadInput(f"Unknown model: {missing[0]!r}.")
+    return set(ids.values())
 
 
-def _about(candidates: list[Candidate], models: set[int]) -> list[Candidate]:
-    """Those whose every response is of one of these models."""
+def _only_about(candidates: list[Candidate], models: set[int]) -> list[Candidate]:
+    """Candidates with responses of these models only."""
     others: set[int] = set()
     for ids in chunks(candidate.item for candidate in candidates):
         rows = ItemResponse.objects.filter(item__in=ids).exclude(response__model__in=models)
@@ -153,60 +160,61 @@ def _about(candidates: list[Candidate], models: set[int]) -> list[Candidate]:
     return [candidate for candidate in candidates if candidate.item not in others]
 
 
-def _of_keys(candidates: list[Candidate], keys: Sequence[str], benchmark: Benchmark) -> list[Candidate]:
-    known: dict[str, int] = {}
-    for some in chunks(keys):
-        known |= Sample.objects.filter(benchmark=benchmark, key__in=some).values_list("key", "pk")
-    missing = [key for key in dict.fromkeys(keys) if key not in known]
+def _with_keys(candidates: list[Candidate], keys: Sequence[str], benchmark: Benchmark) -> list[Candidate]:
+    sample_ids: dict[str, int] = {}
+    for batch in chunks(keys):
+        sample_ids |= Sample.objects.filter(benchmark=benchmark, key__in=batch).values_list("key", "pk")
+    missing = [key for key in dict.fromkeys(keys) if key not in sample_ids]
     if missing:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise BadInput(f"There is no sample {missing[0]!r}{more} in {benchmark}.")
-    wanted = {known[key] for key in keys}
-    return [candidate for candidate in candidates if candidate.sample in wanted]
+        raise BadInput(f"{benchmark} has no sample {missing[0]!r}{more}.")
+    samples = {sample_ids[key] for key in keys}
+    return [candidate for candidate in candidates if candidate.sample in samples]
 
 
 def _spread(plan: Plan, candidates: list[Candidate], rng: random.Random) -> list[Candidate]:
-    """By stratum so many samples, drawn by lot, each with all of its items."""
-    stratum = _strata(plan, {candidate.sample for candidate in candidates})
+    """Draw a number of samples at random from each stratum, each with all of its items."""
+    stratum_of = _strata(plan, {candidate.sample for candidate in candidates})
     strata: dict[str, list[int]] = defaultdict(list)
-    for sample in sorted(stratum):
-        strata[stratum[sample]].append(sample)
+    for sample in sorted(stratum_of):
+        strata[stratum_of[sample]].append(sample)
     n = plan.n or 0
     if plan.how == PER_CAPABILITY:
-        share = dict.fromkeys(strata, n)
+        sizes = dict.fromkeys(strata, n)
     else:
-        share = in_proportion({name: len(samples) for name, samples in strata.items()}, n)
-    taken: set[int] = set()
+        sizes = in_proportion({name: len(samples) for name, samples in strata.items()}, n)
+    drawn: set[int] = set()
     for name in sorted(strata):
         samples = strata[name]
-        taken.update(rng.sample(samples, min(share[name], len(samples))))
-    return [candidate for candidate in candidates if candidate.sample in taken]
+        drawn.update(rng.sample(samples, min(sizes[name], len(samples))))
+    return [candidate for candidate in candidates if candidate.sample in drawn]
 
 
 def _strata(plan: Plan, samples: set[int]) -> dict[int, str]:
+    """The stratum of each sample."""
     column = {"capability": "capability__path", "level": "capability__path"}.get(plan.by, plan.by)
     if plan.how == PER_CAPABILITY:
         column = "capability__path"
-    found: dict[int, str] = {}
+    strata: dict[int, str] = {}
     for ids in chunks(samples):
-        found |= {pk: value or "" for pk, value in Sample.objects.filter(pk__in=ids).values_list("pk", column)}
+        strata |= {pk: value or "" for pk, value in Sample.objects.filter(pk__in=ids).values_list("pk", column)}
     if plan.how == STRATIFIED and plan.by == "level":
-        found = {pk: path.split(" / ", 1)[0] for pk, path in found.items()}
-    return found
+        strata = {pk: path.split(" / ", 1)[0] for pk, path in strata.items()}
+    return strata
 
 
 def in_proportion(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """``n`` seats for strata of these sizes by largest remainder (Hamilton), none more than its size."""
-    whole = sum(sizes.values())
-    if not whole:
+    """Divide ``n`` among strata of these sizes by largest remainder (Hamilton). No stratum gets more than its size."""
+    total = sum(sizes.values())
+    if not total:
         return dict(sizes)
-    n = min(n, whole)
-    exact = {name: n * size / whole for name, size in sizes.items()}
-    seats = {name: int(share) for name, share in exact.items()}
-    left = n - sum(seats.values())
-    for name in sorted(exact, key=lambda name: (-(exact[name] - seats[name]), name))[:left]:
-        seats[name] += 1
-    return seats
+    n = min(n, total)
+    exact = {name: n * size / total for name, size in sizes.items()}
+    shares = {name: int(share) for name, share in exact.items()}
+    left = n - sum(shares.values())
+    for name in sorted(exact, key=lambda name: (-(exact[name] - shares[name]), name))[:left]:
+        shares[name] += 1
+    return shares
 
 
 def select_items(
@@ -219,8 +227,8 @@ def select_items(
     run: Run | None = None,
     ballot: Mapping[str, Any] | None = None,
 ) -> Selection:
-    """What a campaign like this would be made of. Raises BadInput."""
-    found = candidates_for(
+    """The items that a campaign with these settings would get. Raises BadInput."""
+    candidates = candidates_for(
         benchmark=benchmark, protocol=protocol, shows_criteria=shows_criteria, run=run, ballot=ballot
     )
-    return select(plan, benchmark=benchmark, candidates=found, rng=random.Random(seed))
+    return select(plan, benchmark=benchmark, candidates=candidates, rng=random.Random(seed))

@@ -1,4 +1,4 @@
-"""Drafts, labels and their changes."""
+"""Drafts, labels, changes of labels, and labels that staff return."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ DRAFT_FIELDS = (*ballots.FIELDS, "comment", "flags", "seconds", "confidence")
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The stored label, whether this call stored it, and when the time for the item leased ahead ends."""
+    """The stored label, whether this call created it, and when the lease of the prefetched item ends."""
 
     label: Label
     created: bool
@@ -50,18 +50,18 @@ class Submitted:
 
 
 def save_draft(*, assignment: Assignment, draft: Mapping[str, Any], now: datetime, editing: bool = False) -> None:
-    """Keep what is typed so far. ``editing`` says that it is a change of a label that was submitted.
+    """Store what has been typed so far. ``editing`` means that it changes a submitted label.
 
-    A draft is kept even when the lease ran out. Raises AlreadyLabelled when it comes after the label.
+    Drafts are kept even after the lease expires. Raises AlreadyLabelled if the label was submitted before.
     """
-    kept = {name: draft[name] for name in DRAFT_FIELDS if draft.get(name) not in (None, "", [])}
-    if isinstance(kept.get("comment"), str):
-        kept["comment"] = _clean("comment", kept["comment"], MAX_COMMENT)
-    mine = Assignment.objects.filter(pk=assignment.pk)
-    mine = mine.filter(state=SUBMITTED) if editing else mine.exclude(state__in=LABELLED)
+    stored = {name: draft[name] for name in DRAFT_FIELDS if draft.get(name) not in (None, "", [])}
+    if isinstance(stored.get("comment"), str):
+        stored["comment"] = _clean("comment", stored["comment"], MAX_COMMENT)
+    row = Assignment.objects.filter(pk=assignment.pk)
+    row = row.filter(state=SUBMITTED) if editing else row.exclude(state__in=LABELLED)
     if assignment.draft.get("skipped"):
-        kept["skipped"] = True
-    if not mine.update(draft=kept, draft_at=now):
+        stored["skipped"] = True
+    if not row.update(draft=stored, draft_at=now):
         raise AlreadyLabelled
 
 
@@ -79,25 +79,25 @@ def submit_label(
 ) -> Submitted:
     """Store the annotator's verdict, given in presented terms.
 
-    The same idempotency key gives the same label again. A lease that ran out does not matter while a slot is free.
-    Practice and hidden gold are held against their right verdict. Raises BadVerdict, AlreadyLabelled, SlotTaken,
+    The same idempotency key returns the same label again. An expired lease does not matter as long as a slot is free.
+    Practice and gold labels are compared with their right verdict. Raises BadVerdict, AlreadyLabelled, SlotTaken,
     CampaignNotOpen, KeyReused, NotInvited.
     """
     campaign = assignment.campaign_item.campaign
     key = _clean("idempotency_key", idempotency_key, 64) or None
     member = lock_membership(campaign=campaign, annotator=assignment.annotator)
-    campaign.refresh_from_db(fields=["state", "ballot"])  # behind the lock nobody changes the ballot
+    campaign.refresh_from_db(fields=["state", "ballot"])  # while the lock is held the ballot cannot change
     try:
         columns = _columns(campaign, assignment, verdict, seconds, comment, flags, confidence)
         if campaign.state not in (Campaign.State.OPEN, Campaign.State.PAUSED):
             raise CampaignNotOpen(campaign.state)
         _fill_slot(assignment, campaign)
     except (BadVerdict, Refused):
-        # A request that comes again gets its label, whatever has changed since.
-        known = Label.objects.filter(assignment=assignment, idempotency_key=key).first() if key else None
-        if known is None:
+        # A repeated request gets its label, whatever has changed since.
+        stored = Label.objects.filter(assignment=assignment, idempotency_key=key).first() if key else None
+        if stored is None:
             raise
-        return Submitted(known, created=False)
+        return Submitted(stored, created=False)
     label = Label(
         assignment=assignment,
         campaign=campaign,
@@ -110,7 +110,7 @@ def submit_label(
     )
     try:
         label.save(force_insert=True)
-    except IntegrityError:  # the assignment is ours, so it is the key
+    except IntegrityError:  # the assignment is ours, so the key must be the duplicate
         raise KeyReused from None
     quality.check_quality(label=label, campaign_item=assignment.campaign_item, member=member, now=now)
     next_until = start_next_lease(campaign=campaign, annotator=assignment.annotator, now=now)
@@ -129,7 +129,7 @@ def change_label(
     confidence: float | None = None,
     seen: datetime | None = None,
 ) -> bool:
-    """Change the annotator's own label, keeping what it was as a revision; False when nothing differs.
+    """Change the annotator's own label and store the old one as a revision. Returns False if nothing differs.
 
     ``seen`` is the ``changed_at`` that the annotator was shown. Raises BadVerdict, StaleEdit, CampaignNotOpen,
     NotInvited, Label.DoesNotExist.
@@ -146,7 +146,7 @@ def change_label(
     if columns["seconds"] is None:
         columns["seconds"] = label.seconds
     Assignment.objects.filter(pk=assignment.pk).update(draft={})
-    label.returns.filter(answered_at__isnull=True).update(answered_at=now)  # looked at again, changed or not
+    label.returns.filter(answered_at__isnull=True).update(answered_at=now)  # answered, whether changed or not
     if all(getattr(label, name) == value for name, value in columns.items() if name != "seconds"):
         return False
     if seen is not None and seen != label.changed_at:
@@ -172,17 +172,18 @@ def change_label(
 
 
 def _fill_slot(assignment: Assignment, campaign: Campaign) -> None:
-    """Turn the lease into a label's place, or take a free slot when the lease is gone."""
-    mine = Assignment.objects.filter(pk=assignment.pk)
-    if mine.filter(state=LEASED).update(state=SUBMITTED, draft={}):
+    """Turn the lease into a label's slot, or take a free slot if the lease is gone."""
+    row = Assignment.objects.filter(pk=assignment.pk)
+    if row.filter(state=LEASED).update(state=SUBMITTED, draft={}):
         return
-    if mine.filter(state__in=LABELLED).exists():
+    if row.filter(state__in=LABELLED).exists():
         raise AlreadyLabelled
-    place = assignment.campaign_item
-    slot = take_slot(campaign_item_id=place.pk, unlimited=place.practice or place.gold is not None)
+    campaign_item = assignment.campaign_item
+    unlimited = campaign_item.practice or campaign_item.gold is not None
+    slot = take_slot(campaign_item_id=campaign_item.pk, unlimited=unlimited)
     if slot is None:
         raise SlotTaken
-    mine.update(state=SUBMITTED, slot=slot, draft={})
+    row.update(state=SUBMITTED, slot=slot, draft={})
 
 
 def _columns(
@@ -207,32 +208,32 @@ def _columns(
 
 def _clean(field: str, text: object, longest: int) -> str:
     if not isinstance(text, str):
-        raise BadVerdict(field, _("A text."))
+        raise BadVerdict(field, _("This must be a text."))
     text = text.strip()
     if len(text) > longest:
-        words = _("At most {most} characters; these are {count}.")
+        words = _("At most {most} characters are allowed; this has {count}.")
         raise BadVerdict(field, words.format(most=f"{longest:,}", count=f"{len(text):,}"))
-    # What PostgreSQL refuses, SQLite must not take either.
+    # PostgreSQL rejects these characters, so SQLite must not accept them.
     if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise BadVerdict(field, "Holds a character that is none (NUL or half of a surrogate pair).")
+        raise BadVerdict(field, "Contains an invalid character (NUL or half of a surrogate pair).")
     return text
 
 
 def _seconds(seconds: object, lease: timedelta) -> float | None:
-    """Within 0 and the lease: the browser counts, and a browser's clock may say anything."""
+    """At least 0 and at most the lease. The browser measures it, and its clock may be wrong."""
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
-        raise BadVerdict("seconds", "A number of seconds.")
+        raise BadVerdict("seconds", "This must be a number of seconds.")
     return min(max(float(seconds), 0.0), lease.total_seconds())
 
 
 def _flags(flags: object) -> list[str]:
     if isinstance(flags, str) or not isinstance(flags, Iterable):
-        raise BadVerdict("flags", "A list of short texts.")
+        raise BadVerdict("flags", "This must be a list of short texts.")
     cleaned = [_clean("flags", flag, 60) for flag in flags]
     if len(cleaned) > MAX_FLAGS:
-        raise BadVerdict("flags", f"At most {MAX_FLAGS}.")
+        raise BadVerdict("flags", f"At most {MAX_FLAGS} flags are allowed.")
     return sorted({flag for flag in cleaned if flag})
 
 
@@ -240,7 +241,7 @@ def _confidence(confidence: object) -> float | None:
     if confidence is None:
         return None
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
-        raise BadVerdict("confidence", "A number from 0 to 1.")
+        raise BadVerdict("confidence", "This must be a number from 0 to 1.")
     return float(confidence)
 
 
@@ -249,25 +250,25 @@ MAX_NOTE = 5_000
 
 @transaction.atomic
 def return_label(*, label: Label, by: User, note: str, now: datetime) -> LabelReturn:
-    """Give a label back to its annotator, who is shown it with the note before anything else. Raises Refused, BadInput.
+    """Return a label to its annotator, who sees it with the note before anything else. Raises Refused, BadInput.
 
-    It stands and counts until it is changed. A note that is still unanswered is replaced.
+    The label stands and counts until it is changed. An unanswered note is replaced.
     """
     note = clean_note(note)
     if not note:
-        raise BadInput("Say in a note what to look at again.")
+        raise BadInput("Write in the note what to look at again.")
     if label.campaign.imported or label.campaign.state == "closed":
-        raise Refused("The campaign is closed: its labels are final.")
+        raise Refused("The campaign is closed, so its labels are final.")
     if Membership.objects.filter(
         campaign=label.campaign_id, annotator=label.annotator_id, withdrawn_at__isnull=False
     ).exists():
-        raise Refused("Its annotator was taken out of the campaign and cannot change it any more.")
+        raise Refused("Its annotator was removed from the campaign and can no longer change it.")
     if label.excluded or label.assignment.campaign_item.practice:
-        raise Refused("This label does not count, so there is nothing to give back.")
-    found, _ = LabelReturn.objects.update_or_create(
+        raise Refused("This label does not count, so it cannot be returned.")
+    returned, _ = LabelReturn.objects.update_or_create(
         label=label, answered_at=None, defaults={"note": note, "by": by, "at": now}
     )
-    return found
+    return returned
 
 
 def clean_note(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Reads for the pages on which staff look at a campaign's items, the least agreed first."""
+"""The campaign items that staff look at, least agreement first, and the verdicts they enter."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,13 +36,13 @@ LETTERS = "ABCDEFGHIJ"
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """An item in the list. ``dispute`` is the share of pairs of its labels that differ."""
+    """An item in the list. ``disagreement`` is the share of pairs of its labels that differ."""
 
-    place: CampaignItem
+    campaign_item: CampaignItem
     labels: int
     disagreement: float | None
-    said: list[tuple[str, int]]  # verdicts in words, most frequent first
-    decided: str
+    verdicts: list[tuple[str, int]]  # in words with counts, most frequent first
+    adjudicated: str
     returned: int
 
     @property
@@ -51,79 +51,78 @@ class ItemRow:
 
     @property
     def kind(self) -> str:
-        return "practice" if self.place.practice else "gold" if self.place.gold is not None else ""
+        return "practice" if self.campaign_item.practice else "gold" if self.campaign_item.gold is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemList(Sequence[ItemRow]):
-    """The items of a campaign, the least agreed first; rows are read when they are asked for."""
+    """The items of a campaign, least agreement first. Rows are loaded when they are accessed."""
 
-    places: Sequence[int]
+    ids: Sequence[int]
     disputes: Mapping[int, float]
     open_returns: Mapping[int, int]
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.ids)
 
     def __getitem__(self, at: Any) -> Any:
-        return self._rows(self.places[at]) if isinstance(at, slice) else self._rows([self.places[at]])[0]
+        return self._rows(self.ids[at]) if isinstance(at, slice) else self._rows([self.ids[at]])[0]
 
     def _rows(self, ids: Sequence[int]) -> list[ItemRow]:
-        related = ("item__sample", "adjudication")
-        places = CampaignItem.objects.select_related(*related).in_bulk(ids)
-        labels: dict[int, list[Label]] = defaultdict(list)
-        given = Label.objects.filter(assignment__campaign_item__in=ids, excluded=False).select_related("assignment")
-        for label in given.order_by("pk"):
-            labels[label.assignment.campaign_item_id].append(label)
+        campaign_items = CampaignItem.objects.select_related("item__sample", "adjudication").in_bulk(ids)
+        labels_by_item: dict[int, list[Label]] = defaultdict(list)
+        labels = Label.objects.filter(assignment__campaign_item__in=ids, excluded=False).select_related("assignment")
+        for label in labels.order_by("pk"):
+            labels_by_item[label.assignment.campaign_item_id].append(label)
         return [
-            _item_row(places[pk], labels[pk], self.disputes.get(pk), self.open_returns.get(pk, 0))
+            _item_row(campaign_items[pk], labels_by_item[pk], self.disputes.get(pk), self.open_returns.get(pk, 0))
             for pk in ids
-            if pk in places
+            if pk in campaign_items
         ]
 
 
 def list_items(campaign: Campaign, *, show: str = "", search: str = "") -> ItemList:
-    """The items of a campaign under a filter of ``SHOWS``, whose sample's key holds ``search``.
+    """The items of a campaign that pass a filter in ``FILTERS`` and whose sample key contains ``search``.
 
-    The least agreed come first, then those with most labels.
+    Least agreement comes first, then most labels.
     """
-    places = campaign.campaign_items.order_by("position", "pk")
+    campaign_items = campaign.campaign_items.order_by("position", "pk")
     if search:
-        places = places.filter(item__sample__key__icontains=search)
-    words: dict[int, list[str]] = defaultdict(list)
+        campaign_items = campaign_items.filter(item__sample__key__icontains=search)
+    keys: dict[int, list[str]] = defaultdict(list)
     labels: Counter[int] = Counter()
-    given = Label.objects.filter(campaign=campaign, excluded=False).order_by("pk")
-    for pk, *values in given.values_list("assignment__campaign_item", *VERDICT_COLUMNS).iterator():
+    counted = Label.objects.filter(campaign=campaign, excluded=False).order_by("pk")
+    for pk, *values in counted.values_list("assignment__campaign_item", *VERDICT_COLUMNS).iterator():
         labels[pk] += 1
-        if said := verdict_key(dict(zip(VERDICT_COLUMNS, values, strict=True))):
-            words[pk].append(said)
-    disputes = {pk: found for pk, said in words.items() if (found := disagreement(said)) is not None}
+        if key := verdict_key(dict(zip(VERDICT_COLUMNS, values, strict=True))):
+            keys[pk].append(key)
+    disputes = {pk: share for pk, item_keys in keys.items() if (share := disagreement(item_keys)) is not None}
     unanswered = Label.objects.filter(campaign=campaign, returns__isnull=False, returns__answered_at__isnull=True)
     open_returns = Counter(unanswered.values_list("assignment__campaign_item", flat=True))
     match show:
         case "gold" | "practice":
-            places = places.filter(practice=show == "practice", gold__isnull=False)
+            campaign_items = campaign_items.filter(practice=show == "practice", gold__isnull=False)
         case "few":
-            places = places.filter(practice=False, gold__isnull=True)
+            campaign_items = campaign_items.filter(practice=False, gold__isnull=True)
         case "adjudicated":
-            places = places.filter(adjudication__isnull=False)
-    fits = {
+            campaign_items = campaign_items.filter(adjudication__isnull=False)
+    passes = {
         "disputed": lambda pk: bool(disputes.get(pk)),
         "agreed": lambda pk: disputes.get(pk) == 0,
         "few": lambda pk: pk not in disputes,
         "returned": lambda pk: pk in open_returns,
     }.get(show, lambda pk: True)
-    ids = [pk for pk in places.values_list("pk", flat=True) if fits(pk)]
+    ids = [pk for pk in campaign_items.values_list("pk", flat=True) if passes(pk)]
     ids.sort(key=lambda pk: (disputes.get(pk, -1), labels[pk]), reverse=True)
     return ItemList(ids, disputes, open_returns)
 
 
-def _item_row(place: CampaignItem, labels: Sequence[Label], disputed: float | None, returned: int) -> ItemRow:
-    words = [said for label in labels if (said := verdict_key(label.verdict()))]
-    first = {verdict_key(label.verdict()): describe(label.verdict()) for label in reversed(labels)}
-    given = [(first[one], count) for one, count in Counter(words).most_common()]
-    decided = describe(place.adjudication.verdict()) if hasattr(place, "adjudication") else ""
-    return ItemRow(place, len(labels), disputed, given, decided, returned)
+def _item_row(campaign_item: CampaignItem, labels: Sequence[Label], share: float | None, returned: int) -> ItemRow:
+    keys = [key for label in labels if (key := verdict_key(label.verdict()))]
+    words = {verdict_key(label.verdict()): describe(label.verdict()) for label in reversed(labels)}
+    verdicts = [(words[key], count) for key, count in Counter(keys).most_common()]
+    adjudicated = describe(campaign_item.adjudication.verdict()) if hasattr(campaign_item, "adjudication") else ""
+    return ItemRow(campaign_item, len(labels), share, verdicts, adjudicated, returned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,48 +143,48 @@ class ItemLabel:
     who: str
     verdict: str
     order: str
-    note: str  # with which it was returned and is not yet answered
+    note: str  # of an unanswered return
     revisions: list[Any]
 
 
-def answers_to(place: CampaignItem) -> list[Answer]:
+def answers_to(campaign_item: CampaignItem) -> list[Answer]:
     """The responses in canonical order."""
-    blind = place.campaign.blind
-    names = material.names_to_mask() if blind else None
-    found = []
-    for letter, response in zip(LETTERS, place.item.ordered_responses(), strict=False):
+    names = material.names_to_mask() if campaign_item.campaign.blind else None
+    answers = []
+    for letter, response in zip(LETTERS, campaign_item.item.ordered_responses(), strict=False):
         text = response.text if response.status != Response.Status.ERROR else ""
         if names is not None:
-            html = bank.text.rendering.markdown(
-                bank.text.masking.mask(text, names, placeholder=bank.text.masking.MARK), masked=True
-            )
+            masked = bank.text.masking.mask(text, names, placeholder=bank.text.masking.MARK)
+            html = bank.text.rendering.markdown(masked, masked=True)
         else:
             html = bank.text.rendering.markdown(text)
-        found.append(Answer(letter, response.model.name, html, not text.strip()))
-    return found
+        answers.append(Answer(letter, response.model.name, html, not text.strip()))
+    return answers
 
 
-def labels_on(place: CampaignItem) -> list[ItemLabel]:
-    """What annotators said, in the order given; excluded labels too."""
-    found = Label.objects.filter(assignment__campaign_item=place).select_related("annotator", "assignment", "campaign")
+def labels_on(campaign_item: CampaignItem) -> list[ItemLabel]:
+    """The labels of an item, oldest first, excluded ones included."""
+    labels = Label.objects.filter(assignment__campaign_item=campaign_item)
+    labels = labels.select_related("annotator", "assignment", "campaign").prefetch_related("returns", "revisions")
     rows = []
-    for label in found.prefetch_related("returns", "revisions").order_by("pk"):
-        open_note = next((one.note for one in label.returns.all() if one.answered_at is None), "")
+    for label in labels.order_by("pk"):
+        note = next((returned.note for returned in label.returns.all() if returned.answered_at is None), "")
         order = " then ".join(LETTERS[int(position)] for position in label.assignment.order)
-        before = [(describe(one.verdict), one.given_at) for one in label.revisions.all()]
-        verdict = describe(label.verdict())
-        rows.append(ItemLabel(label, label.annotator.name, verdict, order, open_note, before))
+        revisions = [(describe(revision.verdict), revision.given_at) for revision in label.revisions.all()]
+        rows.append(ItemLabel(label, label.annotator.name, describe(label.verdict()), order, note, revisions))
     return rows
 
 
-def neighbours(campaign: Campaign, place: CampaignItem) -> tuple[int | None, int | None]:
-    """The items before and after this one in the list of the disputed that wait for a verdict."""
-    decided = set(Adjudication.objects.filter(campaign_item__campaign=campaign).values_list("campaign_item", flat=True))
-    waiting = [pk for pk in list_items(campaign, show="disputed").places if pk not in decided or pk == place.pk]
-    if place.pk not in waiting:
+def neighbours(campaign: Campaign, campaign_item: CampaignItem) -> tuple[int | None, int | None]:
+    """The items before and after this one in the list of disputed items without an adjudication."""
+    adjudications = Adjudication.objects.filter(campaign_item__campaign=campaign)
+    adjudicated = set(adjudications.values_list("campaign_item", flat=True))
+    disputed = list_items(campaign, show="disputed").ids
+    waiting = [pk for pk in disputed if pk not in adjudicated or pk == campaign_item.pk]
+    if campaign_item.pk not in waiting:
         return None, waiting[0] if waiting else None
-    here = waiting.index(place.pk)
-    return (waiting[here - 1] if here else None), (waiting[here + 1] if here + 1 < len(waiting) else None)
+    index = waiting.index(campaign_item.pk)
+    return (waiting[index - 1] if index else None), (waiting[index + 1] if index + 1 < len(waiting) else None)
 
 
 COLUMN_BY_PROTOCOL = {
@@ -196,14 +195,14 @@ COLUMN_BY_PROTOCOL = {
     "choice-extraction": "option",
     "yes-no": "answer",
     "review": "agree",
-}  # every other protocol: a score
+}  # all other protocols: a score
 
 NONE_OF_THEM = "X"
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictInput:
-    """What a form asks for: ``column`` and, for it, what may be chosen or how many numbers are wanted."""
+    """What the form asks for: a column, and its choices or the answers or parts that get a number."""
 
     column: str
     choices: list[tuple[str, str]] = field(default_factory=list)  # (value, words)
@@ -213,7 +212,7 @@ class VerdictInput:
 
     @property
     def selected(self) -> str:
-        """The choice that is on."""
+        """The choice that is selected."""
         value = self.chosen.get(self.column)
         if isinstance(value, bool):
             return "yes" if value else "no"
@@ -221,21 +220,21 @@ class VerdictInput:
 
     @property
     def numbers(self) -> list[tuple[str, str]]:
-        """(name, the number that stands there) of a ranking or of points."""
+        """(name, current number) for each answer of a ranking or part with points."""
         value = self.chosen.get(self.column)
         if self.column == "ranking":
-            places = {position: rank for rank, group in enumerate(value or [], 1) for position in group}
-            return [(name, str(places.get(position, ""))) for position, name in enumerate(self.names)]
+            ranks = {position: rank for rank, group in enumerate(value or [], 1) for position in group}
+            return [(name, str(ranks.get(position, ""))) for position, name in enumerate(self.names)]
         return [(name, f"{value[name]:g}" if value and name in value else "") for name in self.names]
 
 
 def verdict_input(
-    place: CampaignItem, verdicts: Iterable[Mapping[str, Any]], chosen: Mapping[str, Any]
+    campaign_item: CampaignItem, verdicts: Iterable[Mapping[str, Any]], chosen: Mapping[str, Any]
 ) -> VerdictInput:
-    """What is asked about an item; ``verdicts`` are its labels, ``chosen`` what stands already."""
-    campaign = place.campaign
+    """What the form asks about an item. ``verdicts`` are its labels, ``chosen`` the current verdict."""
+    campaign = campaign_item.campaign
     column = COLUMN_BY_PROTOCOL.get(campaign.protocol, "score")
-    stands = dict(chosen)
+    chosen = dict(chosen)
     match column:
         case "choice":
             words = {"left": "A is better", "tie": "Tie", "right": "B is better", "undecided": "Unable to decide"}
@@ -243,58 +242,62 @@ def verdict_input(
             allowed = ballot.choices if isinstance(ballot, Pair) else list(words)
             situations = ballot.situations if isinstance(ballot, Pair) else {}
             choices = [(ballots.LEFT_RIGHT[name].value, text) for name, text in words.items() if name in allowed]
-            return VerdictInput(
-                column, choices, [(number, str(text)) for number, text in situations.items()], chosen=stands
-            )
+            numbered = [(number, str(text)) for number, text in situations.items()]
+            return VerdictInput(column, choices, numbered, chosen=chosen)
         case "option":
-            options = [(key, f"{key}. {text}") for key, text in place.item.sample.options.items()]
-            return VerdictInput(column, [*options, (NONE_OF_THEM, "None of them")], chosen=stands)
+            options = [(key, f"{key}. {text}") for key, text in campaign_item.item.sample.options.items()]
+            return VerdictInput(column, [*options, (NONE_OF_THEM, "None of them")], chosen=chosen)
         case "answer" | "agree":
-            return VerdictInput(column, [("yes", "Yes"), ("no", "No")], chosen=stands)
+            return VerdictInput(column, [("yes", "Yes"), ("no", "No")], chosen=chosen)
         case "ranking":
-            letters = [f"Answer {'ABCDEFGH'[n]}" for n in range(place.item.places.count())]
-            return VerdictInput(column, names=letters, chosen=stands)
+            letters = [f"Answer {'ABCDEFGH'[n]}" for n in range(campaign_item.item.places.count())]
+            return VerdictInput(column, names=letters, chosen=chosen)
         case "parts":
             keys = list(dict.fromkeys(key for verdict in verdicts for key in verdict.get("parts") or {}))
-            return VerdictInput(column, names=keys, chosen=stands)
-    return VerdictInput(column, [(f"{value:g}", words) for value, words in score_choices(campaign)], chosen=stands)
+            return VerdictInput(column, names=keys, chosen=chosen)
+    return VerdictInput(column, [(f"{value:g}", words) for value, words in score_choices(campaign)], chosen=chosen)
 
 
 def score_choices(campaign: Campaign) -> list[tuple[float, str]]:
-    """The steps of a score, with their words."""
-    found = []
+    """The steps of the scale with their labels."""
+    choices = []
     for step in ballots.of(campaign).settings["scale"]:
         value, label = float(step["value"]), str(step.get("label") or "")
-        found.append((value, f"{value:g}" + (f", {label}" if label and label != f"{value:g}" else "")))
-    return found
+        choices.append((value, f"{value:g}" + (f", {label}" if label and label != f"{value:g}" else "")))
+    return choices
 
 
-def read_verdict(entry: VerdictInput, posted: Any) -> dict[str, Any]:
-    """The verdict columns that a form gives. Raises BadInput."""
-    if entry.column in ("ranking", "parts"):
-        given = [_number(text) for text in posted.getlist("number")]
-        if len(given) != len(entry.names) or None in given or not given:
-            raise BadInput("Give a number to each.")
-        numbers = [number for number in given if number is not None]
-        if entry.column == "parts":
-            if min(numbers) < 0:
-                raise BadInput("Points are 0 or more.")
-            return {"parts": dict(zip(entry.names, numbers, strict=True))}
-        ranks = sorted(set(numbers))
-        return {"ranking": [[place for place, number in enumerate(numbers) if number == rank] for rank in ranks]}
+def read_verdict(question: VerdictInput, posted: Any) -> dict[str, Any]:
+    """The verdict columns from a submitted form. Raises BadInput."""
+    column = question.column
+    if column in ("ranking", "parts"):
+        return {column: _read_numbers(question, posted.getlist("number"))}
     value = posted.get("verdict", "")
-    if value not in dict(entry.choices):
+    if value not in dict(question.choices):
         raise BadInput("Choose a verdict.")
-    if entry.column in ("answer", "agree"):
-        return {entry.column: value == "yes"}
-    if entry.column == "score":
+    if column in ("answer", "agree"):
+        return {column: value == "yes"}
+    if column == "score":
         return {"score": float(value)}
-    if value == Choice.UNDECIDED and entry.situations:
+    if value == Choice.UNDECIDED and question.situations:
         situation = posted.get("situation", "")
-        if situation not in {str(number) for number, _ in entry.situations}:
+        if situation not in {str(number) for number, _ in question.situations}:
             raise BadInput("Say which situation it is.")
         return {"choice": value, "situation": int(situation)}
-    return {entry.column: value}
+    return {column: value}
+
+
+def _read_numbers(question: VerdictInput, texts: Sequence[str]) -> Any:
+    """Points by part, or groups of positions by rank. Raises BadInput."""
+    numbers = [number for text in texts if (number := _number(text)) is not None]
+    if not numbers or len(numbers) != len(texts) or len(numbers) != len(question.names):
+        raise BadInput("Enter a number for each.")
+    if question.column == "parts":
+        if min(numbers) < 0:
+            raise BadInput("Points must be 0 or more.")
+        return dict(zip(question.names, numbers, strict=True))
+    ranks = sorted(set(numbers))
+    return [[position for position, number in enumerate(numbers) if number == rank] for rank in ranks]
 
 
 def _number(text: str) -> float | None:
@@ -305,32 +308,32 @@ def _number(text: str) -> float | None:
     return number if number is not None and abs(number) < 1e6 else None
 
 
-def initial_verdict(place: CampaignItem, labels: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a form about this item begins with: the adjudicated verdict, else the gold one, else what all labels say."""
-    adjudication = getattr(place, "adjudication", None)
+def initial_verdict(campaign_item: CampaignItem, verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The verdict a form starts with: the adjudicated one, else gold, else the one all labels agree on."""
+    adjudication = getattr(campaign_item, "adjudication", None)
     if adjudication is not None:
-        found: dict[str, Any] = adjudication.verdict()
-        return found
-    if place.gold:
-        return dict(place.gold)
-    every = [dict(label) for label in labels]
-    name = main_column(every[0]) if every else None
-    same = name and all(label.get(name) == every[0][name] for label in every)
-    return {name: every[0][name]} if name and same else {}
+        adjudicated: dict[str, Any] = adjudication.verdict()
+        return adjudicated
+    if campaign_item.gold:
+        return dict(campaign_item.gold)
+    labels = [dict(verdict) for verdict in verdicts]
+    name = main_column(labels[0]) if labels else None
+    unanimous = name and all(label.get(name) == labels[0][name] for label in labels)
+    return {name: labels[0][name]} if name and unanimous else {}
 
 
 @transaction.atomic
-def adjudicate(*, place: CampaignItem, by: User, verdict: Mapping[str, Any], comment: str = "") -> Adjudication:
-    """Decide about an item, in canonical order; the raw labels stay as they are. Again is a change. Raises BadInput."""
+def adjudicate(*, campaign_item: CampaignItem, by: User, verdict: Mapping[str, Any], comment: str = "") -> Adjudication:
+    """Decide an item, in canonical order, leaving its labels alone. Replaces an earlier decision. Raises BadInput."""
     if main_column(verdict) is None:
         raise BadInput("Choose a verdict.")
     columns: dict[str, Any] = {name: verdict.get(name) for name in COLUMNS if name != "reason"}
-    decided, _ = Adjudication.objects.update_or_create(
-        campaign_item=place, defaults=columns | {"by": by, "comment": clean_note(comment)}
+    adjudication, _ = Adjudication.objects.update_or_create(
+        campaign_item=campaign_item, defaults=columns | {"by": by, "comment": clean_note(comment)}
     )
-    return decided
+    return adjudication
 
 
-def withdraw_adjudication(*, place: CampaignItem) -> None:
-    """Leave the item to its labels."""
-    Adjudication.objects.filter(campaign_item=place).delete()
+def withdraw_adjudication(*, campaign_item: CampaignItem) -> None:
+    """Remove the decision, so that the labels count again."""
+    Adjudication.objects.filter(campaign_item=campaign_item).delete()

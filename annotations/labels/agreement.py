@@ -1,9 +1,10 @@
-"""The labels of a campaign as plain rows, for what is counted on them."""
+"""How far the annotators of a campaign agree, with intervals. The methods are those of ``stats``."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,17 @@ UNDECIDED = {Choice.UNDECIDED.value: Choice.TIE.value}
 
 @dataclass(frozen=True, slots=True)
 class LabelRow:
-    """One label that counts. ``said`` is its verdict as a word, ``undecided`` being a tie; ``shown`` the same in the
-    order in which its annotator saw the answers; ``right`` holds it against hidden gold."""
+    """One label that counts.
+
+    ``verdict`` is its key, with undecided as a tie; ``shown`` the same in the order the annotator saw; ``right`` tells
+    whether it matches hidden gold.
+    """
 
     annotator: int
     item: int
-    place: int  # the campaign item
-    said: str
-    raw: str  # as ``said``, with "undecided" by itself
+    campaign_item: int
+    verdict: str
+    raw: str  # like ``verdict``, but keeps undecided apart
     shown: str
     verdict_number: float | None
     ranking: list[list[int]] | None
@@ -41,13 +45,15 @@ class LabelRow:
 
 
 def label_rows(campaign: Campaign) -> list[LabelRow]:
-    """The labels of a campaign that count, in the order given: without practice and what was excluded."""
-    found = Label.objects.filter(campaign=campaign, excluded=False, assignment__campaign_item__practice=False)
-    columns = ("annotator", "item", "assignment__campaign_item", "assignment__order", "seconds", "created_at")
-    more = ("item__sample__capability__path", "assignment__campaign_item__gold", "situation")
+    """The labels of a campaign that count, oldest first. Leaves out practice and excluded labels."""
+    labels = Label.objects.filter(campaign=campaign, excluded=False, assignment__campaign_item__practice=False)
+    columns = (
+        *("annotator", "item", "assignment__campaign_item", "assignment__order", "seconds", "created_at"),
+        *("item__sample__capability__path", "assignment__campaign_item__gold", "situation"),
+    )
     rows = []
-    for row in found.order_by("pk").values_list(*columns, *more, *VERDICT_COLUMNS):
-        annotator, item, place, order, seconds, at, level, gold, situation, *values = row
+    for row in labels.order_by("pk").values_list(*columns, *VERDICT_COLUMNS):
+        annotator, item, campaign_item, order, seconds, at, level, gold, situation, *values = row
         verdict: dict[str, Any] = dict(zip(VERDICT_COLUMNS, values, strict=True)) | {"situation": situation}
         raw = verdict_key(verdict)
         if raw is None:
@@ -56,8 +62,8 @@ def label_rows(campaign: Campaign) -> list[LabelRow]:
             LabelRow(
                 annotator=annotator,
                 item=item,
-                place=place,
-                said=UNDECIDED.get(raw, raw),
+                campaign_item=campaign_item,
+                verdict=UNDECIDED.get(raw, raw),
                 raw=raw,
                 shown=verdict_key(as_shown(verdict, order)) or raw,
                 verdict_number=verdict_number(verdict),
@@ -72,28 +78,27 @@ def label_rows(campaign: Campaign) -> list[LabelRow]:
 
 
 def as_shown(verdict: dict[str, Any], order: str) -> dict[str, Any]:
-    """A stored verdict in the order in which the answers were shown: "first" is then the left one."""
+    """A stored verdict in the order the answers were shown, so that "first" is the left one."""
     places = [int(digit) for digit in order]
-    stood = [places.index(position) for position in range(len(places))]
-    return turned(verdict, order=stood)
+    return turned(verdict, order=[places.index(position) for position in range(len(places))])
 
 
 def by_item(labels: Iterable[LabelRow]) -> dict[int, list[LabelRow]]:
-    """Labels by campaign item: two reviews of one item are about different judgments."""
-    found: dict[int, list[LabelRow]] = defaultdict(list)
+    """Labels by campaign item. Two reviews of one item are about different judgments."""
+    grouped: dict[int, list[LabelRow]] = defaultdict(list)
     for label in labels:
-        found[label.place].append(label)
-    return found
+        grouped[label.campaign_item].append(label)
+    return grouped
 
 
-MIN_ITEMS = 30  # items: with fewer a number is provisional
+MIN_ITEMS = 30  # with fewer items a number is provisional
 
 REPLICATES = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number as the page writes it."""
+    """A number as the page displays it."""
 
     name: str
     about: str
@@ -107,10 +112,10 @@ class Figure:
 
     @property
     def interval(self) -> str:
-        found = self.estimate.interval
-        return (
-            "" if found is None else f"{_formatted(found.low, self.percent)} to {_formatted(found.high, self.percent)}"
-        )
+        interval = self.estimate.interval
+        if interval is None:
+            return ""
+        return f"{_formatted(interval.low, self.percent)} to {_formatted(interval.high, self.percent)}"
 
     @property
     def provisional(self) -> bool:
@@ -125,7 +130,7 @@ def _formatted(value: float | None, percent: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """How often two verdicts on one item were the same; undecided counts as a tie."""
+    """How often two verdicts on one item were the same. Undecided counts as a tie."""
 
     same: int
     n: int
@@ -141,7 +146,7 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Cell(Matches):
-    """Two annotators: on how many items both gave the same verdict, of how many that both labelled."""
+    """Two annotators: how many items both labelled, and on how many they gave the same verdict."""
 
     kappa: float | None
     low: float | None
@@ -149,16 +154,15 @@ class Cell(Matches):
 
     @property
     def heat(self) -> str:
-        """The class of a cell, over the fixed range 0 to 1."""
+        """CSS class of the cell, over the fixed range 0 to 1."""
         return "qx" if self.share is None else f"q{min(8, int(self.share * 9))}"
 
     @property
     def words(self) -> str:
-        estimate = proportion(successes=self.same, n=self.n)
-        found = estimate.interval
-        around = f" (95%: {100 * found.low:.0f} to {100 * found.high:.0f}%)" if found else ""
+        interval = proportion(successes=self.same, n=self.n).interval
+        around = f" (95%: {100 * interval.low:.0f} to {100 * interval.high:.0f}%)" if interval else ""
         if self.kappa is None:
-            return f"{self.same} of {self.n} the same{around}; no kappa: both gave one and the same verdict only"
+            return f"{self.same} of {self.n} the same{around}; no kappa: both gave only one and the same verdict"
         kappa = "" if self.low is None else f" ({self.low:.2f} to {self.high:.2f})"
         return f"{self.same} of {self.n} the same{around}; Cohen's kappa {self.kappa:.2f}{kappa}"
 
@@ -175,7 +179,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Everything on the page. ``items`` have two labels or more."""
+    """Everything on the page. ``items`` are those with two labels or more."""
 
     items: int
     labels: int
@@ -189,9 +193,9 @@ class Agreement:
 
 
 def agreement_of(campaign: Campaign, labels: Sequence[LabelRow], *, by_level: bool = True) -> Agreement:
-    """Of labels that count. Of every number: value None where it cannot be computed, and why."""
-    shared = {place: given for place, given in by_item(labels).items() if len(given) > 1}
-    counted = [label for given in shared.values() for label in given]
+    """Agreement of these labels. A number that cannot be computed has the value None and a reason."""
+    shared = {item: rows for item, rows in by_item(labels).items() if len(rows) > 1}
+    counted = [label for rows in shared.values() for label in rows]
     rng = np.random.default_rng(campaign.seed)
     figures = [
         _matching(counted, len(shared)),
@@ -199,26 +203,29 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow], *, by_level: bo
         *([_alpha(counted, "ordinal", rng, len(shared))] if _ordered(counted) else []),
         _fleiss(shared, rng),
     ]
-    chosen: list[tuple[str, int]] = []
+    majorities: list[tuple[str, int]] = []
     rule = campaign.benchmark.majority
     pairs = [label for label in labels if label.raw in ("first", "second", "tie", "undecided")]
     if pairs:
-        frame = pd.DataFrame({"item": [one.place for one in pairs], "choice": [one.raw for one in pairs]})
+        frame = pd.DataFrame(
+            {"item": [label.campaign_item for label in pairs], "choice": [label.raw for label in pairs]}
+        )
         counts = Counter(majority(labels=frame, rule=rule)["choice"])
-        chosen = [(name, counts[name]) for name in ("first", "second", "tie", "undecided")]
+        majorities = [(name, counts[name]) for name in ("first", "second", "tie", "undecided")]
     levels = []
     if by_level:
         for name in sorted({label.level for label in counted}):
-            here = [label for label in counted if label.level == name]
-            items = len({label.place for label in here})
-            levels.append(Level(name, items, _matching(here, items), _alpha(here, "nominal", rng, items)))
+            in_level = [label for label in counted if label.level == name]
+            items = len({label.campaign_item for label in in_level})
+            alpha = _alpha(in_level, "nominal", rng, items)
+            levels.append(Level(name, items, _matching(in_level, items), alpha))
     return Agreement(
         items=len(shared),
         labels=len(counted),
-        unanimous=sum(len({label.said for label in given}) == 1 for given in shared.values()),
+        unanimous=sum(len({label.verdict for label in rows}) == 1 for rows in shared.values()),
         figures=figures,
         rule=rule,
-        majority=chosen,
+        majority=majorities,
         levels=levels if len(levels) > 1 else [],
         people=sorted({label.annotator for label in labels}),
         cells=pairwise_cells(labels),
@@ -229,51 +236,48 @@ def pairwise_cells(labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
     """Every two annotators with items in common."""
     if not labels:
         return {}
-    who, items = [label.annotator for label in labels], [label.place for label in labels]
-    said = [label.said for label in labels]
-    kappas = pairwise_kappa(annotator=who, item=items, verdict=said)
-    kappas = {(a, b): rest for a, b, _, *rest in kappas.itertuples(index=False)}
-    found = {}
-    for a, b, same, n in pairwise_agreement(annotator=who, item=items, verdict=said).itertuples(index=False):
+    annotators, items = [label.annotator for label in labels], [label.campaign_item for label in labels]
+    verdicts = [label.verdict for label in labels]
+    table = pairwise_kappa(annotator=annotators, item=items, verdict=verdicts)
+    kappas = {(a, b): values for a, b, _, *values in table.itertuples(index=False)}
+    cells = {}
+    for a, b, same, n in pairwise_agreement(annotator=annotators, item=items, verdict=verdicts).itertuples(index=False):
         kappa, low, high = (None if np.isnan(value) else float(value) for value in kappas[a, b])
-        found[int(a), int(b)] = Cell(int(same), int(n), kappa, low, high)
-    return found
+        cells[int(a), int(b)] = Cell(int(same), int(n), kappa, low, high)
+    return cells
 
 
-def agreement_with_others(places: Mapping[int, Sequence[LabelRow]], annotator: int) -> tuple[int, int, Estimate | None]:
-    """An annotator beside what more than half of the others say: how often the same, of how many, and Cohen's kappa.
+def agreement_with_others(items: Mapping[int, Sequence[LabelRow]], annotator: int) -> tuple[int, int, Estimate | None]:
+    """How an annotator compares with the majority of the others: matches, items compared, and Cohen's kappa.
 
-    ``places`` as ``given.by_place`` makes them. Items without such a majority of others do not count; the annotator's
-    own label plays no part in it.
+    ``items`` as returned by ``by_item``. Items where the others have no majority are left out; the annotator's own
+    label is not part of it.
     """
-    mine, theirs = [], []
-    for given in places.values():
-        own = next((label.said for label in given if label.annotator == annotator), None)
+    own_verdicts, majorities = [], []
+    for labels in items.values():
+        own = next((label.verdict for label in labels if label.annotator == annotator), None)
         if own is None:
             continue
-        best = majority_word(label.said for label in given if label.annotator != annotator)
-        if best is not None:
-            mine.append(own)
-            theirs.append(best)
-    same = sum(a == b for a, b in zip(mine, theirs, strict=True))
-    if not mine:
+        others = majority_word(label.verdict for label in labels if label.annotator != annotator)
+        if others is not None:
+            own_verdicts.append(own)
+            majorities.append(others)
+    if not own_verdicts:
         return 0, 0, None
-    table = pairwise_kappa(
-        annotator=[0] * len(mine) + [1] * len(mine), item=[*range(len(mine))] * 2, verdict=[*mine, *theirs]
-    )
-    _, _, n, kappa, low, high = next(table.itertuples(index=False))
+    same, n = sum(a == b for a, b in zip(own_verdicts, majorities, strict=True)), len(own_verdicts)
+    table = pairwise_kappa(annotator=[0] * n + [1] * n, item=[*range(n)] * 2, verdict=[*own_verdicts, *majorities])
+    _, _, _, kappa, low, high = next(table.itertuples(index=False))
     interval = None if np.isnan(low) else Interval(float(low), float(high), 0.95, "asymptotic")
-    return same, len(mine), Estimate(None if np.isnan(kappa) else float(kappa), int(n), interval, "asymptotic")
+    return same, n, Estimate(None if np.isnan(kappa) else float(kappa), n, interval, "asymptotic")
 
 
 def _matching(labels: Sequence[LabelRow], items: int) -> Figure:
-    """The share of pairs of labels on one item that are the same, items being the clusters."""
+    """The share of label pairs on the same item that match, with items as clusters."""
     hits, cluster = [], []
-    for place, given in by_item(labels).items():
-        for i, first in enumerate(given):
-            for second in given[i + 1 :]:
-                hits.append(first.said == second.said)
-                cluster.append(place)
+    for item, rows in by_item(labels).items():
+        for first, second in combinations(rows, 2):
+            hits.append(first.verdict == second.verdict)
+            cluster.append(item)
     about = f"of {len(hits):,} pairs of labels on the same item are the same verdict"
     return Figure("Matching", about, rate(hits=hits, cluster=cluster), items, percent=True)
 
@@ -283,22 +287,22 @@ def _alpha(labels: Sequence[LabelRow], metric: Metric, rng: np.random.Generator,
     value: list[str | float] = []
     for label in labels:
         if metric == "nominal":
-            unit.append((label.place, 0))
-            value.append(label.said)
-        elif label.ranking is not None:  # each answer's place in the ranking is a value by itself
+            unit.append((label.campaign_item, 0))
+            value.append(label.verdict)
+        elif label.ranking is not None:  # each answer's rank is a value of its own
             before = 0
             for group in label.ranking:
-                unit += [(label.place, position) for position in group]
+                unit += [(label.campaign_item, position) for position in group]
                 value += [before + (len(group) + 1) / 2] * len(group)
                 before += len(group)
         elif label.verdict_number is not None:
-            unit.append((label.place, 0))
+            unit.append((label.campaign_item, 0))
             value.append(label.verdict_number)
-    codes = {one: code for code, one in enumerate(dict.fromkeys(unit))}
+    codes = {key: code for code, key in enumerate(dict.fromkeys(unit))}
     estimate = krippendorff_alpha(
-        unit=[codes[one] for one in unit], value=value, metric=metric, rng=rng, replicates=REPLICATES
+        unit=[codes[key] for key in unit], value=value, metric=metric, rng=rng, replicates=REPLICATES
     )
-    about = "any two verdicts differ the same" if metric == "nominal" else "verdicts further apart differ more"
+    about = "all different verdicts differ equally" if metric == "nominal" else "verdicts further apart differ more"
     return Figure(f"Krippendorff's alpha, {metric}", about, estimate, items)
 
 
@@ -307,13 +311,13 @@ def _ordered(labels: Sequence[LabelRow]) -> bool:
 
 
 def _fleiss(shared: dict[int, list[LabelRow]], rng: np.random.Generator) -> Figure:
-    """Over the items with the number of labels that most have: Fleiss' kappa wants the same number on each."""
-    sizes = Counter(len(given) for given in shared.values())
+    """Over the items with the most common number of labels, because Fleiss' kappa needs the same number on each."""
+    sizes = Counter(len(rows) for rows in shared.values())
     size = max(sizes, key=lambda size: (sizes[size], size), default=2)
-    labels = [label for given in shared.values() if len(given) == size for label in given]
+    labels = [label for rows in shared.values() if len(rows) == size for label in rows]
     estimate = fleiss_kappa(
-        unit=[label.place for label in labels],
-        value=[label.said for label in labels],
+        unit=[label.campaign_item for label in labels],
+        value=[label.verdict for label in labels],
         rng=rng,
         replicates=REPLICATES,
     )

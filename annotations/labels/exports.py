@@ -1,4 +1,4 @@
-"""Labels as files: rows of the ``generic`` format, tasks of Label Studio, and preference pairs for DPO."""
+"""Labels as files: rows in the ``generic`` format, Label Studio tasks, and preference pairs for DPO."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -24,30 +24,30 @@ SHAPES = {
 
 
 def available_shapes() -> dict[str, tuple[str, str, str]]:
-    """The shapes that can be made here."""
+    """The shapes that can be written with the installed packages."""
     return {name: shape for name, shape in SHAPES.items() if name != "parquet" or parquet.available()}
 
 
 REVISED = ("seconds", "comment", "flags")
 
-# What of the points in a label may be told below staff; gets the sample's id.
+# Reduces points to those visible below staff. Takes the sample's id and the points.
 OpenParts = Callable[[int, dict[str, float]], dict[str, float]]
 
 
 def labels_to_export(
     *, benchmark: Benchmark | None = None, campaign: Campaign | None = None, staff: bool = True
 ) -> "QuerySet[Label]":
-    """The labels to export, oldest first. Below staff nothing about hidden splits."""
-    found = Label.objects.all()
+    """The labels to export, oldest first. Below staff without hidden splits."""
+    labels = Label.objects.all()
     if benchmark is not None:
-        found = found.filter(item__sample__benchmark=benchmark)
+        labels = labels.filter(item__sample__benchmark=benchmark)
     if campaign is not None:
-        found = found.filter(campaign=campaign)
-    return found if staff else found.exclude(in_hidden_splits("item__sample__"))
+        labels = labels.filter(campaign=campaign)
+    return labels if staff else labels.exclude(in_hidden_splits("item__sample__"))
 
 
 def all_labels(benchmark: Benchmark, asked: exports.Asked) -> Records:
-    """Labels of all campaigns; annotators by pseudonym unless ``asked.names``."""
+    """Labels of all campaigns, with annotators by pseudonym unless ``asked.names``."""
     return label_records(benchmark=benchmark, names=asked.names)
 
 
@@ -64,7 +64,7 @@ def label_records(
     staff: bool = True,
     parts: OpenParts | None = None,
 ) -> Records:
-    """Labels, each with what it was before every change; annotators by pseudonym unless ``names``."""
+    """Labels with their earlier versions, annotators by pseudonym unless ``names``."""
     query = labels_to_export(benchmark=benchmark, campaign=campaign, staff=staff)
     query = query.select_related("annotator", "campaign", "item__sample").order_by("pk")
     query = query.prefetch_related("item__places__response__model", "revisions")
@@ -81,18 +81,18 @@ def label_records(
             "flags": label.flags,
             "campaign": label.campaign.name,
             "at": label.created_at.isoformat(),
-            "revisions": [_revision(label, one, parts) for one in label.revisions.all()],
+            "revisions": [_revision(label, revision, parts) for revision in label.revisions.all()],
         }
         yield trimmed(record | _row(label, label.verdict(), parts))
 
 
 def _row(label: Label, verdict: dict[str, Any], parts: OpenParts | None) -> dict[str, Any]:
-    """A verdict on the label's item as the format writes it."""
+    """A verdict on the label's item in the columns of the format."""
     if parts is not None and verdict.get("parts"):
         verdict = verdict | {"parts": parts(label.item.sample_id, verdict["parts"])}
-    # Only known columns of a revision are written: what a later version stored beside them stays here.
-    known = {name: value for name, value in verdict.items() if name in exports.VERDICT.split()}
-    return Label(**known).as_row(label.item.ordered_responses())
+    # Write only known columns of a revision, in case a later version of the software stored more.
+    columns = {name: value for name, value in verdict.items() if name in exports.VERDICT.split()}
+    return Label(**columns).as_row(label.item.ordered_responses())
 
 
 def _revision(label: Label, revision: Any, parts: OpenParts | None) -> dict[str, Any]:
@@ -101,16 +101,15 @@ def _revision(label: Label, revision: Any, parts: OpenParts | None) -> dict[str,
     return trimmed(record | times | _row(label, revision.verdict, parts))
 
 
-# ---- Label Studio
-
-
 def label_studio(records: Records) -> Iterator[bytes]:
-    """``rows`` as tasks of Label Studio (JSON), one an item, each label an annotation. Items come in order of their
-    first label; ``annotations.result`` has one region a column of the verdict, named like it."""
+    """``label_records`` as Label Studio tasks (JSON): one task per item, one annotation per label.
+
+    Tasks come in order of their first label. ``annotations.result`` has one region per verdict column, with its name.
+    """
     tasks: dict[str, dict[str, Any]] = {}
     for record in records:
-        named = json.dumps([record["sample"], record.get("responses", []), record["campaign"]], sort_keys=True)
-        task = tasks.setdefault(named, {"id": len(tasks) + 1, "data": _data(record), "annotations": []})
+        key = json.dumps([record["sample"], record.get("responses", []), record["campaign"]], sort_keys=True)
+        task = tasks.setdefault(key, {"id": len(tasks) + 1, "data": _data(record), "annotations": []})
         task["annotations"].append(_annotation(record))
     yield b"["
     for number, batch in enumerate(batched(tasks.values(), 200)):
@@ -125,84 +124,85 @@ def _data(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _annotation(record: dict[str, Any]) -> dict[str, Any]:
-    result = list(_regions(record))
-    found = {"completed_by": {"username": record["annotator"]}, "was_cancelled": False, "result": result}
-    return found | trimmed({"lead_time": record.get("seconds"), "created_at": record["at"]})
+    annotation = {
+        "completed_by": {"username": record["annotator"]},
+        "was_cancelled": False,
+        "result": list(_regions(record)),
+    }
+    return annotation | trimmed({"lead_time": record.get("seconds"), "created_at": record["at"]})
+
+
+# How Label Studio stores a column: the type of region and, in its value, the key.
+_LABEL_STUDIO = {
+    **dict.fromkeys(("choice", "option", "extraction", "answer", "agree", "hallucination"), ("choices", "choices")),
+    **dict.fromkeys(("score", "grade"), ("rating", "rating")),
+    **dict.fromkeys(("situation", "confidence"), ("number", "number")),
+}
+
+
+def _label_studio_values(record: dict[str, Any]) -> Iterator[tuple[str, tuple[str, str, Any]]]:
+    """The columns of a verdict: (name of the region, (its type, the key of its value, the value))."""
+    for name, (kind, key) in _LABEL_STUDIO.items():
+        value = record.get(name)
+        if value is not None:
+            value = ("yes" if value else "no") if isinstance(value, bool) else value
+            yield name, (kind, key, [value] if kind == "choices" else value)
+    if record.get("ranking"):
+        groups = {str(rank): group for rank, group in enumerate(record["ranking"], 1)}
+        yield "ranking", ("ranker", "ranker", groups)
+    for part in record.get("parts") or ():
+        yield f"part:{part['component']}", ("number", "number", part["points"])
 
 
 def _regions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    def region(name: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
-        return {"from_name": name, "to_name": "item", "type": kind, "value": value}
-
-    for name in ("choice", "option", "extraction"):
-        if record.get(name) is not None:
-            yield region(name, "choices", {"choices": [record[name]]})
-    for name in ("answer", "agree", "hallucination"):
-        if record.get(name) is not None:
-            yield region(name, "choices", {"choices": ["yes" if record[name] else "no"]})
-    for name in ("score", "grade"):
-        if record.get(name) is not None:
-            yield region(name, "rating", {"rating": record[name]})
-    for name in ("situation", "confidence"):
-        if record.get(name) is not None:
-            yield region(name, "number", {"number": record[name]})
-    if record.get("ranking"):
-        groups = {str(place): group for place, group in enumerate(record["ranking"], 1)}
-        yield region("ranking", "ranker", {"ranker": groups})
-    for part in record.get("parts") or ():
-        yield region(f"part:{part['component']}", "number", {"number": part["points"]})
+    for name, (kind, key, value) in _label_studio_values(record):
+        yield {"from_name": name, "to_name": "item", "type": kind, "value": {key: value}}
     for start, end in record.get("spans") or ():
-        yield region("spans", "labels", {"start": start, "end": end, "labels": ["hallucination"]})
+        span = {"start": start, "end": end, "labels": ["hallucination"]}
+        yield {"from_name": "spans", "to_name": "item", "type": "labels", "value": span}
     if record.get("flags"):
-        yield region("flags", "choices", {"choices": record["flags"]})
+        yield {"from_name": "flags", "to_name": "item", "type": "choices", "value": {"choices": record["flags"]}}
     if record.get("comment"):
-        yield region("comment", "textarea", {"text": [record["comment"]]})
-
-
-# ---- preferences
+        yield {"from_name": "comment", "to_name": "item", "type": "textarea", "value": {"text": [record["comment"]]}}
 
 
 def preferences(*, benchmark: Benchmark | None = None, campaign: Campaign | None = None, staff: bool = True) -> Records:
     """Pairs of responses of which people prefer one: ``prompt``, ``chosen``, ``rejected`` and the votes for each.
 
-    The verdict is the adjudicated one where there is one, else that of the majority (the benchmark's rule) or the mean
-    ranking; ties and undecided items give no pair. ``agree`` and ``against`` count labels.
+    The verdict is the adjudicated one if there is one, else the majority (by the benchmark's rule) or the mean ranking.
+    Ties and undecided items give no pair. ``agree`` and ``against`` count labels.
     """
-    query = labels_to_export(benchmark=benchmark, campaign=campaign, staff=staff).filter(
-        excluded=False, agree__isnull=True
-    )
-    query = query.exclude(assignment__campaign_item__practice=True)
-    ids = list(dict.fromkeys(query.order_by("pk").values_list("item", flat=True)))
-    for some in batched(ids, 300):
-        items = Item.objects.filter(pk__in=some).select_related("sample__benchmark").prefetch_related("sample__images")
+    labels = labels_to_export(benchmark=benchmark, campaign=campaign, staff=staff)
+    labels = labels.filter(excluded=False, agree__isnull=True).exclude(assignment__campaign_item__practice=True)
+    ids = list(dict.fromkeys(labels.order_by("pk").values_list("item", flat=True)))
+    for batch in batched(ids, 300):
+        items = Item.objects.filter(pk__in=batch).select_related("sample__benchmark").prefetch_related("sample__images")
         by_pk = items.prefetch_related("places__response__model").in_bulk()
-        given: dict[int, list[dict[str, Any]]] = {}
-        for label in query.filter(item__in=some):
-            given.setdefault(label.item_id, []).append(label.verdict())
-        decided = {
-            one.campaign_item.item_id
-            for one in Adjudication.objects.filter(campaign_item__item__in=some).select_related("campaign_item")
-        }
-        rule = by_pk[some[0]].sample.benchmark.majority
-        verdicts = human_verdicts(some, rule=rule)
-        for pk in some:
-            source = "adjudicated" if pk in decided else "majority"
-            yield from _preference_records(by_pk[pk], verdicts.get(pk, {}), given[pk], source)
+        labels_by_item: dict[int, list[dict[str, Any]]] = {}
+        for label in labels.filter(item__in=batch):
+            labels_by_item.setdefault(label.item_id, []).append(label.verdict())
+        adjudications = Adjudication.objects.filter(campaign_item__item__in=batch)
+        adjudicated = set(adjudications.values_list("campaign_item__item", flat=True))
+        verdicts = human_verdicts(batch, rule=by_pk[batch[0]].sample.benchmark.majority)
+        for pk in batch:
+            source = "adjudicated" if pk in adjudicated else "majority"
+            yield from _preference_records(by_pk[pk], verdicts.get(pk, {}), labels_by_item[pk], source)
 
 
-def _preference_records(item: Item, verdict: dict[str, Any], given: list[dict[str, Any]], source: str) -> Records:
+def _preference_records(item: Item, verdict: dict[str, Any], labels: list[dict[str, Any]], source: str) -> Records:
     for better, worse in preferred_pairs(verdict):
         responses = item.ordered_responses()
-        first, second = responses[better], responses[worse]
-        ways = ((better, worse), (worse, better))
-        agree, against = (sum(way in preferred_pairs(one) for one in given) for way in ways)
+        chosen, rejected = responses[better], responses[worse]
+        agree, against = (
+            sum(pair in preferred_pairs(label) for label in labels) for pair in ((better, worse), (worse, better))
+        )
         yield {
             "prompt": item.sample.instruction,
             "images": [image.path for image in item.sample.images.all()],
-            "chosen": first.text,
-            "rejected": second.text,
-            "chosen_model": first.model.name,
-            "rejected_model": second.model.name,
+            "chosen": chosen.text,
+            "rejected": rejected.text,
+            "chosen_model": chosen.model.name,
+            "rejected_model": rejected.model.name,
             "sample": item.sample.key,
             "agree": agree,
             "against": against,
@@ -211,16 +211,16 @@ def _preference_records(item: Item, verdict: dict[str, Any], given: list[dict[st
 
 
 def preferred_pairs(verdict: dict[str, Any]) -> list[tuple[int, int]]:
-    """Which canonical positions a verdict puts over which."""
+    """Pairs of canonical positions in which a verdict prefers the first."""
     if verdict.get("choice") in ("first", "second"):
         return [(0, 1)] if verdict["choice"] == "first" else [(1, 0)]
     groups = verdict.get("ranking") or []
     return [
         (better, worse)
-        for place, group in enumerate(groups)
+        for rank, group in enumerate(groups)
         for better in group
-        for below in groups[place + 1 :]
-        for worse in below
+        for lower_group in groups[rank + 1 :]
+        for worse in lower_group
     ]
 
 

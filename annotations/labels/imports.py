@@ -1,4 +1,4 @@
-"""Labels from files: into a closed campaign, by annotators who need no account."""
+"""Labels from files, stored in a closed campaign, by annotators who need no account."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ OWN = ("seconds", "comment", "flags")
 
 
 class NewLabel(NamedTuple):
-    """A label to be made: its columns and those of its revisions."""
+    """A label to create: its columns and those of its revisions."""
 
     annotator_name: str
     at: datetime
@@ -49,9 +49,9 @@ Batch = list[tuple[str, Place, str, NewLabel]]  # the campaign, the item, the ca
 
 
 class LabelImporter:
-    """Takes label records of the scene's benchmark.
+    """Imports label records of the scene's benchmark.
 
-    ``scene.campaign`` takes all rows; without it each goes where it says, else to ``imported``.
+    All rows go to ``scene.campaign`` if it is set; otherwise each goes to the campaign it names, or to ``imported``.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -81,7 +81,7 @@ class LabelImporter:
             record: LabelRecord = row.data
             name = names[number][0]
             if number in taken:
-                reason = f"a label of {record.annotator!r} on this item stands already at {taken[number]}"
+                reason = f"{taken[number]} already has a label of {record.annotator!r} on this item"
                 report.refuse(row.where, "annotator", reason)
                 continue
             item = found[spec.content_hash]
@@ -104,7 +104,7 @@ class LabelImporter:
             elif all(getattr(old, column) == columns[column] for column in COLUMNS):
                 report.unchanged += 1
             else:
-                report.refuse(row.where, "choice", "another verdict is stored for this label")
+                report.refuse(row.where, "choice", "a different verdict is stored for this label")
         self._count(report, "campaigns", {name for name, *_ in fresh} - self.campaigns.keys())
         self._count(report, "annotators", {given.annotator_name for *_, given in fresh} - self.annotators.keys())
         report.made["labels"] += len(fresh)
@@ -135,7 +135,7 @@ class LabelImporter:
             self._write_campaign(self.campaigns[name], rows)
 
     def show(self) -> None:
-        """Slots of items that campaigns had before, and how many labels an item may have."""
+        """Update the slots of items that existed before, and the overlap of the campaigns."""
         bulk.change(CampaignItem, "taken", self.taken)
         for campaign, most in self.most.items():
             Campaign.objects.filter(pk=campaign, overlap__lt=most).update(overlap=most)
@@ -144,16 +144,16 @@ class LabelImporter:
         if self.scene.campaign or record.campaign:
             return self.scene.campaign or record.campaign
         default = self.campaigns.get(DEFAULT_CAMPAIGN)
-        # Names are unique: the second benchmark's imported labels get the benchmark's name beside it.
+        # Campaign names are unique, so for a second benchmark the slug is added.
         taken = DEFAULT_CAMPAIGN in self.taken_names or (default and default.benchmark != self.scene.benchmark)
         return f"{DEFAULT_CAMPAIGN} ({self.scene.slug})" if taken else DEFAULT_CAMPAIGN
 
     def _fault(self, name: str) -> str:
         if name in self.taken_names:
-            return f"{name!r} is a campaign of people here; name another with --campaign"
+            return f"{name!r} is a campaign with annotators here; choose another with --campaign"
         campaign = self.campaigns.get(name)
         if campaign is not None and campaign.benchmark != self.scene.benchmark:
-            return f"{name!r} belongs to {campaign.benchmark}; name another with --campaign"
+            return f"{name!r} belongs to {campaign.benchmark}; choose another with --campaign"
         return ""
 
     def _count(self, report: Report, noun: str, names: set[str]) -> None:
@@ -179,20 +179,20 @@ class LabelImporter:
 
     def _write_campaign(self, campaign: Campaign, rows: list[tuple[int, "NewLabel"]]) -> None:
         intake = self.scene.intake
-        places = self._places(campaign, list(dict.fromkeys(item for item, _ in rows)))
-        annotators = {self.annotators[given.annotator_name].pk for _, given in rows}
+        campaign_items = self._campaign_items(campaign, list(dict.fromkeys(item for item, _ in rows)))
+        annotators = {self.annotators[label.annotator_name].pk for _, label in rows}
         joined = set(Membership.objects.filter(campaign=campaign).values_list("annotator", flat=True))
         intake.put_objects([Membership(campaign=campaign, annotator_id=pk) for pk in sorted(annotators - joined)])
-        before = {item: place.taken for item, place in places.items()}
-        given = [row for _, row in rows]
-        slots, at = [], [row.at for row in given]
+        before = {item: campaign_item.taken for item, campaign_item in campaign_items.items()}
+        labels = [label for _, label in rows]
+        slots, at = [], [label.at for label in labels]
         for item, _ in rows:
-            slots.append(places[item].taken)
-            places[item].taken += 1
-        own: dict[str, bulk.Column] = {"annotator_id": [self.annotators[row.annotator_name].pk for row in given]}
+            slots.append(campaign_items[item].taken)
+            campaign_items[item].taken += 1
+        own: dict[str, bulk.Column] = {"annotator_id": [self.annotators[row.annotator_name].pk for row in labels]}
         values: dict[str, bulk.Column] = {
-            "campaign_item_id": [places[item].pk for item, _ in rows],
-            "order": [row.order for row in given],
+            "campaign_item_id": [campaign_items[item].pk for item, _ in rows],
+            "order": [row.order for row in labels],
             "state": [Assignment.State.SUBMITTED.value] * len(rows),
             "slot": slots,
             "leased_at": at,
@@ -206,36 +206,49 @@ class LabelImporter:
             "created_at": at,
             "changed_at": at,
         }
-        columns = {name: [row.columns[name] for row in given] for name in given[0].columns}
-        labels = intake.put_values(Label, own | values | columns)
+        columns = {name: [row.columns[name] for row in labels] for name in labels[0].columns}
+        label_ids = intake.put_values(Label, own | values | columns)
         intake.put_objects(
             [
-                LabelRevision(label_id=label, by_id=by, **revision)
-                for label, by, row in zip(labels, own["annotator_id"], given, strict=True)
+                LabelRevision(label_id=pk, by_id=by, **revision)
+                for pk, by, row in zip(label_ids, own["annotator_id"], labels, strict=True)
                 for revision in row.revisions
             ]
         )
-        changed = [place for item, place in places.items() if place.taken != before[item]]
-        self.most[campaign.pk] = max([self.most.get(campaign.pk, 0), *(place.taken for place in changed)])
-        mine = [place for place in changed if intake.owns(place)]
-        self.taken |= {place.pk: place.taken for place in changed if not intake.owns(place)}
-        intake.do(partial(bulk.change, CampaignItem, "taken", {place.pk: place.taken for place in mine}))
+        changed = [
+            campaign_item for item, campaign_item in campaign_items.items() if campaign_item.taken != before[item]
+        ]
+        self.most[campaign.pk] = max(
+            [self.most.get(campaign.pk, 0), *(campaign_item.taken for campaign_item in changed)]
+        )
+        own_items = [campaign_item for campaign_item in changed if intake.owns(campaign_item)]
+        self.taken |= {
+            campaign_item.pk: campaign_item.taken for campaign_item in changed if not intake.owns(campaign_item)
+        }
+        intake.do(
+            partial(
+                bulk.change,
+                CampaignItem,
+                "taken",
+                {campaign_item.pk: campaign_item.taken for campaign_item in own_items},
+            )
+        )
 
-    def _places(self, campaign: Campaign, items: list[int]) -> dict[int, CampaignItem]:
-        """The campaign's places of these items, made where they are absent; with the slots that are taken by now."""
+    def _campaign_items(self, campaign: Campaign, items: list[int]) -> dict[int, CampaignItem]:
+        """The campaign's rows for these items, created if missing, with their current number of labels."""
         if campaign.pk not in self.positions:
             self.positions[campaign.pk] = campaign.campaign_items.count()
-        places: dict[int, CampaignItem] = {}
-        for some in chunks(items):
-            for place in CampaignItem.objects.filter(campaign=campaign, item__in=some, reviewed=None):
-                place.taken = self.taken.get(place.pk, place.taken)
-                places[place.item_id] = place
+        campaign_items: dict[int, CampaignItem] = {}
+        for batch in chunks(items):
+            for campaign_item in CampaignItem.objects.filter(campaign=campaign, item__in=batch, reviewed=None):
+                campaign_item.taken = self.taken.get(campaign_item.pk, campaign_item.taken)
+                campaign_items[campaign_item.item_id] = campaign_item
         start = self.positions[campaign.pk]
-        fresh = [item for item in items if item not in places]
+        fresh = [item for item in items if item not in campaign_items]
         made = [CampaignItem(campaign=campaign, item_id=pk, position=start + n) for n, pk in enumerate(fresh)]
         self.positions[campaign.pk] += len(made)
         self.scene.intake.put_objects(made)
-        return places | {place.item_id: place for place in made}
+        return campaign_items | {campaign_item.item_id: campaign_item for campaign_item in made}
 
     def _make_campaign(self, name: str, protocol: str) -> Campaign:
         if not name.strip():

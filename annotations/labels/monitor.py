@@ -1,4 +1,4 @@
-"""Reads for the campaign pages: how far, how fast, how well."""
+"""What the campaign pages show of a campaign: how far it is, how fast, and how well."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,12 +26,12 @@ from stats.results import Estimate
 
 RECENT = 20
 
-# What is said about the way somebody labels. A hint to look, never a verdict by itself.
-MIN_FLAGGED = 20  # labels: below that nothing is said
+# Flags on the way somebody labels. They are hints to look, not verdicts.
+MIN_FLAGGED = 20  # with fewer labels nothing is flagged
 
-FAST, FAST_SHARE = 1 / 3, 0.25  # of the campaign's median time, and of one's labels
+FAST, FAST_SHARE = 1 / 3, 0.25  # a third of the campaign's median time, for a quarter of their labels
 
-CHANCE = 0.001  # how seldom the same would happen by chance
+CHANCE = 0.001  # probability that it happens by chance
 
 ONE_SIDE = 0.7
 
@@ -42,12 +42,16 @@ PACE_DAYS = 7
 
 def visible_campaigns(viewer: Viewer) -> QuerySet[Campaign]:
     """Every campaign for staff; those on public benchmarks for researchers."""
-    found = Campaign.objects.select_related("benchmark")
-    return found if allowed(viewer, "read-bank") else found.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
+    campaigns = Campaign.objects.select_related("benchmark")
+    return (
+        campaigns
+        if allowed(viewer, "read-bank")
+        else campaigns.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
+    )
 
 
 def with_counts(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
-    """Each campaign with item_count, label_count, member_count and slot_count (labels wanted)."""
+    """Each campaign with item_count, label_count, member_count and slot_count (the number of labels wanted)."""
     outer = OuterRef("pk")
     items = CampaignItem.objects.filter(campaign=outer).order_by().values("campaign").annotate(n=Count("pk"))
     labels = Label.objects.filter(campaign=outer).order_by().values("campaign").annotate(n=Count("pk"))
@@ -67,11 +71,11 @@ class Member:
     """One annotator in a campaign."""
 
     annotator: Annotator
-    name: str  # for staff the account's, else the pseudonym
+    name: str  # for staff the account name, else the pseudonym
     labels: int
     held: int
     seconds: float | None  # median
-    per_hour: float | None  # labels in an hour of work
+    per_hour: float | None  # labels per hour of work
     first: int  # as shown: the left one
     tie: int
     second: int
@@ -80,7 +84,7 @@ class Member:
     kappa: Estimate | None
     gold: Matches
     practice: str  # "4 of 5", the last round
-    flags: list[tuple[str, str]]  # what, and the counts behind it
+    flags: list[tuple[str, str]]  # name and the counts behind it
     excluded: int
     returned: int
     last_seen: datetime | None
@@ -98,21 +102,21 @@ class Member:
     @property
     def kappa_about(self) -> str:
         if self.kappa is None or self.kappa.value is None:
-            return "No item with a majority of others, or one and the same verdict throughout"
-        found = self.kappa.interval
-        around = f", 95%: {found.low:.2f} to {found.high:.2f}" if found else ", no interval: no disagreement"
+            return "No items where the others have a majority, or only one verdict throughout"
+        interval = self.kappa.interval
+        around = f", 95%: {interval.low:.2f} to {interval.high:.2f}" if interval else ", no interval: no disagreement"
         return f"Cohen's kappa with the majority of the others over {self.kappa.n} items{around}"
 
     @property
     def bar(self) -> list[tuple[str, float, float]]:
-        """(class, x, width) of the marks of a bar 56 wide: left, tie or undecided, right."""
+        """(class, x, width) of the segments of a bar 56 wide: left, tie or undecided, right."""
         parts = [("w", self.first), ("t", self.tie + self.undecided), ("l", self.second)]
         shown = [(name, count) for name, count in parts if count]
-        whole = sum(count for _, count in shown)
+        total = sum(count for _, count in shown)
         room = 56 - (len(shown) - 1)
         marks, x = [], 0.0
         for name, count in shown:
-            width = room * count / whole
+            width = room * count / total
             marks.append((name, round(x, 1), round(width, 1)))
             x += width + 1
         return marks
@@ -120,7 +124,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How many items have so many labels."""
+    """How many items have this many labels."""
 
     labels: int
     items: int
@@ -129,7 +133,7 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class Monitor:
-    """A campaign as staff watch it. Hidden gold and practice items are counted by themselves."""
+    """A campaign as staff watch it. Hidden gold and practice items are counted separately."""
 
     items: int
     gold: int
@@ -168,21 +172,21 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
     by_annotator: dict[int, list[LabelRow]] = defaultdict(list)
     for row in rows:
         by_annotator[row.annotator].append(row)
-    held = _activity(campaign)
-    usual, places = _typical(rows), by_item(rows)
+    activity = _activity(campaign)
+    typical, labels_by_item = _typical(rows), by_item(rows)
     memberships = {member.annotator_id: member for member in Membership.objects.filter(campaign=campaign)}
     members = [
         _member(
             annotator,
-            held.get(annotator.pk, {}),
+            activity.get(annotator.pk, {}),
             rows,
-            places,
-            usual,
+            labels_by_item,
+            typical,
             memberships.get(annotator.pk),
             viewer,
             imported=campaign.imported,
         )
-        for annotator in _annotators(campaign, {*by_annotator, *held})
+        for annotator in _annotators(campaign, {*by_annotator, *activity})
     ]
     members.sort(key=lambda member: (-member.labels, member.name))
     kinds = campaign.campaign_items.aggregate(
@@ -192,7 +196,7 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
     )
     items = kinds["items"]
     gold = set(campaign.campaign_items.filter(gold__isnull=False).values_list("pk", flat=True))
-    taken = Counter(row.place for row in rows if row.place not in gold)
+    taken = Counter(row.campaign_item for row in rows if row.campaign_item not in gold)
     counts = Counter(taken.values())
     counts[0] = items - len(taken)
     depth = max([campaign.overlap, *counts])
@@ -227,16 +231,15 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
 
 def _agreed(rows: Sequence[LabelRow]) -> Matches:
     same = n = 0
-    for given in by_item(rows).values():
-        counts = Counter(label.said for label in given)
-        size = len(given)
-        n += size * (size - 1) // 2
-        same += sum(times * (times - 1) // 2 for times in counts.values())
+    for labels in by_item(rows).values():
+        counts = Counter(label.verdict for label in labels)
+        n += len(labels) * (len(labels) - 1) // 2
+        same += sum(count * (count - 1) // 2 for count in counts.values())
     return Matches(same, n)
 
 
 def _done_by(rows: Sequence[LabelRow], left: int) -> date | None:
-    """The day on which the last label would come, at the pace of the last week."""
+    """The expected day of the last label, at last week's pace."""
     now = timezone.now()
     recent = [row.at for row in rows if row.at > now - timedelta(days=PACE_DAYS)]
     if left <= 0 or len(recent) < MIN_FLAGGED:
@@ -256,7 +259,7 @@ def _annotators(campaign: Campaign, labelled: Iterable[int]) -> QuerySet[Annotat
 
 
 def _activity(campaign: Campaign) -> dict[int, dict[str, Any]]:
-    """By annotator: how many assignments are open, what was excluded and returned, and the times of the last acts."""
+    """By annotator: open assignments, excluded and returned labels, and times of the last actions."""
     rows = Assignment.objects.filter(campaign_item__campaign=campaign).order_by().values("annotator")
     rows = rows.annotate(
         held=Count("pk", filter=Q(state=Assignment.State.LEASED), distinct=True),
@@ -271,7 +274,7 @@ def _activity(campaign: Campaign) -> dict[int, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class _Typical:
-    """How the campaign's labels are given as a whole."""
+    """How labels are given in the campaign as a whole."""
 
     seconds: float | None
     shares: dict[str, float]  # of each verdict as shown
@@ -280,59 +283,57 @@ class _Typical:
 def _typical(rows: Sequence[LabelRow]) -> _Typical:
     times = [row.seconds for row in rows if row.seconds is not None]
     shown = Counter(row.shown for row in rows)
-    shares = {said: count / len(rows) for said, count in shown.items()}
+    shares = {verdict: count / len(rows) for verdict, count in shown.items()}
     return _Typical(median(times) if times else None, shares)
 
 
-def flags_of(mine: Sequence[LabelRow], usual: _Typical) -> list[tuple[str, str]]:
-    """What is odd in how somebody labels: too fast, the same verdict in a row, one side far more than the other."""
-    if len(mine) < MIN_FLAGGED:
+def flags_of(labels: Sequence[LabelRow], typical: _Typical) -> list[tuple[str, str]]:
+    """Oddities in how somebody labels: too fast, the same verdict many times in a row, one side far too often."""
+    if len(labels) < MIN_FLAGGED:
         return []
-    found = []
-    times = [row.seconds for row in mine if row.seconds is not None]
-    if usual.seconds and len(times) >= MIN_FLAGGED:
-        quick = sum(seconds < FAST * usual.seconds for seconds in times)
-        if quick > FAST_SHARE * len(times):
-            found.append(("too fast", f"{quick} of {len(times)} in under {FAST * usual.seconds:.0f} s"))
-    runs = [(said, len(list(same))) for said, same in groupby(row.shown for row in mine)]
-    said, length = max(runs, key=lambda run: run[1])
-    # So long a run of this verdict somewhere among their labels, if each came by its share in the campaign.
-    if length >= LONG_RUN and len(mine) * min(usual.shares.get(said, 1), 0.99) ** length < CHANCE:
-        found.append(("straight-lining", f"the same verdict {length} times in a row"))
-    left, right = (sum(row.shown == side for row in mine) for side in (Choice.FIRST, Choice.SECOND))
-    most = max(left, right)
-    enough = left + right >= MIN_FLAGGED and most >= ONE_SIDE * (left + right)
-    if enough and mcnemar(only_first=left, only_second=right).p < CHANCE:
+    flags = []
+    times = [label.seconds for label in labels if label.seconds is not None]
+    if typical.seconds and len(times) >= MIN_FLAGGED:
+        fast = sum(seconds < FAST * typical.seconds for seconds in times)
+        if fast > FAST_SHARE * len(times):
+            flags.append(("too fast", f"{fast} of {len(times)} in under {FAST * typical.seconds:.0f} s"))
+    runs = [(verdict, len(list(group))) for verdict, group in groupby(label.shown for label in labels)]
+    verdict, length = max(runs, key=lambda run: run[1])
+    # The chance of a run this long anywhere in their labels, if this verdict came with its share in the campaign.
+    if length >= LONG_RUN and len(labels) * min(typical.shares.get(verdict, 1), 0.99) ** length < CHANCE:
+        flags.append(("straight-lining", f"the same verdict {length} times in a row"))
+    left, right = (sum(label.shown == side for label in labels) for side in (Choice.FIRST, Choice.SECOND))
+    most, decided = max(left, right), left + right
+    if decided >= MIN_FLAGGED and most >= ONE_SIDE * decided and mcnemar(only_first=left, only_second=right).p < CHANCE:
         side = "left" if left > right else "right"
-        found.append(("one-sided", f"{most} of {left + right} for the {side} answer"))
-    return found
+        flags.append(("one-sided", f"{most} of {decided} for the {side} answer"))
+    return flags
 
 
 def _member(
     annotator: Annotator,
-    held: dict[str, Any],
+    activity: dict[str, Any],
     rows: Sequence[LabelRow],
-    places: Mapping[int, Sequence[LabelRow]],
-    usual: _Typical,
+    labels_by_item: Mapping[int, Sequence[LabelRow]],
+    typical: _Typical,
     member: Membership | None,
     viewer: Viewer,
     *,
     imported: bool,
 ) -> Member:
-    mine = [row for row in rows if row.annotator == annotator.pk]
-    shown, raw = Counter(row.shown for row in mine), Counter(row.raw for row in mine)
-    times = [row.seconds for row in mine if row.seconds is not None]
-    seen = [held[name] for name in ("leased", "drafted", "labelled") if held.get(name)]
-    same, n, kappa = agreement_with_others(places, annotator.pk)
-    gold = [row.right for row in mine if row.right is not None]
+    labels = [row for row in rows if row.annotator == annotator.pk]
+    shown, raw = Counter(label.shown for label in labels), Counter(label.raw for label in labels)
+    times = [label.seconds for label in labels if label.seconds is not None]
+    seen = [activity[name] for name in ("leased", "drafted", "labelled") if activity.get(name)]
+    same, n, kappa = agreement_with_others(labels_by_item, annotator.pk)
+    gold = [label.right for label in labels if label.right is not None]
     tries = member.tries if member else []
-    typical = median(times) if times else None
     return Member(
         annotator=annotator,
         name=annotator.name if allowed(viewer, "read-names") else annotator.pseudonym,
-        labels=len(mine),
-        held=held.get("held", 0),
-        seconds=typical,
+        labels=len(labels),
+        held=activity.get("held", 0),
+        seconds=median(times) if times else None,
         per_hour=3600 * len(times) / sum(times) if sum(times) else None,
         first=shown[Choice.FIRST],
         tie=raw[Choice.TIE],
@@ -342,10 +343,10 @@ def _member(
         kappa=kappa,
         gold=Matches(sum(gold), len(gold)),
         practice=f"{tries[-1]['right']} of {tries[-1]['of']}" if tries else "",
-        # In what order the answers of a file were shown is not always known.
-        flags=[] if imported else flags_of(mine, usual),
-        excluded=held.get("excluded", 0),
-        returned=held.get("returned", 0),
+        # For imported labels the order of the answers is not always known.
+        flags=[] if imported else flags_of(labels, typical),
+        excluded=activity.get("excluded", 0),
+        returned=activity.get("returned", 0),
         last_seen=max(seen, default=None),
         belongs=bool(getattr(annotator, "belongs", False)),
         warned=bool(member and member.warned_at),
@@ -356,7 +357,7 @@ def _member(
 
 @dataclass(frozen=True, slots=True)
 class RecentLabel:
-    """One label in the list of the newest."""
+    """One of the newest labels."""
 
     label: Label
     who: str
@@ -367,24 +368,23 @@ class RecentLabel:
 
 
 def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) -> list[RecentLabel]:
-    """The newest labels; ``noted``: only those with a flag or a comment."""
-    found = Label.objects.filter(campaign=campaign).select_related("annotator", "item__sample")
+    """The newest labels. With ``noted`` only those with a flag or a comment."""
+    labels = Label.objects.filter(campaign=campaign).select_related("annotator", "item__sample")
     if not allowed(viewer, "read-hidden"):
-        found = found.exclude(in_hidden_splits("item__sample__"))
+        labels = labels.exclude(in_hidden_splits("item__sample__"))
     if noted:
-        found = found.filter(~Q(flags=[]) | ~Q(comment=""))
+        labels = labels.filter(~Q(flags=[]) | ~Q(comment=""))
     rows = []
-    for label in found.prefetch_related("item__places__response__model").order_by("-changed_at", "-pk")[:RECENT]:
+    for label in labels.prefetch_related("item__places__response__model").order_by("-changed_at", "-pk")[:RECENT]:
         names = [response.model.name for response in label.item.ordered_responses()]
         better, over = "", ""
         if len(names) == 2:
             better, over = names if label.choice == Choice.FIRST else names[::-1]
         who = label.annotator.name if allowed(viewer, "read-names") else label.annotator.pseudonym
-        given = label.verdict()
+        columns = label.verdict()
         if not allowed(viewer, "read-criteria"):
-            given.pop("parts", None)  # their names are those of components, which may be hidden
-        verdict = describe(given, letters=names) if main_column(given) != "choice" else ""
-        rows.append(
-            RecentLabel(label, who, better, over, verdict, [ballots.FLAGS.get(flag, flag) for flag in label.flags])
-        )
+            columns.pop("parts", None)  # component names may be hidden
+        verdict = describe(columns, letters=names) if main_column(columns) != "choice" else ""
+        flags = [ballots.FLAGS.get(flag, flag) for flag in label.flags]
+        rows.append(RecentLabel(label, who, better, over, verdict, flags))
     return rows

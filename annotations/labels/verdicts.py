@@ -1,6 +1,6 @@
-"""Verdicts of any kind made comparable: as a word, as a number, and against a right one.
+"""Verdicts of any kind made comparable: as a key, as a number, and with a right verdict.
 
-All in canonical order. A verdict is a mapping of the columns of ``bank.models.verdict``; empty ones may be left out.
+All in canonical order. A verdict is a mapping of the columns in ``bank.models.verdict``; empty ones may be missing.
 """
 
 import json
@@ -12,22 +12,22 @@ from django.utils.translation import gettext as _
 
 from bank.models.verdict import Choice
 
-# What two people must have in common to have said the same, by the first of these that a verdict holds.
+# Two verdicts are the same if they agree in the first of these columns that is set.
 VERDICT_COLUMNS = ("choice", "ranking", "parts", "score", "option", "answer", "agree", "hallucination", "grade")
 
-# A pair's verdicts on one line, for what needs an order: the first is better, neither, the second is better.
+# The verdicts on a pair as numbers, for ordinal measures: first is better, neither, second is better.
 CHOICE_SCALE = {Choice.FIRST: 0.0, Choice.TIE: 1.0, Choice.UNDECIDED: 1.0, Choice.SECOND: 2.0}
 
 Columns = Mapping[str, Any]
 
 
 def main_column(verdict: Columns) -> str | None:
-    """The column that says what was decided; None where nothing was."""
+    """The column that holds the decision; None if there is no decision."""
     return next((name for name in VERDICT_COLUMNS if verdict.get(name) is not None), None)
 
 
 def verdict_key(verdict: Columns) -> str | None:
-    """What was decided as one word: the same for the same verdict. A pair's situation plays no part."""
+    """The decision as a string, equal for equal verdicts. Ignores a pair's situation."""
     name = main_column(verdict)
     if name is None:
         return None
@@ -44,7 +44,7 @@ def verdict_key(verdict: Columns) -> str | None:
 
 
 def verdict_number(verdict: Columns) -> float | None:
-    """Where the verdict stands on a scale; None for those without one (an option, a ranking)."""
+    """The verdict's position on a scale; None for kinds without one (option, ranking)."""
     name = main_column(verdict)
     if name is None or name in ("option", "ranking"):
         return None
@@ -57,38 +57,41 @@ def verdict_number(verdict: Columns) -> float | None:
 
 
 def is_right(verdict: Columns, gold: Columns) -> bool:
-    """Whether a verdict is the right one. Numbers may be off by ``gold["within"]``, where it is given."""
+    """Whether a verdict is right. Numbers may differ by up to ``gold["within"]``, if given."""
     name = main_column(gold)
     if name is None or verdict.get(name) is None:
         return False
     if name == "score" or (name == "parts" and gold.get("within")):
-        given, wanted = verdict_number({name: verdict[name]}), verdict_number({name: gold[name]})
-        return abs((given or 0) - (wanted or 0)) <= float(gold.get("within") or 0) + 1e-9
+        number, expected = verdict_number({name: verdict[name]}), verdict_number({name: gold[name]})
+        return abs((number or 0) - (expected or 0)) <= float(gold.get("within") or 0) + 1e-9
     same = verdict_key({name: verdict[name]}) == verdict_key({name: gold[name]})
     return same and gold.get("situation") in (None, verdict.get("situation"))
 
 
-def majority_word(words: Iterable[str]) -> str | None:
-    """The verdict that more than half gave; None where there is none."""
-    counts = Counter(words)
+def majority_word(keys: Iterable[str]) -> str | None:
+    """The key that more than half gave; None without a majority."""
+    counts = Counter(keys)
     if not counts:
         return None
-    best, times = counts.most_common(1)[0]
-    return best if 2 * times > sum(counts.values()) else None
+    key, count = counts.most_common(1)[0]
+    return key if 2 * count > sum(counts.values()) else None
 
 
-def disagreement(words: Iterable[str]) -> float | None:
-    """The share of pairs of verdicts that differ, 0 to 1; None below two verdicts."""
-    counts = Counter(words)
+def disagreement(keys: Iterable[str]) -> float | None:
+    """The share of pairs of verdicts that differ, 0 to 1; None for fewer than two verdicts."""
+    counts = Counter(keys)
     n = sum(counts.values())
     if n < 2:
         return None
-    same = sum(times * (times - 1) for times in counts.values())
+    same = sum(count * (count - 1) for count in counts.values())
     return 1 - same / (n * (n - 1))
 
 
 def describe(verdict: Columns, *, letters: Sequence[str] = "ABCDEFGHIJ") -> str:
-    """For people, in their language; ``letters`` name the answers in canonical order. "" where nothing was decided."""
+    """The verdict in words, in the reader's language; "" without a decision.
+
+    ``letters`` name the answers in canonical order.
+    """
     name = main_column(verdict)
     if name is None:
         return ""
@@ -101,7 +104,7 @@ def describe(verdict: Columns, *, letters: Sequence[str] = "ABCDEFGHIJ") -> str:
                 Choice.TIE: _("Tie"),
             }.get(value) or _unable(verdict.get("situation"))
         case "ranking":
-            return " > ".join(" = ".join(letters[place] for place in sorted(group)) for group in value)
+            return " > ".join(" = ".join(letters[position] for position in sorted(group)) for group in value)
         case "parts":
             return ", ".join(f"{key}: {points:g}" for key, points in value.items())
         case "option":

@@ -171,7 +171,7 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
     campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), imported=False)
     try:
         chosen = auto_enqueue.select_judged_items(campaign=campaign, ids=ids)
-        brought = add_items(campaign=campaign, chosen=chosen)
+        brought = add_items(campaign=campaign, selection=chosen)
     except Refused as error:
         messages.error(request, str(error))
     else:

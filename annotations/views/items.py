@@ -136,7 +136,7 @@ def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
     try:
         match do:
             case "withdraw":
-                withdraw_adjudication(place=found)
+                withdraw_adjudication(campaign_item=found)
             case "ordinary":
                 unmark_gold(campaign_item=found)
             case _:
@@ -144,7 +144,7 @@ def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
                 if do in ("gold", "practice"):
                     mark_gold(campaign_item=found, verdict=verdict, note=note, practice=do == "practice")
                 else:
-                    adjudicate(place=found, by=by, verdict=verdict, comment=note)
+                    adjudicate(campaign_item=found, by=by, verdict=verdict, comment=note)
     except (BadInput, Refused) as refusal:
         return _page(request, found, str(refusal), 400)
     messages.success(request, "Saved. The labels stay as they are." if do == "adjudicate" else "Saved.")

@@ -51,7 +51,7 @@ class TestMaking:
             **{"lease_minutes": 20, "who": "everybody"},
         }
         client = client_of("curator")
-        assert "choose another name" in text_of(client.post("/campaigns/new/", sent))
+        assert "Choose another name" in text_of(client.post("/campaigns/new/", sent))
         assert "how many samples" in text_of(client.post("/campaigns/new/", sent | {"name": "x", "how": "stratified"}))
         assert Campaign.objects.count() == 1
 

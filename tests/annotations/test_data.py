@@ -127,7 +127,7 @@ def test_preferences_are_what_people_prefer_and_ties_give_none(campaign_of, now,
     assert set(rows) == {key}
     assert rows[key]["chosen"] == f"Answer 0 of {key}"
     assert (rows[key]["agree"], rows[key]["against"], rows[key]["source"]) == (2, 0, "majority")
-    adjudicate(place=places[2], by=people["curator"], verdict={"choice": "second"})
+    adjudicate(campaign_item=places[2], by=people["curator"], verdict={"choice": "second"})
     rows = {row["sample"]: row for row in exports.preferences(campaign=campaign)}
     second = rows[places[2].item.sample.key]
     assert (second["chosen_model"], second["agree"], second["against"], second["source"]) == (
@@ -265,7 +265,7 @@ class TestInflow:
         campaign, run, items = run
         first = Judgment.objects.get(run=run, item=items[0])
         assert (subset_of(run, HQ), subset_of(run, HARD)) == ([], [first.pk])
-        adjudicate(place=campaign.campaign_items.get(), by=people["curator"], verdict={"choice": "second"})
+        adjudicate(campaign_item=campaign.campaign_items.get(), by=people["curator"], verdict={"choice": "second"})
         assert (subset_of(run, HQ), subset_of(run, HARD)) == ([first.pk], [])
         out = io.TextIOWrapper(io.BytesIO())
         with redirect_stdout(out):
@@ -278,7 +278,7 @@ class TestInflow:
         campaign.state = "closed"
         campaign.save()
         with pytest.raises(Exception, match="closed"):
-            add_items(campaign=campaign, chosen=auto_enqueue.select_judged_items(campaign=campaign, ids=[]))
+            add_items(campaign=campaign, selection=auto_enqueue.select_judged_items(campaign=campaign, ids=[]))
 
 
 def test_a_revision_that_is_none_is_refused(tmp_path):

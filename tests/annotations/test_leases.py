@@ -309,7 +309,7 @@ class TestMakeCampaign:
     def test_a_name_is_taken_once(self, pairs):
         benchmark = pairs(1)
         make_campaign(name="x", benchmark=benchmark, protocol="pair")
-        with pytest.raises(BadInput, match="already"):
+        with pytest.raises(BadInput, match="taken by another campaign"):
             make_campaign(name="x", benchmark=benchmark, protocol="pair")
 
     def test_without_items_it_says_how_to_make_them(self, db, pairs):

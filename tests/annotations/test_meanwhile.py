@@ -145,7 +145,7 @@ class TestWhoWasTakenOut:
     def test_nothing_is_given_back_to_them(self, held, now, people):
         labelled, opened = held
         remove_annotator(campaign=labelled.campaign_item.campaign, annotator=opened.annotator, now=now)
-        with pytest.raises(Refused, match="taken out"):
+        with pytest.raises(Refused, match="removed from"):
             return_label(label=Label.objects.get(), by=people["curator"], note="Look again.", now=now)
 
 

@@ -14,7 +14,7 @@ from annotations.campaigns.run_doubts import (
     DIFFERS,
     NO_MAJORITY,
     NO_VERDICT,
-    ORDER_CHANGES_IT,
+    TURNED,
     combine_verdicts,
     differs,
     doubts_of,
@@ -72,7 +72,7 @@ class TestPlans:
         benchmark.anchor_id = Item.objects.first().responses.get(model__name="anchor").model_id
         benchmark.save()
         assert count(benchmark, models=["one"]) == (24, 24)
-        with pytest.raises(BadInput, match="no model 'three'"):
+        with pytest.raises(BadInput, match="Unknown model: 'three'"):
             count(benchmark, models=["three"])
 
     def test_stratified_is_in_proportion(self, tree):
@@ -102,15 +102,15 @@ class TestPlans:
     @pytest.mark.parametrize(
         ("given", "words"),
         [
-            ({"how": "sorted"}, "no way to choose"),
+            ({"how": "sorted"}, "Unknown way to choose"),
             ({"how": "per-capability"}, "how many samples"),
             ({"how": "stratified", "n": 0}, "how many samples"),
             ({"how": "stratified", "n": 3, "by": "weather"}, "spread by"),
             ({"how": "run"}, "Choose the run"),
-            ({"how": "run", "run": 1, "reasons": ["odd"]}, "in doubt"),
+            ({"how": "run", "run": 1, "reasons": ["odd"]}, "reason for doubt"),
             ({"how": "keys"}, "no sample keys"),
             ({"most": -1}, "most items"),
-            ({"what": 1}, "has no 'what'"),
+            ({"what": 1}, "has no field 'what'"),
         ],
     )
     def test_what_is_no_plan_is_said_in_words(self, given, words):
@@ -188,7 +188,7 @@ class TestRuns:
         found = doubts_of(run)
         assert found[unsteady] == {NO_MAJORITY, DIFFERS}
         assert found[unread] == {NO_VERDICT}
-        assert found[turned] == {ORDER_CHANGES_IT, DIFFERS}
+        assert found[turned] == {TURNED, DIFFERS}
         assert found[other] == {DIFFERS}
         assert unfinished not in found
         assert len(found) == 4
@@ -201,8 +201,8 @@ class TestRuns:
         assert [place.item_id for place in places] == items[1:3]
         assert places[0].why == f"no majority over the repeats (run {run.pk})"
         again = select_items(benchmark=run.benchmark, protocol="pair", plan=Plan(), seed=1)
-        assert add_items(campaign=campaign, chosen=again) == 4
-        assert add_items(campaign=campaign, chosen=again) == 0
+        assert add_items(campaign=campaign, selection=again) == 4
+        assert add_items(campaign=campaign, selection=again) == 0
         assert sorted(campaign.campaign_items.values_list("position", flat=True)) == list(range(6))
 
     def test_from_the_pages_of_a_run_what_is_in_doubt_goes_to_people(self, run, client):

@@ -309,7 +309,7 @@ class TestInvitations:
         _, path = link()
         client_of("annotator").post(path)
         Membership.objects.filter(annotator__person=people["annotator"]).update(withdrawn_at=NOW())
-        assert "taken out" in text_of(client_of("annotator").post(path, follow=True))
+        assert "removed from" in text_of(client_of("annotator").post(path, follow=True))
 
 
 def NOW():
@@ -361,14 +361,14 @@ class TestMaking:
         client = client_of("curator")
         sent = {"name": "Late", "benchmark": pairs(6).pk, "protocol": "pair", "overlap": 2, "lease_minutes": 5}
         sent |= {"who": "everybody", "asked": 1, "due": "2020-01-31"}
-        assert "2020-01-31 has passed" in text_of(client.post("/campaigns/new/", sent))
+        assert "2020-01-31 is in the past" in text_of(client.post("/campaigns/new/", sent))
         assert not Campaign.objects.exists()
         client.post("/campaigns/new/", sent | {"due": NOW().date().isoformat()})
         made = Campaign.objects.get()
         settings, changed = f"/campaigns/{made.pk}/settings/", {"overlap": 2, "lease_minutes": 9}
-        assert "2020-01-31 has passed" in text_of(client.post(settings, changed | {"due": "2020-01-31"}))
+        assert "2020-01-31 is in the past" in text_of(client.post(settings, changed | {"due": "2020-01-31"}))
         Campaign.objects.update(due="2020-01-31")  # as time does
-        assert "2020-02-01 has passed" in text_of(client.post(settings, changed | {"due": "2020-02-01"}))
+        assert "2020-02-01 is in the past" in text_of(client.post(settings, changed | {"due": "2020-02-01"}))
         assert client.post(settings, changed | {"due": "2020-01-31"}).status_code == 302
         made.refresh_from_db()
         assert (str(made.due), made.lease_minutes) == ("2020-01-31", 9)
@@ -407,13 +407,13 @@ class TestMaking:
         place = made.campaign_items.first()
         mark_gold(campaign_item=place, verdict={"score": 5.0}, note="", practice=False)
         refused = client.post(f"/campaigns/{made.pk}/ballot/", asked | {"asked": 1}, follow=True)
-        assert "make them ordinary items first" in text_of(refused)
+        assert "Make them ordinary items first" in text_of(refused)
         unmark_gold(campaign_item=place)
         open_campaign(campaign=made)
         ada = make_annotator(User.objects.create_user("ada", role="annotator"))
         submit_label(assignment=next_assignment(campaign=made, annotator=ada, now=now), verdict={"score": 1}, now=now)
         refused = client.post(f"/campaigns/{made.pk}/ballot/", asked | {"asked": 1}, follow=True)
-        assert "there are labels" in text_of(refused)
+        assert "There are labels" in text_of(refused)
 
     def test_a_draft_is_seen_by_no_annotator(self, campaign_of):
         campaign, (one, _) = campaign_of(2, 2, opened=False)
@@ -473,7 +473,7 @@ class TestGoldInBulk:
     def test_verdicts_of_another_campaign_adjudicated_first(self, voted, people, now):
         source, _ = voted(["ff", "fs", "ss", "tt"])
         disputed = source.campaign_items.get(position=1)
-        adjudicate(place=disputed, by=people["curator"], verdict={"choice": "second"})
+        adjudicate(campaign_item=disputed, by=people["curator"], verdict={"choice": "second"})
         campaign = make_campaign(name="Round 2", benchmark=source.benchmark, protocol=source.protocol, seed=1)
         out = io.StringIO()
         call_command("mark_items", "Round 2", "--from", "Round 1", "--most", "3", stdout=out)
