@@ -258,7 +258,7 @@ def test_judgments_of_one_judge_and_settings_share_a_run(small, folder, manage):
     other = [JUDGMENT | {"choice": "second", "settings": {"order": "both"}}]
     status, _, err = manage("import_judgments", "generic", folder("three", other), "--benchmark", "small")
     assert status == 1
-    assert "a different verdict is stored" in err
+    assert "another verdict is stored" in err
 
 
 def test_a_judgment_without_verdict_needs_a_status_that_says_why(small, folder, manage):
