@@ -8,6 +8,7 @@ from accounts.models import User
 from judging.models import Run
 from leaderboard import hidden, methods
 from leaderboard.boards import Board
+from leaderboard.boards.base import ModelsBoard
 from leaderboard.models import Snapshot
 from leaderboard.rows import order_of
 from leaderboard.scope import Scope
@@ -27,6 +28,7 @@ def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: U
         raise ValueError("a snapshot is made of the public view")
     if not board.rows or board.computed_at is None:
         raise NothingToFreeze("This view has no rows to freeze.")
+    rows = board.as_json()
     snapshot, _ = Snapshot.objects.get_or_create(
         what=what,
         fingerprint=board.key,
@@ -34,7 +36,7 @@ def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: U
             "code": board.key[:12],
             "benchmark": scope.benchmark,
             "scope": view,
-            "tables": {"rows": board.rows, "order": order_of(board.rows)},
+            "tables": {"rows": rows, "order": order_of(rows)},
             "made_from": _made_from(scope, board),
             "computed_at": board.computed_at,
             "by": by,
@@ -44,8 +46,8 @@ def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: U
 
 
 def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
-    edition = board.extra.get("edition")
-    told = {"edition": edition["number"]} if edition else {} if hidden.rests_on_hidden(scope) else {"open": True}
+    edition = board.edition if isinstance(board, ModelsBoard) else None
+    told = {"edition": edition} if edition else {} if hidden.rests_on_hidden(scope) else {"open": True}
     runs = Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk")
     return told | {
         "kind": scope.kind.name,
@@ -54,7 +56,7 @@ def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
         "anchor": scope.anchor,
         "methods": methods.VERSION,
         "notes": board.notes,
-        "counted": {name: board.extra[name] for name in ("items", "labels", "annotators") if name in board.extra},
+        "counted": board.counted,
         "runs": [
             {
                 "run": run.pk,

@@ -1,5 +1,9 @@
 """Numbers in words and figures: true minus, no false digits, an en dash where there is none."""
 
+from collections.abc import Callable
+
+from leaderboard.rows import Number
+
 NONE = "–"
 MINUS = "−"
 
@@ -62,6 +66,16 @@ def span(low: int | None, high: int | None) -> str:
     if low is None or high is None:
         return ""
     return str(low) if low == high else f"{low}–{high}"
+
+
+def interval(number: Number, write: Callable[[float | None], str]) -> str:
+    """``95%: 0.917 to 0.962``; empty where there is no interval."""
+    return "" if number.low is None else f"95%: {write(number.low)} to {write(number.high)}"
+
+
+def in_brackets(number: Number, write: Callable[[float | None], str]) -> str:
+    """``[0.917, 0.962]``; empty where there is no interval."""
+    return "" if number.low is None else f"[{write(number.low)}, {write(number.high)}]"
 
 
 def number_of(n: float, noun: str, plural: str = "") -> str:

@@ -5,9 +5,6 @@ the newest edition that a curator published; see ``editions`` for how one is mad
 not tell.
 """
 
-import json
-from typing import Any
-
 from bank.criteria import answer_keys
 from leaderboard.models import Edition
 from leaderboard.scope import HUMANS, BadScope, Scope
@@ -76,17 +73,12 @@ def newest_edition(scope: Scope) -> Edition | None:
     return found.order_by("-number").first()
 
 
-def edition_of(scope: Scope) -> tuple[Edition | None, dict[str, Any]]:
-    """What everybody sees of this view: its newest edition, and the rows, notes and ``extra`` of its board.
+def edition_of(scope: Scope) -> Edition | None:
+    """What everybody sees of this view: its newest edition.
 
     Raises BadScope where a part of it is asked for, or other verdicts than the edition's.
     """
     other = scope.split if scope.split != hidden_split(scope) else ""
     if scope.level or scope.question_type or scope.campaign or other or scope.run or scope.source != HUMANS:
         raise Withheld(AS_A_WHOLE)
-    edition = newest_edition(scope)
-    if edition is None:
-        return None, {"rows": [], "notes": [NONE_YET], "extra": {}}
-    board = json.loads(edition.board)
-    board["extra"]["edition"] = {"number": edition.number, "as_of": edition.published_at}
-    return edition, board
+    return newest_edition(scope)

@@ -15,9 +15,10 @@ from bank.forms.fields import whole_number
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
 from judging.models import Judgment, Run
 from leaderboard import votes
-from leaderboard.boards.base import Board, Row
-from leaderboard.boards.correlation import correlations, usual_scope
+from leaderboard.boards.base import Board
+from leaderboard.boards.correlation import CorrelationBoard, correlations, usual_scope
 from leaderboard.boards.languages import languages
+from leaderboard.rows import JSON
 from leaderboard.scope import PEOPLE, Scope, answers_shown
 from leaderboard.votes import row_counts
 from stats.verdicts import majority, three_way
@@ -64,13 +65,13 @@ def to_compare(benchmark: Benchmark, viewer: Viewer) -> list[Benchmark]:
     return [*versions, *others][:MOST_COMPARED]
 
 
-def correlated(scope: Scope, viewer: Viewer) -> Board:
+def correlated(scope: Scope, viewer: Viewer) -> CorrelationBoard:
     """The benchmark's rankings beside each other and beside those of other benchmarks that the viewer may see."""
     others = to_compare(scope.benchmark, viewer)
     return correlations(scope, [usual_scope(benchmark, staff=scope.staff) for benchmark in others])
 
 
-def languages_beside(scope: Scope, viewer: Viewer) -> list[Row]:
+def languages_beside(scope: Scope, viewer: Viewer) -> list[JSON]:
     """The rows of ``languages``, each with the two benchmarks and languages that it is about; none of other kinds."""
     if not scope.kind.keyed:
         return []
@@ -82,7 +83,7 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[Row]:
             "b_language": one.b.language,
             "measure": one.measure,
         }
-        | row
+        | row.as_json()
         for one in languages(scope, to_compare(scope.benchmark, viewer))
         for row in one.rows
     ]
@@ -168,12 +169,18 @@ def is_labelled_blind(sample: Sample) -> bool:
 # ---- the votes behind a number ----
 
 
-def vote_table(scope: Scope, model: str) -> Board:
-    """One row per item of a model, in ``extra["table"]``; in ``extra["models"]`` all that have some, by name.
-
-    Columns ``model, other, item, level, sample`` and the number of ``win``, ``tie``, ``loss``: the same outcomes that
-    the board of models counts.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VoteTable(Board):
+    """``table``: one row an item of a model, with the columns ``model, other, item, level, sample`` and the number of
+    ``win``, ``tie`` and ``loss``; ``models``: all that have some, by name.
     """
+
+    table: pd.DataFrame
+    models: list[str]
+
+
+def vote_table(scope: Scope, model: str) -> VoteTable:
+    """The same outcomes that the board of models counts, item by item."""
     items = votes.pairs(scope)
     found = votes.outcomes(scope)
     frame = votes.told(items, found.frame)
@@ -195,7 +202,7 @@ def vote_table(scope: Scope, model: str) -> Board:
     table = rows.groupby(["model", "other", "item"], as_index=False)[list(votes.OUTCOMES)].sum()
     facts = frame.drop_duplicates("item").set_index("item")[["sample", "level"]]
     table = table.join(facts, on="item")
-    return Board([], runs=tuple(run.pk for run in found.runs), extra={"table": table, "models": names})
+    return VoteTable(runs=tuple(run.pk for run in found.runs), table=table, models=names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +219,11 @@ class VoteList:
     others: list[str]
 
 
-def votes_of(board: Board, scope: Scope, viewer: Viewer, *, other: str = "", outcome: str = "") -> VoteList:
+def votes_of(board: VoteTable, scope: Scope, viewer: Viewer, *, other: str = "", outcome: str = "") -> VoteList:
     """The rows of ``vote_table`` by opponent and outcome; without those that an open campaign holds, unless the viewer
     may see its labels.
     """
-    table = board.extra["table"]
+    table = board.table
     others = sorted(table["other"].unique())
     if other:
         table = table[table["other"] == other]

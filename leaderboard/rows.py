@@ -1,20 +1,89 @@
-"""Rows of a board as flat cells, for CSV."""
+"""Rows of boards: what all have in common, and how they are written as JSON and as flat cells (design: Contract)."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from accounts.csv import escape
+from stats.results import Estimate
+
+JSON = dict[str, Any]
 
 
-def flat(row: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number with the ends of its 95% interval; None where it cannot be computed.
+
+    A field ``x`` of this type is written as three columns: ``x``, ``x_low``, ``x_high``.
+    """
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def ends(self) -> tuple[float | None, float | None, float | None]:
+        """The number and both ends: what an axis must have room for."""
+        return self.value, self.low, self.high
+
+
+UNKNOWN = Number()
+
+
+def number(estimate: Estimate | None) -> Number:
+    """An estimate as rows hold it."""
+    if estimate is None or estimate.value is None:
+        return UNKNOWN
+    interval = estimate.interval
+    return Number(estimate.value, interval.low, interval.high) if interval else Number(estimate.value)
+
+
+class Row:
+    """The base of all rows, which are dataclasses: their fields are the columns, in this order."""
+
+    def as_json(self) -> Any:
+        """The columns by name, as commands and the API print them."""
+        columns: JSON = {}
+        for column in fields(self):  # type: ignore[arg-type]  # every row is a dataclass
+            value = getattr(self, column.name)
+            if isinstance(value, Number):
+                names = (column.name, f"{column.name}_low", f"{column.name}_high")
+                columns |= dict(zip(names, value.ends, strict=True))
+            else:
+                columns[column.name] = plain(value)
+        return columns
+
+    def number(self, name: str) -> Number:
+        """The number in this column. Raises TypeError where the column holds something else."""
+        value = getattr(self, name)
+        if not isinstance(value, Number):
+            raise TypeError(f"{name} of {type(self).__name__} is no number with an interval")
+        return value
+
+
+def plain(value: Any) -> Any:
+    """Rows, and what they hold, as JSON has it."""
+    if isinstance(value, Row):
+        return value.as_json()
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value
+
+
+# ---- flat cells, for CSV and Parquet ----
+
+
+def flat(row: JSON) -> JSON:
     """One level deep: ``levels`` becomes ``Perception wins`` and so on; other objects become JSON text."""
-    cells: dict[str, Any] = {}
+    cells: JSON = {}
     for name, value in row.items():
         if name in ("levels", "categories"):
             for level, numbers in value.items():
-                each = numbers if isinstance(numbers, dict) else {"score": numbers}
-                cells |= {escape(f"{level or 'no level'} {key}"): number for key, number in each.items()}
+                columns = numbers if isinstance(numbers, dict) else {"score": numbers}
+                cells |= {escape(f"{level or 'no level'} {key}"): cell for key, cell in columns.items()}
         elif isinstance(value, dict | list):
             cells[name] = json.dumps(value, ensure_ascii=False, sort_keys=True)
         else:
@@ -22,7 +91,7 @@ def flat(row: dict[str, Any]) -> dict[str, Any]:
     return cells
 
 
-def columns_of(rows: Iterable[dict[str, Any]]) -> list[str]:
+def columns_of(rows: Iterable[JSON]) -> list[str]:
     """Every column that a row has, in order of appearance."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
@@ -30,14 +99,14 @@ def columns_of(rows: Iterable[dict[str, Any]]) -> list[str]:
 Order = list[tuple[str, "Order"]]
 
 
-def order_of(rows: Iterable[dict[str, Any]]) -> Order:
+def order_of(rows: Iterable[JSON]) -> Order:
     """The columns of rows in order of appearance, each with those of the objects it holds."""
     rows = list(rows)
     inner = {name: [row[name] for row in rows if isinstance(row.get(name), dict)] for name in columns_of(rows)}
     return [(name, order_of(objects) if objects else []) for name, objects in inner.items()]
 
 
-def in_order(row: dict[str, Any], order: Order) -> dict[str, Any]:
+def in_order(row: JSON, order: Order) -> JSON:
     """A row with its columns in this order: PostgreSQL keeps JSON objects in one of its own."""
     if not order:
         return row

@@ -70,7 +70,7 @@ class BoardView(APIView):
             raise ValidationError({"detail": str(error)}) from None
 
     def rows(self, request: Request, scope: Scope) -> Any:
-        return kept(scope, self.what, boards.BOARDS[self.what]).rows
+        return kept(scope, self.what, boards.BOARDS[self.what]).as_json()
 
     def _scope(self, request: Request) -> Scope:
         given = {name: str(value) for name, value in request.query_params.items() if name != "format"}

@@ -12,6 +12,7 @@ from leaderboard import queries
 from leaderboard.api import PARAMETERS, BoardView
 from leaderboard.boards import versus
 from leaderboard.pages.versus import run_of
+from leaderboard.rows import plain
 from leaderboard.scope import Scope
 
 PARTS = ("pairs", "ranks", "repeats", "languages")
@@ -43,7 +44,8 @@ class Correlation(BoardView):
         if part == "languages":
             return queries.languages_beside(scope, request.user)
         board = queries.correlated(scope, request.user)
-        return board.rows if part == "pairs" else board.extra[part]
+        parts = {"pairs": board.rows, "ranks": board.ranks, "repeats": board.repeats}
+        return plain(parts[part])
 
 
 SIDES = [
@@ -64,7 +66,7 @@ class _Two(BoardView):
         if not a or not b or part not in ("measures", "levels"):
             raise ValidationError({"detail": "Say which two: a and b; part is measures or levels."})
         found = type(self).compared(scope, a, b)
-        return [{"a_name": found.a, "b_name": found.b} | row for row in getattr(found, part)]
+        return [{"a_name": found.a, "b_name": found.b} | row.as_json() for row in getattr(found, part)]
 
 
 @extend_schema(parameters=[*PARAMETERS, *SIDES], responses=OpenApiTypes.OBJECT)

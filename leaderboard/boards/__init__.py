@@ -1,17 +1,42 @@
 """The rows of the leaderboards, as the page, the command and the API print them (design: Contract)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from leaderboard.boards.agreement import agreements
-from leaderboard.boards.base import Board, judges, kept, models
+from leaderboard.boards.agreement import AgreementBoard, agreements
+from leaderboard.boards.base import Board, ModelsBoard, from_stored, kept
 from leaderboard.boards.bias import biases
+from leaderboard.boards.judge_board import JudgesBoard
+from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back
 from leaderboard.scope import Scope
+
+
+def models(scope: Scope) -> ModelsBoard:
+    """Every model by verdicts of the view's kind; below staff, a board that rests on hidden inputs is an edition."""
+    if not is_kept_back(scope):
+        return scope.kind.models(scope)
+    edition = edition_of(scope)
+    if edition is None:
+        return ModelsBoard([], [NONE_YET])
+    board = from_stored(scope.kind.board, edition.board)
+    return replace(board, edition=edition.number, computed_at=edition.published_at)
+
+
+def judges(scope: Scope) -> JudgesBoard:
+    """Every judge beside people, by verdicts of the view's kind."""
+    return JudgesBoard([], [STAFFS]) if is_kept_back(scope) else scope.kind.judges(scope)
+
+
+def agreement_of(scope: Scope) -> AgreementBoard:
+    """Agreement of every two voters; annotators have names for staff, pseudonyms for everybody else."""
+    return agreements(scope, names=scope.staff)
+
 
 BOARDS: dict[str, Callable[[Scope], Board]] = {
     "models": models,
     "judges": judges,
-    "agreement": lambda scope: agreements(scope, names=scope.staff),
+    "agreement": agreement_of,
     "bias": biases,
 }
 
-__all__ = ["BOARDS", "Board", "agreements", "biases", "judges", "kept", "models"]
+__all__ = ["BOARDS", "Board", "agreement_of", "agreements", "biases", "judges", "kept", "models"]

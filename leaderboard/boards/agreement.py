@@ -1,6 +1,8 @@
 """The board of agreement: every two annotators, each annotator and each judge, and the majority with both."""
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,47 +11,79 @@ import pandas as pd
 from annotations.models import Annotator
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import Board, Row, number
-from leaderboard.boards.sources import judge_groups
+from leaderboard.boards.base import Board
 from leaderboard.methods import FEWEST_CLUSTERS
 from leaderboard.metrics import kappa
+from leaderboard.rows import Number, Row, number
 from leaderboard.scope import BadScope, Scope
-from stats.agreement import ASYMPTOTIC, agreement, agreement_decided, pairwise_agreement, pairwise_kappa
+from stats.agreement import agreement, agreement_decided, pairwise_agreement, pairwise_kappa
 from stats.proportions import proportion
-from stats.results import Estimate, Interval
 from stats.verdicts import decided, majority, three_way, words
 
 MAJORITY = "majority"
 METRICS = ("agreement", "agreement_decided", "kappa")
 
 
-def agreements(scope: Scope, *, names: bool = False) -> Board:
+@dataclass(frozen=True, kw_only=True)
+class AgreementRow(Row):
+    """Two voters by one metric: ``agree`` of the ``n`` items that both have a verdict on."""
+
+    a: str
+    b: str
+    kind: str
+    metric: str
+    value: Number
+    agree: int
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """Who gave verdicts on ``n`` items: an annotator, the majority, a judge or a baseline. ``key`` is what the page of
+    two voters calls it.
+    """
+
+    name: str
+    kind: str
+    n: int
+    key: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AgreementBoard(Board):
+    """``voters`` in the order of the rows: annotators by name, the majority, judges."""
+
+    rows: Sequence[AgreementRow] = field(default=(), kw_only=False)
+    voters: list[Voter] = field(default_factory=list)
+
+
+Shared = tuple[Number, int, int]  # a value, how many agree, of how many
+
+
+def agreements(scope: Scope, *, names: bool = False) -> AgreementBoard:
     """How often two of them gave the same verdict (MLLM-Bench, Tables 14, 15), by pair and metric.
 
-    Annotators appear by pseudonym unless ``names``. ``extra``: ``voters``, each ``{name, kind, n, key}`` with the
-    number of items and what the compare page calls it, in the order of the rows: annotators by name, the majority,
-    judges.
+    Annotators appear by pseudonym unless ``names``.
     """
     if not scope.kind.pairwise:
         raise BadScope(f"The board of agreement is over pairs; there is none of kind {scope.kind}.")
     items = votes.pairs(scope)
     labels = votes.labels_of(scope)
     labels = labels[labels["item"].isin(items.index)]
-    groups = judge_groups(scope)
+    groups = votes.judge_groups(scope)
     voters, frames = _annotators(labels, names=names, taken={MAJORITY, *(runs[0].judge.name for runs in groups)})
     if len(labels):
         aggregate = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
         frames.append(aggregate.assign(who=len(voters)))
-        voters.append({"name": MAJORITY, "kind": "majority", "n": len(aggregate), "key": MAJORITY})
+        voters.append(Voter(MAJORITY, "majority", len(aggregate), MAJORITY))
     _judges(groups, items, voters, frames)
     if not frames:
-        return Board([], ["Nobody has given a verdict yet."], extra={"voters": []})
-    given = pd.concat(frames, ignore_index=True)
-    rows = _rows(given, voters, items)
-    return Board(rows, [f"Majority rule: {scope.rule}."], extra={"voters": voters})
+        return AgreementBoard([], ["Nobody has given a verdict yet."])
+    verdicts = pd.concat(frames, ignore_index=True)
+    return AgreementBoard(_rows(verdicts, voters, items), [f"Majority rule: {scope.rule}."], voters=voters)
 
 
-def _annotators(labels: pd.DataFrame, *, names: bool, taken: set[str]) -> tuple[list[Row], list[pd.DataFrame]]:
+def _annotators(labels: pd.DataFrame, *, names: bool, taken: set[str]) -> tuple[list[Voter], list[pd.DataFrame]]:
     people = list(Annotator.objects.filter(pk__in=labels["annotator"].unique().tolist()))
     called = {person.pk: person.name if names else person.pseudonym for person in people}
     times = Counter(called.values())
@@ -59,14 +93,12 @@ def _annotators(labels: pd.DataFrame, *, names: bool, taken: set[str]) -> tuple[
     place = {pk: number for number, pk in enumerate(order)}
     counts = labels["annotator"].value_counts()
     keys = {person.pk: person.pseudonym for person in people}
-    voters: list[Row] = [
-        {"name": called[pk], "kind": "annotator", "n": int(counts[pk]), "key": keys[pk]} for pk in order
-    ]
+    voters = [Voter(called[pk], "annotator", int(counts[pk]), keys[pk]) for pk in order]
     frame = labels[["item", "choice"]].assign(who=labels["annotator"].map(place))
     return voters, [frame] if len(frame) else []
 
 
-def _judges(groups: list[list[Run]], items: pd.DataFrame, voters: list[Row], frames: list[pd.DataFrame]) -> None:
+def _judges(groups: list[list[Run]], items: pd.DataFrame, voters: list[Voter], frames: list[pd.DataFrame]) -> None:
     """Adds each judge's first repeat."""
     times = Counter(runs[0].judge.name for runs in groups)
     for runs in groups:
@@ -78,50 +110,50 @@ def _judges(groups: list[list[Run]], items: pd.DataFrame, voters: list[Row], fra
         name = f"{name} (run {runs[-1].pk})" if times[name] > 1 else name
         frames.append(frame[["item", "choice"]].assign(who=len(voters)))
         kind = "baseline" if runs[0].judge.is_baseline else "judge"
-        voters.append({"name": name, "kind": kind, "n": len(frame), "key": f"run-{runs[-1].pk}"})
+        voters.append(Voter(name, kind, len(frame), f"run-{runs[-1].pk}"))
 
 
-def _rows(given: pd.DataFrame, voters: list[Row], items: pd.DataFrame) -> list[Row]:
+def _rows(verdicts: pd.DataFrame, voters: list[Voter], items: pd.DataFrame) -> list[AgreementRow]:
     """All pairs: counts by sparse products; by bootstrap and cluster where the two share groups of items."""
     tables = {}
     for metric, read in (("agreement", three_way), ("agreement_decided", decided)):
-        verdict = words(read(given["choice"]))
-        table = pairwise_agreement(annotator=given["who"], item=given["item"], verdict=verdict)
+        verdict = words(read(verdicts["choice"]))
+        table = pairwise_agreement(annotator=verdicts["who"], item=verdicts["item"], verdict=verdict)
         tables[metric] = {(a, b): (int(agree), int(n)) for a, b, agree, n in table.itertuples(index=False)}
-    read_all = words(three_way(given["choice"]))
-    table = pairwise_kappa(annotator=given["who"], item=given["item"], verdict=read_all)
+    read_all = words(three_way(verdicts["choice"]))
+    table = pairwise_kappa(annotator=verdicts["who"], item=verdicts["item"], verdict=read_all)
     kappas = {(a, b): one for a, b, *one in table.itertuples(index=False)}
     groups = items["group"]
     clustered = groups.nunique() >= FEWEST_CLUSTERS and bool(groups.duplicated().any())
-    by_voter = {who: mine.set_index("item")["choice"] for who, mine in given.groupby("who")} if clustered else {}
-    rows: list[Row] = []
+    by_voter = {who: mine.set_index("item")["choice"] for who, mine in verdicts.groupby("who")} if clustered else {}
+    rows: list[AgreementRow] = []
     for a, b in sorted(tables["agreement"], key=lambda pair: _order(voters, *pair)):
-        head = {"a": voters[a]["name"], "b": voters[b]["name"], "kind": "pair"}
-        found = _clustered(by_voter[a], by_voter[b], groups) if clustered else None
-        if found is None:
-            found = _plain(tables, kappas, (a, b))
-        rows += [head | {"metric": metric} | found[metric] for metric in METRICS]
+        shared = _clustered(by_voter[a], by_voter[b], groups) if clustered else None
+        if shared is None:
+            shared = _plain(tables, kappas, (a, b))
+        for metric, (value, agree, n) in zip(METRICS, shared, strict=True):
+            both = {"a": voters[a].name, "b": voters[b].name, "kind": "pair"}
+            rows.append(AgreementRow(**both, metric=metric, value=value, agree=agree, n=n))
     return rows
 
 
-def _order(voters: list[Row], a: int, b: int) -> tuple[int, int, int]:
+def _order(voters: list[Voter], a: int, b: int) -> tuple[int, int, int]:
     """Annotators among themselves first, then the majority, then each judge with everybody before it."""
-    return (0, a, b) if voters[b]["kind"] == "annotator" else (1, b, a)
+    return (0, a, b) if voters[b].kind == "annotator" else (1, b, a)
 
 
-def _plain(tables: dict[str, Any], kappas: dict[Any, Any], pair: tuple[int, int]) -> dict[str, Row]:
-    found = {}
+def _plain(tables: dict[str, Any], kappas: dict[Any, Any], pair: tuple[int, int]) -> list[Shared]:
+    """The metrics in their order, items by themselves."""
+    shared: list[Shared] = []
     for metric in ("agreement", "agreement_decided"):
         agree, n = tables[metric].get(pair, (0, 0))
-        found[metric] = number("value", proportion(successes=agree, n=n)) | {"agree": agree, "n": n}
-    n, value, low, high = kappas[pair]
-    interval = None if np.isnan(low) else Interval(float(low), float(high), 0.95, ASYMPTOTIC)
-    estimate = Estimate(None if np.isnan(value) else float(value), int(n), interval, ASYMPTOTIC)
-    found["kappa"] = number("value", estimate) | {"agree": tables["agreement"][pair][0], "n": int(n)}
-    return found
+        shared.append((number(proportion(successes=agree, n=n)), agree, n))
+    n, *ends = kappas[pair]
+    kappa_and_ends = Number(*(None if np.isnan(end) else float(end) for end in ends))
+    return [*shared, (kappa_and_ends, tables["agreement"][pair][0], int(n))]
 
 
-def _clustered(first: Any, second: Any, groups: Any) -> dict[str, Row] | None:
+def _clustered(first: Any, second: Any, groups: Any) -> list[Shared] | None:
     """The same by cluster; None where no two shared items have a group in common, or groups are too few."""
     both = pd.concat([first, second], axis=1, join="inner", keys=["first", "second"])
     both["group"] = groups.reindex(both.index)
@@ -132,8 +164,8 @@ def _clustered(first: Any, second: Any, groups: Any) -> dict[str, Row] | None:
     whole = agreement(first=mine, second=theirs, cluster=cluster)
     sided = agreement_decided(first=mine, second=theirs, cluster=cluster)
     estimate = kappa(mine, theirs, cluster)
-    return {
-        "agreement": number("value", whole.share) | {"agree": whole.agree, "n": whole.share.n},
-        "agreement_decided": number("value", sided.share) | {"agree": sided.agree, "n": sided.share.n},
-        "kappa": number("value", estimate) | {"agree": whole.agree, "n": estimate.n},
-    }
+    return [
+        (number(whole.share), whole.agree, whole.share.n),
+        (number(sided.share), sided.agree, sided.share.n),
+        (number(estimate), whole.agree, estimate.n),
+    ]

@@ -1,121 +1,152 @@
-"""What all boards share: their shape, how numbers are written into rows, and how they are kept."""
+"""What all boards share: their shape, the ranks of models, and how boards are kept."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 from django.utils import timezone
+from pydantic import TypeAdapter
 
 from bank.models import Capability
 from leaderboard import cache, methods, votes
-from leaderboard.hidden import STAFFS, edition_of, is_kept_back, newest_edition
+from leaderboard.hidden import is_kept_back, newest_edition
+from leaderboard.rows import JSON, Row
 from leaderboard.scope import Scope
 from stats.means import Place
-from stats.results import Estimate
 
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A metric within a level or data set, and how many rows it is of."""
-
-    value: float | None
-    n: int
+B = TypeVar("B", bound="Board")
 
 
-@dataclass(frozen=True, slots=True)
-class Against:
-    """Judges beside people by one reference: what is no row, since it ranks them or is about people alone.
-
-    ``ceiling`` by metric: people against people. ``standing`` by metric and run, of judges that are no baselines.
-    ``cells`` by metric, run and level or data set; people's own are those of run 0.
-    """
-
-    ceiling: dict[str, Row]
-    standing: dict[str, dict[int, Place]]
-    cells: dict[str, dict[int, dict[str, Cell]]]
-
-
-@dataclass(frozen=True, slots=True)
-class OfJudges:
-    """What stands beside the rows of a board of judges: by reference, the order of cells, and by run what it costs."""
-
-    against: dict[str, Against]
-    cell_order: list[str]
-    running: dict[int, Row]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Board:
-    """Rows, and what made them. ``extra`` is what the page shows beside the rows; each board says what it puts there.
+    """Rows, and what made them. Each board has a class of its own for what its page shows beside the rows.
 
     ``key`` names the view with its data: equal keys, equal board.
     """
 
-    rows: list[Row]
-    notes: list[str] = field(default_factory=list)
+    rows: Sequence[Row] = ()
+    notes: Sequence[str] = ()
     runs: tuple[int, ...] = ()
-    extra: Row = field(default_factory=dict)
-    judges: OfJudges | None = None
-    key: str = ""
-    computed_at: datetime | None = None
+    key: str = field(default="", kw_only=True)
+    computed_at: datetime | None = field(default=None, kw_only=True)
 
     @property
     def data(self) -> str:
         """The fingerprint as it is shown."""
         return self.key[:8]
 
+    @property
+    def counted(self) -> dict[str, int]:
+        """How many of what were counted."""
+        return {}
 
-def models(scope: Scope) -> Board:
-    """Every model by verdicts of the view's kind; below staff, a board that rests on hidden inputs is an edition."""
-    if is_kept_back(scope):
-        edition, seen = edition_of(scope)
-        return Board(**seen, computed_at=edition.published_at if edition else None)
-    return scope.kind.models(scope)
-
-
-def judges(scope: Scope) -> Board:
-    """Every judge beside people, by verdicts of the view's kind."""
-    return Board([], [STAFFS]) if is_kept_back(scope) else scope.kind.judges(scope)
+    def as_json(self) -> list[JSON]:
+        """The rows as commands and the API print them."""
+        return [row.as_json() for row in self.rows]
 
 
-def number(name: str, estimate: Estimate | None) -> Row:
-    """``name``, ``name_low``, ``name_high``; null where it cannot be computed."""
-    if estimate is None or estimate.value is None:
-        return {name: None, f"{name}_low": None, f"{name}_high": None}
-    interval = estimate.interval
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    return {name: estimate.value, f"{name}_low": low, f"{name}_high": high}
+# ---- boards of models ----
 
 
-def averaged(estimates: Iterable[Estimate]) -> Row:
-    """Metrics are computed per repeat, then averaged; so are the ends of their intervals."""
-    estimates = list(estimates)
-    known = [number("value", estimate) for estimate in estimates if estimate.value is not None]
-    n = max((estimate.n for estimate in estimates), default=0)
-    if not known:
-        return number("value", None) | {"n": n}
-    ends: Row = {}
-    for name in ("value", "value_low", "value_high"):
-        values = [one[name] for one in known]
-        ends[name] = None if None in values else float(np.mean(values))
-    return ends | {"n": n}
+class Level(Row):
+    """A model within a level or category: its numbers, and how many rows they are of."""
+
+    n: int
+
+
+class _ModelRow(Row):
+    n: int
+    levels: dict[str, Any]  # of some class of Level
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRow(_ModelRow):
+    """A model with its rank. ``rank`` is the ordinal and lies within its range; ``tier`` is 1 + the number of models
+    that are significantly better.
+    """
+
+    model: str
+    rank: int | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    tier: int | None = None
+
+    @property
+    def place(self) -> int | None:
+        """The rank that is shown: models that cannot be told apart share one."""
+        return self.tier or self.rank
+
+    def level(self, name: str) -> Level | None:
+        """The numbers of this level or category, where the model has some."""
+        numbers: Level | None = self.levels.get(name)
+        return numbers
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModelsBoard(Board):
+    """``items``: how many items, or samples, were counted; ``ranked_by``: the column that ranks;
+    ``edition``: its number where this is a published one.
+    """
+
+    rows: Sequence[ModelRow] = field(default=(), kw_only=False)
+    items: int = 0
+    ranked_by: str = ""
+    edition: int | None = None
+
+    @property
+    def counted(self) -> dict[str, int]:
+        return {"items": self.items}
+
+
+M = TypeVar("M", bound=ModelsBoard)
+NOT_STORED = {"runs", "key", "computed_at", "edition"}
+
+
+def as_stored(board: ModelsBoard) -> JSON:
+    """A board of models as an edition keeps it."""
+    stored: JSON = TypeAdapter(type(board)).dump_python(board, mode="json", exclude=NOT_STORED)
+    return stored
+
+
+def from_stored(board: type[M], text: str) -> M:
+    """The board that an edition keeps, as JSON."""
+    return TypeAdapter(board).validate_json(text)
+
+
+def ranks(place: Place | None) -> dict[str, Any]:
+    """A place as fields of a ``ModelRow``."""
+    if place is None:
+        return {}
+    return {"rank": place.rank, "rank_low": place.rank_low, "rank_high": place.rank_high, "tier": place.tier}
+
+
+def by_rank(row: ModelRow) -> tuple[bool, int, str]:
+    """Sorts rows by rank, those without one last."""
+    return row.rank is None, row.rank or 0, row.model
+
+
+def level_names(scope: Scope) -> list[str]:
+    """The columns of a view in the tree's order: its tops, or what lies below the chosen level."""
+    nodes = Capability.objects.filter(benchmark=scope.benchmark)
+    nodes = nodes.filter(parent__path=scope.level) if scope.level else nodes.filter(parent=None)
+    return [*nodes.order_by("position", "pk").values_list("name", flat=True), ""]
 
 
 def share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def kept(scope: Scope, what: str, compute: Callable[[Scope], Board]) -> Board:
+# ---- what is kept ----
+
+
+def kept(scope: Scope, what: str, compute: Callable[[Scope], B]) -> B:
     """The board of a view, computed again only when the data under it has changed."""
     key = key_of(scope, what)
 
-    def make() -> Board:
-        made = compute(scope)
-        return replace(made, key=key, computed_at=made.computed_at or timezone.now())
+    def make() -> B:
+        board = compute(scope)
+        return replace(board, key=key, computed_at=board.computed_at or timezone.now())
 
     return cache.kept("board", [key], make, seconds=24 * cache.HOUR)
 
@@ -130,10 +161,3 @@ def key_of(scope: Scope, what: str) -> str:
     else:
         data = votes.fingerprint(scope)
     return cache.key_of(view, data)
-
-
-def level_names(scope: Scope) -> list[str]:
-    """The columns of a view in the tree's order: its tops, or what lies below the chosen level."""
-    nodes = Capability.objects.filter(benchmark=scope.benchmark)
-    nodes = nodes.filter(parent__path=scope.level) if scope.level else nodes.filter(parent=None)
-    return [*nodes.order_by("position", "pk").values_list("name", flat=True), ""]

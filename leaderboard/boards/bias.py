@@ -8,7 +8,8 @@
 * ``high_score``: the mean of judge minus people on the same answers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from annotations.models import Label
 from bank.models import EvaluatedModel
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import Board, Row, number, share
-from leaderboard.boards.sources import judge_groups
+from leaderboard.boards.base import Board, share
 from leaderboard.hidden import STAFFS, is_kept_back
 from leaderboard.methods import SEED
+from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores, verdict_cache
 from stats.bias import high_scores, length, own_family, position
@@ -34,44 +35,121 @@ HUMANS = "humans"
 NOTHING = "No verdicts yet."
 
 
-def biases(scope: Scope) -> Board:
-    """Every judge's biases with their intervals, and people's own beside each (MLLM-Bench, Figures 2 and 3).
+@dataclass(frozen=True, kw_only=True)
+class Detail(Row):
+    """What a bias is made of, and why there is none (``reason``); what does not apply is left out.
 
-    Rows ``{judge, run, settings, bias, value, value_low, value_high, n, detail}``; people are the judge ``humans``.
-    ``detail`` says what the value is made of. Null where it cannot be computed, with the reason in ``detail``.
+    Position: the shares of verdicts that follow the item whichever way it is shown (``consistent``), lean to the
+    ``first`` and to the ``second`` place, and p of the sign test. Length: how often the ``longer`` answer wins, of
+    ``longer_n``. Self: the ``family`` and its ``models``. High scores: the two means, and on short scales the share of
+    each step.
     """
+
+    consistent: Number | None = None
+    first: float | None = None
+    second: float | None = None
+    p: float | None = None
+    significant: bool | None = None
+    method: str | None = None
+    longer: Number | None = None
+    longer_n: int | None = None
+    unit: str | None = None
+    family: str | None = None
+    models: list[str] | None = None
+    judge_mean: float | None = None
+    people_mean: float | None = None
+    scale: list[float] | None = None
+    judge: list[float] | None = None
+    people: list[float] | dict[str, float] | None = None
+    reason: str | None = None
+
+    def as_json(self) -> JSON:
+        known = {column.name for column in fields(self) if getattr(self, column.name) is not None}
+        ends = {f"{name}{end}" for name in ("consistent", "longer") for end in ("_low", "_high") if name in known}
+        return {name: value for name, value in super().as_json().items() if name in known | ends}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiasRow(Row):
+    """One bias of a judge, or of people, who are the judge ``humans``."""
+
+    judge: str
+    run: int | None
+    settings: JSON | None
+    bias: str
+    value: Number = UNKNOWN
+    n: int = 0
+    detail: Detail
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BiasBoard(Board):
+    """``biases``: the kinds of bias that are told of this kind of verdict; ``labels`` by people."""
+
+    rows: Sequence[BiasRow] = field(default=(), kw_only=False)
+    biases: tuple[str, ...] = ()
+    labels: int = 0
+
+    @property
+    def counted(self) -> dict[str, int]:
+        return {"labels": self.labels}
+
+
+def biases(scope: Scope) -> BiasBoard:
+    """Every judge's biases with their intervals, and people's own beside each (MLLM-Bench, Figures 2 and 3)."""
     if is_kept_back(scope):
-        return Board([], [STAFFS])
+        return BiasBoard([], [STAFFS])
     if not scope.kind.biases:
         raise BadScope(f"Biases are told of pairs, scores and components; there are none of kind {scope.kind}.")
     return _of_pairs(scope) if scope.kind.pairwise else _of_scores(scope)
 
 
-def _row(judge: str, run: Run | None, bias: str, estimate: Estimate | None, detail: Row) -> Row:
+def _row(judge: str, run: Run | None, bias: str, estimate: Estimate | None, detail: Detail) -> BiasRow:
     if estimate is not None and estimate.value is None and estimate.reason:
-        detail = detail | {"reason": estimate.reason}
-    head: Row = {"judge": judge, "run": run.pk if run else None, "settings": run.settings if run else None}
-    n = estimate.n if estimate is not None else 0
-    return head | {"bias": bias} | number("value", estimate) | {"n": n, "detail": detail}
+        detail = replace(detail, reason=estimate.reason)
+    return BiasRow(
+        judge=judge,
+        run=run.pk if run else None,
+        settings=run.settings if run else None,
+        bias=bias,
+        value=number(estimate),
+        n=estimate.n if estimate is not None else 0,
+        detail=detail,
+    )
 
 
-def _absent(judge: str, run: Run | None, bias: str, reason: str) -> Row:
-    return _row(judge, run, bias, None, {"reason": reason})
+def _absent(judge: str, run: Run | None, bias: str, reason: str) -> BiasRow:
+    return _row(judge, run, bias, None, Detail(reason=reason))
+
+
+def _board(scope: Scope, rows: list[BiasRow], used: list[Run], labels: pd.DataFrame) -> BiasBoard:
+    """The board, with the sign tests that count at 5% after Benjamini-Hochberg marked."""
+    if not rows:
+        return BiasBoard([], [NOTHING])
+    tested = [row.detail.p for row in rows if row.detail.p is not None]
+    counts = iter(benjamini_hochberg(p=tested) if tested else ())
+    marked = [
+        row if row.detail.p is None else replace(row, detail=replace(row.detail, significant=bool(next(counts))))
+        for row in rows
+    ]
+    notes = ["Tests on one page count at 5% after Benjamini-Hochberg."] if tested else []
+    runs = tuple(run.pk for run in used)
+    return BiasBoard(marked, notes, runs, biases=scope.kind.biases, labels=len(labels))
 
 
 # ---- pairs ----
 
 
-def _of_pairs(scope: Scope) -> Board:
+def _of_pairs(scope: Scope) -> BiasBoard:
     items = votes.pairs(scope)
     labels = votes.labels_of(scope)
     labels = labels[labels["item"].isin(items.index)]
     truth = majority(labels=labels, rule=scope.rule)[["choice"]] if len(labels) else None
     lengths = _lengths(scope, items)
     families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
-    rows: list[Row] = []
+    rows: list[BiasRow] = []
     used: list[Run] = []
-    for runs in judge_groups(scope):
+    for runs in votes.judge_groups(scope):
         found = votes.of_runs(runs)
         run, name = runs[-1], runs[-1].judge.name
         used += runs
@@ -84,14 +162,10 @@ def _of_pairs(scope: Scope) -> Board:
         chosen = truth.reset_index().join(items, on="item")
         rows.append(_length(HUMANS, None, chosen, lengths))
         rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
-    if not rows:
-        return Board([], [NOTHING])
-    return Board(
-        rows, _corrected(rows), tuple(run.pk for run in used), {"biases": scope.kind.biases, "labels": len(labels)}
-    )
+    return _board(scope, rows, used, labels)
 
 
-def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> Row:
+def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> BiasRow:
     if run.orders != "both":
         return _absent(name, run, "position", "each pair was judged in one order only")
     straight, turned, group = _in_both_orders(runs, items)
@@ -99,13 +173,13 @@ def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> Row:
         return _absent(name, run, "position", "no pair has a verdict in both orders")
     found = position(straight=straight, turned=turned)
     lean = _lean(straight, turned)
-    detail = {
-        "consistent": number("value", found.consistent),
-        "first": found.first.value,
-        "second": found.second.value,
-        "p": found.test.p,
-        "method": "sign test on the pairs that changed with the order",
-    }
+    detail = Detail(
+        consistent=number(found.consistent),
+        first=found.first.value,
+        second=found.second.value,
+        p=found.test.p,
+        method="sign test on the pairs that changed with the order",
+    )
     return _row(name, run, "position", mean(values=lean, cluster=group), detail)
 
 
@@ -133,7 +207,7 @@ def _lean(straight: Any, turned: Any) -> Any:
     return np.sign(placed)
 
 
-def _position_of_people(scope: Scope, items: pd.DataFrame) -> Row:
+def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
     """Labels whose presented order is known: an imported one does not say in which it was seen."""
     rows = Label.objects.filter(
         campaign__benchmark=scope.benchmark, campaign__imported=False, excluded=False, choice__isnull=False
@@ -147,9 +221,13 @@ def _position_of_people(scope: Scope, items: pd.DataFrame) -> Row:
     seen = np.where(frame["order"] == "10", -1, 1)
     chosen = frame["choice"].map({"first": 1, "second": -1}).fillna(0).to_numpy()
     lean = seen * chosen
-    detail = {"first": share(int((lean > 0).sum()), len(lean)), "second": share(int((lean < 0).sum()), len(lean))}
+    detail = Detail(
+        first=share(int((lean > 0).sum()), len(lean)),
+        second=share(int((lean < 0).sum()), len(lean)),
+        method="orders drawn by lot",
+    )
     group = items["group"].reindex(frame["item"]).to_numpy()
-    return _row(HUMANS, None, "position", mean(values=lean, cluster=group), detail | {"method": "orders drawn by lot"})
+    return _row(HUMANS, None, "position", mean(values=lean, cluster=group), detail)
 
 
 def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
@@ -165,7 +243,7 @@ def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def _length(name: str, run: Run | None, told: pd.DataFrame, lengths: pd.DataFrame) -> Row:
+def _length(name: str, run: Run | None, told: pd.DataFrame, lengths: pd.DataFrame) -> BiasRow:
     """Over the decided pairs; a judge's repeats are rows of the same cluster."""
     decided = told[told["choice"].isin(["first", "second"])]
     tokens = lengths.reindex(decided["item"]).to_numpy(np.float64)
@@ -173,11 +251,11 @@ def _length(name: str, run: Run | None, told: pd.DataFrame, lengths: pd.DataFram
     decided, tokens = decided[known], tokens[known]
     won = (decided["choice"] == "first").to_numpy(np.float64)
     found = length(won=won, tokens=tokens, cluster=votes.clusters(decided).to_numpy())
-    detail = {"longer": number("value", found.longer) | {"n": found.longer.n}, "unit": "log odds"}
+    detail = Detail(longer=number(found.longer), longer_n=found.longer.n, unit="log odds")
     return _row(name, run, "length", found.slope, detail)
 
 
-def _self_of_pairs(run: Run, told: pd.DataFrame, truth: pd.DataFrame | None, families: dict[str, str]) -> Row:
+def _self_of_pairs(run: Run, told: pd.DataFrame, truth: pd.DataFrame | None, families: dict[str, str]) -> BiasRow:
     family = run.judge.family
     if not family:
         return _absent(run.judge.name, run, "self", "the judge's family is not known")
@@ -193,7 +271,7 @@ def _self_of_pairs(run: Run, told: pd.DataFrame, truth: pd.DataFrame | None, fam
     return _own(run, pd.concat(sides, ignore_index=True), families)
 
 
-def _own(run: Run, frame: pd.DataFrame, families: dict[str, str]) -> Row:
+def _own(run: Run, frame: pd.DataFrame, families: dict[str, str]) -> BiasRow:
     own = frame["model"].map(families).eq(run.judge.family).to_numpy()
     if not own.any() or own.all():
         return _absent(run.judge.name, run, "self", f"no answers of the family {run.judge.family}, or no others")
@@ -205,21 +283,21 @@ def _own(run: Run, frame: pd.DataFrame, families: dict[str, str]) -> Row:
         rng=np.random.default_rng(SEED),
     )
     models = sorted(set(frame.loc[own, "model"]))
-    return _row(run.judge.name, run, "self", found, {"family": run.judge.family, "models": models})
+    return _row(run.judge.name, run, "self", found, Detail(family=run.judge.family, models=models))
 
 
 # ---- scores ----
 
 
-def _of_scores(scope: Scope) -> Board:
+def _of_scores(scope: Scope) -> BiasBoard:
     items = scores.items_of(scope)
     labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
     labels = labels[labels["item"].isin(items.index)]
     families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
     truth = labels.groupby("item")["value"].mean() if len(labels) else pd.Series(dtype=float)
-    rows: list[Row] = []
+    rows: list[BiasRow] = []
     used: list[Run] = []
-    for runs in judge_groups(scope):
+    for runs in votes.judge_groups(scope):
         found = scope.kind.numbers(scope, scores.of_runs(scope, runs), items)
         run = runs[-1]
         used += runs
@@ -229,27 +307,23 @@ def _of_scores(scope: Scope) -> Board:
         rows.append(_self_of_scores(run, both, families))
     if len(labels):
         shares = _distribution(labels["value"])
-        rows.append(_row(HUMANS, None, "high_score", None, {"people": shares, "reason": "people are the reference"}))
+        rows.append(_row(HUMANS, None, "high_score", None, Detail(people=shares, reason="people are the reference")))
         rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
-    if not rows:
-        return Board([], [NOTHING])
-    return Board(
-        rows, _corrected(rows), tuple(run.pk for run in used), {"biases": scope.kind.biases, "labels": len(labels)}
-    )
+    return _board(scope, rows, used, labels)
 
 
-def _high(name: str, run: Run, both: pd.DataFrame) -> Row:
+def _high(name: str, run: Run, both: pd.DataFrame) -> BiasRow:
     if both.empty:
         return _absent(name, run, "high_score", "no answer was scored by people, too")
     judge, people = both["judge"].to_numpy(np.float64), both["people"].to_numpy(np.float64)
     found = high_scores(judge=judge, people=people)
-    detail: Row = {"judge_mean": float(judge.mean()), "people_mean": float(people.mean())}
+    detail = Detail(judge_mean=float(judge.mean()), people_mean=float(people.mean()))
     if len(found.scale) <= 101:
-        detail |= {"scale": list(found.scale), "judge": list(found.judge), "people": list(found.people)}
+        detail = replace(detail, scale=list(found.scale), judge=list(found.judge), people=list(found.people))
     return _row(name, run, "high_score", mean(values=judge - people, cluster=both["group"].to_numpy()), detail)
 
 
-def _self_of_scores(run: Run, both: pd.DataFrame, families: dict[str, str]) -> Row:
+def _self_of_scores(run: Run, both: pd.DataFrame, families: dict[str, str]) -> BiasRow:
     name = run.judge.name
     if not run.judge.family:
         return _absent(name, run, "self", "the judge's family is not known")
@@ -262,11 +336,3 @@ def _self_of_scores(run: Run, both: pd.DataFrame, families: dict[str, str]) -> R
 def _distribution(values: "pd.Series[Any]") -> dict[str, float]:
     counted = values.value_counts(normalize=True).sort_index()
     return {f"{step:g}": float(part) for step, part in counted.items()}
-
-
-def _corrected(rows: Iterable[Row]) -> list[str]:
-    """Marks, among the rows' sign tests, those that count at 5% after Benjamini-Hochberg."""
-    tested = [row for row in rows if row["detail"].get("p") is not None]
-    for row, counts in zip(tested, benjamini_hochberg(p=[row["detail"]["p"] for row in tested]), strict=True):
-        row["detail"]["significant"] = bool(counts)
-    return ["Tests on one page count at 5% after Benjamini-Hochberg."] if tested else []

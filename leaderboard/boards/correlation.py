@@ -1,7 +1,7 @@
 """How far rankings of the same models agree: of people, of judges, of other benchmarks; and over a judge's repeats."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 
 from leaderboard import kinds, votes
-from leaderboard.boards.base import Board, Row, kept, models, number
-from leaderboard.boards.sources import judge_groups
+from leaderboard.boards import models
+from leaderboard.boards.base import Board, ModelsBoard, kept
 from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL, SEED
+from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope, scope_of
 from stats.multiple import benjamini_yekutieli
 from stats.rankings import rank_correlation
 
 FEWEST = 3  # models that two rankings must share
-RANKED_BY = ("bt", "score", "circular", "vanilla", "accuracy")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -30,45 +30,78 @@ class Ranking:
     values: "pd.Series[float]"
 
 
-def correlations(scope: Scope, others: Sequence[Scope]) -> Board:
+@dataclass(frozen=True, kw_only=True)
+class CorrelationRow(Row):
+    """Two rankings, over the ``n`` models that both rank."""
+
+    a: str
+    b: str
+    metric: str
+    value: Number = UNKNOWN
+    kendall: float | None = None
+    p: float | None = None
+    test: str = ""
+    n: int
+    significant: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetaRank(Row):
+    """A model that all rankings hold: its rank in each, the mean of them and the rank of that (MIA-Bench, Table 2)."""
+
+    model: str
+    ranks: list[int]
+    mean: float
+    meta: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatsRow(Row):
+    """Mean and standard deviation (n - 1) of a model's win rate over a judge's repeats (MLLM-Bench, Table 7)."""
+
+    judge: str
+    run: int
+    model: str
+    repeats: int
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CorrelationBoard(Board):
+    rows: Sequence[CorrelationRow] = field(default=(), kw_only=False)
+    rankings: list[Ranking] = field(default_factory=list)
+    ranks: list[MetaRank] = field(default_factory=list)
+    repeats: list[RepeatsRow] = field(default_factory=list)
+
+
+def correlations(scope: Scope, others: Sequence[Scope]) -> CorrelationBoard:
     """Spearman between every two rankings (MLLM-Bench, Tables 8 and 16; MIA-Bench, Table 5).
 
     The rankings of the benchmark by people and by each judge, and those of ``others`` (scopes of other benchmarks or
-    versions) under their usual view. Rows ``{a, b, metric, value, value_low, value_high, kendall, p, test, n}`` over
-    the models that both rank; provisional models, and anchors that have no number, are in none.
-
-    ``extra``: ``rankings`` (``{key, about, n}``), ``ranks`` (the meta-ranking: models that all rankings hold, with
-    their rank in each, the mean of them and the rank of that), ``repeats`` (mean and standard deviation over a judge's
-    repeats, MLLM-Bench, Table 7).
+    versions) under their usual view. Provisional models, and anchors that have no number, are in none.
     """
     own = _of_sources(scope)
     known = {model for one in own for model in one.values.index}
     rankings = [*own, *(one for one in _of_others(others) if len(known & set(one.values.index)) >= FEWEST)]
-    rows: list[Row] = []
+    rows: list[CorrelationRow] = []
     for one, other in combinations(rankings, 2):
         both = pd.concat([one.values, other.values], axis=1, join="inner", keys=["a", "b"]).sort_index()
-        if len(both) < FEWEST:
-            found = number("value", None) | {"kendall": None, "p": None, "test": ""}
-        else:
+        row = CorrelationRow(a=one.key, b=other.key, metric="spearman", n=len(both))
+        if len(both) >= FEWEST:
             rho = rank_correlation(x=both["a"], y=both["b"], rng=np.random.default_rng(SEED))
-            found = number("value", rho.spearman) | {"kendall": rho.kendall, "p": rho.p, "test": rho.test}
-        rows.append({"a": one.key, "b": other.key, "metric": "spearman"} | found | {"n": len(both)})
-    tested = [row for row in rows if row["p"] is not None]
-    for row, counts in zip(tested, benjamini_yekutieli(p=[row["p"] for row in tested]) if tested else (), strict=True):
-        row["significant"] = bool(counts)
-    extra = {
-        "rankings": [{"key": one.key, "about": one.about, "n": len(one.values)} for one in rankings],
-        "ranks": _meta(rankings),
-        "repeats": _repeats(scope),
-    }
-    return Board(rows, [], extra=extra)
+            row = replace(row, value=number(rho.spearman), kendall=rho.kendall, p=rho.p, test=rho.test)
+        rows.append(row)
+    tested = [row.p for row in rows if row.p is not None]
+    counts = iter(benjamini_yekutieli(p=tested) if tested else ())
+    rows = [row if row.p is None else replace(row, significant=bool(next(counts))) for row in rows]
+    return CorrelationBoard(rows, rankings=rankings, ranks=_meta(rankings), repeats=_repeats(scope))
 
 
-def _numbers(board: Board) -> "pd.Series[float]":
+def _numbers(board: ModelsBoard) -> "pd.Series[float]":
     """The number that ranks, by model: of the rows over 30 items or more."""
-    by = board.extra.get("ranked_by") or next((name for name in RANKED_BY if board.rows and name in board.rows[0]), "")
-    known = {row["model"]: row[by] for row in board.rows if row.get(by) is not None and row["n"] >= PROVISIONAL}
-    return pd.Series(known, dtype=float)
+    values = {row.model: row.number(board.ranked_by).value for row in board.rows if row.n >= PROVISIONAL}
+    return pd.Series({model: value for model, value in values.items() if value is not None}, dtype=float)
 
 
 def _of_sources(scope: Scope) -> list[Ranking]:
@@ -80,7 +113,7 @@ def _of_sources(scope: Scope) -> list[Ranking]:
         values = _numbers(kept(scope.judged_by(HUMANS), "models", models))
         if len(values):
             found.append(Ranking("people", "people", values))
-    groups = judge_groups(scope)
+    groups = votes.judge_groups(scope)
     names = [runs[-1].judge.name for runs in groups]
     for runs in groups:
         run = runs[-1]
@@ -118,8 +151,8 @@ def usual_scope(benchmark: Any, *, staff: bool) -> Scope:
     return scope if len(people) or not judged else _by_run(scope, judged[-1].pk)
 
 
-def _meta(rankings: Sequence[Ranking]) -> list[Row]:
-    """Models that every ranking holds: their rank among these in each, the mean, and its rank (MIA-Bench, Table 2)."""
+def _meta(rankings: Sequence[Ranking]) -> list[MetaRank]:
+    """The models that every ranking holds, ranked among themselves."""
     if len(rankings) < 2:
         return []
     table = pd.concat([one.values for one in rankings], axis=1, join="inner", keys=[one.key for one in rankings])
@@ -130,18 +163,18 @@ def _meta(rankings: Sequence[Ranking]) -> list[Row]:
     place = mean.rank(method="min")
     order = sorted(ranks.index, key=lambda model: (mean[model], model))
     return [
-        {"model": m, "ranks": [int(rank) for rank in ranks.loc[m]], "mean": float(mean[m]), "meta": int(place[m])}
+        MetaRank(model=m, ranks=[int(rank) for rank in ranks.loc[m]], mean=float(mean[m]), meta=int(place[m]))
         for m in order
     ]
 
 
-def _repeats(scope: Scope) -> list[Row]:
-    """By judge with several repeats and model: mean and standard deviation (n - 1) of the win rate over the repeats."""
+def _repeats(scope: Scope) -> list[RepeatsRow]:
+    """One row for every judge with several repeats and every model."""
     if not scope.kind.pairwise:
         return []
     items = votes.pairs(scope)
-    rows: list[Row] = []
-    for runs in judge_groups(scope):
+    rows = []
+    for runs in votes.judge_groups(scope):
         found = votes.of_runs(runs)
         if found.repeats < 2:
             continue
@@ -153,6 +186,13 @@ def _repeats(scope: Scope) -> list[Row]:
         for model, values in won.iterrows():
             known = values.dropna()
             if len(known) > 1:
-                each = {"judge": runs[-1].judge.name, "run": runs[-1].pk, "model": model, "repeats": len(known)}
-                rows.append(each | {"mean": float(known.mean()), "sd": float(known.std(ddof=1))})
+                row = RepeatsRow(
+                    judge=runs[-1].judge.name,
+                    run=runs[-1].pk,
+                    model=str(model),
+                    repeats=len(known),
+                    mean=float(known.mean()),
+                    sd=float(known.std(ddof=1)),
+                )
+                rows.append(row)
     return rows

@@ -23,7 +23,8 @@ from bank.errors import BadInput
 from bank.models import Benchmark
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards import graded, keyed, models
+from leaderboard.boards import keyed, models, scores
+from leaderboard.boards.base import as_stored
 from leaderboard.hidden import hidden_split, open_samples, rests_on_hidden
 from leaderboard.kinds import Kind
 from leaderboard.models import Edition
@@ -50,7 +51,7 @@ def usual_run(scope: Scope) -> Run | None:
     last = _earlier(scope).last()
     if last is not None:
         return last.run
-    people = not scope.kind.keyed and not graded.outcomes(replace(scope, edition=True))[0].empty
+    people = not scope.kind.keyed and not scores.outcomes(replace(scope, edition=True))[0].empty
     return None if people else next(iter(runs_to_read(scope)), None)
 
 
@@ -96,8 +97,7 @@ def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
         )
     earlier = list(_earlier(scope))
     digits, ends = digits_of(scope)
-    told = {"rows": board.rows, "notes": board.notes, "extra": board.extra}
-    text = json.dumps(rounded(told, digits=digits, ends=ends))
+    text = json.dumps(rounded(as_stored(board), digits=digits, ends=ends))
     if earlier and earlier[-1].board == text:
         raise Refused(f"Nothing has changed since edition {earlier[-1].number}.")
     return Edition.objects.create(
@@ -133,9 +133,9 @@ def rounded(told: Any, *, digits: int, ends: int, name: str = "") -> Any:
         return [rounded(value, digits=digits, ends=ends, name=name) for value in told]
     if not isinstance(told, float) or name == "coverage":
         return told
-    if name.endswith("_low"):
+    if name == "low":
         return math.floor(round(told * 10**ends, 9)) / 10**ends
-    if name.endswith("_high"):
+    if name == "high":
         return math.ceil(round(told * 10**ends, 9)) / 10**ends
     return round(told, digits)
 
@@ -165,7 +165,7 @@ def cells_of(scope: Scope) -> Cells:
         frame, _, levels = keyed.counted_answers(scope)
         made = keyed.told_of_models(scope, frame, levels=levels)
     else:
-        frame, _ = graded.verdicts_on_models(scope)
+        frame, _ = scores.verdicts_on_models(scope)
         hidden = (frame["model"] != "") & ~frame["sample"].isin(open_samples(scope))
         frame = frame[hidden].sort_values(["model", "sample", "item"])
         given = (

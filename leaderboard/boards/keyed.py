@@ -6,6 +6,10 @@ In an edition a model has the numbers, and the levels, of which no combination i
 (``stats.disclosure``). A hidden split is shown as a whole alone, by its kept half (ADR 11).
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
 import numpy as np
 import pandas as pd
 from django.db.models import QuerySet
@@ -17,48 +21,110 @@ from bank.submissions import marked_responses
 from bank.submissions.scoring import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
-from leaderboard.boards.base import Board, Row, number, share
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, ranks, share
 from leaderboard.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.methods import SEED
+from leaderboard.rows import UNKNOWN, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.answers import yes_no_scores
 from stats.disclosure import LEAST, Cell, tellable, tells_of_few
-from stats.means import places_of_means
+from stats.means import Place, places_of_means
 from stats.proportions import mean, rate, rate_by_sizes
-from stats.results import Estimate
 
 NO_ANSWERS = "No answers to questions with a key yet."
-YES_NO = ("accuracy", "precision", "recall", "f1", "yes_ratio")
 REST_ON_SAID = ("precision", "recall", "f1")  # from these, what is right among the answers yes follows
 CIRCULAR = "circular-"
 STEPS = (marked_responses.LABEL, marked_responses.JUDGE, marked_responses.RANDOM)
 WITHHELD = f"Levels, and other numbers, that could tell about fewer than {LEAST} samples are left out."
+VANILLA, CIRCULAR_ACCURACY, ACCURACY = "vanilla", "circular", "accuracy"  # what can rank
+K = TypeVar("K", bound=ModelRow)
 Told = dict[str, Cell]  # the numbers that an edition tells of a model, by what they are of
 
 
-def models(scope: Scope) -> Board:
-    """Accuracy of every model on questions with a key (MMBench, Tables 2 and 4; POPE).
+@dataclass(frozen=True, kw_only=True)
+class ChoiceLevel(Level):
+    vanilla: Number = UNKNOWN
+    circular: Number = UNKNOWN
+    difference: Number = UNKNOWN
+    n: int
 
-    Multiple choice: the one pass as it stands (``vanilla``), right in every rotation (``circular``) and the difference
-    of the two, by every level of the tree; how the options were found. Yes or no: accuracy, precision, recall, F1 and
-    the share of yes. ``extra``: ``items`` (samples), ``depths`` (paths of levels by their depth), ``letters`` (shares
-    of the chosen options, by model, and of the key), ``levels`` of yes or no, ``withheld`` in words.
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceRow(ModelRow):
+    """Right in the one pass as it stands, right in every rotation, the second minus the first; and how many answers'
+    options were found in which way.
     """
+
+    vanilla: Number = UNKNOWN
+    circular: Number = UNKNOWN
+    difference: Number = UNKNOWN
+    levels: dict[str, ChoiceLevel] = field(default_factory=dict)
+    extraction: dict[str, int] = field(default_factory=dict)
+    n: int
+    coverage: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class YesNoLevel(Level):
+    accuracy: Number = UNKNOWN
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class YesNoRow(ModelRow):
+    accuracy: Number = UNKNOWN
+    precision: Number = UNKNOWN
+    recall: Number = UNKNOWN
+    f1: Number = UNKNOWN
+    yes_ratio: Number = UNKNOWN
+    levels: dict[str, YesNoLevel] = field(default_factory=dict)
+    n: int
+    coverage: float | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KeyedBoard(ModelsBoard):
+    """``depths``: paths of levels by their depth; ``withheld``: in words; ``half``: only that of a split which is kept
+    back was counted.
+    """
+
+    depths: list[list[str]] = field(default_factory=list)
+    withheld: str = ""
+    half: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChoiceBoard(KeyedBoard):
+    """``letters``: shares of the chosen options by model, and ``right`` of the right ones."""
+
+    rows: Sequence[ChoiceRow] = field(default=(), kw_only=False)
+    ranked_by: str = VANILLA
+    letters: dict[str, dict[str, float]] = field(default_factory=dict)
+    right: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class YesNoBoard(KeyedBoard):
+    rows: Sequence[YesNoRow] = field(default=(), kw_only=False)
+    ranked_by: str = ACCURACY
+
+
+def models(scope: Scope) -> KeyedBoard:
+    """Accuracy of every model on questions with a key (MMBench, Tables 2 and 4; POPE), by every level of the tree."""
     refuse_live(scope)
     split = hidden_split(scope)
     if split is not None:
         return _of_hidden(scope, split)
     frame, runs = _counted(scope)
     if frame.empty:
-        return Board([], [NO_ANSWERS], runs)
-    rows, extra = _rows(scope, frame, levels=True)
-    withheld = WITHHELD if scope.edition else ""
-    return Board(rows, [], runs, extra | {"items": int(frame["sample"].nunique()), "withheld": withheld})
+        return KeyedBoard([], [NO_ANSWERS], runs)
+    board = _board(scope, frame, levels=True)
+    return replace(board, runs=runs, withheld=WITHHELD if scope.edition else "")
 
 
 def counted_answers(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...], bool]:
-    """The answers that the board counts, one row each (see ``keyed.answered``), its runs, and whether numbers by level
-    may stand beside the whole; of one ``model``, or of all. Raises BadScope.
+    """The answers that the board counts (columns: ``marked_responses.answered``), its runs, and whether it has numbers
+    by level; of one ``model``, or of all. Raises BadScope.
     """
     refuse_live(scope)
     split = hidden_split(scope)
@@ -195,63 +261,94 @@ def _named(frame: pd.DataFrame, scope: Scope) -> pd.DataFrame:
 # ---- rows ----
 
 
-def _rows(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> tuple[list[Row], Row]:
-    asked = frame["sample"].nunique()
+def _board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoard:
     depths = _depths(scope, frame) if levels else []
     told = told_of_models(scope, frame, levels=levels) if scope.edition else None
+    asked = frame["sample"].nunique()
+    items = int(asked)
     if told is not None:
         frame = frame[frame["model"].isin(told)]
-        depths = [shown for paths in depths if (shown := [p for p in paths if any(p in one for one in told.values())])]
-    rows: list[Row] = []
-    ranked: list[pd.DataFrame] = []
-    extra: Row = {"depths": depths, "letters": {}, "key": {}, "levels": {}, "ranked_by": "accuracy"}
-    rotated = bool(frame["variant"].str.startswith(CIRCULAR).any())
-    for name, mine in sorted(frame.groupby("model"), key=lambda pair: str(pair[0]).casefold()):
-        one = mine[mine["variant"] == ""]
-        row: Row = {"model": name, "rank": None}
-        own = told[str(name)] if told is not None else None
-        paths = [path for depth in depths for path in depth if own is None or path in own]
-        if scope.kind.rotates:
-            every = every_rotation(mine)
-            n = one["sample"].nunique()
-            if own is not None:
-                one = one if ONE in own else one.iloc[:0]
-                every = every if EVERY in own else every.iloc[:0]
-            row |= _accuracies(one, every, told=own is not None)
-            if own is not None and BOTH not in own:
-                row |= number("difference", None)
-            within = one if own is None or EVERY not in own else one.iloc[:0]
-            row["levels"] = {path: _level(mine, within, every, path, told=own is not None) for path in paths}
-            row["extraction"] = {step: int(((mine["how"] == step) & (mine["said"] != "")).sum()) for step in STEPS}
-            row["extraction"] |= {
-                "none": int(((mine["said"] == "") & (mine["how"] != marked_responses.NO_TEXT)).sum()),
-                "no_text": int((mine["how"] == marked_responses.NO_TEXT).sum()),
-            }
-            extra["letters"][name] = _shares(mine[mine["variant"] == ""]["said"])
-            counted = every if rotated else one
-        else:
-            n = one["sample"].nunique()
-            row |= _yes_no(one, told=own is not None)
-            if own is not None and not own.keys() >= {*SAID.values()}:
-                for measure in REST_ON_SAID:
-                    row |= number(measure, None)
-            extra["levels"][name] = {
-                path: number("accuracy", _right(_below(one, path), told=own is not None))
-                | {"n": len(_below(one, path))}
+        in_edition = {path for cells in told.values() for path in cells}
+        depths = [shown for paths in depths if (shown := [path for path in paths if path in in_edition])]
+    answers = {str(name): own for name, own in sorted(frame.groupby("model"), key=lambda pair: str(pair[0]).casefold())}
+    paths = [path for depth in depths for path in depth]
+    board = _choice_board if scope.kind.rotates else _yes_no_board
+    return replace(board(answers, paths, told, asked), items=items, depths=depths)
+
+
+def _choice_board(
+    answers: dict[str, pd.DataFrame], paths: list[str], told: dict[str, Told] | None, asked: int
+) -> ChoiceBoard:
+    rotated = any(own["variant"].str.startswith(CIRCULAR).any() for own in answers.values())
+    rows, counted = [], {}
+    for name, own in answers.items():
+        cells = None if told is None else told[name]
+        one, every = own[own["variant"] == ""], every_rotation(own)
+        n = int(one["sample"].nunique())
+        if cells is not None:
+            one = one if ONE in cells else one.iloc[:0]
+            every = every if EVERY in cells else every.iloc[:0]
+        accuracies = _accuracies(one, every, told=cells is not None)
+        if cells is not None and BOTH not in cells:
+            accuracies["difference"] = UNKNOWN
+        within = one if cells is None or EVERY not in cells else one.iloc[:0]
+        found = own["said"] != ""
+        extraction = {step: int(((own["how"] == step) & found).sum()) for step in STEPS}
+        extraction["none"] = int((~found & (own["how"] != marked_responses.NO_TEXT)).sum())
+        extraction["no_text"] = int((own["how"] == marked_responses.NO_TEXT).sum())
+        row = ChoiceRow(
+            model=name,
+            **accuracies,
+            levels={
+                path: ChoiceLevel(
+                    **_accuracies(_below(within, path), _below(every, path), told=cells is not None),
+                    n=int(_below(own, path)["sample"].nunique()),
+                )
                 for path in paths
-            }
-            counted = one
-        row |= {"n": int(n), "coverage": share(int(n), asked)}
+                if cells is None or path in cells
+            },
+            extraction=extraction,
+            n=n,
+            coverage=share(n, asked),
+        )
         rows.append(row)
-        if len(counted):
-            ranked.append(counted.assign(place=len(rows) - 1))
-    _rank(rows, ranked)
-    if scope.kind.rotates:
-        extra["ranked_by"] = "circular" if rotated else "vanilla"
-        # Of an edition not: a letter may be the key of few, and a model may always say one letter but for few.
-        extra["key"] = _shares(frame.drop_duplicates("sample")["key"]) if told is None else {}
-    rows.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0, row["model"]))
-    return rows, extra
+        counted[name] = every if rotated else one
+    letters = {name: _shares(own[own["variant"] == ""]["said"]) for name, own in answers.items()}
+    # Of an edition not: a letter may be the key of few, and a model may always say one letter but for few.
+    keys = pd.concat(answers.values()).drop_duplicates("sample")["key"] if answers and told is None else None
+    return ChoiceBoard(
+        _ranked(rows, counted),
+        ranked_by=CIRCULAR_ACCURACY if rotated else VANILLA,
+        letters=letters,
+        right={} if keys is None else _shares(keys),
+    )
+
+
+def _yes_no_board(
+    answers: dict[str, pd.DataFrame], paths: list[str], told: dict[str, Told] | None, asked: int
+) -> YesNoBoard:
+    rows, counted = [], {}
+    for name, own in answers.items():
+        cells = None if told is None else told[name]
+        one = own[own["variant"] == ""]
+        n = int(one["sample"].nunique())
+        scores = _yes_no(one, told=cells is not None)
+        if cells is not None and not cells.keys() >= {*SAID.values()}:
+            scores |= dict.fromkeys(REST_ON_SAID, UNKNOWN)
+        row = YesNoRow(
+            model=name,
+            **scores,
+            levels={
+                path: YesNoLevel(accuracy=_right(_below(one, path), told=cells is not None), n=len(_below(one, path)))
+                for path in paths
+                if cells is None or path in cells
+            },
+            n=n,
+            coverage=share(n, asked),
+        )
+        rows.append(row)
+        counted[name] = one
+    return YesNoBoard(_ranked(rows, counted))
 
 
 def _depths(scope: Scope, frame: pd.DataFrame) -> list[list[str]]:
@@ -285,35 +382,31 @@ def every_rotation(mine: pd.DataFrame) -> pd.DataFrame:
     return first[by_sample.size() >= first["options"]].reset_index()
 
 
-def _right(frame: pd.DataFrame, *, told: bool) -> Estimate | None:
+def _right(frame: pd.DataFrame, *, told: bool) -> Number:
     """The share of right rows. ``told``: for an edition, with an interval that tells no more than the share."""
     if not len(frame):
-        return None
+        return UNKNOWN
+    cluster = frame["group"].to_numpy()
     if told:
-        return rate_by_sizes(hits=int(frame["right"].sum()), n=len(frame), cluster=frame["group"].to_numpy())
-    return rate(hits=frame["right"].to_numpy(), cluster=frame["group"].to_numpy())
+        return number(rate_by_sizes(hits=int(frame["right"].sum()), n=len(frame), cluster=cluster))
+    return number(rate(hits=frame["right"].to_numpy(), cluster=cluster))
 
 
-def _accuracies(one: pd.DataFrame, every: pd.DataFrame, *, told: bool) -> Row:
+def _accuracies(one: pd.DataFrame, every: pd.DataFrame, *, told: bool) -> dict[str, Any]:
+    """``vanilla``, ``circular`` and ``difference`` of the one pass and of what was answered in every rotation."""
     both = one[["sample", "group", "right"]].merge(every[["sample", "right"]], on="sample", suffixes=("", "_every"))
-    row = number("vanilla", _right(one, told=told)) | number("circular", _right(every, told=told))
+    numbers = {"vanilla": _right(one, told=told), "circular": _right(every, told=told)}
     if told:  # right in every rotation is right in one: what is lost is a share
-        lost = both["right"] & ~both["right_every"]
-        share_lost = number("difference", _right(both.assign(right=lost), told=True))
-        ends = share_lost["difference"], share_lost["difference_high"], share_lost["difference_low"]
-        names = ("difference", "difference_low", "difference_high")
-        return row | {name: None if end is None else -end or 0.0 for name, end in zip(names, ends, strict=True)}
+        lost = _right(both.assign(right=both["right"] & ~both["right_every"]), told=True)
+        value, high, low = (None if end is None else -end or 0.0 for end in lost.ends)
+        return numbers | {"difference": Number(value, low, high)}
     change = both["right_every"].astype(float) - both["right"].astype(float)
     drop = mean(values=change.to_numpy(), cluster=both["group"].to_numpy()) if len(both) else None
-    return row | number("difference", drop)
+    return numbers | {"difference": number(drop)}
 
 
-def _level(mine: pd.DataFrame, one: pd.DataFrame, every: pd.DataFrame, path: str, *, told: bool) -> Row:
-    n = int(_below(mine, path)["sample"].nunique())
-    return _accuracies(_below(one, path), _below(every, path), told=told) | {"n": n}
-
-
-def _yes_no(one: pd.DataFrame, *, told: bool) -> Row:
+def _yes_no(one: pd.DataFrame, *, told: bool) -> dict[str, Any]:
+    """The scores of a ``YesNoRow``."""
     codes = {"yes": 1, "no": 0}
     scores = yes_no_scores(
         key=one["key"].map(codes).to_numpy(),
@@ -321,22 +414,27 @@ def _yes_no(one: pd.DataFrame, *, told: bool) -> Row:
         cluster=one["group"].to_numpy(),
         rng=np.random.default_rng(SEED),
     )
-    row = {key: value for name in YES_NO for key, value in number(name, getattr(scores, name)).items()}
-    return row | _told_yes_no(one) if told else row
+    numbers = {
+        "accuracy": number(scores.accuracy),
+        "precision": number(scores.precision),
+        "recall": number(scores.recall),
+        "f1": number(scores.f1),
+        "yes_ratio": number(scores.yes_ratio),
+    }
+    return numbers | _told_yes_no(one, numbers["f1"]) if told else numbers
 
 
-def _told_yes_no(one: pd.DataFrame) -> Row:
+def _told_yes_no(one: pd.DataFrame, f1: Number) -> dict[str, Number]:
     """The same shares for an edition; F1 has an interval only where that follows from the counts alone."""
     yes, hits = one["said"] == "yes", (one["said"] == "yes") & (one["key"] == "yes")
     keys = int((one["key"] == "yes").sum())
-    shares = {
+    return {
         "accuracy": _right(one, told=True),
         "precision": _right(one[yes].assign(right=hits[yes]), told=True),
-        "recall": rate_by_sizes(hits=int(hits.sum()), n=keys, cluster=one["group"].to_numpy()),
+        "recall": number(rate_by_sizes(hits=int(hits.sum()), n=keys, cluster=one["group"].to_numpy())),
         "yes_ratio": _right(one.assign(right=yes), told=True),
+        "f1": f1 if one["group"].is_unique else Number(f1.value),
     }
-    row = {key: value for name, estimate in shares.items() for key, value in number(name, estimate).items()}
-    return row | ({} if one["group"].is_unique else {"f1_low": None, "f1_high": None})
 
 
 def _shares(said: "pd.Series[str]") -> dict[str, float]:
@@ -346,34 +444,37 @@ def _shares(said: "pd.Series[str]") -> dict[str, float]:
     return found | ({"": float((said == "").mean())} if (said == "").any() else {})
 
 
-def _rank(rows: list[Row], ranked: list[pd.DataFrame]) -> None:
-    if not ranked:
-        return
-    counted = pd.concat(ranked, ignore_index=True)
-    codes, at = np.unique(counted["place"].to_numpy(), return_inverse=True)
-    places = places_of_means(
-        values=counted["right"].to_numpy(np.float64),
-        model=at,
-        models=len(codes),
-        cluster=counted["group"].to_numpy(),
-        rng=np.random.default_rng(SEED),
-    )
-    for place, row in zip(places, codes, strict=True):
-        rows[row] |= {"rank": place.rank, "rank_low": place.rank_low, "rank_high": place.rank_high, "tier": place.tier}
+def _ranked(rows: list[K], counted: dict[str, pd.DataFrame]) -> list[K]:
+    """The rows with their ranks, by rank. ``counted``: by model the answers that rank it."""
+    some = {name: frame for name, frame in counted.items() if len(frame)}
+    places: dict[str, Place] = {}
+    if some:
+        frame = pd.concat([one.assign(place=at) for at, one in enumerate(some.values())], ignore_index=True)
+        in_order = places_of_means(
+            values=frame["right"].to_numpy(np.float64),
+            model=frame["place"].to_numpy(),
+            models=len(some),
+            cluster=frame["group"].to_numpy(),
+            rng=np.random.default_rng(SEED),
+        )
+        places = dict(zip(some, in_order, strict=True))
+    return sorted((replace(row, **ranks(places.get(row.model))) for row in rows), key=by_rank)
 
 
 # ---- hidden splits ----
 
 
-def _of_hidden(scope: Scope, split: str) -> Board:
+def _of_hidden(scope: Scope, split: str) -> KeyedBoard:
     """A hidden split as a whole: of every model the half that is kept back, or all of it where nothing is kept back."""
     frame, runs, half = _hidden_answers(scope, split)
     if frame["sample"].nunique() < LEAST:
-        return Board([], [f"The hidden split {split!r} has fewer than {LEAST} answered samples to rank by."], runs)
-    rows, extra = _rows(scope, frame, levels=False)
-    said = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
-    extra |= {"items": int(frame["sample"].nunique()), "withheld": f"Counted is {said}. No letters and no levels."}
-    return Board(rows, [], runs, extra | {"letters": {}, "key": {}, "part": "kept" if half else "whole"})
+        few = f"The hidden split {split!r} has fewer than {LEAST} answered samples to rank by."
+        return KeyedBoard([], [few], runs)
+    counted = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
+    board = _board(scope, frame, levels=False)
+    if isinstance(board, ChoiceBoard):
+        board = replace(board, letters={}, right={})
+    return replace(board, runs=runs, half=half, withheld=f"Counted is {counted}. No letters and no levels.")
 
 
 def _hidden_answers(scope: Scope, split: str, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...], bool]:

@@ -17,8 +17,8 @@ import pandas as pd
 from bank.models import Benchmark
 from leaderboard import kinds
 from leaderboard.boards import keyed
-from leaderboard.boards.base import Row, number
 from leaderboard.methods import SEED
+from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
 from stats.disclosure import LEAST
 from stats.multiple import benjamini_hochberg
@@ -42,18 +42,30 @@ class Side:
         return bool(self.frame["variant"].str.startswith(keyed.CIRCULAR).any())
 
 
+@dataclass(frozen=True, kw_only=True)
+class LanguageRow(Row):
+    """A model in two languages: ``difference`` is a minus b over the ``n`` samples that correspond."""
+
+    model: str
+    a: Number
+    a_n: int
+    b: Number
+    b_n: int
+    difference: Number = UNKNOWN
+    p: float | None = None
+    n: int = 0
+    significant: bool | None = None
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class TwoLanguages:
-    """``rows``: ``{model, a, b, difference (each with ends), a_n, b_n, p, n, significant}``, the difference a minus b
-    over the ``n`` samples that correspond, null where there are none to tell of. ``measure``: circular, vanilla or
-    accuracy; ``pairs``: how many samples correspond.
-    """
+    """``measure``: circular, vanilla or accuracy; ``pairs``: how many samples correspond."""
 
     a: Side
     b: Side
     measure: str
     pairs: int
-    rows: list[Row]
+    rows: list[LanguageRow]
 
 
 def languages(scope: Scope, others: Sequence[Benchmark]) -> list[TwoLanguages]:
@@ -112,10 +124,10 @@ def _told(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
     rows = [row for name in names if (row := _row(scope, name, _rights(a, name, circular), _rights(b, name, circular)))]
     if not rows:
         return None
-    tested = [row for row in rows if row["p"] is not None]
-    for row, counts in zip(tested, benjamini_hochberg(p=[row["p"] for row in tested]) if tested else (), strict=True):
-        row["significant"] = bool(counts)
-    rows.sort(key=lambda row: (-row["a"], row["model"].casefold()))
+    tested = [row.p for row in rows if row.p is not None]
+    counts = iter(benjamini_hochberg(p=tested) if tested else ())
+    rows = [row if row.p is None else replace(row, significant=bool(next(counts))) for row in rows]
+    rows.sort(key=lambda row: (-(row.a.value or 0.0), row.model.casefold()))
     measure = "circular" if circular else "vanilla" if scope.kind.rotates else "accuracy"
     return TwoLanguages(a, b, measure, len(shared), rows)
 
@@ -127,22 +139,20 @@ def _rights(side: Side, model: str, circular: bool) -> pd.DataFrame:
     return counted[["sample", "group", "right"]].assign(pair=counted["sample"].map(pairs))
 
 
-def _row(scope: Scope, model: str, a: pd.DataFrame, b: pd.DataFrame) -> Row | None:
+def _row(scope: Scope, model: str, a: pd.DataFrame, b: pd.DataFrame) -> LanguageRow | None:
     if a.empty or b.empty:
         return None
-    row: Row = {"model": model}
-    for name, side in (("a", a), ("b", b)):
-        found = rate(hits=side["right"].to_numpy(), cluster=side["group"].to_numpy())
-        row |= number(name, found) | {f"{name}_n": found.n}
+    shares = [rate(hits=side["right"].to_numpy(), cluster=side["group"].to_numpy()) for side in (a, b)]
+    row = LanguageRow(model=model, a=number(shares[0]), a_n=shares[0].n, b=number(shares[1]), b_n=shares[1].n)
     # A key that stands twice once its language is left out says of neither to whom it belongs.
     both = a.drop_duplicates("pair", keep=False).merge(
         b.drop_duplicates("pair", keep=False), on="pair", suffixes=("_a", "_b")
     )
     n = len(both)
     if not n:
-        return row | number("difference", None) | {"p": None, "n": 0, "significant": None}
+        return row
     first, second = both["right_a"].to_numpy(np.float64), both["right_b"].to_numpy(np.float64)
     cluster = both["group_a"].to_numpy()
     test = difference(first=first, second=second, cluster=cluster, rng=np.random.default_rng(SEED))
-    row |= number("difference", mean(values=first - second, cluster=cluster))
-    return row | {"p": test.p, "n": n, "significant": None}
+    apart = mean(values=first - second, cluster=cluster)
+    return replace(row, difference=number(apart), p=test.p, n=n)

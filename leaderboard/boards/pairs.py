@@ -1,14 +1,16 @@
 """The board of models: win rates, Bradley-Terry and Elo."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from leaderboard import votes
-from leaderboard.boards.base import Board, Row, level_names, number, share
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, level_names, share
 from leaderboard.methods import FEWEST_CLUSTERS, SEED
+from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import NO_ELO, Scope
 from stats import bradley_terry, elo
 from stats.arrays import BoolArray, IntArray, counted
@@ -18,59 +20,105 @@ from stats.results import Estimate
 NO_VERDICTS = "No verdicts yet."
 
 
-def by_pairs(scope: Scope) -> Board:
-    """Wins, ties, losses, win rate, Bradley-Terry and Elo of every model (MLLM-Bench, Table 5).
+@dataclass(frozen=True, kw_only=True)
+class Tally(Row):
+    """Pairs won, tied and lost, averaged over repeats; None for a model without any."""
 
-    ``extra``: ``items`` and ``outcomes`` counted, ``coverage`` of the whole, ``repeats``.
-    """
+    wins: float | None = None
+    ties: float | None = None
+    losses: float | None = None
+    win_rate: Number = UNKNOWN
+
+    @property
+    def outcomes(self) -> tuple[float | None, float | None, float | None]:
+        return self.wins, self.ties, self.losses
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelTally(Tally, Level):
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairRow(Tally, ModelRow):
+    """A model by votes between two answers. ``bt`` is natural-log strength with mean 0."""
+
+    elo: Number = UNKNOWN
+    bt: Number = UNKNOWN
+    n: int
+    coverage: float | None = None
+    levels: dict[str, LevelTally] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairsBoard(ModelsBoard):
+    """``outcomes`` counted, ``coverage`` of the whole, ``clustered_by`` group or item."""
+
+    rows: Sequence[PairRow] = field(default=(), kw_only=False)
+    ranked_by: str = "bt"
+    outcomes: int = 0
+    coverage: float | None = None
+    repeats: int = 1
+    clustered_by: str = ""
+
+
+def by_pairs(scope: Scope) -> PairsBoard:
+    """Wins, ties, losses, win rate, Bradley-Terry and Elo of every model (MLLM-Bench, Table 5)."""
     items = votes.pairs(scope)[["level", "group", "a", "b"]]
-    found = votes.outcomes(scope)
-    repeats, runs = found.repeats, tuple(run.pk for run in found.runs)
-    asked = votes.among(items, found.asked)[1]
+    outcomes = votes.outcomes(scope)
+    repeats, runs = outcomes.repeats, tuple(run.pk for run in outcomes.runs)
+    asked = votes.among(items, outcomes.asked)[1]
     sides = [items[side].cat.codes.to_numpy()[asked] for side in ("a", "b")]
-    frame = votes.told(items, found.frame)
-    del items, found, asked  # of a million votes each weighs as much as what is computed of them
+    frame = votes.told(items, outcomes.frame)
+    del items, outcomes, asked  # of a million votes each weighs as much as what is computed of them
     if frame.empty:
-        return Board([], [NO_VERDICTS], runs)
+        return PairsBoard([], [NO_VERDICTS], runs)
     if scope.elo != "online" and not frame["item"].is_monotonic_increasing:
         frame = frame.sort_values(["item", "repeat"], kind="stable")
     battle = Battle.of(frame)
     rating = battle.rated(repeats=repeats)
-    points = _elo(scope, battle)
+    elo_of = _elo(scope, battle)
     anchor = scope.anchor if scope.anchor in battle.place else ""
-    of = {str(name): code for code, name in enumerate(frame["a"].cat.categories)}
-    wanted = _counted(*sides, anchor=of.get(anchor), models=len(of))
+    code_of = {str(name): code for code, name in enumerate(frame["a"].cat.categories)}
+    wanted = _counted(*sides, anchor=code_of.get(anchor), models=len(code_of))
     first = _first_of_item(frame["item"])
-    mine = Tallies(frame, anchor=of.get(anchor), first=first, repeats=repeats)
+    tallies = Tallies(frame, anchor=code_of.get(anchor), first=first, repeats=repeats)
     with_anchor = (frame["a"] == anchor) | (frame["b"] == anchor)
-    of_anchor = int((first & with_anchor.to_numpy()).sum())
-    there = set(frame["level"].unique())
-    levels = {}
+    items_of_anchor = int((first & with_anchor.to_numpy()).sum())
+    levels_there = set(frame["level"].unique())
+    by_level = {}
     for name in level_names(scope):
-        if name in there:
+        if name in levels_there:
             mask = (frame["level"] == name).to_numpy()
-            levels[name] = Tallies(frame[mask], anchor=of.get(anchor), first=first[mask], repeats=repeats)
+            by_level[name] = Tallies(frame[mask], anchor=code_of.get(anchor), first=first[mask], repeats=repeats)
     rows = []
     for name in battle.names:
-        fit, code = rating.ratings[name], of[name]
-        row: Row = {"model": name, "rank": fit.rank, "rank_low": fit.rank_low, "rank_high": fit.rank_high}
-        row["tier"] = fit.tier
-        row |= mine.row(code)
-        row |= number("elo", points.get(name)) | number("bt", fit.strength)
-        row["n"] = of_anchor if name == anchor else mine.items[code]
-        row["coverage"] = share(mine.items[code], int(wanted[code]))
-        row["levels"] = {level: part.row(code) | {"n": part.items[code]} for level, part in levels.items()}
+        fit, code = rating.ratings[name], code_of[name]
+        row = PairRow(
+            model=name,
+            rank=fit.rank,
+            rank_low=fit.rank_low,
+            rank_high=fit.rank_high,
+            tier=fit.tier,
+            **tallies.of(code),
+            elo=number(elo_of.get(name)),
+            bt=number(fit.strength),
+            n=items_of_anchor if name == anchor else tallies.items[code],
+            coverage=share(tallies.items[code], int(wanted[code])),
+            levels={level: LevelTally(**part.of(code), n=part.items[code]) for level, part in by_level.items()},
+        )
         rows.append(row)
-    rows.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0, row["model"]))
     judged = int(first.sum())
-    extra = {
-        "items": judged,
-        "outcomes": len(frame),
-        "coverage": share(judged, len(sides[0])),
-        "repeats": repeats,
-        "clustered_by": rating.clustered_by,
-    }
-    return Board(rows, [*rating.notes, *rating.warnings], runs, extra)
+    return PairsBoard(
+        sorted(rows, key=by_rank),
+        [*rating.notes, *rating.warnings],
+        runs,
+        items=judged,
+        outcomes=len(frame),
+        coverage=share(judged, len(sides[0])),
+        repeats=repeats,
+        clustered_by=rating.clustered_by,
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -149,31 +197,31 @@ class Tallies:
     def __init__(self, frame: pd.DataFrame, *, anchor: int | None, first: BoolArray, repeats: int) -> None:
         models = len(frame["a"].cat.categories)
         a, b, group = (frame[name].cat.codes.to_numpy() for name in ("a", "b", "group"))
-        said = [(frame["choice"] == side).to_numpy() for side in ("first", "second")]
+        chosen = [(frame["choice"] == side).to_numpy() for side in ("first", "second")]
         rows = [slice(None) if anchor is None else (y == anchor) & (x != anchor) for x, y in ((a, b), (b, a))]
 
         def both(of_a: Any, of_b: Any) -> Any:
             return np.concatenate([of_a[rows[0]], of_b[rows[1]]])
 
-        model, won, one = both(a, b), both(*said), both(first, first)
-        wins, losses = (counted(model, models, where=side) for side in (won, both(*reversed(said))))
+        model, won, once = both(a, b), both(*chosen), both(first, first)
+        wins, losses = (counted(model, models, where=side) for side in (won, both(*reversed(chosen))))
         self.repeats = repeats
         self.outcomes = np.stack([wins, counted(model, models) - wins - losses, losses], axis=1).tolist()
-        self.items = counted(model, models, where=one).tolist()
+        self.items = counted(model, models, where=once).tolist()
         self.won = rates(
             hits=won,
             cluster=both(group, group),
             part=model,
             parts=models,
-            finer=None if one.all() else both(*[frame["item"].to_numpy()] * 2),
+            finer=None if once.all() else both(*[frame["item"].to_numpy()] * 2),
             fewest=FEWEST_CLUSTERS,
         )
 
-    def row(self, model: int) -> Row:
-        """As the board writes it; None for a model without rows."""
+    def of(self, model: int) -> dict[str, Any]:
+        """The fields of a ``Tally``; none for a model without rows."""
         if not self.items[model]:
-            return {"wins": None, "ties": None, "losses": None} | number("win_rate", None)
-        counts: Row = dict(zip(("wins", "ties", "losses"), self.outcomes[model], strict=True))
+            return {}
+        counts = dict(zip(("wins", "ties", "losses"), self.outcomes[model], strict=True))
         if self.repeats > 1:
             counts = {name: count / self.repeats for name, count in counts.items()}
-        return counts | number("win_rate", self.won[model])
+        return counts | {"win_rate": number(self.won[model])}

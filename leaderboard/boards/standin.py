@@ -1,15 +1,16 @@
 """May a judge stand in for annotators, and what do people and a judge say together?"""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import Board, Row, kept, number
-from leaderboard.boards.pair_judges import majority_of
-from leaderboard.boards.sources import judge_groups
+from leaderboard.boards.base import Board, kept
+from leaderboard.boards.judge_board import majority_of
+from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
 from stats.alternative import FEWEST, alternative_annotator_test
@@ -22,6 +23,61 @@ EPSILON = 0.2
 FEWEST_PEOPLE = 3  # annotators below which leaving one out leaves no group to be close to
 
 
+@dataclass(frozen=True, kw_only=True)
+class TestedAnnotator(Row):
+    """One annotator, without a name, left out of the group and compared with the judge."""
+
+    n: int
+    advantage: float | None
+    p: float | None
+    rejected: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandInRow(Row):
+    """The alternative annotator test of one judge; ``reason`` says why there is no result."""
+
+    judge: str
+    run: int
+    settings: JSON
+    winning_rate: float | None = None
+    advantage: float | None = None
+    passes: bool | None = None
+    tested: int = 0
+    n: int = 0
+    annotators: list[TestedAnnotator] = field(default_factory=list)
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StandInBoard(Board):
+    rows: Sequence[StandInRow] = field(default=(), kw_only=False)
+    people: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TogetherRow(Row):
+    """A model by people alone and by people with a judge. ``n`` items that people and the judge share, ``further``
+    items that the judge alone has, ``weight`` lambda; ``judge`` its mean verdict.
+    """
+
+    model: str
+    people: Number
+    people_n: int
+    n: int
+    further: int
+    judge: float | None
+    both: Number = UNKNOWN
+    weight: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TogetherBoard(Board):
+    rows: Sequence[TogetherRow] = field(default=(), kw_only=False)
+    judge: str = ""
+
+
 def _refuse(scope: Scope) -> None:
     if not scope.kind.stand_in:
         raise BadScope(f"This is told of pairs and scores; there is none of kind {scope.kind}.")
@@ -29,53 +85,54 @@ def _refuse(scope: Scope) -> None:
 
 def judges_of(scope: Scope) -> list[list[Run]]:
     """The runs of every judge that is no baseline, by its settings."""
-    return [runs for runs in judge_groups(replace(scope, run=None, source=HUMANS)) if not runs[0].judge.is_baseline]
+    return [
+        runs for runs in votes.judge_groups(replace(scope, run=None, source=HUMANS)) if not runs[0].judge.is_baseline
+    ]
 
 
-def stand_ins(scope: Scope, epsilon: float = EPSILON) -> Board:
+def stand_ins(scope: Scope, epsilon: float = EPSILON) -> StandInBoard:
     """The alternative annotator test of every judge (Calderon et al., arXiv 2501.10970), kept with its ``epsilon``.
 
-    Rows ``{judge, run, settings, winning_rate, advantage, passes, tested, n, reason, annotators}``: ``annotators`` are
-    ``{n, advantage, p, rejected}`` without names. Verdicts are compared by equality, scores by distance.
+    Verdicts are compared by equality, scores by distance.
     """
     _refuse(scope)
     return kept(scope, f"stand-ins:{epsilon:g}", lambda scope: _stand_ins(scope, epsilon))
 
 
-def _stand_ins(scope: Scope, epsilon: float) -> Board:
+def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
     labels = _coded(_labels(scope))
     people = int(labels["annotator"].nunique())
-    rows: list[Row] = []
+    rows: list[StandInRow] = []
     for runs in judges_of(scope):
         told = _coded(_told(scope, runs).groupby("item", as_index=False)["value"].agg(scores.mean_of))
         rows.append(_tested(scope, runs[-1], labels, told, epsilon, people))
-    used = tuple(row["run"] for row in rows)
-    return Board(rows, [], used, {"people": people, "epsilon": epsilon, "fewest": FEWEST})
+    return StandInBoard(rows, [], tuple(row.run for row in rows), people=people)
 
 
-def _tested(scope: Scope, run: Run, labels: pd.DataFrame, told: pd.DataFrame, epsilon: float, people: int) -> Row:
-    row: Row = {"judge": run.judge.name, "run": run.pk, "settings": run.settings}
-    none: Row = {"winning_rate": None, "advantage": None, "passes": None, "tested": 0, "n": 0, "annotators": []}
+def _tested(
+    scope: Scope, run: Run, labels: pd.DataFrame, told: pd.DataFrame, epsilon: float, people: int
+) -> StandInRow:
+    judge: Any = {"judge": run.judge.name, "run": run.pk, "settings": run.settings}
     if people < FEWEST_PEOPLE:
-        return row | none | {"reason": f"{people} annotators: the test leaves one out and needs {FEWEST_PEOPLE}"}
+        return StandInRow(**judge, reason=f"{people} annotators: the test leaves one out and needs {FEWEST_PEOPLE}")
     if not len(told):
-        return row | none | {"reason": "no verdict on what people labelled"}
-    found = alternative_annotator_test(labels=labels, judge=told, measure=scope.kind.stand_in, epsilon=epsilon)
-    each: list[Row] = [
-        {"n": one.n, "advantage": one.advantage, "p": one.p, "rejected": one.rejected}
-        for one in sorted(found.annotators, key=lambda one: -one.n)
-        if one.n
+        return StandInRow(**judge, reason="no verdict on what people labelled")
+    result = alternative_annotator_test(labels=labels, judge=told, measure=scope.kind.stand_in, epsilon=epsilon)
+    annotators = [
+        TestedAnnotator(n=person.n, advantage=person.advantage, p=person.p, rejected=person.rejected)
+        for person in sorted(result.annotators, key=lambda person: -person.n)
+        if person.n
     ]
-    tested = [one for one in each if one["p"] is not None and one["n"] >= FEWEST]
-    return row | {
-        "winning_rate": found.winning_rate,
-        "advantage": found.advantage,
-        "passes": found.passes,
-        "tested": len(tested),
-        "n": int(labels["item"].isin(told["item"]).sum()),
-        "annotators": each,
-        "reason": found.reason,
-    }
+    return StandInRow(
+        **judge,
+        winning_rate=result.winning_rate,
+        advantage=result.advantage,
+        passes=result.passes,
+        tested=sum(person.p is not None and person.n >= FEWEST for person in annotators),
+        n=int(labels["item"].isin(told["item"]).sum()),
+        annotators=annotators,
+        reason=result.reason,
+    )
 
 
 def _labels(scope: Scope) -> pd.DataFrame:
@@ -103,30 +160,27 @@ def _coded(frame: pd.DataFrame) -> pd.DataFrame:
 # ---- people and a judge together ----
 
 
-def together(scope: Scope, run: int) -> Board:
+def together(scope: Scope, run: int) -> TogetherBoard:
     """Each model by people alone, and by people with a judge (PPI++: Angelopoulos et al., arXiv 2311.01453).
 
-    Rows ``{model, people (with ends), n, both (with ends), weight, further, judge, reason}``: ``n`` items that people
-    and the judge share, ``further`` items that the judge alone has, ``weight`` lambda. The win rate of pairs, the mean
-    score; an item counts once, and items as independent.
+    The win rate of pairs, the mean score; an item counts once, and items as independent.
     """
     _refuse(scope)
     return kept(replace(scope, run=run), "together", _together)
 
 
-def _together(scope: Scope) -> Board:
+def _together(scope: Scope) -> TogetherBoard:
     runs = next((runs for runs in judges_of(scope) if scope.run in [run.pk for run in runs]), None)
     if runs is None:
         raise BadScope(f"No judge has a run {scope.run} here.")
     labels = _majority(scope) if scope.kind.pairwise else _labels(scope)
     if labels.empty:  # then a judge's verdicts stand alone, on the board of models
-        return Board([], [], tuple(run.pk for run in runs), {"judge": runs[-1].judge.name})
+        return TogetherBoard([], [], tuple(run.pk for run in runs), judge=runs[-1].judge.name)
     people, judge = _by_model(scope, labels), _by_model(scope, _told(scope, runs))
     both = people.merge(judge, on=["model", "item"], how="outer", suffixes=("_people", "_judge"))
     rows = [_estimated(scope, str(model), part) for model, part in both.groupby("model")]
-    known = [row for row in rows if row["both"] is not None]
-    order = sorted(known, key=lambda row: -row["both"]) + [row for row in rows if row["both"] is None]
-    return Board(order, [], tuple(run.pk for run in runs), {"judge": runs[-1].judge.name})
+    rows.sort(key=lambda row: (row.both.value is None, -(row.both.value or 0.0)))
+    return TogetherBoard(rows, [], tuple(run.pk for run in runs), judge=runs[-1].judge.name)
 
 
 def _majority(scope: Scope) -> pd.DataFrame:
@@ -149,7 +203,7 @@ def _by_model(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
     return made.groupby(["model", "item"], as_index=False)["value"].mean()
 
 
-def _estimated(scope: Scope, model: str, rows: pd.DataFrame) -> Row:
+def _estimated(scope: Scope, model: str, rows: pd.DataFrame) -> TogetherRow:
     labelled, judged = rows["value_people"].notna(), rows["value_judge"].notna()
     shared, further = rows[labelled & judged], rows[~labelled & judged]
     told = rows.loc[labelled, "value_people"].to_numpy(float)
@@ -157,13 +211,19 @@ def _estimated(scope: Scope, model: str, rows: pd.DataFrame) -> Row:
     if len(told):
         cluster = rows.loc[labelled, "item"].to_numpy()
         alone = rate(hits=told, cluster=cluster) if scope.kind.pairwise else mean(values=told, cluster=cluster)
-    row: Row = {"model": model} | number("people", alone) | {"people_n": len(told), "n": len(shared)}
-    row |= {"further": len(further), "judge": float(rows.loc[judged, "value_judge"].mean()) if judged.any() else None}
+    row = TogetherRow(
+        model=model,
+        people=number(alone),
+        people_n=len(told),
+        n=len(shared),
+        further=len(further),
+        judge=float(rows.loc[judged, "value_judge"].mean()) if judged.any() else None,
+    )
     try:
-        found = prediction_powered(
+        powered = prediction_powered(
             labels=shared["value_people"], judged=shared["value_judge"], unlabelled=further["value_judge"]
         )
     except InvalidCount:
         few = "fewer than two items that both have" if len(shared) < 2 else "the judge covers nothing beyond the labels"
-        return row | number("both", None) | {"weight": None, "reason": few}
-    return row | number("both", found.estimate) | {"weight": found.weight, "reason": ""}
+        return replace(row, reason=few)
+    return replace(row, both=number(powered.estimate), weight=powered.weight)

@@ -13,10 +13,10 @@ from annotations.models import Label
 from bank.models import Benchmark, Item
 from judging import protocols
 from judging.models import Judgment, Run
-from leaderboard.boards import graded, graded_judges
-from leaderboard.boards.base import Board, level_names
-from leaderboard.boards.versus import between_judges, between_models
-from leaderboard.boards.versus.measures import Versus
+from leaderboard.boards import judge_board, scores, versus
+from leaderboard.boards.base import ModelsBoard, level_names
+from leaderboard.boards.judge_board import JudgesBoard
+from leaderboard.boards.versus import Versus
 from leaderboard.metrics import Metric
 from leaderboard.scope import Scope
 
@@ -67,7 +67,7 @@ class Kind:
     stand_in = ""  # how a judge's verdict is compared with one person's: equality or distance
     reference = "mean of people"  # what judges are compared with
     rows_page = "leaderboard:answers"  # where the rows behind a model's number are
-    parts = "levels"  # what the board of models is split by, as its rows call it
+    board: type[ModelsBoard] = scores.ScoresBoard  # of models
     part_word = "level"
     counted_word = "item"
     compared_by = "Mean score"  # two models
@@ -124,9 +124,9 @@ class Kind:
         """Whether there is something for a board of models."""
         return has_verdicts(self)
 
-    def shares(self, scope: Scope, frame: pd.DataFrame) -> graded.Shares:
+    def shares(self, scope: Scope, frame: pd.DataFrame) -> scores.Shares:
         """Verdicts on models as numbers, whole and by the parts of the board of models."""
-        return graded.Shares(frame, frame.assign(part=frame["level"]), level_names(scope))
+        return scores.Shares(frame, frame.assign(part=frame["level"]), level_names(scope))
 
     def made_of(self, scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
         """For each verdict, what of its number follows from hidden criteria, as text."""
@@ -134,18 +134,18 @@ class Kind:
 
     # ---- boards ----
 
-    def models(self, scope: Scope) -> Board:
+    def models(self, scope: Scope) -> ModelsBoard:
         """The board of models, live."""
-        return graded.models(scope)
+        return scores.models(scope)
 
-    def judges(self, scope: Scope) -> Board:
+    def judges(self, scope: Scope) -> JudgesBoard:
         """The board of judges."""
-        return graded_judges.judges(scope)
+        return judge_board.board(scope, judge_board.Comparison)
 
     def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
         """Two models on what both have answered."""
-        return between_models.by_scores(scope, a, b)
+        return versus.models_by_scores(scope, a, b)
 
     def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
         """The runs of two judges on what both have judged."""
-        return between_judges.by_scores(scope, first, second)
+        return versus.judges_by_scores(scope, first, second)

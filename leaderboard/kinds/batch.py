@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 from bank.models import Benchmark, Item
 from judging.models import Run
 from leaderboard import metrics
-from leaderboard.boards.versus import between_judges
-from leaderboard.boards.versus.measures import Versus
+from leaderboard.boards import versus
+from leaderboard.boards.versus import Versus
 from leaderboard.kinds.base import Kind
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores
@@ -35,4 +35,4 @@ class Batch(Kind):
         raise BadScope(NO_MODELS)
 
     def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
-        return between_judges.by_rankings(scope, first, second)
+        return versus.judges_by_rankings(scope, first, second)

@@ -8,10 +8,10 @@ from bank.models import Benchmark, Response
 from bank.submissions.marked_responses import counted
 from judging.models import Judgment, Run
 from leaderboard import metrics
-from leaderboard.boards import keyed
-from leaderboard.boards.base import Board
-from leaderboard.boards.versus import between_judges, between_models
-from leaderboard.boards.versus.measures import Versus
+from leaderboard.boards import versus
+from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
+from leaderboard.boards.keyed import models as models_by_keys
+from leaderboard.boards.versus import Versus
 from leaderboard.figures import percent, signed_points
 from leaderboard.kinds.base import Column, Kind, Shape
 from leaderboard.scope import Scope
@@ -34,14 +34,14 @@ class Keyed(Kind):
         # A label that stands in the answer itself is no reading of the judge's.
         return super().judgments(runs).filter(extraction="judge")
 
-    def models(self, scope: Scope) -> Board:
-        return keyed.models(scope)
+    def models(self, scope: Scope) -> KeyedBoard:
+        return models_by_keys(scope)
 
     def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
-        return between_models.by_keys(scope, a, b)
+        return versus.models_by_keys(scope, a, b)
 
     def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
-        return between_judges.by_readings(scope, first, second)
+        return versus.judges_by_readings(scope, first, second)
 
 
 ONE_PASS = Column("vanilla", "One pass %", percent, "Right in the pass with the options as they stand")
@@ -53,6 +53,7 @@ class Choice(Keyed):
     also = ("multiple-choice", "choice-extraction")
     column = "option"
     question = "choice"
+    board = ChoiceBoard
     rotates = True
     shape = Shape(
         Column("circular", "Circular %", percent, "Right in every rotation of the options"),

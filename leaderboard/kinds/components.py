@@ -3,7 +3,8 @@
 import pandas as pd
 
 from leaderboard import metrics
-from leaderboard.boards.graded import Shares
+from leaderboard.boards import scores
+from leaderboard.boards.scores import Shares
 from leaderboard.figures import tenth
 from leaderboard.kinds.base import Column, Kind, Shape
 from leaderboard.scope import Scope
@@ -26,7 +27,7 @@ class Components(Kind):
     hidden = ("component",)
     biases = ("high_score", "self")
     wide = 10
-    parts = "categories"
+    board = scores.ComponentsBoard
     part_word = "category"
     compared_by = "Points per weight, %"
     compared_in = "percent"
@@ -43,6 +44,9 @@ class Components(Kind):
     def shares(self, scope: Scope, frame: pd.DataFrame) -> Shares:
         whole, single, notes = points.shares_of(scope, frame)
         return Shares(whole, single.rename(columns={"category": "part"}), points.order_of(single["category"]), notes)
+
+    def models(self, scope: Scope) -> scores.ScoresBoard:
+        return scores.models(scope, row_class=scores.ComponentsRow)
 
     def made_of(self, scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
         return points.made_of(scope, frame)

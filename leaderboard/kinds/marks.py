@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 
 from annotations.models import Label
 from judging.protocols.base import KINDS_OF_REFERENCE
-from leaderboard.boards.base import Board
-from leaderboard.boards.graded import Shares
+from leaderboard.boards.judge_board import JudgesBoard
+from leaderboard.boards.scores import Shares
 from leaderboard.kinds.base import Kind, Shape
 from leaderboard.kinds.score import IN_WORDS, MEAN
 from leaderboard.scope import Scope
@@ -28,11 +28,11 @@ class _Marks(Kind):
         return Label.objects.none()
 
     def shares(self, scope: Scope, frame: pd.DataFrame) -> Shares:
-        found = super().shares(scope, frame)
-        return replace(found, parts=found.parts.iloc[:0], order=[]) if scope.edition else found
+        shares = super().shares(scope, frame)
+        return replace(shares, parts=shares.parts.iloc[:0], order=[]) if scope.edition else shares
 
-    def judges(self, scope: Scope) -> Board:
-        return Board([], [NO_PEOPLE])
+    def judges(self, scope: Scope) -> JudgesBoard:
+        return JudgesBoard([], [NO_PEOPLE])
 
 
 class Reference(_Marks):

@@ -3,10 +3,9 @@
 from bank.models import Item
 from judging.models import Run
 from leaderboard import metrics
-from leaderboard.boards import pair_judges, pairs
-from leaderboard.boards.base import Board
-from leaderboard.boards.versus import between_judges, between_models
-from leaderboard.boards.versus.measures import Versus
+from leaderboard.boards import judge_board, pairs, versus
+from leaderboard.boards.judge_board import JudgesBoard
+from leaderboard.boards.versus import Versus
 from leaderboard.figures import percent
 from leaderboard.kinds.base import Column, Kind, Shape
 from leaderboard.scope import Scope
@@ -23,20 +22,21 @@ class Pair(Kind):
     biases = ("position", "length", "self")
     stand_in = "equality"
     reference = "majority of people"
+    board = pairs.PairsBoard
     rows_page = "leaderboard:votes"
 
     @property
     def in_address(self) -> None:
         return None
 
-    def models(self, scope: Scope) -> Board:
+    def models(self, scope: Scope) -> pairs.PairsBoard:
         return pairs.by_pairs(scope)
 
-    def judges(self, scope: Scope) -> Board:
-        return pair_judges.by_pairs(scope)
+    def judges(self, scope: Scope) -> JudgesBoard:
+        return judge_board.board(scope, judge_board.PairComparison)
 
     def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
-        return between_models.by_pairs(scope, a, b)
+        return versus.models_by_pairs(scope, a, b)
 
     def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
-        return between_judges.by_pairs(scope, first, second)
+        return versus.judges_by_pairs(scope, first, second)

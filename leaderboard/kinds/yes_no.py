@@ -7,6 +7,7 @@ from django.db.models import Exists, OuterRef
 
 from bank.models import Benchmark, Response
 from bank.submissions.marked_responses import counted
+from leaderboard.boards.keyed import YesNoBoard
 from leaderboard.figures import percent
 from leaderboard.kinds.base import Column, Kind, Shape
 from leaderboard.kinds.choice import Keyed
@@ -22,6 +23,7 @@ class YesNo(Keyed):
     also = ("yes_no",)
     column = "answer"
     question = "yes_no"
+    board = YesNoBoard
     shape = Shape(
         Column("accuracy", "Accuracy %", percent, "Share of right answers; one that says neither is not right"),
         "right %",

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from bank.forms.fields import whole_number
-from leaderboard.boards import Board
-from leaderboard.boards.agreement import METRICS
-from leaderboard.boards.base import Row
-from leaderboard.figures import NONE, number_of, tick, two, whole
+from leaderboard.boards.agreement import METRICS, AgreementBoard, Voter
+from leaderboard.boards.agreement import AgreementRow as Row
+from leaderboard.figures import NONE, interval, number_of, tick, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 
@@ -80,22 +79,22 @@ def metric_select(address: Address) -> Select:
     return Select("metric", "Metric", [("", choices)], metric, on=metric != METRICS[0])
 
 
-def page_of(address: Address, board: Board, *, single: bool) -> AgreementPage:
+def page_of(address: Address, board: AgreementBoard, *, single: bool) -> AgreementPage:
     """``single``: the viewer may see annotators' verdicts one by one, so cells of theirs are links."""
     metric = metric_of(address)
-    numbers = {(row["a"], row["b"]): row for row in board.rows if row["metric"] == metric}
-    voters = board.extra["voters"]
-    fixed = sorted((v for v in voters if v["kind"] != "annotator"), key=lambda v: KIND_ORDER[v["kind"]])
-    people = sorted((v for v in voters if v["kind"] == "annotator"), key=lambda v: (-v["n"], v["name"]))
+    numbers = {(row.a, row.b): row for row in board.rows if row.metric == metric}
+    voters = board.voters
+    fixed = sorted((voter for voter in voters if voter.kind != "annotator"), key=lambda voter: KIND_ORDER[voter.kind])
+    people = sorted((voter for voter in voters if voter.kind == "annotator"), key=lambda voter: (-voter.n, voter.name))
     size = MANY if address.given.get("all") else FEW
     number = _page(address, len(people), size)
     first = (number - 1) * size
     chosen = [*fixed, *people[first : first + size]]
     heads = [_head(address, voter, single=single) for voter in chosen]
     who = address.given.get("who", "")
-    who = who if any(v["name"] == who for v in voters) else ""
-    ordered = _pairs(numbers, {v["name"]: v for v in voters}, who)
-    scale = marks.axis([row[end] for row in ordered[:PAIRS] for end in ("value", "value_low", "value_high")], most=4)
+    who = who if any(voter.name == who for voter in voters) else ""
+    ordered = _pairs(numbers, {voter.name: voter for voter in voters}, who)
+    scale = marks.axis([end for row in ordered[:PAIRS] for end in row.value.ends], most=4)
     low, high = HEAT[metric]
     last = min(first + size, len(people))
     return AgreementPage(
@@ -120,11 +119,10 @@ def page_of(address: Address, board: Board, *, single: bool) -> AgreementPage:
     )
 
 
-def _head(address: Address, voter: Row, *, single: bool) -> MatrixHead:
-    key = voter["key"] if single or voter["kind"] != "annotator" else ""
-    link = _pairs_of(address, voter["name"])
-    short = voter["name"].removeprefix("annotator-")
-    return MatrixHead(voter["name"], short, voter["kind"], whole(voter["n"]), link, key)
+def _head(address: Address, voter: Voter, *, single: bool) -> MatrixHead:
+    key = voter.key if single or voter.kind != "annotator" else ""
+    short = voter.name.removeprefix("annotator-")
+    return MatrixHead(voter.name, short, voter.kind, whole(voter.n), _pairs_of(address, voter.name), key)
 
 
 def _pairs_of(address: Address, name: str) -> str:
@@ -135,11 +133,11 @@ def _page(address: Address, annotators: int, size: int) -> int:
     return max(1, min(whole_number(address.given.get("page")) or 1, -(-annotators // size)))
 
 
-def _pairs(numbers: dict[tuple[str, str], Row], voters: dict[str, Row], who: str) -> list[Row]:
+def _pairs(numbers: dict[tuple[str, str], Row], voters: dict[str, Voter], who: str) -> list[Row]:
     """Pairs with most shared items first, baselines' last; of one voter where ``who`` names one."""
-    rows = [row for pair, row in numbers.items() if (not who or who in pair) and row["n"]]
-    floor = {name for name, voter in voters.items() if voter["kind"] == "baseline"}
-    return sorted(rows, key=lambda row: (bool({row["a"], row["b"]} & floor), -row["n"], row["a"], row["b"]))
+    rows = [row for pair, row in numbers.items() if (not who or who in pair) and row.n]
+    floor = {name for name, voter in voters.items() if voter.kind == "baseline"}
+    return sorted(rows, key=lambda row: (bool({row.a, row.b} & floor), -row.n, row.a, row.b))
 
 
 def _cell(
@@ -153,33 +151,31 @@ def _cell(
     if head.name == other.name:
         return marks.HeatCell("", "", "self", "")
     row = numbers.get((head.name, other.name)) or numbers.get((other.name, head.name))
-    if row is None or row["value"] is None:
+    if row is None or row.value.value is None:
         return marks.HeatCell(NONE, "", "qx", f"{head.name} and {other.name}: no shared item to compare")
     link = ""
     if head.key and other.key:
         link = address.to("leaderboard:compare", **address.view(), a=head.key, b=other.key)
-    title = f"{head.name} and {other.name}: {two(row['value'])} of {number_of(row['n'], 'item')}"
-    if row["value_low"] is not None:
-        title += f", 95%: {two(row['value_low'])} to {two(row['value_high'])}"
-    css = marks.heat(row["value"], low, high) if row["n"] >= FEWEST else "qx"
-    return marks.HeatCell(two(row["value"]), whole(row["n"]), css, title, link)
+    title = f"{head.name} and {other.name}: {two(row.value.value)} of {number_of(row.n, 'item')}"
+    title = ", ".join(filter(None, [title, interval(row.value, two)]))
+    css = marks.heat(row.value.value, low, high) if row.n >= FEWEST else "qx"
+    return marks.HeatCell(two(row.value.value), whole(row.n), css, title, link)
 
 
 def _pair(address: Address, row: Row, scale: marks.Axis) -> PairRow:
-    counts = f"{whole(row['agree'])} of {whole(row['n'])}"
     return PairRow(
-        row["a"],
-        row["b"],
-        _pairs_of(address, row["a"]),
-        _pairs_of(address, row["b"]),
-        two(row["value"]),
-        marks.interval_bar(scale, row["value"], row["value_low"], row["value_high"]),
-        counts,
+        row.a,
+        row.b,
+        _pairs_of(address, row.a),
+        _pairs_of(address, row.b),
+        two(row.value.value),
+        marks.interval_bar(scale, *row.value.ends),
+        f"{whole(row.agree)} of {whole(row.n)}",
     )
 
 
-def counted(board: Board) -> str:
+def counted(board: AgreementBoard) -> str:
     """``8,931 labels by 124 annotators``."""
-    people = [voter for voter in board.extra["voters"] if voter["kind"] == "annotator"]
-    labels = number_of(sum(voter["n"] for voter in people), "label")
+    people = [voter for voter in board.voters if voter.kind == "annotator"]
+    labels = number_of(sum(voter.n for voter in people), "label")
     return f"{labels} by {number_of(len(people), 'annotator')}"

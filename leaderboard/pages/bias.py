@@ -6,13 +6,14 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from judging.models import Run
-from leaderboard.boards import Board
-from leaderboard.boards.base import Row
-from leaderboard.figures import NONE, percent, signed, signed_points, whole
+from leaderboard.boards.bias import BiasBoard, Detail
+from leaderboard.boards.bias import BiasRow as Row
+from leaderboard.figures import NONE, interval, percent, signed, signed_points, whole
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.provenance import run_link, verdicts_link
+from leaderboard.rows import Number
 
 LABELS = {"position": "Position", "length": "Length", "self": "Own family", "high_score": "High scores"}
 UNITS = {
@@ -80,20 +81,20 @@ class BiasPage:
     plots: list[BiasPlot]
 
 
-def page_of(address: Address, board: Board, *, kind: Kind) -> BiasPage:
+def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
     """Everything that the page shows."""
-    names = board.extra["biases"]
+    names = board.biases
     by_run: dict[int | None, dict[str, Row]] = {}
     for row in board.rows:
-        by_run.setdefault(row["run"], {})[row["bias"]] = row
+        by_run.setdefault(row.run, {})[row.bias] = row
     runs = Run.objects.filter(pk__in=[run for run in by_run if run]).select_related("judge").in_bulk()
     empty = marks.Axis(0.0, 1.0, ())
-    known = {row["bias"] for row in board.rows if row["value"] is not None}
+    known = {row.bias for row in board.rows if row.value.value is not None}
     scales = {
         name: empty
         if name not in known
         else marks.axis(
-            [0.0, *(row[end] for row in board.rows if row["bias"] == name for end in _ENDS)],
+            [0.0, *(end for row in board.rows if row.bias == name for end in row.value.ends)],
             unit=_unit(name, of_pairs="position" in names),
         )
         for name in names
@@ -114,31 +115,24 @@ def _file(address: Address, metric: str) -> str:
     return address.to("leaderboard:plot", "bias", **address.view(), metric=metric)
 
 
-def plot_of(board: Board, metric: str) -> SafeString:
+def plot_of(board: BiasBoard, metric: str) -> SafeString:
     """A bias of every judge as a forest plot, or the distribution of scores of the run ``scores-RUN``; else empty."""
     if metric.startswith("scores-"):
-        found = [row for row in _with_scores(board) if metric == f"scores-{row['run']}"]
-        return _distribution(found[0]) if found else SafeString()
-    known = [row for row in board.rows if row["bias"] == metric and row["value"] is not None]
+        row = next((row for row in _with_scores(board) if metric == f"scores-{row.run}"), None)
+        return _distribution(row) if row else SafeString()
+    known = [row for row in board.rows if row.bias == metric and row.value.value is not None]
     if not known:
         return SafeString()
-    names = board.extra["biases"]
-    judges = [row["judge"] for row in known]
+    names = board.biases
+    judges = [row.judge for row in known]
     rows = [
         marks.ForestRow(
-            _name(row, judges),
-            row["value"],
-            row["value_low"],
-            row["value_high"],
-            quiet=row["run"] is None,
+            _name(row, judges), row.value.value or 0.0, row.value.low, row.value.high, quiet=row.run is None
         )
-        for row in sorted(known, key=lambda row: (row["run"] is not None, row["value"]))
+        for row in sorted(known, key=lambda row: (row.run is not None, row.value.value or 0.0))
     ]
     title = f"{LABELS[metric]}: {_words(metric, names)}, with 95% intervals"
     return marks.forest(rows, title=title, write=lambda value: _tick(metric, value, names))
-
-
-_ENDS = ("value", "value_low", "value_high")
 
 
 def _place(run: Run | None) -> tuple[bool, bool, str, int]:
@@ -167,8 +161,8 @@ def _axis(name: str, scale: marks.Axis, names: Any) -> SafeString:
 def _row(
     address: Address, run: Run | None, biases: dict[str, Row], names: Any, scales: dict[str, marks.Axis], kind: Kind
 ) -> BiasRow:
-    position, length = biases.get("position", {}).get("detail", {}), biases.get("length", {}).get("detail", {})
-    consistent, longer = position.get("consistent"), length.get("longer")
+    consistent = biases["position"].detail.consistent if "position" in biases else None
+    longer = biases["length"].detail.longer if "length" in biases else None
     return BiasRow(
         name="People" if run is None else run.judge.name,
         people=run is None,
@@ -177,34 +171,35 @@ def _row(
         run_link=run_link(address.viewer, run) if run else "",
         settings=settings_in_words(run.protocol, run.settings) if run and not run.judge.is_baseline else "",
         cells=[_cell(name, biases.get(name), scales[name], names, kind) for name in names],
-        consistent=percent(consistent["value"]) if consistent else NONE,
-        longer=percent(longer["value"]) if longer else NONE,
-        n=whole(max(row["n"] for row in biases.values()) or None),
+        consistent=percent(consistent.value) if consistent else NONE,
+        longer=percent(longer.value) if longer else NONE,
+        n=whole(max(row.n for row in biases.values()) or None),
         link=verdicts_link(address, run) if run else "",
     )
 
 
 def _cell(name: str, row: Row | None, scale: marks.Axis, names: Any, kind: Kind) -> BiasCell:
-    if row is None or row["value"] is None:
-        reason = (row or {}).get("detail", {}).get("reason", "")
+    if row is None or row.value.value is None:
+        reason = (row and row.detail.reason) or ""
         return BiasCell(NONE, marks.interval_bar(scale, None, None, None), reason, reason=reason)
     write = signed_points if _unit(name, of_pairs="position" in names) == 0.01 else signed
-    low, high = row["value_low"], row["value_high"]
-    said = "" if low is None else f"95%: {write(low)} to {write(high)}, "
-    css = _css(name, row, kind)
-    p = row["detail"].get("p")
-    tested = "" if p is None else f", sign test p = {p:.2g}"
-    bar = marks.interval_bar(scale, row["value"], low, high, write=write)
-    return BiasCell(write(row["value"]), bar, f"{said}n = {whole(row['n'])}{tested}", css)
+    p = row.detail.p
+    title = [interval(row.value, write), f"n = {whole(row.n)}", "" if p is None else f"sign test p = {p:.2g}"]
+    bar = marks.interval_bar(scale, *row.value.ends, write=write)
+    return BiasCell(write(row.value.value), bar, ", ".join(filter(None, title)), _css(name, row, kind))
 
 
 def _css(name: str, row: Row, kind: Kind) -> str:
     """``warn`` for a notable bias, ``bad`` for a strong one; what may be none is not marked, nor are people."""
-    low, high = row["value_low"], row["value_high"]
-    if row["run"] is None or (low is not None and low <= 0 <= high):
+    if row.run is None or row.value.value is None or _holds_zero(row.value):
         return ""
     notable, strong = (kind.wide * limit for limit in LIMITS[name])
-    return "bad" if abs(row["value"]) >= strong else "warn" if abs(row["value"]) >= notable else ""
+    return "bad" if abs(row.value.value) >= strong else "warn" if abs(row.value.value) >= notable else ""
+
+
+def _holds_zero(value: Number) -> bool:
+    """Whether the interval leaves open that there is no bias."""
+    return value.low is not None and value.high is not None and value.low <= 0 <= value.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,60 +215,57 @@ class Chip:
 SHORT = {"position": "position", "length": "length", "self": "own family", "high_score": "scores"}
 
 
-def chips_of(address: Address, board: Board, kind: Kind) -> dict[int, list[Chip]]:
+def chips_of(address: Address, board: BiasBoard, kind: Kind) -> dict[int, list[Chip]]:
     """By run the biases whose interval leaves 0 out."""
     link = address.to("leaderboard:bias", **(address.view() | {"kind": kind.in_address}))
-    found: dict[int, list[Chip]] = {}
+    chips: dict[int, list[Chip]] = {}
     for row in board.rows:
-        low, high = row["value_low"], row["value_high"]
-        name, value = row["bias"], row["value"]
-        css = "" if value is None else _css(name, row, kind)
-        # Where every pair went the same way there is no interval, and no doubt either.
-        if row["run"] is None or value is None or (low is None and not css) or (low is not None and low <= 0 <= high):
+        if row.run is None or row.value.value is None or _holds_zero(row.value):
             continue
-        points = _unit(name, of_pairs=kind.pairwise) == 0.01
-        write = signed_points if points else signed
-        ends = "" if low is None else f"; 95%: {write(low)} to {write(high)}"
-        title = f"{LABELS[name]}, {_words(name, board.extra['biases'])}{ends}"
-        found.setdefault(row["run"], []).append(Chip(f"{SHORT[name]} {write(value)}", css or "line", title, link))
-    return found
+        css = _css(row.bias, row, kind)
+        if row.value.low is None and not css:  # where every pair went the same way there is no interval, and no doubt
+            continue
+        write = signed_points if _unit(row.bias, of_pairs=kind.pairwise) == 0.01 else signed
+        title = f"{LABELS[row.bias]}, {_words(row.bias, board.biases)}"
+        ends = interval(row.value, write)
+        chip = Chip(
+            f"{SHORT[row.bias]} {write(row.value.value)}", css or "line", f"{title}; {ends}" if ends else title, link
+        )
+        chips.setdefault(row.run, []).append(chip)
+    return chips
 
 
 def _name(row: Row, judges: list[str]) -> str:
-    if row["run"] is None:
+    if row.run is None:
         return "People"
-    return row["judge"] if judges.count(row["judge"]) == 1 else f"{row['judge']}, {row['run']}"
+    return row.judge if judges.count(row.judge) == 1 else f"{row.judge}, {row.run}"
 
 
-def _with_scores(board: Board) -> list[Row]:
+def _with_scores(board: BiasBoard) -> list[Row]:
     """The rows that hold distributions, where the scale has few steps."""
-    return [
-        row
-        for row in board.rows
-        if row["bias"] == "high_score" and "scale" in row["detail"] and len(row["detail"]["scale"]) <= 11
-    ]
+    return [row for row in board.rows if row.detail.scale is not None and len(row.detail.scale) <= 11]
 
 
 def _distribution(row: Row) -> SafeString:
-    detail = row["detail"]
-    steps = [f"{step:g}" for step in detail["scale"]]
-    shares = list(zip(steps, detail["judge"], detail["people"], strict=True))
-    return marks.two_distributions(shares, title=f"Scores of {row['judge']} beside people's")
+    return marks.two_distributions(_shares(row.detail), title=f"Scores of {row.judge} beside people's")
 
 
-def _distributions(address: Address, board: Board) -> list[Distribution]:
+def _shares(detail: Detail) -> list[tuple[str, float, float]]:
+    """Each step of the scale with the judge's share of it and people's."""
+    people = detail.people if isinstance(detail.people, list) else []
+    shares = zip(detail.scale or [], detail.judge or [], people, strict=True)
+    return [(f"{step:g}", judge, people) for step, judge, people in shares]
+
+
+def _distributions(address: Address, board: BiasBoard) -> list[Distribution]:
     """Judge beside people."""
-    found = []
-    for row in _with_scores(board):
-        detail = row["detail"]
-        shares = zip(detail["scale"], detail["judge"], detail["people"], strict=True)
-        found.append(
-            Distribution(
-                row["judge"],
-                _distribution(row),
-                [(f"{step:g}", percent(one), percent(other)) for step, one, other in shares],
-                f"mean {detail['judge_mean']:.2f}, people {detail['people_mean']:.2f}",
-                _file(address, f"scores-{row['run']}"),
-            )
+    return [
+        Distribution(
+            row.judge,
+            _distribution(row),
+            [(step, percent(judge), percent(people)) for step, judge, people in _shares(row.detail)],
+            f"mean {row.detail.judge_mean:.2f}, people {row.detail.people_mean:.2f}",
+            _file(address, f"scores-{row.run}"),
         )
-    return found
+        for row in _with_scores(board)
+    ]

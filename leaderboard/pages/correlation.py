@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from leaderboard.boards import Board
-from leaderboard.boards.base import Row
-from leaderboard.figures import NONE, percent, two, whole
+from leaderboard.boards.correlation import FEWEST, CorrelationBoard
+from leaderboard.boards.correlation import CorrelationRow as Row
+from leaderboard.figures import NONE, in_brackets, percent, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.versus import p_value
 
@@ -34,22 +34,21 @@ class CorrelationPage:
     repeats: list[tuple[str, str, str, str, str]]
 
 
-def page_of(board: Board) -> CorrelationPage:
-    rankings = board.extra["rankings"]
-    by_pair = {frozenset((row["a"], row["b"])): row for row in board.rows}
+def page_of(board: CorrelationBoard) -> CorrelationPage:
+    by_pair = {frozenset((row.a, row.b)): row for row in board.rows}
     rows = []
-    for one in rankings:
-        cells = [_cell(one["key"], other["key"], by_pair) for other in rankings]
-        rows.append((one["key"], one["about"], whole(one["n"]), cells))
-    known = sorted((row for row in board.rows if row["value"] is not None), key=lambda row: -row["value"])
+    for ranking in board.rankings:
+        cells = [_cell(ranking.key, other.key, by_pair) for other in board.rankings]
+        rows.append((ranking.key, ranking.about, whole(len(ranking.values)), cells))
+    known = [row for row in board.rows if row.value.value is not None]
+    known.sort(key=lambda row: -(row.value.value or 0.0))
     return CorrelationPage(
-        heads=[(one["key"], one["about"]) for one in rankings],
+        heads=[(ranking.key, ranking.about) for ranking in board.rankings],
         rows=rows,
         lines=[_line(row) for row in known],
-        meta=[(row["model"], row["ranks"], f"{row['mean']:.2f}", row["meta"]) for row in board.extra["ranks"]],
+        meta=[(row.model, row.ranks, f"{row.mean:.2f}", row.meta) for row in board.ranks],
         repeats=[
-            (row["judge"], row["model"], percent(row["mean"]), percent(row["sd"]), whole(row["repeats"]))
-            for row in board.extra["repeats"]
+            (row.judge, row.model, percent(row.mean), percent(row.sd), whole(row.repeats)) for row in board.repeats
         ],
     )
 
@@ -58,22 +57,21 @@ def _cell(one: str, other: str, by_pair: dict[frozenset[str], Row]) -> marks.Hea
     if one == other:
         return marks.HeatCell("", "", "self", "")
     row = by_pair[frozenset((one, other))]
-    if row["value"] is None:
-        few = f"{row['n']} models in common: too few" if row["n"] < 3 else "one of the two ranks all models the same"
-        return marks.HeatCell(NONE, whole(row["n"]), "qx", few)
-    title = f"p = {p_value(row['p'])}, {row['test']}; n = {row['n']} models"
-    return marks.HeatCell(two(row["value"]), whole(row["n"]), marks.heat(row["value"], LOW, HIGH), title)
+    if row.value.value is None:
+        few = f"{row.n} models in common: too few" if row.n < FEWEST else "one of the two ranks all models the same"
+        return marks.HeatCell(NONE, whole(row.n), "qx", few)
+    title = f"p = {p_value(row.p)}, {row.test}; n = {row.n} models"
+    return marks.HeatCell(two(row.value.value), whole(row.n), marks.heat(row.value.value, LOW, HIGH), title)
 
 
 def _line(row: Row) -> Line:
-    low, high = row["value_low"], row["value_high"]
     return Line(
-        row["a"],
-        row["b"],
-        two(row["value"]),
-        "" if low is None else f"[{two(low)}, {two(high)}]",
-        two(row["kendall"]),
-        p_value(row["p"]),
-        bool(row.get("significant")),
-        whole(row["n"]),
+        row.a,
+        row.b,
+        two(row.value.value),
+        in_brackets(row.value, two),
+        two(row.kendall),
+        p_value(row.p),
+        bool(row.significant),
+        whole(row.n),
     )

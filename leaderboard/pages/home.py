@@ -13,8 +13,8 @@ from annotations.models import CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, cache, queries, votes
-from leaderboard.boards import Board, kept
-from leaderboard.boards.base import key_of
+from leaderboard.boards.base import ModelRow, ModelsBoard, kept, key_of
+from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.figures import NONE, number_of, percent, span, tick, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.metrics import Metric
@@ -98,8 +98,8 @@ class _Place:
 
     shelf: queries.Shelf
     address: Address
-    models: Board
-    judges: Board
+    models: ModelsBoard
+    judges: JudgesBoard
     anchor: str
     note: str
     models_kind: Kind
@@ -137,7 +137,7 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
     ]
     model_axis = marks.axis((end for ends in shares for end in ends), width=marks.WIDE, unit=0.01)
     ceilings = [_ceiling(place) for place in places]
-    judge_ends = [row[end] for rows in judges for _, row, _ in rows for end in _ends("value")]
+    judge_ends = [end for rows in judges for _, row, _ in rows for end in row.value.ends]
     judge_axis = marks.axis([*judge_ends, *ceilings], width=marks.WIDE)
     times = [place.models.computed_at for place in places if place.models.computed_at]
     return Home(
@@ -167,20 +167,16 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
     )
 
 
-def _ends(name: str) -> tuple[str, str, str]:
-    return name, f"{name}_low", f"{name}_high"
-
-
 def _place(shelf: queries.Shelf, address: Address) -> _Place:
     source = source_of(address)
     try:
         board = kept(source.scope, "models", boards.models)
     except BadScope as error:
-        board = Board([], [str(error)])
+        board = ModelsBoard([], [str(error)])
     of_judges = Address(address.viewer, "leaderboard:judges", address.name, address.benchmark).scope()
     judges = kept(of_judges, "judges", boards.judges)
     kind = source.scope.kind
-    main = kind.shapes.get(board.extra.get("ranked_by", ""), kind.shape).main.name
+    main = kind.shapes.get(board.ranked_by, kind.shape).main.name
     return _Place(
         shelf, address, board, judges, source.scope.anchor, source.note, source.scope.kind, main, of_judges.kind
     )
@@ -192,25 +188,23 @@ def _counts(shelf: queries.Shelf) -> str:
     return ", ".join([*parts, number_of(shelf.labels, "human label")])
 
 
-def _top_models(place: _Place) -> list[dict[str, Any]]:
-    known = [row for row in place.models.rows if row["model"] != place.anchor and row.get(place.main) is not None]
-    known.sort(
-        key=lambda row: (_few(place, row), row["rank"] is None, row.get("tier") or row["rank"] or 0, row["rank"] or 0)
-    )
+def _top_models(place: _Place) -> list[ModelRow]:
+    known = [row for row in place.models.rows if row.model != place.anchor and row.number(place.main).value is not None]
+    known.sort(key=lambda row: (_few(place, row), row.rank is None, row.place or 0, row.rank or 0))
     return known[:TOP]
 
 
-def _few(place: _Place, row: dict[str, Any]) -> bool:
+def _few(place: _Place, row: ModelRow) -> bool:
     return models_page.is_provisional(row, place.anchor)
 
 
-def _shares(place: _Place, row: dict[str, Any]) -> list[float | None]:
+def _shares(place: _Place, row: ModelRow) -> list[float | None]:
     """The number that ranks and its ends, as shares of 1."""
     hundred = place.models_kind.shape.hundred or 1.0
-    return [None if row[end] is None else row[end] / hundred for end in _ends(place.main)]
+    return [None if end is None else end / hundred for end in row.number(place.main).ends]
 
 
-def _model_row(place: _Place, row: dict[str, Any], scale: marks.Axis) -> MiniRow:
+def _model_row(place: _Place, row: ModelRow, scale: marks.Axis) -> MiniRow:
     few = _few(place, row)
     write: Any = percent
     ends = _shares(place, row)
@@ -218,13 +212,13 @@ def _model_row(place: _Place, row: dict[str, Any], scale: marks.Axis) -> MiniRow
     if not kind.shape.hundred:
         scale, write = marks.Axis(*kind.ends(place.shelf.benchmark), (), marks.WIDE), kind.shape.main.write
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
-    rank = NONE if few or row["rank"] is None else str(row.get("tier") or row["rank"])
-    link = place.address.to(kind.rows_page, model=row["model"], kind=kind.in_address)
-    ranks = "" if few else span(row.get("rank_low"), row.get("rank_high"))
-    return MiniRow(rank, ranks, row["model"], link, write(ends[0]), bar)
+    rank = NONE if few or row.rank is None else str(row.place)
+    link = place.address.to(kind.rows_page, model=row.model, kind=kind.in_address)
+    ranks = "" if few else span(row.rank_low, row.rank_high)
+    return MiniRow(rank, ranks, row.model, link, write(ends[0]), bar)
 
 
-def _models_note(place: _Place, rows: list[dict[str, Any]]) -> str:
+def _models_note(place: _Place, rows: list[ModelRow]) -> str:
     if rows:
         return ""
     if place.models.notes:
@@ -232,45 +226,49 @@ def _models_note(place: _Place, rows: list[dict[str, Any]]) -> str:
     return "Too few answers to show a number." if place.models.rows else "No verdicts yet."
 
 
-Ranked = tuple[Run, dict[str, Any], Place | None]
+Ranked = tuple[Run, JudgeRow, Place | None]
 
 
 def _top_judges(place: _Place) -> list[Ranked]:
     """The metric's row of the best judges, then of baselines, with the standing of those that have one."""
-    if not place.judges.judges:
+    if not place.judges.against:
         return []
-    standing = place.judges.judges.against["majority"].standing.get(place.metric.name, {})
-    wanted = {"reference": "majority", "metric": place.metric.name, "source_dataset": "all"}
-    rows = [row for row in place.judges.rows if wanted.items() <= row.items() and row["value"] is not None]
+    standing = place.judges.against[MAJORITY].standing.get(place.metric.name, {})
+    rows = [
+        row
+        for row in place.judges.rows
+        if (row.reference, row.metric, row.source_dataset) == (MAJORITY, place.metric.name, ALL)
+        and row.value.value is not None
+    ]
     better = 1 if place.metric.lower_is_better else -1
-    rows.sort(key=lambda row: (row["run"] not in standing, better * row["value"]))
-    runs = Run.objects.select_related("judge").in_bulk([row["run"] for row in rows[:TOP]])
-    return [(runs[row["run"]], row, standing.get(row["run"])) for row in rows[:TOP]]
+    rows.sort(key=lambda row: (row.run not in standing, better * (row.value.value or 0.0)))
+    runs = Run.objects.select_related("judge").in_bulk([row.run for row in rows[:TOP]])
+    return [(runs[row.run], row, standing.get(row.run)) for row in rows[:TOP]]
 
 
 def _judge_row(
     place: _Place,
     run: Run,
-    row: dict[str, Any],
+    row: JudgeRow,
     standing: Place | None,
     scale: marks.Axis,
     top: float | None,
 ) -> MiniRow:
-    bar = marks.interval_bar(scale, *(row[end] for end in _ends("value")), ceiling=top)
+    bar = marks.interval_bar(scale, *row.value.ends, ceiling=top)
     link = place.address.to("leaderboard:judges", kind=place.judges_kind.name)
     if place.judges_kind.pairwise:
         link = verdicts_link(place.address, run) or link
     if standing is None:
-        return MiniRow(NONE, "", row["judge"], link, two(row["value"]), bar)
+        return MiniRow(NONE, "", row.judge, link, two(row.value.value), bar)
     ranks = span(standing.rank_low, standing.rank_high)
-    return MiniRow(str(standing.tier), ranks, row["judge"], link, two(row["value"]), bar)
+    return MiniRow(str(standing.tier), ranks, row.judge, link, two(row.value.value), bar)
 
 
 def _ceiling(place: _Place) -> float | None:
-    if not place.judges.judges:
+    if not place.judges.against:
         return None
-    value: float | None = place.judges.judges.against["majority"].ceiling.get(place.metric.name, {}).get("value")
-    return value
+    ceiling = place.judges.against[MAJORITY].ceiling.get(place.metric.name)
+    return ceiling.number.value if ceiling else None
 
 
 def _judges_note(place: _Place, rows: list[Ranked]) -> str:

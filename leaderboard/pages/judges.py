@@ -5,32 +5,62 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from django.utils.safestring import SafeString
+
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
-from leaderboard.boards import Board
-from leaderboard.boards.base import Cell, Row
-from leaderboard.boards.pair_judges import PEOPLE, REFERENCES
-from leaderboard.figures import number_of, tick, two, whole
+from leaderboard.boards.judge_board import (
+    ALL,
+    INDIVIDUALS,
+    MAJORITY,
+    PEOPLE,
+    REFERENCES,
+    JudgesBoard,
+    MetricValue,
+    Running,
+)
+from leaderboard.boards.judge_board import JudgeRow as Row
+from leaderboard.boards.judge_ranks import Cell as LevelValue
+from leaderboard.figures import NONE, interval, number_of, percent, span, tick, two, whole
 from leaderboard.kinds import Kind
+from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Choice, Select, settings_in_words
 from leaderboard.pages.bias import Chip
-from leaderboard.pages.judge_rows import (
-    RUNNING,
-    JudgeRow,
-    ceiling_row,
-    judge_row,
-    running_cell,
-)
-from leaderboard.pages.models import Head
-from leaderboard.pages.provenance import Fact, data_facts, rule_fact
+from leaderboard.pages.provenance import Fact, data_facts, rule_fact, run_link, verdicts_link
+from leaderboard.pages.table import Cell, Head, Sorting, ends_of_groups, tints
+from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
 from stats.means import Place
 
 EACH_LABEL = "each label"
 BEST_FIRST = "-value"
 SORTS = ("value", "judge", "n", "coverage")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRow:
+    name: str
+    kind: str  # "", "baseline", "ceiling" or "provisional"
+    chip: str
+    settings: str
+    run: str
+    run_link: str
+    link: str
+    rank: str
+    ranks: str
+    tinted: bool
+    last_of_tier: bool
+    value: str
+    bar: SafeString
+    beside: list[Cell]
+    levels: list[Cell]
+    n: str
+    coverage: str
+    running: list[Cell] = field(default_factory=list)
+    biases: list[Chip] = field(default_factory=list)
+    key: str = ""  # what the page of two judges calls it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +89,12 @@ def chosen(address: Address, kind: Kind) -> tuple[Metric, str]:
 
 
 def reference_words(kind: Kind) -> dict[str, str]:
-    return {"majority": kind.reference, "individuals": EACH_LABEL}
+    return {MAJORITY: kind.reference, INDIVIDUALS: EACH_LABEL}
 
 
-def selects(address: Address, board: Board, kind: Kind) -> list[Select]:
+def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
     metric, reference = chosen(address, kind)
-    there = {row["metric"] for row in board.rows}
+    there = {row.metric for row in board.rows}
     metrics = [Choice(one.name, one.label) for one in kind.metrics if one.name in there]
     return [
         Select("metric", "Metric", [("", metrics)], metric.name, on=metric is not kind.metrics[0]),
@@ -78,88 +108,90 @@ def selects(address: Address, board: Board, kind: Kind) -> list[Select]:
     ]
 
 
-def _as_seen(running: Row, run: Run | None, address: Address) -> Row:
-    """What a judge costs and how long it takes, where this viewer may see it."""
-    if run is not None and sees_usage(run, address.viewer):
-        return running
-    return {name: value for name, value in running.items() if name not in ("cost", "seconds")}
-
-
 def page_of(
-    address: Address, board: Board, *, kind: Kind, biases: Mapping[int, list[Chip]] = MappingProxyType({})
+    address: Address, board: JudgesBoard, *, kind: Kind, biases: Mapping[int, list[Chip]] = MappingProxyType({})
 ) -> JudgesPage:
     """Everything that the table shows. ``biases`` are the marks of each run."""
-    chosen_metric, reference = chosen(address, kind)
-    metric = chosen_metric.name
+    metric, reference = chosen(address, kind)
     judges = _by_run(board, reference)
-    there = {name for numbers in judges.values() for name in numbers}
+    there = {name for rows in judges.values() for name in rows}
     runs = Run.objects.filter(pk__in=judges).select_related("judge").in_bulk()
-    assert board.judges  # where there are rows
-    against = board.judges.against[reference]
-    standing, cells, ceiling = against.standing.get(metric, {}), against.cells.get(metric, {}), against.ceiling
-    beside = [one for one in kind.metrics if one.beside and one.name != metric and one.name in there]
-    levels = _level_names(against.cells[kind.metrics[0].name], board.judges.cell_order)
-    running = {pk: _as_seen(one, runs.get(pk), address) for pk, one in board.judges.running.items()}
-    known = [name for name in RUNNING if any(one.get(name) is not None for one in running.values())]
-    values = [numbers[metric] for numbers in judges.values() if metric in numbers]
-    ends = [row[end] for row in values for end in ("value", "value_low", "value_high")]
-    ends += [ceiling.get(metric, {}).get(end) for end in ("value", "value_low", "value_high")]
-    scale = marks.axis(ends, unit=1)
-    order = _ordered(address, judges, runs, chosen_metric, standing)
-    tints = _tints(order, standing) if _sort(address) == BEST_FIRST else {}
-    rows = []
-    if ceiling.get(metric):
+    against = board.against[reference]
+    standing, cells = against.standing.get(metric.name, {}), against.cells.get(metric.name, {})
+    ceiling = against.ceiling.get(metric.name)
+    beside = [one for one in kind.metrics if one.beside and one.name != metric.name and one.name in there]
+    levels = _level_names(against.cells[kind.metrics[0].name], board.cell_order)
+    running = {pk: figures for pk, figures in board.running.items() if pk in runs}
+    usage = {pk: sees_usage(runs[pk], address.viewer) for pk in running}
+    columns = [
+        column for column in RUNNING if any(_running(one, column, usage[pk]) is not None for pk, one in running.items())
+    ]
+    values = [rows[metric.name].value for rows in judges.values() if metric.name in rows]
+    scale = marks.axis([end for value in [*values, ceiling.number if ceiling else UNKNOWN] for end in value.ends])
+    sorting = Sorting.of(address, SORTS, usual=BEST_FIRST)
+    order = _ordered(sorting, judges, runs, metric, standing)
+    tinted = tints((run, standing[run].tier) for run in order if run in standing) if sorting.is_usual else {}
+    shown = []
+    if ceiling:
         people = cells.get(PEOPLE, {})
-        rows.append(ceiling_row(ceiling, chosen_metric, beside, [(name, people.get(name)) for name in levels], scale))
-    for place, run in enumerate(order):
-        following = order[place + 1] if place + 1 < len(order) else None
-        rows.append(
-            judge_row(
+        shown.append(
+            _ceiling_row(
+                against.ceiling,
+                ceiling,
+                beside,
+                _level_cells(metric, [(name, people.get(name)) for name in levels]),
+                scale,
+            )
+        )
+    for run, last in zip(order, ends_of_groups(order, tinted), strict=True):
+        own, figures = cells.get(run, {}), running.get(run)
+        shown.append(
+            _judge_row(
                 address,
                 runs[run],
                 judges[run],
-                metric=chosen_metric,
+                metric=metric,
                 standing=standing.get(run),
                 beside=beside,
-                levels=[(name, cells.get(run, {}).get(name)) for name in levels],
+                levels=_level_cells(metric, [(name, own.get(name)) for name in levels]),
                 scale=scale,
-                ceiling=ceiling.get(metric, {}).get("value"),
-                tinted=tints.get(run, False),
-                last=bool(tints) and following is not None and tints.get(following) is not tints.get(run),
+                ceiling=ceiling.number.value if ceiling else None,
+                tinted=tinted.get(run, False),
+                last=last,
                 biases=biases.get(run, []),
-                running=[running_cell(running.get(run, {}), name) for name in known],
+                running=[_running_cell(figures, column, usage[run]) if figures else Cell(NONE) for column in columns],
             )
         )
-    low, high = chosen_metric.heat
+    low, high = metric.heat
     return JudgesPage(
-        metric=metric,
-        metric_label=chosen_metric.label,
-        in_words=chosen_metric.words,
+        metric=metric.name,
+        metric_label=metric.label,
+        in_words=metric.words,
         reference=reference,
-        heads=_heads(address, chosen_metric, scale),
+        heads=_heads(sorting, metric, scale),
         beside=[Head(one.label, address.link(metric=one.name, sort=None), title=one.words) for one in beside],
         levels=levels,
-        running=[Head(RUNNING[name][0], "", title=RUNNING[name][1]) for name in known],
-        rows=rows,
+        running=[Head(RUNNING[column][0], "", title=RUNNING[column][1]) for column in columns],
+        rows=shown,
         heat_low=two(low),
         heat_high=two(high),
-        judges=sum(not judge.judge.is_baseline for judge in runs.values()),
-        has_settings=any(row.settings for row in rows),
-        has_biases=any(row.biases for row in rows),
-        has_floor=any(row.kind == "baseline" for row in rows),
+        judges=sum(not run.judge.is_baseline for run in runs.values()),
+        has_settings=any(row.settings for row in shown),
+        has_biases=any(row.biases for row in shown),
+        has_floor=any(row.kind == "baseline" for row in shown),
     )
 
 
-def _by_run(board: Board, reference: str) -> dict[int, dict[str, Row]]:
+def _by_run(board: JudgesBoard, reference: str) -> dict[int, dict[str, Row]]:
     """By run and metric the rows over all data sets."""
     judges: dict[int, dict[str, Row]] = {}
     for row in board.rows:
-        if row["reference"] == reference and row["source_dataset"] == "all":
-            judges.setdefault(row["run"], {})[row["metric"]] = row
+        if row.reference == reference and row.source_dataset == ALL:
+            judges.setdefault(row.run, {})[row.metric] = row
     return judges
 
 
-def _level_names(cells: dict[int, dict[str, Cell]], order: list[str]) -> list[str]:
+def _level_names(cells: dict[int, dict[str, LevelValue]], order: list[str]) -> list[str]:
     """Data sets or levels that some judge has a verdict in, in the board's order; none where there is one only."""
     seen = {name for of_judge in cells.values() for name, cell in of_judge.items() if cell.n}
     ordered = [name for name in order if name in seen]
@@ -167,82 +199,181 @@ def _level_names(cells: dict[int, dict[str, Cell]], order: list[str]) -> list[st
 
 
 def _ordered(
-    address: Address,
+    sorting: Sorting,
     judges: dict[int, dict[str, Row]],
     runs: dict[int, Run],
     metric: Metric,
     standing: dict[int, Place],
 ) -> list[int]:
     """Judges by the sorted column, those that are not ranked after them, baselines as the floor."""
-    sort = _sort(address)
-    key = sort.removeprefix("-")
 
     def value(run: int) -> Any:
-        numbers = judges[run].get(metric.name) or next(iter(judges[run].values()))
-        if key == "judge":
-            return runs[run].judge.name.casefold()
-        return numbers[key]
+        row = judges[run].get(metric.name) or next(iter(judges[run].values()))
+        values = {"judge": row.judge.casefold(), "value": row.value.value, "n": row.n, "coverage": row.coverage}
+        return values[sorting.column]
 
-    order = sorted(judges, key=lambda run: (runs[run].judge.name.casefold(), run))
-    known = [run for run in order if value(run) is not None]
-    turned = key == "value" and metric.lower_is_better  # best first is smallest first
-    known.sort(key=value, reverse=sort.startswith("-") != turned)
-    if sort == "-value":
-        known.sort(key=lambda run: standing[run].tier or 0 if run in standing else len(judges) + 1)
-    order = known + [run for run in order if value(run) is None]
+    by_name = sorted(judges, key=lambda run: (runs[run].judge.name.casefold(), run))
+    order = sorting.ordered(by_name, value, lower_first=sorting.column == "value" and metric.lower_is_better)
+    if sorting.is_usual:
+        order.sort(key=lambda run: standing[run].tier or 0 if run in standing else len(judges) + 1)
     return sorted(order, key=lambda run: (runs[run].judge.is_baseline, run not in standing))
-
-
-def _sort(address: Address) -> str:
-    asked = address.given.get("sort", BEST_FIRST)
-    return asked if asked.removeprefix("-") in SORTS else BEST_FIRST
-
-
-def _tints(order: list[int], standing: dict[int, Place]) -> dict[int, bool]:
-    tints: dict[int, bool] = {}
-    tinted, tier = False, None
-    for run in order:
-        if run not in standing:
-            continue
-        if standing[run].tier != tier:
-            tinted, tier = not tinted, standing[run].tier
-        tints[run] = tinted
-    return tints
 
 
 def ceiling_in_words(reference: str, n: float, kind: Kind) -> str:
     """How the ceiling is computed."""
-    if reference == "majority":
+    if reference == MAJORITY:
         others = "mean" if kind.by_mean else "majority"
         return f"Ceiling: each of {whole(n)} labels against the {others} of the other people on its item."
     return f"Ceiling: every two people who labelled the same item, {whole(n)} pairs of labels."
 
 
-def _heads(address: Address, metric: Metric, scale: marks.Axis) -> dict[str, Head]:
-    sort = _sort(address)
-
-    def made(label: str, column: str, *, best_first: bool = True, **more: Any) -> Head:
-        first = f"-{column}" if best_first else column
-        state = {column: "ascending", f"-{column}": "descending"}.get(sort, "")
-        following = (column if sort == f"-{column}" else f"-{column}") if state else first
-        return Head(label, address.link(sort=None if following == BEST_FIRST else following), state, **more)
-
+def _heads(sorting: Sorting, metric: Metric, scale: marks.Axis) -> dict[str, Head]:
     ticks = marks.axis_head(scale, tick)
+    share = "Share of people's items that the judge has a verdict on"
     return {
-        "judge": made("Judge", "judge", best_first=False),
-        "value": made(metric.label, "value", marks=ticks, title=metric.words),
-        "n": made("n", "n", title="Pairs of verdicts compared"),
-        "coverage": made("Cov. %", "coverage", title="Share of people's items that the judge has a verdict on"),
+        "judge": sorting.head("Judge", "judge"),
+        "value": sorting.head(metric.label, "value", marks=ticks, title=metric.words),
+        "n": sorting.head("n", "n", title="Pairs of verdicts compared"),
+        "coverage": sorting.head("Cov. %", "coverage", title=share),
     }
 
 
-def facts(scope: Scope, board: Board) -> list[Fact]:
+def facts(scope: Scope, board: JudgesBoard) -> list[Fact]:
     """What made the page."""
-    extra = board.extra
-    counted = f"{number_of(extra['labels'], 'label')} by {number_of(extra['annotators'], 'annotator')}"
+    counted = f"{number_of(board.labels, 'label')} by {number_of(board.annotators, 'annotator')}"
     return [
         Fact("Human labels", counted),
-        Fact("Items", whole(extra["items"])),
+        Fact("Items", whole(board.items)),
         *([rule_fact(scope)] if scope.kind.pairwise else []),
         *data_facts(board, counted=number_of(len(board.runs), "run")),
     ]
+
+
+# ---- rows ----
+
+
+def _judge_row(
+    address: Address,
+    run: Run,
+    rows: dict[str, Row],
+    *,
+    metric: Metric,
+    standing: Place | None,
+    beside: list[Metric],
+    levels: list[Cell],
+    scale: marks.Axis,
+    ceiling: float | None,
+    tinted: bool,
+    last: bool,
+    running: list[Cell],
+    biases: list[Chip],
+) -> JudgeRow:
+    judge, row = run.judge, rows.get(metric.name)
+    value = row.value if row else UNKNOWN
+    provisional = (
+        not judge.is_baseline
+        and standing is None
+        and row is not None
+        and value.value is not None
+        and row.n < PROVISIONAL
+    )
+    return JudgeRow(
+        name=judge.name,
+        kind="baseline" if judge.is_baseline else "provisional" if provisional else "",
+        chip="floor" if judge.is_baseline else "provisional" if provisional else "",
+        settings=settings_in_words(run.protocol, run.settings) if not judge.is_baseline else "",
+        run=str(run.pk),
+        run_link=run_link(address.viewer, run),
+        link=verdicts_link(address, run),
+        rank="" if judge.is_baseline else NONE if standing is None else str(standing.tier),
+        ranks="" if standing is None else span(standing.rank_low, standing.rank_high),
+        tinted=tinted,
+        last_of_tier=last,
+        value=two(value.value),
+        bar=marks.interval_bar(scale, *value.ends, provisional=provisional, ceiling=ceiling),
+        beside=[
+            _value_cell(MetricValue(found.value, found.n) if (found := rows.get(one.name)) else None) for one in beside
+        ],
+        levels=levels,
+        n=whole(row.n if row else 0),
+        coverage=NONE if row is None or row.coverage is None else percent(row.coverage),
+        running=running,
+        biases=biases,
+        key=f"run-{run.pk}",
+    )
+
+
+def _ceiling_row(
+    every: dict[str, MetricValue], ceiling: MetricValue, beside: list[Metric], levels: list[Cell], scale: marks.Axis
+) -> JudgeRow:
+    return JudgeRow(
+        name="Person against person",
+        kind="ceiling",
+        chip="ceiling",
+        settings="",
+        run="",
+        run_link="",
+        link="",
+        rank="",
+        ranks="",
+        tinted=False,
+        last_of_tier=True,
+        value=two(ceiling.number.value),
+        bar=marks.interval_bar(scale, *ceiling.number.ends, ceiling=ceiling.number.value),
+        beside=[_value_cell(every.get(one.name)) for one in beside],
+        levels=levels,
+        n=whole(ceiling.n),
+        coverage=NONE,
+    )
+
+
+def _value_cell(value: MetricValue | None) -> Cell:
+    if value is None or value.number.value is None:
+        return Cell(NONE)
+    return Cell(two(value.number.value), title=_with_n(value.number, value.n, two))
+
+
+def _with_n(number: Number, n: int, write: Any) -> str:
+    """``95%: 0.71 to 0.83, n = 120``."""
+    ends = interval(number, write)
+    return f"{ends}, n = {whole(n)}" if ends else f"n = {whole(n)}"
+
+
+def _level_cells(metric: Metric, levels: list[tuple[str, LevelValue | None]]) -> list[Cell]:
+    low, high = metric.heat
+    return [
+        Cell(two(cell.value), marks.heat(cell.value, low, high), f"{name}, n = {whole(cell.n)}")
+        if cell
+        else Cell(NONE, "qx")
+        for name, cell in levels
+    ]
+
+
+RUNNING = {
+    "cost": ("$ / 1,000", "US dollars for 1,000 judgments, of those whose cost is known"),
+    "seconds": ("s / call", "Mean seconds of a call"),
+    "agree": ("Agreed %", "Share of reviewed verdicts that people agree with"),
+    "grade": ("Analysis", "Mean grade of its analyses by people, 1 to 5"),
+    "hallucination": ("Halluc. %", "Share of reviewed analyses in which people found something that is not there"),
+}
+
+
+OF_USAGE = ("cost", "seconds")  # not for everybody
+
+
+def _running(figures: Running, column: str, usage: bool) -> Number | None:
+    """What stands in this column; None where nothing is known, or what a judge costs is not for this viewer."""
+    if column in OF_USAGE:
+        value = figures.cost if column == "cost" else figures.seconds
+        return Number(value) if usage and value is not None else None
+    opinions = {"agree": figures.agree, "grade": figures.grade, "hallucination": figures.hallucination}
+    return opinions[column] if opinions[column].value is not None else None
+
+
+def _running_cell(figures: Running, column: str, usage: bool) -> Cell:
+    number = _running(figures, column, usage)
+    if number is None:
+        return Cell(NONE)
+    write = percent if column in ("agree", "hallucination") else two
+    n = figures.asked if column in OF_USAGE else figures.reviews
+    return Cell(write(number.value), title=_with_n(number, n, write))

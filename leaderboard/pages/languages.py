@@ -6,12 +6,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language_info
 
 from leaderboard import queries
-from leaderboard.boards.base import Row
+from leaderboard.boards.languages import LanguageRow as Row
 from leaderboard.boards.languages import Side, TwoLanguages, languages
-from leaderboard.figures import MINUS, NONE, percent, signed_points, whole
+from leaderboard.figures import MINUS, NONE, in_brackets, interval, percent, signed_points, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
 from leaderboard.pages.versus import p_value
+from leaderboard.rows import Number
 from leaderboard.scope import Scope
 
 MEASURES = {"circular": "Circular accuracy, %", "vanilla": "Accuracy of one pass, %", "accuracy": "Accuracy, %"}
@@ -67,9 +68,7 @@ def _side(side: Side) -> tuple[str, str]:
 
 
 def _table(found: TwoLanguages) -> LanguagesTable:
-    ends = [row[end] for row in found.rows for end in ("difference", "difference_low", "difference_high")]
-    known = [end for end in ends if end is not None]
-    scale = marks.axis([0.0, *known], width=marks.WIDE, unit=0.01)
+    scale = marks.axis([0.0, *(end for row in found.rows for end in row.difference.ends)], width=marks.WIDE, unit=0.01)
     return LanguagesTable(
         _side(found.a),
         _side(found.b),
@@ -77,7 +76,7 @@ def _table(found: TwoLanguages) -> LanguagesTable:
         marks.axis_head(scale, _tick),
         found.pairs,
         [_row(row, scale) for row in found.rows],
-        sum(row["difference"] is None for row in found.rows),
+        sum(row.difference.value is None for row in found.rows),
     )
 
 
@@ -86,22 +85,19 @@ def _tick(value: float) -> str:
 
 
 def _row(row: Row, scale: marks.Axis) -> LanguageRow:
-    low, high = row["difference_low"], row["difference_high"]
-    told = row["difference"] is not None
     return LanguageRow(
-        row["model"],
-        *_accuracy(row, "a"),
-        *_accuracy(row, "b"),
-        signed_points(row["difference"]),
-        "" if low is None else f"[{signed_points(low)}, {signed_points(high)}]",
-        marks.interval_bar(scale, row["difference"], low, high, write=signed_points),
-        p_value(row["p"]),
-        bool(row["significant"]),
-        whole(row["n"]) if told else NONE,
+        row.model,
+        *_accuracy(row.a, row.a_n),
+        *_accuracy(row.b, row.b_n),
+        signed_points(row.difference.value),
+        in_brackets(row.difference, signed_points),
+        marks.interval_bar(scale, *row.difference.ends, write=signed_points),
+        p_value(row.p),
+        bool(row.significant),
+        NONE if row.difference.value is None else whole(row.n),
     )
 
 
-def _accuracy(row: Row, name: str) -> tuple[str, str]:
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    ends = "" if low is None else f"95%: {percent(low)} to {percent(high)}; "
-    return percent(row[name]), f"{ends}n = {whole(row[f'{name}_n'])} samples"
+def _accuracy(share: Number, n: int) -> tuple[str, str]:
+    ends = interval(share, percent)
+    return percent(share.value), f"{ends}; n = {whole(n)} samples" if ends else f"n = {whole(n)} samples"

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from leaderboard.boards import Board
-from leaderboard.boards.base import Row, kept
-from leaderboard.boards.matrix import MOST, win_rates
-from leaderboard.figures import NONE, count, number_of, percent
+from leaderboard.boards.base import kept
+from leaderboard.boards.matrix import MOST, Matrix, MatrixRow, win_rates
+from leaderboard.figures import NONE, count, interval, number_of, percent
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.scope import Scope
@@ -23,7 +22,7 @@ class MatrixPage:
     upright: bool
 
 
-def board_of(address: Address, scope: Scope) -> Board:
+def board_of(address: Address, scope: Scope) -> Matrix:
     """The blocks of models that the address names, or the first."""
     rows, columns = (
         int(said) - 1 if (said := address.given.get(name, "")).isdecimal() and int(said[:6]) > 0 else 0
@@ -32,9 +31,9 @@ def board_of(address: Address, scope: Scope) -> Board:
     return kept(scope, f"matrix {rows} {columns}", lambda scope: win_rates(scope, rows, columns))
 
 
-def selects(address: Address, board: Board) -> list[Select]:
+def selects(address: Address, board: Matrix) -> list[Select]:
     """Which models stand in the rows and in the columns, where there are more than a table shows."""
-    of = board.extra["of"]
+    of = board.of
     if of <= MOST:
         return []
     starts = range(0, of, MOST)
@@ -47,10 +46,10 @@ def selects(address: Address, board: Board) -> list[Select]:
     ]
 
 
-def page_of(address: Address, scope: Scope, board: Board) -> MatrixPage:
+def page_of(address: Address, scope: Scope, board: Matrix) -> MatrixPage:
     """Everything that the table shows: the row's model won so many percent against the column's."""
-    names, others, of = (board.extra[key] for key in ("models", "others", "of"))
-    numbers = {(row["model"], row["other"]): row for row in board.rows}
+    names, others, of = board.models, board.others, board.of
+    numbers = {(row.model, row.other): row for row in board.rows}
     view = address.view() | {"source": scope.source, "run": str(scope.run) if scope.run else None}
     rows = [
         (
@@ -61,23 +60,25 @@ def page_of(address: Address, scope: Scope, board: Board) -> MatrixPage:
         for name in names
     ]
     shown = "By rank" if of <= MOST else f"{len(names)} of {of} models by rank; choose others above the table"
-    pairs = len({frozenset((row["model"], row["other"])) for row in board.rows})
+    pairs = len({frozenset((row.model, row.other)) for row in board.rows})
     return MatrixPage(others, rows, shown, pairs, any(len(name) > 8 for name in others))
 
 
-def _cell(address: Address, view: dict[str, str | None], name: str, other: str, row: Row | None) -> marks.HeatCell:
+def _cell(
+    address: Address, view: dict[str, str | None], name: str, other: str, row: MatrixRow | None
+) -> marks.HeatCell:
     if name == other:
         return marks.HeatCell("", "", "self", "")
     if row is None:
         return marks.HeatCell(NONE, "", "qx", f"{name} and {other} were not compared")
-    said = f"{count(row['wins'])} won, {count(row['ties'])} tied, {count(row['losses'])} lost"
-    low, high = row["win_rate_low"], row["win_rate_high"]
-    ends = "" if low is None else f"; 95%: {percent(low)} to {percent(high)}"
+    won, tied, lost = (count(outcome) for outcome in row.outcomes)
+    ends = interval(row.win_rate, percent)
+    title = f"{name} against {other}: {won} won, {tied} tied, {lost} lost of {number_of(row.n, 'item')}"
     return marks.HeatCell(
-        percent(row["win_rate"]),
-        count(row["n"]),
-        marks.heat(row["win_rate"], 0.0, 1.0) if row["n"] >= FEWEST else "qx",
-        f"{name} against {other}: {said} of {number_of(row['n'], 'item')}{ends}",
+        percent(row.win_rate.value),
+        count(row.n),
+        marks.heat(row.win_rate.value, 0.0, 1.0) if row.n >= FEWEST and row.win_rate.value is not None else "qx",
+        f"{title}; {ends}" if ends else title,
         # Held against the other model: only then does the list hold this pair, whatever the benchmark's anchor is.
         address.to("leaderboard:votes", **(view | {"anchor": other, "model": name, "other": other})),
     )

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from leaderboard.boards import Board
-from leaderboard.boards.base import Row
-from leaderboard.figures import NONE, whole
+from leaderboard.boards.base import Level, ModelsBoard
+from leaderboard.boards.pairs import PairsBoard
+from leaderboard.figures import NONE, interval, whole
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import models as models_page
 from leaderboard.pages import plots, scored
 from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
 
 SIDES = ("a", "b", "c", "d")
@@ -34,18 +35,18 @@ class ProfilePage:
     few: bool  # fewer than three levels: no radar
 
 
-def chosen(address: Address, board: Board) -> list[str]:
+def chosen(address: Address, board: ModelsBoard) -> list[str]:
     """The models of the address that the board has; the first by rank where it names none."""
-    there = [row["model"] for row in board.rows]
+    there = [row.model for row in board.rows]
     asked = [name for side in SIDES if (name := address.given.get(side, "")) in there]
     if asked:
         return list(dict.fromkeys(asked))
-    settled = [row["model"] for row in board.rows if row["n"] >= PROVISIONAL and row.get("rank") is not None]
+    settled = [row.model for row in board.rows if row.n >= PROVISIONAL and row.rank is not None]
     return (settled or there)[:DEFAULT]
 
 
-def selects(address: Address, board: Board) -> list[Select]:
-    names = sorted((row["model"] for row in board.rows), key=str.casefold)
+def selects(address: Address, board: ModelsBoard) -> list[Select]:
+    names = sorted((row.model for row in board.rows), key=str.casefold)
     shown = dict(zip(SIDES, chosen(address, board), strict=False))
     choices = [Choice(name, name) for name in names]
     return [
@@ -54,27 +55,27 @@ def selects(address: Address, board: Board) -> list[Select]:
     ]
 
 
-def page_of(address: Address, scope: Scope, board: Board) -> ProfilePage:
+def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
     """Everything that the page shows."""
     names = chosen(address, board)
-    rows = {row["model"]: row for row in board.rows}
+    rows = {row.model: row for row in board.rows}
     shape = scored.shape_of(scope, board)
     main, measure, write = shape.main.name, shape.main.label, shape.main.write
     low, high = scope.kind.ends(scope.benchmark)
-    cell: scored.Levels
-    if scope.kind.pairwise:
-        levels, cell = models_page.levels_of(board), _of_level
+    if isinstance(board, PairsBoard):
+        levels = models_page.levels_of(board)
     else:
-        levels, cell, _ = scored.levels_of(address, scope, board)
-    numbers = {name: [cell(rows[name], level) for level in levels] for name in names}
+        levels, _ = scored.levels_of(address, board)
+    by_level = {name: [rows[name].level(level) for level in levels] for name in names}
     profiles = [
-        plots.Profile(name, tuple(_share((one or {}).get(main), low, high) for one in numbers[name])) for name in names
+        plots.Profile(name, tuple(_share(level.number(main).value if level else None, low, high) for level in own))
+        for name, own in by_level.items()
     ]
     return ProfilePage(
         measure=measure,
         names=names,
         rows=[
-            (scored.short(level), [_cell(numbers[name][at], main, write) for name in names])
+            (scored.short(level), [_cell(by_level[name][at], main, write) for name in names])
             for at, level in enumerate(levels)
         ],
         radar=plots.radar(
@@ -87,11 +88,6 @@ def page_of(address: Address, scope: Scope, board: Board) -> ProfilePage:
     )
 
 
-def _of_level(row: Row, level: str) -> Row | None:
-    found: Row | None = row["levels"].get(level)
-    return found
-
-
 def _plain(number: str) -> str:
     return number.rstrip("0").rstrip(".") if "." in number else number
 
@@ -100,8 +96,8 @@ def _share(value: float | None, low: float, high: float) -> float | None:
     return None if value is None else (value - low) / (high - low)
 
 
-def _cell(numbers: Row | None, main: str, write: scored.Write) -> Cell:
-    if not numbers or numbers.get(main) is None:
+def _cell(level: Level | None, main: str, write: scored.Write) -> Cell:
+    number = level.number(main) if level else UNKNOWN
+    if level is None or number.value is None:
         return Cell(NONE, "", "")
-    low, high = numbers.get(f"{main}_low"), numbers.get(f"{main}_high")
-    return Cell(write(numbers[main]), "" if low is None else f"{write(low)} to {write(high)}", whole(numbers["n"]))
+    return Cell(write(number.value), interval(number, write).removeprefix("95%: "), whole(level.n))

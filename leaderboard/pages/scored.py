@@ -1,32 +1,25 @@
-"""The boards of models by scores, components, multiple choice and yes or no, as pages: one table for all four."""
+"""The boards of models by scores, components, marks, multiple choice and yes or no, as pages: one table for all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.utils.safestring import SafeString
 
-from bank.models import EvaluatedModel
-from leaderboard.boards import Board
-from leaderboard.boards.base import Row
-from leaderboard.figures import NONE, percent, span, whole
+from bank.forms.fields import whole_number
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard
+from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
+from leaderboard.boards.scores import ScoresBoard
+from leaderboard.figures import NONE, interval, percent, span, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import Column, Shape
-from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
-from leaderboard.pages.models import Head
+from leaderboard.pages.models import is_provisional, organisations, rank_heads, sorted_rows, value_of
+from leaderboard.pages.table import Cell, Head, Sorting, ends_of_groups, tints
+from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
 
-BLANK = SafeString()
 Write = Callable[[float | None], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    text: str
-    css: str = ""
-    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,86 +77,69 @@ class ScoredPage:
     tinted: bool = False
 
 
-def page_of(address: Address, scope: Scope, board: Board) -> ScoredPage:
+def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
     """Everything that the table and the panels below it show."""
     shape = shape_of(scope, board)
-    names, cells_of, depths = levels_of(address, scope, board)
-    key, descending = _sorting(address, shape, names)
-    rows = _ordered(board.rows, key, descending, shape, cells_of)
-    settled = [row for row in rows if row["n"] >= PROVISIONAL]
-    ends = [row[end] for row in settled or rows for end in _ends(shape.main.name)]
-    scale = marks.axis(ends, unit=shape.unit)
-    tints = _tints(settled) if (key, descending) == ("rank", False) else {}
-    organisations = dict(EvaluatedModel.objects.exclude(organisation="").values_list("name", "organisation"))
+    names, depths = levels_of(address, board)
+    columns = {*("rank", "model", "n", shape.main.name), *(column.name for column in shape.beside)}
+    sorting = Sorting.of(address, columns | {f"level:{name}" for name in names})
+    rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, shape.main.name))
+    settled = [row for row in rows if not is_provisional(row)]
+    scale = marks.axis([end for row in settled or rows for end in row.number(shape.main.name).ends], unit=shape.unit)
+    tinted = tints((row.model, row.tier) for row in settled) if sorting.is_usual else {}
+    made_by = organisations()
     low, high = scope.kind.ends(scope.benchmark)
-    kept_back = is_kept_back(scope)
-    shown = []
-    for place, row in enumerate(rows):
-        following = rows[place + 1]["model"] if place + 1 < len(rows) else None
-        cells = [(name, cells_of(row, name)) for name in names]
-        own = tints.get(row["model"])
-        shown.append(
-            _row(
-                address,
-                row,
-                shape,
-                scale,
-                organisation=organisations.get(row["model"], ""),
-                tinted=bool(own),
-                last=bool(tints) and following is not None and tints.get(following) is not own,
-                levels=[_level_cell(name, one, shape, low, high) for name, one in cells],
-                kept_back=kept_back,
-            )
+    link = None if is_kept_back(scope) else address
+    shown = [
+        _row(
+            link,
+            row,
+            shape,
+            scale,
+            organisation=made_by.get(row.model, ""),
+            tinted=tinted.get(row.model, False),
+            last=last,
+            levels=[_level_cell(name, row.level(name), shape, low, high) for name in names],
         )
+        for row, last in zip(rows, ends_of_groups([row.model for row in rows], tinted), strict=True)
+    ]
     return ScoredPage(
         main=shape.main,
         in_words=shape.in_words,
-        heads=_heads(address, shape, key, descending, scale),
-        beside=[_head(address, one.label, one.name, key, descending, title=one.title) for one in shape.beside],
-        levels=[
-            _head(address, short(name), f"in:{name}", key, descending, title=f"{shape.main.label} on {name}")
-            for name in names
-        ],
+        heads=_heads(sorting, shape, scale),
+        beside=[sorting.head(column.label, column.name, title=column.title) for column in shape.beside],
+        levels=[sorting.head(short(name), f"level:{name}", title=f"{shape.main.label} on {name}") for name in names],
         level_word=scope.kind.part_word,
         rows=shown,
-        ranked=sum(row["rank"] is not None for row in settled),
+        ranked=sum(row.rank is not None for row in settled),
         provisional=len(rows) - len(settled),
         depths=depths,
         heat_low=shape.main.write(low),
         heat_high=shape.main.write(high),
-        letters=_letters(board) if board.extra.get("letters") else None,
-        steps=_steps(board) if scope.kind.rotates else [],
-        tinted=bool(tints),
+        letters=_letters(board) if isinstance(board, ChoiceBoard) and board.letters else None,
+        steps=_steps(board) if isinstance(board, ChoiceBoard) else [],
+        tinted=bool(tinted),
     )
 
 
-def shape_of(scope: Scope, board: Board) -> Shape:
+def shape_of(scope: Scope, board: ModelsBoard) -> Shape:
     """The shape of the board, by what ranks it where its kind has several."""
-    return scope.kind.shapes.get(board.extra.get("ranked_by", ""), scope.kind.shape)
+    return scope.kind.shapes.get(board.ranked_by, scope.kind.shape)
 
 
-Levels = Callable[[Row, str], Row | None]
-
-
-def levels_of(address: Address, scope: Scope, board: Board) -> tuple[list[str], Levels, list[Group]]:
-    """The columns by level or category, how a row's numbers of one are had, and the switch between depths."""
-    extra = board.extra
-    if "within" in extra:
-        names = extra["order"] if len(extra["order"]) > 1 else []
-        return names, lambda row, name: extra["within"][row["model"]].get(name), []
-    depths: list[list[str]] = extra.get("depths", [])
-    if not depths:
-        return [], lambda row, name: None, []
-    wanted = address.given.get("depth", "1")
-    at = int(wanted) - 1 if wanted.isdigit() and 0 < int(wanted[:3]) <= len(depths) else 0
+def levels_of(address: Address, board: ModelsBoard) -> tuple[list[str], list[Group]]:
+    """The columns by level or category, and the switch between depths of the tree."""
+    if isinstance(board, ScoresBoard):
+        return board.level_order if len(board.level_order) > 1 else [], []
+    if not isinstance(board, KeyedBoard) or not board.depths:
+        return [], []
+    wanted = whole_number(address.given.get("depth")) or 1
+    chosen = wanted - 1 if wanted <= len(board.depths) else 0
     groups = [
-        Group(f"L-{n + 1}", address.link(depth=str(n + 1) if n else None, sort=None), n == at)
-        for n in range(len(depths))
+        Group(f"L-{depth + 1}", address.link(depth=str(depth + 1) if depth else None, sort=None), depth == chosen)
+        for depth in range(len(board.depths))
     ]
-    within = extra["levels"]
-    if scope.kind.rotates:
-        return depths[at], lambda row, name: row["levels"].get(name), groups if len(depths) > 1 else []
-    return depths[at], lambda row, name: within[row["model"]].get(name), groups if len(depths) > 1 else []
+    return board.depths[chosen], groups if len(groups) > 1 else []
 
 
 def short(path: str) -> str:
@@ -171,48 +147,9 @@ def short(path: str) -> str:
     return name.replace("_", " ").replace("/", "/\u200b")
 
 
-def _ends(name: str) -> tuple[str, str, str]:
-    return name, f"{name}_low", f"{name}_high"
-
-
-def _tints(rows: Sequence[Row]) -> dict[str, bool]:
-    tints: dict[str, bool] = {}
-    tinted, tier = False, object()
-    for row in rows:
-        if row.get("tier") != tier:
-            tinted, tier = not tinted, row.get("tier")
-        tints[row["model"]] = tinted and row.get("tier") is not None
-    return tints
-
-
-def _sorting(address: Address, shape: Shape, names: Sequence[str]) -> tuple[str, bool]:
-    asked = address.given.get("sort", "")
-    key = asked.removeprefix("-")
-    known = {"rank", "model", "n", shape.main.name, *(one.name for one in shape.beside), *(f"in:{n}" for n in names)}
-    return (key, asked.startswith("-")) if key in known else ("rank", False)
-
-
-def _ordered(rows: list[Row], key: str, descending: bool, shape: Shape, cells_of: Levels) -> list[Row]:
-    """Rows by a column: missing values last, provisional rows after them, whatever the direction."""
-
-    def value(row: Row) -> Any:
-        if key == "rank":
-            return None if row["rank"] is None else (row.get("tier") or row["rank"], row["rank"])
-        if key == "model":
-            return row["model"].casefold()
-        if key.startswith("in:"):
-            return (cells_of(row, key.removeprefix("in:")) or {}).get(shape.main.name)
-        return row[key]
-
-    rows = sorted(rows, key=lambda row: row["model"].casefold())
-    known = sorted((row for row in rows if value(row) is not None), key=value, reverse=descending)
-    order = known + [row for row in rows if value(row) is None]
-    return sorted(order, key=lambda row: row["n"] < PROVISIONAL)
-
-
 def _row(
-    address: Address,
-    row: Row,
+    address: Address | None,
+    row: ModelRow,
     shape: Shape,
     scale: marks.Axis,
     *,
@@ -220,62 +157,49 @@ def _row(
     tinted: bool,
     last: bool,
     levels: list[Cell],
-    kept_back: bool,
 ) -> ScoredRow:
-    main, few = shape.main, row["n"] < PROVISIONAL
-    value, low, high = (row[end] for end in _ends(main.name))
+    """Without an ``address`` the row leads nowhere."""
+    main, provisional = shape.main, is_provisional(row)
+    number = row.number(main.name)
     return ScoredRow(
-        name=row["model"],
+        name=row.model,
         organisation=organisation,
-        link="" if kept_back else address.to("leaderboard:answers", **address.view(), model=row["model"]),
-        rank=NONE if few or row["rank"] is None else str(row.get("tier") or row["rank"]),
-        ranks="" if few else span(row.get("rank_low"), row.get("rank_high")),
-        provisional=few,
+        link=address.to("leaderboard:answers", **address.view(), model=row.model) if address else "",
+        rank=NONE if provisional or row.rank is None else str(row.place),
+        ranks="" if provisional else span(row.rank_low, row.rank_high),
+        provisional=provisional,
         tinted=tinted,
         last_of_tier=last,
-        value=main.write(value),
-        title=_interval(row, main),
-        bar=marks.interval_bar(scale, value, low, high, write=main.write, provisional=few),
-        n=whole(row["n"]),
-        beside=[Cell(one.write(row[one.name]), title=_interval(row, one)) for one in shape.beside],
+        value=main.write(number.value),
+        title=interval(number, main.write),
+        bar=marks.interval_bar(scale, *number.ends, write=main.write, provisional=provisional),
+        n=whole(row.n),
+        beside=[_beside(row, column) for column in shape.beside],
         levels=levels,
     )
 
 
-def _interval(row: Row, column: Column) -> str:
-    low, high = row[f"{column.name}_low"], row[f"{column.name}_high"]
-    return "" if low is None else f"95%: {column.write(low)} to {column.write(high)}"
+def _beside(row: ModelRow, column: Column) -> Cell:
+    number = row.number(column.name)
+    return Cell(column.write(number.value), title=interval(number, column.write))
 
 
-def _level_cell(name: str, numbers: Row | None, shape: Shape, low: float, high: float) -> Cell:
+def _level_cell(name: str, level: Level | None, shape: Shape, low: float, high: float) -> Cell:
     main = shape.main
-    value = (numbers or {}).get(main.name)
-    if numbers is None or value is None:
+    number = level.number(main.name) if level else UNKNOWN
+    if level is None or number.value is None:
         return Cell(NONE, "qx", f"{name}: nothing counted")
-    title = f"{name}: {_interval(numbers, main)}".rstrip(": ")
-    return Cell(main.write(value), marks.heat(value, low, high), f"{title}; n = {whole(numbers['n'])}")
+    title = f"{name}: {interval(number, main.write)}".rstrip(": ")
+    return Cell(main.write(number.value), marks.heat(number.value, low, high), f"{title}; n = {whole(level.n)}")
 
 
-def _head(address: Address, label: str, column: str, key: str, descending: bool, **more: Any) -> Head:
-    best_first = column not in ("rank", "model")
-    if column == key:
-        following, state = (column, "descending") if descending else (f"-{column}", "ascending")
-    else:
-        following, state = (f"-{column}" if best_first else column), ""
-    return Head(label, address.link(sort=None if following == "rank" else following), state, **more)
-
-
-def _heads(address: Address, shape: Shape, key: str, descending: bool, scale: marks.Axis) -> dict[str, Head]:
-    def made(label: str, column: str, **more: Any) -> Head:
-        return _head(address, label, column, key, descending, **more)
-
+def _heads(sorting: Sorting, shape: Shape, scale: marks.Axis) -> dict[str, Head]:
     percents = shape.unit != 1.0
     ticks = marks.axis_head(scale, lambda value: whole(100 * value) if percents else f"{value:g}")
     return {
-        "rank": made("Rank", "rank", title="1 + the number of models that are significantly better; its 95% range"),
-        "model": made("Model", "model"),
-        "main": made(shape.main.label, shape.main.name, title=shape.main.title, marks=ticks),
-        "n": made("n", "n", title="Samples or items"),
+        **rank_heads(sorting),
+        "main": sorting.head(shape.main.label, shape.main.name, title=shape.main.title, marks=ticks),
+        "n": sorting.head("n", "n", title="Samples or items"),
     }
 
 
@@ -288,26 +212,25 @@ STEPS = {
 }
 
 
-def _steps(board: Board) -> list[tuple[str, list[str]]]:
+def _steps(board: ChoiceBoard) -> list[tuple[str, list[str]]]:
     """How the options of each model's answers were found: counts and shares, in the order of ``STEPS``."""
-    found = []
-    for row in sorted(board.rows, key=lambda row: row["model"].casefold()):
-        total = sum(row["extraction"].values())
-        cells = [f"{row['extraction'][step]:,}" for step in STEPS]
-        success = sum(row["extraction"][step] for step in ("label", "judge"))
-        found.append((row["model"], [*cells, percent(success / total if total else None)]))
-    return found
+    steps = []
+    for row in sorted(board.rows, key=lambda row: row.model.casefold()):
+        total = sum(row.extraction.values())
+        cells = [f"{row.extraction[step]:,}" for step in STEPS]
+        found = sum(row.extraction[step] for step in ("label", "judge"))
+        steps.append((row.model, [*cells, percent(found / total if total else None)]))
+    return steps
 
 
-def _letters(board: Board) -> Letters:
-    every = [*board.extra["letters"].values(), board.extra["key"]]
-    letters = sorted({letter for shares in every for letter in shares if letter})
+def _letters(board: ChoiceBoard) -> Letters:
+    letters = sorted({letter for shares in [*board.letters.values(), board.right] for letter in shares if letter})
 
     def cells(shares: dict[str, float]) -> list[Cell]:
         return [
             Cell(percent(shares.get(letter, 0.0)), marks.heat(shares.get(letter, 0.0), 0.0, 0.6)) for letter in letters
         ]
 
-    rows = [("Key", cells(board.extra["key"]))] if board.extra["key"] else []
-    rows += [(name, cells(shares)) for name, shares in sorted(board.extra["letters"].items())]
-    return Letters(letters, rows, bool(board.extra["key"]))
+    rows = [("Key", cells(board.right))] if board.right else []
+    rows += [(name, cells(shares)) for name, shares in sorted(board.letters.items())]
+    return Letters(letters, rows, bool(board.right))

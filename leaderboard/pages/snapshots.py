@@ -6,13 +6,13 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from leaderboard.boards.base import Row
 from leaderboard.figures import NONE, signed
 from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.provenance import Fact
+from leaderboard.rows import JSON
 from leaderboard.tables import columns, three
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}
@@ -95,7 +95,7 @@ def entries_of(snapshot: Snapshot) -> list[str]:
     return [entry_of(snapshot.what, row) for row in snapshot.rows]
 
 
-def entry_of(what: str, row: Row) -> str:
+def entry_of(what: str, row: JSON) -> str:
     return ", ".join(str(row[name]) for name in KEYS[what] if row.get(name) is not None)
 
 
@@ -135,7 +135,7 @@ def _axis_tick(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
-def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tuple[Snapshot, Row]]]:
+def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tuple[Snapshot, JSON]]]:
     found = [(one, row) for one in snapshots for row in one.rows if entry_of(one.what, row) == entry]
     return next((name for name in FOLLOWED for _, row in found if row.get(name) is not None), ""), found
 

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from leaderboard.boards import Board
-from leaderboard.boards.base import Row
-from leaderboard.boards.standin import EPSILON, judges_of
-from leaderboard.figures import NONE, number_of, two, whole
+from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, judges_of
+from leaderboard.figures import NONE, interval, number_of, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
@@ -42,26 +40,30 @@ class TestPanel:
     distance: bool
 
 
-def panel_of(address: Address, board: Board, *, kind: Kind) -> TestPanel:
+def panel_of(address: Address, board: StandInBoard, *, kind: Kind) -> TestPanel:
     """The alternative annotator test, judges that pass with most advantage first."""
     chosen = f"{epsilon_of(address):g}"
     default = f"{EPSILON:g}"
     steps = [
         (step, address.link(epsilon=None if step == default else step) + "#stand-in", step == chosen) for step in STEPS
     ]
-    order = sorted(board.rows, key=lambda row: (-(row["winning_rate"] or -1), -(row["advantage"] or -1), row["judge"]))
+    order = sorted(board.rows, key=lambda row: (-(row.winning_rate or -1), -(row.advantage or -1), row.judge))
     rows = [_test_row(row) for row in order]
-    return TestPanel(rows, steps, number_of(board.extra["people"], "annotator"), kind.stand_in == "distance")
+    return TestPanel(rows, steps, number_of(board.people, "annotator"), kind.stand_in == "distance")
 
 
-def _test_row(row: Row) -> TestRow:
-    passes = row["passes"]
-    said = row["reason"].capitalize() if passes is None else "may stand in" if passes else "may not"
-    tested = f"{row['tested']} of {len(row['annotators'])}" if row["annotators"] else NONE
+def _test_row(row: StandInRow) -> TestRow:
+    passes = row.passes
     return TestRow(
-        row["judge"], row["run"], said, passes, two(row["winning_rate"]), two(row["advantage"]), tested,
-        whole(row["n"] or None),
-    )  # fmt: skip
+        judge=row.judge,
+        run=row.run,
+        said=row.reason.capitalize() if passes is None else "may stand in" if passes else "may not",
+        passes=passes,
+        winning=two(row.winning_rate),
+        advantage=two(row.advantage),
+        tested=f"{row.tested} of {len(row.annotators)}" if row.annotators else NONE,
+        n=whole(row.n or None),
+    )
 
 
 # ---- people and a judge together ----
@@ -108,35 +110,30 @@ def judge_select(scope: Scope, run: int | None) -> Select:
     return Select("run", "Judge", [("", choices)], str(run or ""))
 
 
-def page_of(address: Address, scope: Scope, board: Board) -> BothPage:
+def page_of(address: Address, scope: Scope, board: TogetherBoard) -> BothPage:
     """Everything that the table shows."""
     shape, to = scope.kind.shape, scope.kind.rows_page
     write = shape.main.write
-    ends = [row[f"{name}{end}"] for row in board.rows for name in ("people", "both") for end in ("", "_low", "_high")]
+    ends = [end for row in board.rows for number in (row.people, row.both) for end in number.ends]
     scale = marks.axis(ends, unit=shape.unit)
-
-    def title(row: Row, name: str) -> str:
-        low, high = row[f"{name}_low"], row[f"{name}_high"]
-        return "" if low is None else f"95%: {write(low)} to {write(high)}"
-
     rows = [
         BothRow(
-            model=row["model"],
-            link=address.to(to, **(address.view() | {"run": None}), model=row["model"]),
-            people=write(row["people"]),
-            people_title=title(row, "people"),
-            people_bar=marks.interval_bar(scale, *(row[f"people{end}"] for end in ("", "_low", "_high")), write=write),
-            people_n=whole(row["people_n"] or None),
-            both=write(row["both"]),
-            both_title=title(row, "both"),
-            both_bar=marks.interval_bar(scale, *(row[f"both{end}"] for end in ("", "_low", "_high")), write=write),
-            weight=two(row["weight"]),
-            n=whole(row["n"]),
-            further=whole(row["further"]),
-            judge=write(row["judge"]),
-            reason=row["reason"],
+            model=row.model,
+            link=address.to(to, **(address.view() | {"run": None}), model=row.model),
+            people=write(row.people.value),
+            people_title=interval(row.people, write),
+            people_bar=marks.interval_bar(scale, *row.people.ends, write=write),
+            people_n=whole(row.people_n or None),
+            both=write(row.both.value),
+            both_title=interval(row.both, write),
+            both_bar=marks.interval_bar(scale, *row.both.ends, write=write),
+            weight=two(row.weight),
+            n=whole(row.n),
+            further=whole(row.further),
+            judge=write(row.judge),
+            reason=row.reason,
         )
         for row in board.rows
     ]
     axis = marks.axis_head(scale, lambda value: whole(100 * value) if shape.hundred else f"{value:g}")
-    return BothPage(board.extra["judge"], shape.main.label, axis, rows)
+    return BothPage(board.judge, shape.main.label, axis, rows)

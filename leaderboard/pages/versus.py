@@ -9,13 +9,13 @@ from django.utils.safestring import SafeString
 
 from bank.forms.fields import whole_number
 from bank.models import SampleImage
-from leaderboard import queries
-from leaderboard.boards.sources import judge_groups
-from leaderboard.boards.versus import Versus
-from leaderboard.figures import NONE, percent, signed, signed_points, two, whole
+from leaderboard import queries, votes
+from leaderboard.boards.versus import STRENGTH, Measure, Versus
+from leaderboard.figures import NONE, in_brackets, percent, signed, signed_points, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select, settings_in_words
 from leaderboard.pages.votes import verdict_words
+from leaderboard.rows import Number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import scores
 
@@ -83,7 +83,7 @@ def choice_select(name: str, label: str, choices: list[Choice], chosen: str) -> 
 
 def judge_choices(scope: Scope) -> list[Choice]:
     """Every judge and setting with verdicts of the view's kind."""
-    newest = (runs[-1] for runs in judge_groups(scope))
+    newest = (runs[-1] for runs in votes.judge_groups(scope))
     return [Choice(f"run-{run.pk}", f"{run.judge.name}, run {run.pk}: {_settings(run)}"[:90]) for run in newest]
 
 
@@ -102,32 +102,32 @@ def run_of(text: str) -> int:
 
 
 def page_of(found: Versus) -> VersusPage:
-    scale = _scale(found.measures)
-    level_scale = _scale(found.levels)
+    # Strengths are in another unit than shares, so they are left to their own axis.
+    shares = [row.difference for row in found.measures if row.measure != STRENGTH]
+    scale = _scale(shares or [row.difference for row in found.measures])
+    level_scale = _scale([row.difference for row in found.levels])
     return VersusPage(
         [_measure(row, found.unit, scale) for row in found.measures],
         [
             LevelRow(
-                row["level"] or "No level",
-                *_change(row, _writer(found.unit)),
-                _bar(row, found.unit, level_scale),
-                whole(row["n"]),
+                row.level or "No level",
+                *_change(row.difference, _writer(found.unit)),
+                marks.interval_bar(level_scale, *row.difference.ends, write=_writer(found.unit)),
+                whole(row.n),
             )
             for row in found.levels
         ],
         marks.axis_head(scale, lambda value: _tick(value, found.unit)),
         marks.axis_head(level_scale, lambda value: _tick(value, found.unit)),
         _said(found),
-        found.by_level or (found.measures[0]["measure"] if found.measures else ""),
+        found.by_level or (found.measures[0].measure if found.measures else ""),
         "By data set" if found.of_sets else "By level",
     )
 
 
-def _scale(rows: list[dict[str, Any]]) -> marks.Axis:
-    """One axis with 0 on it. Strengths are in another unit than shares, so they are left to their own."""
-    shares = [row for row in rows if "Bradley" not in row.get("measure", "")] or rows
-    ends = [row[end] for row in shares for end in ("difference", "difference_low", "difference_high")]
-    known = [end for end in ends if end is not None]
+def _scale(differences: list[Number]) -> marks.Axis:
+    """One axis with 0 on it."""
+    known = [end for difference in differences for end in difference.ends if end is not None]
     return (
         marks.axis([0.0, *known], width=marks.WIDE, unit=0.01) if known else marks.Axis(-1.0, 1.0, (0.0,), marks.WIDE)
     )
@@ -143,34 +143,27 @@ def _writer(unit: str) -> Any:
     return signed_points if unit == "points" else signed
 
 
-def _change(row: dict[str, Any], write: Any) -> tuple[str, str]:
-    low, high = row["difference_low"], row["difference_high"]
-    return write(row["difference"]), "" if low is None else f"[{write(low)}, {write(high)}]"
+def _change(difference: Number, write: Any) -> tuple[str, str]:
+    return write(difference.value), in_brackets(difference, write)
 
 
-def _bar(row: dict[str, Any], unit: str, scale: marks.Axis) -> SafeString:
-    ends = (row["difference"], row["difference_low"], row["difference_high"])
-    return marks.interval_bar(scale, *ends, write=_writer(unit))
-
-
-def _measure(row: dict[str, Any], unit: str, scale: marks.Axis) -> MeasureRow:
-    strength = "Bradley" in row["measure"]
+def _measure(row: Measure, unit: str, scale: marks.Axis) -> MeasureRow:
+    strength = row.measure == STRENGTH
     own = "log" if strength else unit
-    change, interval = _change(row, _writer(own))
+    change, ends = _change(row.difference, _writer(own))
     write = signed if strength else percent if own == "points" else two
-    ends = [row[end] for end in ("difference", "difference_low", "difference_high")]
-    bar = marks.interval_bar(marks.axis([0.0, *ends], width=marks.WIDE) if strength else scale, *ends)
+    axis = marks.axis([0.0, *row.difference.ends], width=marks.WIDE) if strength else scale
     return MeasureRow(
-        row["measure"],
-        write(row["a"]),
-        write(row["b"]),
+        row.measure,
+        write(row.a),
+        write(row.b),
         change,
-        interval,
-        bar,
-        p_value(row["p"]),
-        METHODS.get(row["method"], row["method"]),
-        whole(row["n"]),
-        row["significant"],
+        ends,
+        marks.interval_bar(axis, *row.difference.ends),
+        p_value(row.p),
+        METHODS.get(row.method, row.method),
+        whole(row.n),
+        row.significant,
     )
 
 
@@ -181,16 +174,16 @@ def p_value(p: float | None) -> str:
 
 def _said(found: Versus) -> str:
     """The first measure in a sentence."""
-    if not found.measures or found.measures[0]["difference"] is None:
+    first = found.measures[0] if found.measures else None
+    if first is None or first.difference.value is None:
         return "They have nothing in common that could be compared."
-    first = found.measures[0]
-    if first["significant"] is None:
+    if first.significant is None:
         return "Too little in common for a test."
-    if not first["significant"]:
-        return f"{first['measure']}: the two cannot be told apart at the 5% level."
-    lower = "lower is better" in first["measure"]
-    ahead = found.a if (first["difference"] > 0) != lower else found.b
-    return f"{first['measure']}: {ahead} is ahead, and by more than chance at the 5% level."
+    if not first.significant:
+        return f"{first.measure}: the two cannot be told apart at the 5% level."
+    lower = "lower is better" in first.measure
+    ahead = found.a if (first.difference.value > 0) != lower else found.b
+    return f"{first.measure}: {ahead} is ahead, and by more than chance at the 5% level."
 
 
 # ---- the items ----

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, replace
 
 from bank.models import EvaluatedModel
-from leaderboard.boards import Board
+from leaderboard.boards.base import ModelsBoard
 from leaderboard.pages.address import Address, Choice, Select
 
 NAMES = ("weights", "organisation")
@@ -19,21 +19,21 @@ WEIGHTS = {"open": "open", "closed": "closed"}
 class Whose:
     """The board with the rows that are shown, what has to be said about it, and the controls."""
 
-    board: Board
+    board: ModelsBoard
     facts: str  # a short name of what is known of the models: a page that shows it is made again when it changes
     note: str
     selects: list[Select]
 
 
-def shown_of(address: Address, board: Board) -> Whose:
+def shown_of(address: Address, board: ModelsBoard) -> Whose:
     """The rows of the address' models; a control appears where there is something to choose from."""
-    models = EvaluatedModel.objects.filter(name__in=[row["model"] for row in board.rows])
+    models = EvaluatedModel.objects.filter(name__in=[row.model for row in board.rows])
     facts = {
         name: (organisation, is_open)
         for name, organisation, is_open in models.values_list("name", "organisation", "open")
     }
     weights, organisation = (address.given.get(name, "") for name in NAMES)
-    rows = [row for row in board.rows if _matches(facts.get(row["model"], ("", None)), weights, organisation)]
+    rows = [row for row in board.rows if _matches(facts.get(row.model, ("", None)), weights, organisation)]
     note = ""
     if weights or organisation:
         note = (

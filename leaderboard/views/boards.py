@@ -7,7 +7,13 @@ from django.template.loader import render_to_string
 
 from accounts.rules import allowed, requires
 from leaderboard import boards, queries
-from leaderboard.boards import Board, kept, standin
+from leaderboard.boards import kept, standin
+from leaderboard.boards.agreement import AgreementBoard
+from leaderboard.boards.base import ModelsBoard
+from leaderboard.boards.bias import BiasBoard
+from leaderboard.boards.judge_board import JudgesBoard
+from leaderboard.boards.keyed import KeyedBoard
+from leaderboard.boards.pairs import PairsBoard
 from leaderboard.figures import number_of
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
 from leaderboard.pages import address as addresses
@@ -47,18 +53,26 @@ def _models(request: HttpRequest, address: Address) -> str:
     context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind.keyed}
     context["views"] = addresses.view_segments(address) if board.rows else []
     if rests_on_hidden(scope):
-        context["edition"] = _edition(address, scope, board)
+        context["edition"] = _edition(address, scope)
     if board.rows:
-        template, make = ("_models.html", _models_context) if scope.kind.pairwise else ("_scored.html", _scored_context)
+        template = "_models.html" if isinstance(board, PairsBoard) else "_scored.html"
         context["fragment"] = fragment(
-            f"leaderboard/{template}", board, address, lambda: make(address, scope, board), facts=chosen.facts
+            f"leaderboard/{template}",
+            board,
+            address,
+            lambda: (
+                _models_context(address, scope, board)
+                if isinstance(board, PairsBoard)
+                else _scored_context(address, scope, board)
+            ),
+            facts=chosen.facts,
         )
         context["downloads"] = downloads("models", address, scope, board)
         context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.given)
     return render_to_string("leaderboard/models.html", context, request)
 
 
-def _edition(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
+def _edition(address: Address, scope: Scope) -> dict[str, Any]:
     """What is said of the editions of this board, to those who see one and to those who see it live."""
     newest = newest_edition(scope)
     told = {"number": newest.number, "as_of": newest.published_at} if newest else {}
@@ -67,26 +81,28 @@ def _edition(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
     return {"live": scope.staff, "publish": publish} | told
 
 
-def _models_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
-    anchor = scope.anchor if any(row["model"] == scope.anchor for row in board.rows) else ""
-    counted = models_page.counted(board, board.extra["repeats"])
+def _models_context(address: Address, scope: Scope, board: PairsBoard) -> dict[str, Any]:
+    anchor = scope.anchor if any(row.model == scope.anchor for row in board.rows) else ""
+    repeats = f", {board.repeats} repeats" if board.repeats > 1 else ""
+    counted = f"{number_of(board.items, 'item')}{repeats}"
     return {
         "page": models_page.page_of(address, board, anchor=anchor),
         "anchor": anchor,
         "plot": plot_link(address, "forest"),
         "facts": [
             *provenance.source_facts(scope, board, address.viewer),
-            *provenance.data_facts(board, counted=counted, coverage=board.extra["coverage"]),
+            *provenance.data_facts(board, counted=counted, coverage=board.coverage),
         ],
         "notes": board.notes,
         "board": board,
     }
 
 
-def _scored_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
-    counted = number_of(board.extra.get("items", 0), scope.kind.counted_word)
+def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[str, Any]:
+    counted = number_of(board.items, scope.kind.counted_word)
     facts = provenance.source_facts(scope, board, address.viewer)
-    notes = [*board.notes, *filter(None, [board.extra.get("withheld")])]
+    withheld = board.withheld if isinstance(board, KeyedBoard) else ""
+    notes = [*board.notes, *filter(None, [withheld])]
     return {
         "page": scored_page.page_of(address, scope, board),
         "scale": marks.heat_scale(),
@@ -132,22 +148,22 @@ def _judges(request: HttpRequest, address: Address) -> str:
     return render_to_string("leaderboard/judges.html", context, request)
 
 
-def _judges_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
+def _judges_context(address: Address, scope: Scope, board: JudgesBoard) -> dict[str, Any]:
     swayed = {}
     if scope.kind.biases:
-        swayed = bias_page.chips_of(address, kept(scope, "bias", boards.BOARDS["bias"]), scope.kind)
+        swayed = bias_page.chips_of(address, kept(scope, "bias", boards.biases), scope.kind)
     page = judges_page.page_of(address, board, kind=scope.kind, biases=swayed)
-    ceiling = board.judges.against[page.reference].ceiling.get(page.metric) if board.judges else None
+    ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = None
     if scope.kind.stand_in:
-        found = standin.stand_ins(scope, standin_page.epsilon_of(address))
-        test = standin_page.panel_of(address, found, kind=scope.kind) if found.rows else None
+        tested = standin.stand_ins(scope, standin_page.epsilon_of(address))
+        test = standin_page.panel_of(address, tested, kind=scope.kind) if tested.rows else None
     return {
         "test": test,
         "page": page,
         "scale": marks.heat_scale(),
         "plot": plot_link(address, "judges"),
-        "ceiling": judges_page.ceiling_in_words(page.reference, ceiling["n"], scope.kind) if ceiling else "",
+        "ceiling": judges_page.ceiling_in_words(page.reference, ceiling.n, scope.kind) if ceiling else "",
         "facts": judges_page.facts(scope, board),
         "two_action": address.to("leaderboard:judges-compare"),
         "two_view": [(name, value) for name, value in address.view(("kind", *SAMPLES, *PEOPLE)).items() if value],
@@ -164,7 +180,7 @@ def bias(request: HttpRequest, name: str) -> HttpResponse:
 
 def _bias(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
-    board = kept(scope, "bias", boards.BOARDS["bias"])
+    board = kept(scope, "bias", boards.biases)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "bias", selects, data=board.key) | {"board": board}
     context["kinds"] = addresses.kind_segments(address)
@@ -177,8 +193,8 @@ def _bias(request: HttpRequest, address: Address) -> str:
     return render_to_string("leaderboard/bias.html", context, request)
 
 
-def _bias_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
-    labels = f"{board.extra['labels']:,} labels by people"
+def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str, Any]:
+    labels = f"{board.labels:,} labels by people"
     return {
         "page": bias_page.page_of(address, board, kind=scope.kind),
         "facts": [
@@ -224,7 +240,7 @@ def agreement(request: HttpRequest, name: str) -> HttpResponse:
 
 def _agreement(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
-    board = kept(scope, "agreement", boards.BOARDS["agreement"])
+    board = kept(scope, "agreement", boards.agreement_of)
     selects = [
         *([agreement_page.metric_select(address)] if board.rows else []),
         *addresses.sample_selects(address),
@@ -240,7 +256,7 @@ def _agreement(request: HttpRequest, address: Address) -> str:
     return render_to_string("leaderboard/agreement.html", context, request)
 
 
-def _agreement_context(address: Address, scope: Scope, board: Board) -> dict[str, Any]:
+def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) -> dict[str, Any]:
     single = queries.sees_labels(address.viewer)
     return {
         "page": agreement_page.page_of(address, board, single=single),

@@ -10,6 +10,7 @@ from django.utils.text import get_valid_filename
 from accounts.rules import requires
 from leaderboard import boards, queries
 from leaderboard.boards import kept, standin
+from leaderboard.boards.pairs import PairsBoard
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
@@ -41,7 +42,7 @@ def _matrix(request: HttpRequest, address: Address) -> str:
     selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
     context = frame(request, address, "models", selects, data=board.key)
     context |= {"views": addresses.view_segments(address), "note": source.note, "scale": marks.heat_scale()}
-    if board.extra["of"]:
+    if board.of:
         context |= {
             "page": matrix_page.page_of(address, source.scope, board),
             "plot": plot_link(address, "matrix"),
@@ -89,7 +90,7 @@ def _together(request: HttpRequest, address: Address) -> str:
     selects = [*judges, *addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "models", selects, data=board.key if board else "")
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
-    if board is not None and any(row["people"] is not None for row in board.rows):
+    if board is not None and any(row.people.value is not None for row in board.rows):
         context["page"] = standin_page.page_of(address, scope, board)
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
     return render_to_string("leaderboard/together.html", context, request)
@@ -105,15 +106,16 @@ def plot_link(address: Address, what: str) -> str:
 
 def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
-    if not scope.kind.pairwise:
-        raise BadScope("Strengths are told of pairs.")
-    return models_page.forest(whose.shown_of(address, kept(scope, "models", boards.models)).board, scope.anchor)
+    board = whose.shown_of(address, kept(scope, "models", boards.models)).board
+    if not isinstance(board, PairsBoard):
+        raise BadScope("Only boards of pairs have strengths.")
+    return models_page.forest(board, scope.anchor)
 
 
 def _matrix_plot(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
     board = matrix_page.board_of(address, scope)
-    if not board.extra["of"]:
+    if not board.of:
         return SafeString()
     page = matrix_page.page_of(address, scope, board)
     rows = [(name, cells) for name, _, cells in page.rows]
@@ -142,7 +144,7 @@ def _judges(address: Address) -> SafeString:
 
 
 def _agreement(address: Address) -> SafeString:
-    board = kept(address.scope(), "agreement", boards.BOARDS["agreement"])
+    board = kept(address.scope(), "agreement", boards.agreement_of)
     if not board.rows:
         return SafeString()
     page = agreement_page.page_of(address, board, single=queries.sees_labels(address.viewer))
@@ -161,7 +163,7 @@ def _correlation(address: Address) -> SafeString:
 
 
 def _bias(address: Address) -> SafeString:
-    board = kept(address.scope(), "bias", boards.BOARDS["bias"])
+    board = kept(address.scope(), "bias", boards.biases)
     return bias_page.plot_of(board, address.given.get("metric", "")) if board.rows else SafeString()
 
 

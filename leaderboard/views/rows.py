@@ -11,7 +11,7 @@ import bank.criteria
 from accounts.rules import requires
 from bank.models import Item, Sample
 from leaderboard import queries
-from leaderboard.boards import Board, kept
+from leaderboard.boards import kept
 from leaderboard.pages import address as addresses
 from leaderboard.pages import provenance
 from leaderboard.pages import votes as votes_page
@@ -31,7 +31,7 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
         board = _vote_table(source.scope, address)
     except BadScope as error:
         return refused(request, address, error)
-    names = board.extra["models"]
+    names = board.models
     model = address.given.get("model", "")
     found = None
     context: dict[str, Any] = {"model": model, "known": model in names, "note": source.note}
@@ -106,12 +106,12 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "leaderboard/answers.html", context)
 
 
-def _vote_table(scope: Scope, address: Address) -> Board:
+def _vote_table(scope: Scope, address: Address) -> queries.VoteTable:
     model = address.given.get("model", "")
     return kept(scope, f"votes of {model}", lambda scope: queries.vote_table(scope, model))
 
 
-def _votes_of(board: Board, scope: Scope, address: Address) -> queries.VoteList:
+def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queries.VoteList:
     outcome = address.given.get("outcome", "")
     return queries.votes_of(
         board,

@@ -129,4 +129,4 @@ def board_file(request: HttpRequest, name: str, what: str, shape: str) -> HttpRe
         board = kept(scope, what, BOARDS[what])
     except BadScope as error:
         return refused(request, address, error)
-    return files.answer(board.rows, shape, f"{address.benchmark.slug}-{what}-{board.data}")
+    return files.answer(board.as_json(), shape, f"{address.benchmark.slug}-{what}-{board.data}")

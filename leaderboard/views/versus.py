@@ -29,7 +29,7 @@ def models(request: HttpRequest, name: str) -> HttpResponse:
     try:
         source = addresses.source_of(address)
         scope = source.scope
-        names = sorted((row["model"] for row in kept(scope, "models", boards.models).rows), key=str.casefold)
+        names = sorted((row.model for row in kept(scope, "models", boards.models).rows), key=str.casefold)
         a, b = address.given.get("a", ""), address.given.get("b", "")
         found = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
     except BadScope as error:

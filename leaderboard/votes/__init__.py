@@ -172,6 +172,19 @@ def judges_of(scope: Scope) -> list[str]:
     return list(dict.fromkeys(judged_runs(scope).order_by("judge__name").values_list("judge__name", flat=True)))
 
 
+def judge_groups(scope: Scope) -> list[list[Run]]:
+    """The runs that boards compare with people: one group a judge, protocol and settings."""
+    runs = judged_runs(scope)
+    if scope.run is not None:
+        runs = runs.filter(pk=scope.run)
+    elif scope.source not in PEOPLE:
+        runs = runs.filter(judge__name=scope.source)
+    groups: dict[tuple[str, str, str], list[Run]] = {}
+    for run in runs.order_by("judge__name", "pk"):
+        groups.setdefault((run.judge.name, run.protocol, run.settings_hash), []).append(run)
+    return list(groups.values())
+
+
 def of_runs(runs: Sequence[Run]) -> Outcomes:
     """One outcome an item and repeat from a judge's runs of the same settings; a further run counts as more repeats."""
     parts = [columns_of.verdicts(run) for run in runs]

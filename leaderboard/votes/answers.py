@@ -4,8 +4,8 @@ import pandas as pd
 
 from accounts.rules import Viewer, allowed
 from leaderboard import queries
-from leaderboard.boards.graded import outcomes
 from leaderboard.boards.keyed import counted_answers
+from leaderboard.boards.scores import outcomes
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
 

@@ -47,9 +47,9 @@ def say(run, choice, *, items=None, repeat=0):
 def board(run):
     """The rows as this process makes them, which must be those of one that kept nothing."""
     scope = scope_of(benchmark=run.benchmark, source="j", elo=NO_ELO)
-    rows = boards.models(scope).rows
+    rows = boards.models(scope).as_json()
     verdict_cache.forget()
-    assert boards.models(scope).rows == rows
+    assert boards.models(scope).as_json() == rows
     return {row["model"]: row for row in rows}
 
 

@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 from bank.models import Benchmark
 from leaderboard import boards
 from leaderboard.boards.correlation import correlations, usual_scope
+from leaderboard.rows import plain
 from leaderboard.scope import scope_of
 from tests.leaderboard.conftest import MODELS, by_model, judgments, labels, responses, samples
 from tests.leaderboard.test_board_pages import Tables, page
@@ -33,21 +34,21 @@ def permuted(x, y):
 
 def test_people_and_judges_are_correlated_over_the_models_that_are_ranked_in_both(voted, board, client):
     found = correlations(scope_of(benchmark=voted), [])
-    assert {(one["key"], one["about"], one["n"]) for one in found.extra["rankings"]} == {
+    assert {(one.key, one.about, len(one.values)) for one in found.rankings} == {
         ("people", "people", 3),
         ("keen", "judge", 3),
         ("dull", "judge", 3),
     }
     people = strengths(board)
-    for row in found.rows:
+    for row in found.as_json():
         if row["a"] == "people":
             other = strengths(board, "--source", row["b"])
             assert row["value"] == pytest.approx(spearmanr(people, other).statistic)
             assert row["p"] == pytest.approx(permuted(people, other))
             assert row["n"] == 3
-    for row in found.extra["ranks"]:
+    for row in plain(found.ranks):
         assert row["mean"] == pytest.approx(np.mean(row["ranks"]))
-    assert {row["model"] for row in found.extra["ranks"]} == set(RANKED)
+    assert {row["model"] for row in plain(found.ranks)} == set(RANKED)
     html = page(client, PAGE)
     matrix = next(row for row in Tables(html).rows if row[0] == ["people"])
     assert matrix[1] == ["3"]
@@ -58,10 +59,10 @@ def test_people_and_judges_are_correlated_over_the_models_that_are_ranked_in_bot
 def test_the_spread_over_a_judges_repeats_is_told_by_model(brought, client):
     brought("judgments", judgments("keen", noise=1.5, seed=2, repeats=3))
     grove = Benchmark.objects.get(slug="grove")
-    rows = correlations(scope_of(benchmark=grove), []).extra["repeats"]
+    rows = plain(correlations(scope_of(benchmark=grove), []).repeats)
     assert {row["model"] for row in rows} == set(MODELS)
     assert all(row["repeats"] == 3 and row["sd"] >= 0 for row in rows)
-    whole = by_model(boards.models(scope_of(benchmark=grove, source="keen")).rows)
+    whole = by_model(boards.models(scope_of(benchmark=grove, source="keen")).as_json())
     for row in rows:  # every repeat has the same items: the mean of the rates is the rate of all
         assert row["mean"] == pytest.approx(whole[row["model"]]["win_rate"])
 
@@ -76,7 +77,7 @@ def test_another_benchmark_counts_once_it_ranks_three_of_the_models_and_the_view
     assert manage("import_labels", "generic", rated, "--benchmark", "wood")[0] == 0
     wood = Benchmark.objects.get(slug="wood")
     found = correlations(scope_of(benchmark=voted), [usual_scope(wood, staff=False)])
-    (row,) = (row for row in found.rows if row["a"] == "people" and "wood" in row["b"])
+    (row,) = (row for row in found.as_json() if row["a"] == "people" and "wood" in row["b"])
     assert row["n"] == 3
     assert row["value"] is not None
     assert "wood@1" in page(client, PAGE)
@@ -95,11 +96,11 @@ def test_home_shows_mean_scores_and_the_judges_that_correlate_with_them(brought,
     brought("judgments", [*scores(0.3, 2, judge="keen"), *scores(3, 3, judge="dull")])
     html = page(client, "/")
     assert "Models: mean score. Judges: Pearson" in html
-    rows = boards.models(scope_of(benchmark="grove", kind="score")).rows
+    rows = boards.models(scope_of(benchmark="grove", kind="score")).as_json()
     assert minis(html, "Best models") == [(row["model"], f"{row['score']:.2f}") for row in rows]
     judged = [
         (row["judge"], f"{row['value']:.2f}")
-        for row in boards.judges(scope_of(benchmark="grove", kind="score")).rows
+        for row in boards.judges(scope_of(benchmark="grove", kind="score")).as_json()
         if (row["metric"], row["reference"], row["source_dataset"]) == ("pearson", "majority", "all")
     ]
     assert minis(html, "Most human-like judges") == sorted(judged, key=lambda pair: -float(pair[1]))

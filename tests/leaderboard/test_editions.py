@@ -12,6 +12,8 @@ from bank.models import Benchmark, Response
 from bank.submissions import actions
 from judging.models import Run
 from leaderboard.boards import editions, models
+from leaderboard.boards.base import from_stored
+from leaderboard.kinds import KINDS
 from leaderboard.models import Edition, Snapshot
 from leaderboard.scope import BadScope, scope_of
 from tests.bank.conftest import folder, manage
@@ -100,7 +102,7 @@ def test_a_level_of_one_edition_is_held_against_the_whole_of_another(quiz, publi
     publish()
     reasoning = [n for n in range(SAMPLES) if (n // 4) % 4 >= 2]
     quiz.samples.filter(key__in=[f"q{n}" for n in reasoning[3:]]).update(status="draft")
-    told = {row["model"]: row["levels"] for row in models(quiz_as_edition()).rows}
+    told = {row["model"]: row["levels"] for row in models(quiz_as_edition()).as_json()}
     assert list(told["Sure"]) == []  # three of Reasoning are left: neither it nor Seeing beside it is told
     with pytest.raises(editions.Refused, match=r"The numbers of Sure, .* those of edition 1, tell of fewer"):
         publish()
@@ -207,12 +209,13 @@ def test_a_model_with_few_answers_and_levels_with_few_are_in_no_edition(quiz, pu
 
 
 def told_of(model, edition):
-    return next(row for row in json.loads(edition.board)["rows"] if row["model"] == model)
+    board = from_stored(KINDS[edition.kind].board, edition.board)
+    return next(row for row in board.as_json() if row["model"] == model)
 
 
 @pytest.mark.check("J3")
 def test_numbers_of_an_edition_are_rounded_as_the_page_has_them_and_intervals_outward(quiz, publish):
-    live = {row["model"]: row for row in models(quiz_scope()).rows}["Shaky"]
+    live = {row["model"]: row for row in models(quiz_scope()).as_json()}["Shaky"]
     assert (round(live["circular_low"], 4), round(live["circular_high"], 4)) == (0.1492, 0.3878)
     row = told_of("Shaky", publish())
     assert (row["circular"], row["circular_low"], row["circular_high"]) == (0.25, 0.149, 0.388)
@@ -234,7 +237,7 @@ def test_an_interval_of_an_edition_depends_on_no_single_hit_of_samples_that_shar
 @pytest.mark.check("J3")
 def test_an_edition_shows_no_shares_of_letters_of_the_key(quiz, publish, client_of):
     """A letter that one question alone offers would tell that question's key."""
-    assert json.loads(publish().board)["extra"]["key"] == {}
+    assert json.loads(publish().board)["right"] == {}
     assert ">Key<" in flat(client_of("curator").get(PAGE))
     assert ">Key<" not in flat(client_of("anonymous").get(PAGE))
 
@@ -286,7 +289,7 @@ def test_an_edition_that_says_nothing_new_or_of_what_is_open_is_refused(quiz, pu
     Criterion.unguarded.update(shown_to="public")
     with pytest.raises(editions.Refused, match="everybody sees it live"):
         publish()
-    assert [row["model"] for row in models(scope_of(benchmark="quiz", kind="choice")).rows] == ["Sure", "Shaky"]
+    assert [row["model"] for row in models(scope_of(benchmark="quiz", kind="choice")).as_json()] == ["Sure", "Shaky"]
 
 
 def test_hidden_weights_make_editions_and_public_ones_stay_live(folder, manage, publish, client_of):
@@ -351,7 +354,7 @@ def test_editions_are_published_by_page_and_by_command(quiz, client_of, people, 
 
 def test_live_numbers_cannot_be_had_by_any_function_of_the_boards(quiz):
     scope = scope_of(benchmark="quiz", kind="choice")
-    assert models(scope).rows == []
+    assert models(scope).as_json() == []
     from leaderboard.boards import keyed
 
     for compute in (keyed.models, keyed.counted_answers):

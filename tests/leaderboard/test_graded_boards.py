@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 def of(board: Board, **wanted) -> dict[str, dict]:
     """The rows that hold these values, by metric."""
-    return {row["metric"]: row for row in board.rows if all(row[name] == value for name, value in wanted.items())}
+    return {row["metric"]: row for row in board.as_json() if all(row[name] == value for name, value in wanted.items())}
 
 
 def scores(noise: float, seed: int, **who):
@@ -60,13 +60,13 @@ def test_scores_correlate_within_the_data_set_and_models_are_ranked_by_their_mea
     assert of(board, judge="keen", reference="individuals", source_dataset="grove")["pearson"]["n"] == SAMPLES * 9
 
     ranked = models(scope_of(benchmark="grove", kind="score"))
-    assert [row["model"] for row in ranked.rows] == list(MODELS[:3])
-    assert [row["rank"] for row in ranked.rows] == [1, 2, 3]
-    assert ranked.rows[0]["score"] == pytest.approx(mean.xs("Alder", level="model").mean())
-    assert ranked.rows[0]["score_low"] < ranked.rows[0]["score"] < ranked.rows[0]["score_high"]
-    assert set(ranked.rows[0]["levels"]) == {"Perception", "Creation"}
+    assert [row["model"] for row in ranked.as_json()] == list(MODELS[:3])
+    assert [row["rank"] for row in ranked.as_json()] == [1, 2, 3]
+    assert ranked.as_json()[0]["score"] == pytest.approx(mean.xs("Alder", level="model").mean())
+    assert ranked.as_json()[0]["score_low"] < ranked.as_json()[0]["score"] < ranked.as_json()[0]["score_high"]
+    assert set(ranked.as_json()[0]["levels"]) == {"Perception", "Creation"}
     by_judge = models(scope_of(benchmark="grove", kind="score", source="keen"))
-    assert by_judge.rows[0]["score"] == pytest.approx(judge.xs("Alder", level="model").mean())
+    assert by_judge.as_json()[0]["score"] == pytest.approx(judge.xs("Alder", level="model").mean())
 
 
 def test_rankings_are_as_far_apart_as_the_strings_that_they_spell(brought):
@@ -96,8 +96,8 @@ def test_repeats_are_reckoned_one_by_one_and_their_steadiness_told(brought):
 def test_scores_and_pairs_of_one_benchmark_do_not_mix(brought):
     brought("labels", [*scores(0.5, 1, annotator="Ada"), *rankings(0.5, 1, annotator="Ada")])
     brought("judgments", [*scores(0.5, 2, judge="keen"), *rankings(0.5, 2, judge="keen")])
-    assert judges(scope_of(benchmark="grove")).rows == []
-    assert {row["kind"] for row in judges(scope_of(benchmark="grove", kind="score")).rows} == {"score"}
+    assert judges(scope_of(benchmark="grove")).as_json() == []
+    assert {row["kind"] for row in judges(scope_of(benchmark="grove", kind="score")).as_json()} == {"score"}
     with pytest.raises(BadScope, match="over pairs"):
         agreements(scope_of(benchmark="grove", kind="score"))
 

@@ -84,8 +84,8 @@ def quiz(folder, manage):
 
 def test_multiple_choice_counts_one_pass_and_every_rotation_by_level(quiz):
     board = models(quiz_scope())
-    assert [row["model"] for row in board.rows] == ["Sure", "Shaky"]
-    sure, shaky = board.rows
+    assert [row["model"] for row in board.as_json()] == ["Sure", "Shaky"]
+    sure, shaky = board.as_json()
     assert (sure["vanilla"], sure["circular"], sure["difference"], sure["rank"], sure["tier"]) == (1, 1, 0, 1, 1)
     assert (shaky["vanilla"], shaky["circular"], shaky["difference"]) == (0.5, 0.25, -0.25)
     assert shaky["circular_low"] < 0.25 < shaky["circular_high"]
@@ -94,19 +94,19 @@ def test_multiple_choice_counts_one_pass_and_every_rotation_by_level(quiz):
     assert list(shaky["levels"]) == ["Seeing", "Reasoning", *(" / ".join(path) for path in TREE)]
     assert {level["n"] for level in shaky["levels"].values()} == {24, 12}
     # Each letter is the key of a quarter; Shaky names the next one where it is wrong.
-    assert board.extra["key"] == dict.fromkeys(LABELS, 0.25)
-    assert board.extra["letters"]["Shaky"] == {"A": 0.5, "C": 0.5}
+    assert board.right == dict.fromkeys(LABELS, 0.25)
+    assert board.letters["Shaky"] == {"A": 0.5, "C": 0.5}
 
 
 def test_a_rotation_that_is_missing_is_not_a_wrong_one(quiz, folder, manage):
     part = [row for row in rotations("Brief", right=lambda n, shift: True) if row["variant"] != "circular-3"]
     part += [row for row in rotations("Brief", right=lambda n, s: True)[:80] if row["variant"] == "circular-3"]
     assert manage("import_responses", "generic", folder("responses", part), "--benchmark", "quiz")[0] == 0
-    row = next(row for row in models(quiz_scope()).rows if row["model"] == "Brief")
+    row = next(row for row in models(quiz_scope()).as_json() if row["model"] == "Brief")
     assert (row["vanilla"], row["circular"], row["n"]) == (1, 1, SAMPLES)
     only = [row for row in rotations("Once", right=lambda n, shift: n < 40) if not row["variant"]]
     assert manage("import_responses", "generic", folder("responses", only), "--benchmark", "quiz")[0] == 0
-    row = next(row for row in models(quiz_scope()).rows if row["model"] == "Once")
+    row = next(row for row in models(quiz_scope()).as_json() if row["model"] == "Once")
     assert (row["vanilla"], row["circular"], row["rank"]) == (pytest.approx(40 / 48), None, None)
 
 
@@ -116,7 +116,7 @@ def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder,
     for row in vague:
         row["text"] = "The one on the left, I think."
     assert manage("import_responses", "generic", folder("responses", vague), "--benchmark", "quiz")[0] == 0
-    silent = next(row for row in models(quiz_scope()).rows if row["model"] == "Vague")
+    silent = next(row for row in models(quiz_scope()).as_json() if row["model"] == "Vague")
     assert (silent["vanilla"], silent["extraction"]["none"], silent["extraction"]["label"]) == (0, SAMPLES, 0)
     told = [
         {
@@ -132,14 +132,14 @@ def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder,
     ]
     assert manage("import_judgments", "generic", folder("judgments", told), "--benchmark", "quiz")[0] == 0
     board = models(quiz_scope())
-    read = next(row for row in board.rows if row["model"] == "Vague")
+    read = next(row for row in board.as_json() if row["model"] == "Vague")
     assert read["vanilla"] == 36 / 48
     assert read["extraction"] == {"label": 0, "judge": 24, "random": 12, "none": 12, "no_text": 0}
     assert len(board.runs) == 1
 
 
 def edition_rows(**filters):
-    return {row["model"]: row for row in models(replace(quiz_scope(**filters), staff=False, edition=True)).rows}
+    return {row["model"]: row for row in models(replace(quiz_scope(**filters), staff=False, edition=True)).as_json()}
 
 
 @pytest.mark.check("J3")
@@ -149,7 +149,7 @@ def test_an_edition_tells_of_no_level_with_few_answers_nor_of_one_that_could_be_
     # Eight are left of the first leaf: it is not told, and neither is the one beside it.
     told = edition_rows()["Sure"]["levels"]
     assert list(told) == ["Seeing", "Reasoning", "Reasoning / Logic", "Reasoning / Maths"]
-    assert len(models(quiz_scope()).rows[0]["levels"]) == 6  # staff see all
+    assert len(models(quiz_scope()).as_json()[0]["levels"]) == 6  # staff see all
 
 
 @pytest.mark.check("J3")
@@ -184,7 +184,7 @@ def test_precision_and_recall_need_ten_answers_of_each_sort(folder, manage):
     assert manage("import_benchmark", "generic", folder("samples", asked), "--benchmark", "quiz", "--public")[0] == 0
     assert manage("import_responses", "generic", folder("responses", answers), "--benchmark", "quiz")[0] == 0
     scope = scope_of(benchmark="quiz", kind="yes-no", staff=True)
-    rows = {row["model"]: row for row in models(replace(scope, staff=False, edition=True)).rows}
+    rows = {row["model"]: row for row in models(replace(scope, staff=False, edition=True)).as_json()}
     assert {name for name, row in rows.items() if row["precision"] is not None} == {"Even", "Vague"}
     assert {name for name, row in rows.items() if row["recall"] is None and row["f1"] is None} == {"Rare", "Mute"}
     assert rows["Mute"]["accuracy"] == pytest.approx(59 / 60)
@@ -198,10 +198,10 @@ def test_a_hidden_split_ranks_by_its_kept_half_and_shows_no_level(quiz, folder, 
     )  # fmt: skip
     quiz.refresh_from_db()
     board = models(quiz_scope(split="test"))
-    assert board.extra["part"] == "kept"
-    assert 10 <= board.rows[0]["n"] < SAMPLES
-    assert board.rows[0]["levels"] == {}
-    assert models(quiz_scope()).rows == board.rows  # there is no other split
+    assert board.half
+    assert 10 <= board.as_json()[0]["n"] < SAMPLES
+    assert board.as_json()[0]["levels"] == {}
+    assert models(quiz_scope()).as_json() == board.as_json()  # there is no other split
     with pytest.raises(BadScope, match="whole numbers"):
         models(quiz_scope(split="test", level="Seeing"))
 
@@ -236,7 +236,7 @@ def test_yes_or_no_has_the_measures_of_pope(folder, manage):
     rows = [{"sample": f"y{n}", "model": "Finch", "text": text} for n, text in enumerate(said)]
     assert manage("import_benchmark", "generic", folder("samples", asked), "--benchmark", "there", "--public")[0] == 0
     assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "there")[0] == 0
-    (row,) = models(scope_of(benchmark="there", kind="yes-no", staff=True)).rows
+    (row,) = models(scope_of(benchmark="there", kind="yes-no", staff=True)).as_json()
     assert row["accuracy"] == pytest.approx(48 / 58)
     assert row["precision"] == pytest.approx(24 / 28)
     assert row["recall"] == pytest.approx(24 / 30)
@@ -271,7 +271,7 @@ def test_components_are_a_share_of_their_weights_whole_and_by_category(folder, m
     assert manage("import_responses", "generic", folder("responses", answers), "--benchmark", "parts")[0] == 0
     assert manage("import_judgments", "generic", folder("judgments", rows), "--benchmark", "parts")[0] == 0
     scope = scope_of(benchmark="parts", kind="components", source="marker")
-    (row,) = models(scope).rows
+    (row,) = models(scope).as_json()
     assert row["score"] == pytest.approx((50 + 62.5) / 2)  # 5/10, and 5/8 where the weights sum to 8
     assert row["categories"] == {"mention": pytest.approx((50 + 100 + 50) / 3), "length_limit": 50}
     assert (row["n"], row["rank"]) == (2, 1)
@@ -296,11 +296,11 @@ def test_what_a_campaign_says_that_parts_are_worth_counts_unless_campaigns_diffe
 
     labelled("ada", 2.5, {"length": 2, "mention": 2.5, "genre": 3.5})
     scope = scope_of(benchmark="kinds", kind="components", source="humans")
-    assert models(scope).rows[0]["score"] == pytest.approx(80)
+    assert models(scope).as_json()[0]["score"] == pytest.approx(80)
     labelled("ben", 10, {"length": 4, "mention": 10, "genre": 0})
     both = models(scope)
     assert "choose a campaign" in " ".join(both.notes)
-    assert both.rows[0]["score"] == pytest.approx(100 * (2 + 4 + 3.5 + 0) / 2 / 7.5)  # of the weighted parts alone
+    assert both.as_json()[0]["score"] == pytest.approx(100 * (2 + 4 + 3.5 + 0) / 2 / 7.5)  # of the weighted parts alone
     one = models(scope_of(benchmark="kinds", kind="components", source="humans", campaign="ben"))
-    assert one.rows[0]["score"] == pytest.approx(80)
+    assert one.as_json()[0]["score"] == pytest.approx(80)
     assert "choose a campaign" not in " ".join(one.notes)

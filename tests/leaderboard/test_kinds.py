@@ -62,10 +62,10 @@ def marked():
 )
 def test_marks_against_a_reference_rank_models_by_their_mean(marked, kind, expected):
     board = models(scope_of(benchmark="open", kind=kind, source="marker", staff=True))
-    assert {row["model"]: row["score"] for row in board.rows} == expected
-    assert [row["model"] for row in board.rows] == ["heron", "egret"]
-    assert {row["n"] for row in board.rows} == {12}
-    assert not judges(scope_of(benchmark="open", kind=kind, staff=True)).rows
+    assert {row["model"]: row["score"] for row in board.as_json()} == expected
+    assert [row["model"] for row in board.as_json()] == ["heron", "egret"]
+    assert {row["n"] for row in board.as_json()} == {12}
+    assert not judges(scope_of(benchmark="open", kind=kind, staff=True)).as_json()
 
 
 @pytest.mark.parametrize("kind", ["reference", "reasoning"])

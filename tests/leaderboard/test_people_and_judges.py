@@ -11,7 +11,7 @@ from leaderboard import boards, methods, votes
 from leaderboard.boards import judges
 from leaderboard.boards.agreement import METRICS
 from leaderboard.boards.base import kept
-from leaderboard.boards.pair_judges import against_others, ceiling
+from leaderboard.boards.judge_board import beside_majority_of_others
 from leaderboard.scope import scope_of
 from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
 from stats.means import Place
@@ -114,7 +114,7 @@ class TestCeiling:
 
     def test_against_the_majority_leaves_the_labels_own_vote_out(self, brought):
         # ffs: each f meets {f, s} = a draw = tie; s meets {f, f} = first. f alone is compared with nobody.
-        found = against_others(self.rows("ffs", "f"), "plurality")
+        found = beside_majority_of_others(self.rows("ffs", "f"), "plurality")
         assert list(zip(found["told"], found["value"], strict=True)) == [
             ("first", "tie"),
             ("first", "tie"),
@@ -123,17 +123,19 @@ class TestCeiling:
 
     def test_the_board_gives_people_beside_judges(self, voted):
         board = judges(scope_of(benchmark="grove"))
-        majority, each = (board.judges.against[name].ceiling for name in ("majority", "individuals"))
+        majority, each = (board.against[name].ceiling for name in ("majority", "individuals"))
         counts = Label.objects.values_list("item", flat=True)
         per_item = pd.Series(list(counts)).value_counts()
-        assert majority["accuracy_with_tie"]["n"] == int(per_item[per_item > 1].sum())
-        assert each["agreement"]["n"] == int((per_item * (per_item - 1) // 2).sum())
-        for row in (*majority.values(), *each.values()):
-            assert row["value_low"] <= row["value"] <= row["value_high"]
-        assert each["accuracy_with_tie"]["value"] == pytest.approx(each["agreement"]["value"])
+        assert majority["accuracy_with_tie"].n == int(per_item[per_item > 1].sum())
+        assert each["agreement"].n == int((per_item * (per_item - 1) // 2).sum())
+        for value in (*majority.values(), *each.values()):
+            assert value.number.low <= value.number.value <= value.number.high
+        assert each["accuracy_with_tie"].number.value == pytest.approx(each["agreement"].number.value)
 
-    def test_one_label_an_item_gives_no_ceiling(self):
-        assert ceiling(pd.DataFrame(columns=["item", "value", "told", "group"]), twice=False) == {}
+    def test_one_label_an_item_gives_no_ceiling(self, brought):
+        brought("labels", list(labels())[:1])
+        against = judges(scope_of(benchmark="grove")).against
+        assert [against[name].ceiling for name in ("majority", "individuals")] == [{}, {}]
 
 
 @pytest.mark.django_db
@@ -143,8 +145,8 @@ class TestStanding:
         given = [("keen", 0.6, 2), ("dull", 9.0, 3), ("baseline-first", 50.0, 4)]
         brought("judgments", [row for name, noise, seed in given for row in judgments(name, noise=noise, seed=seed)])
         board = judges(scope_of(benchmark="grove"))
-        runs = {row["judge"]: row["run"] for row in board.rows}
-        standing = board.judges.against["majority"].standing["accuracy_with_tie"]
+        runs = {row["judge"]: row["run"] for row in board.as_json()}
+        standing = board.against["majority"].standing["accuracy_with_tie"]
         assert set(standing) == {runs["keen"], runs["dull"]}
         assert standing[runs["keen"]] == Place(rank=1, rank_low=1, rank_high=1, tier=1)
         assert standing[runs["dull"]].tier == 2
@@ -153,14 +155,14 @@ class TestStanding:
         brought("labels", labels())
         twins = [*judgments("left", noise=1.5, seed=2), *judgments("right", noise=1.5, seed=2)]
         brought("judgments", twins)
-        standing = judges(scope_of(benchmark="grove")).judges.against["majority"].standing
+        standing = judges(scope_of(benchmark="grove")).against["majority"].standing
         for metric in standing.values():
             assert {place.tier for place in metric.values()} == {1}
 
     def test_levels_add_up_to_the_whole(self, voted):
         board = judges(scope_of(benchmark="grove"))
-        levels = board.judges.against["majority"].cells["accuracy_with_tie"]
-        for row in board.rows:
+        levels = board.against["majority"].cells["accuracy_with_tie"]
+        for row in board.as_json():
             if (row["metric"], row["reference"], row["source_dataset"]) == ("accuracy_with_tie", "majority", "grove"):
                 parts = levels[row["run"]].values()
                 assert sum(part.n for part in parts) == row["n"]

@@ -20,7 +20,7 @@ BASE = "/leaderboards/grove"
 
 
 def test_a_judge_that_follows_people_may_stand_in_and_a_coin_may_not(voted, client):
-    rows = {row["judge"]: row for row in standin.stand_ins(scope_of(benchmark="grove")).rows}
+    rows = {row["judge"]: row for row in standin.stand_ins(scope_of(benchmark="grove")).as_json()}
     assert rows["keen"]["passes"] is True
     assert rows["keen"]["advantage"] > rows["dull"]["advantage"]
     assert len(rows["keen"]["annotators"]) == rows["keen"]["tested"] == 3
@@ -29,7 +29,7 @@ def test_a_judge_that_follows_people_may_stand_in_and_a_coin_may_not(voted, clie
     panel = html[html.index('id="stand-in"') :]
     assert "may stand in" in panel
     assert re.search(r'epsilon=0\.1[^"]*#stand-in"', panel)
-    strict = standin.stand_ins(scope_of(benchmark="grove"), 0.0).rows
+    strict = standin.stand_ins(scope_of(benchmark="grove"), 0.0).as_json()
     assert [row["winning_rate"] for row in strict] <= [rows[row["judge"]]["winning_rate"] for row in strict]
     shown = client.get(f"{BASE}/judges/?epsilon=0").content.decode()
     assert all(f"<b>{row['winning_rate']:.2f}</b>" in shown for row in strict)
@@ -39,7 +39,7 @@ def test_a_judge_that_follows_people_may_stand_in_and_a_coin_may_not(voted, clie
 def test_too_few_people_are_told_in_words(brought, client):
     brought("labels", [row for row in labels() if row["annotator"] != "Chen"])
     brought("judgments", judgments("keen", noise=0.6, seed=2))
-    (row,) = standin.stand_ins(scope_of(benchmark="grove")).rows
+    (row,) = standin.stand_ins(scope_of(benchmark="grove")).as_json()
     assert row["winning_rate"] is None
     assert "2 annotators" in row["reason"]
     assert row["reason"].capitalize() in client.get(f"{BASE}/judges/").content.decode()
@@ -54,7 +54,7 @@ def test_labels_on_some_items_correct_a_judges_verdicts_on_more(brought, client)
     judged = judgments("keen", noise=0.6, seed=2)
     brought("judgments", [row | {"choice": told[row["sample"], *row["responses"]]} for row in judged])
     run = Run.objects.get().pk
-    rows = {row["model"]: row for row in standin.together(scope_of(benchmark="grove"), run).rows}
+    rows = {row["model"]: row for row in standin.together(scope_of(benchmark="grove"), run).as_json()}
     alder = rows["Alder"]
     assert (alder["further"] > 0, alder["n"] > 0) == (True, True)
     assert alder["n"] == alder["people_n"]
@@ -86,8 +86,8 @@ def test_the_lesion_data_on_the_board_are_those_of_the_files(shared_data, client
     )
     judges = json.loads((folder / "llm_annotations.json").read_text())
     board = standin.stand_ins(scope_of(benchmark="lesion", kind="score", staff=True), 0.15)
-    assert len(board.rows) == len(judges)
-    for row in board.rows:
+    assert len(board.as_json()) == len(judges)
+    for row in board.as_json():
         told = pd.DataFrame(
             [(i, v) for i, v in judges[row["judge"]].items() if v is not None], columns=["item", "value"]
         )

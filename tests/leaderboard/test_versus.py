@@ -6,6 +6,7 @@ from scipy import stats as reference
 
 from judging.models import Run
 from leaderboard.boards import versus
+from leaderboard.rows import plain
 from leaderboard.scope import BadScope, scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, judgments, labels
 from tests.leaderboard.test_graded_boards import rankings, scores
@@ -23,7 +24,7 @@ def run_of(judge):
 def test_two_judges_are_tested_on_the_items_that_both_judged(voted):
     scope = scope_of(benchmark="grove", staff=True)
     found = versus.judges(scope, run_of("keen"), run_of("dull"))
-    accuracy = found.measures[0]
+    accuracy = plain(found.measures)[0]
     table = found.table
     told = table.replace("undecided", "tie")
     hits = {name: told[name] == told["people"] for name in ("a", "b")}
@@ -33,9 +34,9 @@ def test_two_judges_are_tested_on_the_items_that_both_judged(voted):
     assert accuracy["significant"] is True
     assert accuracy["p"] < 0.01
     assert (table["apart"] == (hits["a"] ^ hits["b"])).all()
-    assert {row["level"] for row in found.levels} == {"Perception", "Creation"}
-    assert sum(row["n"] for row in found.levels) == accuracy["n"] == len(table)
-    turned = versus.judges(scope, run_of("dull"), run_of("keen")).measures[0]
+    assert {row["level"] for row in plain(found.levels)} == {"Perception", "Creation"}
+    assert sum(row["n"] for row in plain(found.levels)) == accuracy["n"] == len(table)
+    turned = plain(versus.judges(scope, run_of("dull"), run_of("keen")).measures)[0]
     assert turned["difference"] == pytest.approx(-accuracy["difference"])
     with pytest.raises(BadScope, match="two different"):
         versus.judges(scope, run_of("keen"), run_of("keen"))
@@ -46,7 +47,7 @@ def test_two_judges_scores_are_compared_by_their_correlations_with_people(brough
     brought("judgments", [*scores(0.4, 8, judge="keen"), *scores(3, 9, judge="dull")])
     found = versus.judges(scope_of(benchmark="grove", kind="score"), run_of("keen"), run_of("dull"))
     table = found.table
-    pearson = next(row for row in found.measures if row["measure"] == "Pearson")
+    pearson = next(row for row in plain(found.measures) if row["measure"] == "Pearson")
     expected = [reference.pearsonr(table[name].astype(float), table["people"].astype(float))[0] for name in ("a", "b")]
     assert [pearson["a"], pearson["b"]] == pytest.approx(expected)
     assert pearson["difference_low"] > 0
@@ -57,7 +58,7 @@ def test_rankings_are_compared_by_their_distance_from_people(brought):
     brought("labels", rankings(0.4, 1, annotator="Ada"))
     brought("judgments", [*rankings(0.4, 1, judge="twin"), *rankings(9, 2, judge="coin")])
     found = versus.judges(scope_of(benchmark="grove", kind="batch"), run_of("twin"), run_of("coin"))
-    (row,) = found.measures
+    (row,) = plain(found.measures)
     assert row["a"] == 0
     assert row["difference"] < 0
     assert row["difference_high"] < 0
@@ -65,12 +66,12 @@ def test_rankings_are_compared_by_their_distance_from_people(brought):
 
 def test_two_models_meet_on_the_same_samples_and_in_the_fit(voted):
     found = versus.models(scope_of(benchmark="grove", anchor="Cedar"), "Alder", "Birch")
-    names = [row["measure"] for row in found.measures]
+    names = [row["measure"] for row in plain(found.measures)]
     assert names == ["Win rate against Cedar", "Win rate against each other", "Bradley–Terry strength"]
-    strength = found.measures[-1]
+    strength = plain(found.measures)[-1]
     assert strength["difference"] == pytest.approx(strength["a"] - strength["b"])
-    assert all(row["difference"] > 0 for row in found.measures)
-    assert found.measures[1]["a"] + found.measures[1]["b"] <= 1
+    assert all(row["difference"] > 0 for row in plain(found.measures))
+    assert plain(found.measures)[1]["a"] + plain(found.measures)[1]["b"] <= 1
     with pytest.raises(BadScope, match="nothing to compare"):
         versus.models(scope_of(benchmark="grove"), "Alder", "Nobody")
 
@@ -78,7 +79,7 @@ def test_two_models_meet_on_the_same_samples_and_in_the_fit(voted):
 def test_models_scores_are_paired_by_sample(brought):
     brought("labels", scores(0.8, 3, annotator="Ada"))
     found = versus.models(scope_of(benchmark="grove", kind="score"), *MODELS[:2])
-    (row,) = found.measures
+    (row,) = plain(found.measures)
     given = {(r["sample"], r["responses"][0]): r["score"] for r in scores(0.8, 3)}
     change = [given[s, "Alder"] - given[s, "Birch"] for s, m in given if m == "Alder"]
     assert row["difference"] == pytest.approx(np.mean(change))
@@ -88,7 +89,7 @@ def test_models_scores_are_paired_by_sample(brought):
 
 def test_right_answers_are_held_against_mcnemar_and_with_hidden_keys_by_staff_alone(quiz, client_of):
     found = versus.models(scope_of(benchmark="quiz", kind="choice", staff=True), "Sure", "Shaky")
-    circular, once = found.measures
+    circular, once = plain(found.measures)
     assert (circular["difference"], once["difference"]) == (0.75, 0.5)
     assert circular["p"] == pytest.approx(2 * 0.5**36)  # 36 samples that only one got right
     assert circular["method"] == "mcnemar, exact"
@@ -120,7 +121,7 @@ def test_settings_of_one_judge_are_rows_of_their_own(brought):
     first, second = Run.objects.order_by("pk")
     found = versus.judges(scope_of(benchmark="grove"), first.pk, second.pk)
     assert [found.a, found.b] == [f"keen, run {first.pk}", f"keen, run {second.pk}"]
-    assert found.measures[0]["difference"] > 0
+    assert plain(found.measures)[0]["difference"] > 0
 
 
 def test_few_prompts_are_fixed_and_items_stand_by_themselves_as_on_the_board_of_judges(voted):
@@ -129,5 +130,5 @@ def test_few_prompts_are_fixed_and_items_stand_by_themselves_as_on_the_board_of_
         sample.group = f"prompt {n % 5}"
         sample.save()
     found = versus.judges(scope_of(benchmark="grove", staff=True), run_of("keen"), run_of("dull"))
-    assert found.measures[0]["method"] == "mcnemar, exact"
+    assert plain(found.measures)[0]["method"] == "mcnemar, exact"
     assert "5 prompts or pictures are too few" in " ".join(found.notes)

@@ -40,11 +40,12 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=1) from None
         except BadScope as error:
             raise CommandError(str(error), returncode=2) from None
+        rows = board.as_json()
         if options["shape"] == "json":
-            self.stdout.write(json.dumps(board.rows, ensure_ascii=False, indent=1))
+            self.stdout.write(json.dumps(rows, ensure_ascii=False, indent=1))
         elif options["shape"] == "csv":
-            self.stdout.write(csv_text(board.rows), ending="")
+            self.stdout.write(csv_text(rows), ending="")
         else:
-            print_table(options["what"], board.rows, stream=self.stdout)
+            print_table(options["what"], rows, stream=self.stdout)
             for note in board.notes:
                 self.stdout.write(note)

@@ -1,0 +1,154 @@
+"""The boards of models by scores and by components."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from leaderboard import votes
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, ranks
+from leaderboard.methods import SEED
+from leaderboard.rows import JSON, Number, number
+from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.votes import scores
+from stats.disclosure import LEAST
+from stats.means import places_of_means
+from stats.proportions import mean
+
+NO_VERDICTS = "No verdicts yet."
+NO_MODELS = "What is scored here are pictures, not answers of models: see the board of judges."
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shares:
+    """Verdicts on models as numbers: ``whole`` one row a verdict, ``parts`` one row a verdict or component with the
+    ``part`` of the board that it belongs to, which are shown in this ``order``; and what has to be said.
+    """
+
+    whole: pd.DataFrame
+    parts: pd.DataFrame
+    order: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(Level):
+    """A mean within a level or category, and how many rows it is of."""
+
+    score: Number
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRow(ModelRow):
+    """A model by scores or marks."""
+
+    levels_name: ClassVar[str] = "levels"
+
+    score: Number
+    levels: dict[str, Part] = field(default_factory=dict)
+    n: int
+
+    def as_json(self) -> JSON:
+        columns: JSON = super().as_json()
+        scores = {name: level["score"] for name, level in columns.pop("levels").items()}
+        return columns | {self.levels_name: scores}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentsRow(ScoreRow):
+    """A model by points for weighted components."""
+
+    levels_name: ClassVar[str] = "categories"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoresBoard(ModelsBoard):
+    """``level_order``: the levels or categories that some model has numbers of, as they are shown."""
+
+    rows: Sequence[ScoreRow] = field(default=(), kw_only=False)
+    ranked_by: str = "score"
+    level_order: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ComponentsBoard(ScoresBoard):
+    rows: Sequence[ComponentsRow] = field(default=(), kw_only=False)
+
+
+def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard:
+    """The mean score of every model, with its interval, and by level (MLLM-as-a-Judge scores: 1 to 5).
+
+    Components: the mean of points per weights, in percent, and by category the mean of each component's points per
+    weight (MIA-Bench, Table 1).
+    """
+    frame, runs = verdicts_on_models(scope)
+    if frame.empty:
+        return ScoresBoard([], [NO_VERDICTS], runs)
+    frame = frame[frame["model"] != ""]
+    if frame.empty:
+        return ScoresBoard([], [NO_MODELS], runs)
+    shares = scope.kind.shares(scope, frame)
+    frame, parts = shares.whole, shares.parts
+    if frame.empty:
+        return ScoresBoard([], shares.notes, runs)
+    order = [name for name in shares.order if name in set(parts["part"])]
+    names = sorted(frame["model"].unique())
+    places = places_of_means(
+        values=frame["value"].to_numpy(np.float64),
+        model=frame["model"].map({name: code for code, name in enumerate(names)}).to_numpy(),
+        models=len(names),
+        cluster=frame["group"].to_numpy(),
+        rng=np.random.default_rng(SEED),
+    )
+    rows = []
+    for name, place in zip(names, places, strict=True):
+        own, own_parts = frame[frame["model"] == name], parts[parts["model"] == name]
+        by_part = {part: own_parts[own_parts["part"] == part] for part in order}
+        row = row_class(
+            model=str(name),
+            **ranks(place),
+            score=_mean(own),
+            levels={part: Part(score=_mean(rows_of), n=len(rows_of)) for part, rows_of in by_part.items()},
+            n=int(own["item"].nunique()),
+        )
+        rows.append(row)
+    return ScoresBoard(
+        sorted(rows, key=by_rank), shares.notes, runs, items=int(frame["item"].nunique()), level_order=order
+    )
+
+
+def verdicts_on_models(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
+    """The outcomes of the view with what is known of their items (see ``scores.items_of``) and the ``model``, "" where
+    it is not one that was scored; and the runs they are from. An edition has those of models with LEAST samples.
+    """
+    items = scores.items_of(scope)
+    verdicts, runs = outcomes(scope)
+    frame = verdicts[verdicts["item"].isin(items.index)].join(items, on="item")
+    frame = frame.assign(model=[models[0] if len(models) == 1 else "" for models in frame["models"]])
+    if scope.edition:
+        frame = frame[frame.groupby("model")["sample"].transform("nunique") >= LEAST]
+    return frame, runs
+
+
+def _mean(frame: pd.DataFrame) -> Number:
+    return number(mean(values=frame["value"].to_numpy(np.float64), cluster=frame["group"].to_numpy()))
+
+
+def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
+    """``item``, ``value``: the mean of people's labels, every label, or the judge's, averaged over its repeats."""
+    if scope.run is None and scope.source in PEOPLE:
+        labels = scores.labels_of(scope)
+        if scope.source == "individuals" or labels.empty:
+            return labels[["item", "value"]], ()
+        return labels.groupby("item")["value"].agg(scores.mean_of).reset_index(), ()
+    if scope.run is not None:
+        runs = list(votes.judged_runs(scope).filter(pk=scope.run))
+        if not runs:
+            raise BadScope(f"There is no run {scope.run} with scores on {scope.benchmark}.")
+    else:
+        runs = votes.runs_of(scope, scope.source)
+    verdicts = scores.of_runs(scope, runs).groupby("item")["value"].agg(scores.mean_of).reset_index()
+    return verdicts, tuple(run.pk for run in runs)

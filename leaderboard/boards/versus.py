@@ -1,0 +1,455 @@
+"""Two models, or two judges, on the same items: is one better?
+
+Every measure is paired: what makes an item hard for both cancels. Shares by one row a sample: McNemar's exact test; by
+several, and means: sign flips by sample; correlations: Williams' t where each item stands for itself, else the
+bootstrap by sample; strengths: the contrast of the fit.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judging.models import Run
+from leaderboard import votes
+from leaderboard.boards import keyed
+from leaderboard.boards import scores as board_of_scores
+from leaderboard.boards.base import level_names
+from leaderboard.boards.pairs import Battle
+from leaderboard.methods import FEWEST_CLUSTERS, SEED
+from leaderboard.metrics import distance_of_rankings
+from leaderboard.rows import UNKNOWN, Number, Row, number
+from leaderboard.scope import BadScope, Scope
+from leaderboard.votes import scores
+from stats.arrays import FloatArray, dense_codes
+from stats.correlation import pearson, spearman, williams
+from stats.multiple import benjamini_hochberg
+from stats.paired import change, difference
+from stats.resampling import BOOTSTRAP
+from stats.results import StatisticsError
+from stats.verdicts import decided, majority, three_way
+
+REPLICATES = 1000
+STRENGTH = "Bradley–Terry strength"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(Row):
+    """Two sides by one measure: ``difference`` is a minus b; ``significant`` at 5 % with all tests of the page."""
+
+    measure: str
+    a: float | None = None
+    b: float | None = None
+    difference: Number = UNKNOWN
+    p: float | None = None
+    n: int = 0
+    method: str = ""
+    significant: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelMeasure(Row):
+    level: str
+    difference: Number
+    n: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Versus:
+    """``measures`` of the two, and the first measure by ``levels``. ``table``: the items
+    that both have, index ``item`` or ``sample`` (then ``item`` is one to open), columns ``a``, ``b``, ``people`` (where
+    there are), ``apart`` (how far from one another, 0 where they agree). ``unit`` says what the differences count in.
+    ``single``: whether the table may be shown below staff.
+    """
+
+    a: str
+    b: str
+    unit: str
+    measures: list[Measure]
+    levels: list[LevelMeasure]
+    table: pd.DataFrame
+    by: str = "item"
+    single: bool = True
+    notes: list[str] = field(default_factory=list)
+    runs: tuple[int, ...] = ()
+    by_level: str = ""  # the measure of ``levels`` where it is not the first
+    of_sets: bool = False  # whether ``levels`` are source data sets
+
+
+def of_rows(name: str, frame: pd.DataFrame, *, shares: bool = True) -> Measure:
+    """The mean difference of ``a`` and ``b`` on the same rows, which may share a ``group``; of numbers between 0 and 1
+    unless ``shares`` is False.
+    """
+    if frame.empty:
+        return Measure(measure=name)
+    a, b = frame["a"].to_numpy(np.float64), frame["b"].to_numpy(np.float64)
+    cluster = clusters_of(frame)
+    test = difference(first=a, second=b, cluster=cluster, rng=np.random.default_rng(SEED))
+    apart = change(before=b, after=a, cluster=cluster, shares=shares)
+    return Measure(
+        measure=name,
+        a=float(a.mean()),
+        b=float(b.mean()),
+        difference=number(apart),
+        p=test.p,
+        n=apart.n,
+        method=test.method,
+    )
+
+
+def clusters_of(frame: pd.DataFrame) -> Any:
+    """The ``group`` of each row; where they are too few, each row is one, as on the boards."""
+    group = frame["group"]
+    return group.to_numpy() if group.nunique() >= FEWEST_CLUSTERS else np.arange(len(frame))
+
+
+def fixed(frame: pd.DataFrame) -> list[str]:
+    """What has to be said where rows that share a group stand by themselves."""
+    groups = frame["group"].nunique()
+    if groups >= min(FEWEST_CLUSTERS, len(frame)):
+        return []
+    return [f"{groups} prompts or pictures are too few to generalise from: they are treated as fixed, items as drawn."]
+
+
+def by_level_of(scope: Scope, frame: pd.DataFrame, *, shares: bool = True) -> list[LevelMeasure]:
+    """By source data set where there are several, else by level; none where there is one only."""
+    names = level_names(scope)
+    if "dataset" in frame and frame["dataset"].nunique() > 1:
+        frame, names = frame.assign(level=frame["dataset"]), sorted(frame["dataset"].unique())
+    levels = []
+    for level in names:
+        rows = frame[frame["level"] == level]
+        if len(rows):
+            a, b = rows["a"].to_numpy(np.float64), rows["b"].to_numpy(np.float64)
+            apart = change(before=b, after=a, cluster=clusters_of(rows), shares=shares)
+            levels.append(LevelMeasure(level=level, difference=number(apart), n=len(rows)))
+    return levels if len(levels) > 1 else []
+
+
+def tested_together(versus: Versus) -> Versus:
+    """With the tests that count at 5% after Benjamini-Hochberg marked."""
+    tested = [row.p for row in versus.measures if row.p is not None]
+    counts = iter(benjamini_hochberg(p=tested) if tested else ())
+    measures = [row if row.p is None else replace(row, significant=bool(next(counts))) for row in versus.measures]
+    return replace(versus, measures=measures)
+
+
+def refuse_unknown(known: set[str], *names: str) -> None:
+    for name in names:
+        if name not in known:
+            raise BadScope(f"{name!r} has nothing to compare under this view.")
+
+
+# ---- two models ----
+
+
+def models(scope: Scope, a: str, b: str) -> Versus:
+    """Two models by the verdicts, scores or keys of the view. Raises BadScope where one has nothing."""
+    if a == b:
+        raise BadScope("Choose two different models.")
+    return tested_together(scope.kind.compare_models(scope, a, b))
+
+
+def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
+    items = votes.pairs(scope)
+    found = votes.outcomes(scope)
+    frame = votes.told(items, found.frame)
+    known = set(frame["a"]) | set(frame["b"])
+    refuse_unknown(known, a, b)
+    measures, base = [], None
+    if scope.anchor in known and scope.anchor not in (a, b):
+        won = votes.sided(frame, scope.anchor).assign(won=lambda rows: (rows["outcome"] == votes.WIN).astype(float))
+        won["sample"] = items["sample"].reindex(won["item"]).to_numpy()
+        rate = {name: rows.groupby("sample")["won"].mean() for name, rows in won.groupby("model") if name in (a, b)}
+        if {a, b} <= set(rate):
+            base = pd.concat([rate[a], rate[b]], axis=1, join="inner", keys=["a", "b"])
+            base = base.join(won.groupby("sample")[["level", "group"]].first())
+            measures.append(of_rows(f"Win rate against {scope.anchor}", base))
+    direct = frame[((frame["a"] == a) & (frame["b"] == b)) | ((frame["a"] == b) & (frame["b"] == a))]
+    if len(direct):
+        mine = np.where(direct["a"] == a, "first", "second")
+        own = direct.assign(
+            a=(direct["choice"].to_numpy(object) == mine).astype(float),
+            b=(~np.isin(direct["choice"], ["tie", "undecided"]) & (direct["choice"].to_numpy(object) != mine)).astype(
+                float
+            ),
+        )
+        own = own.groupby("item").agg({"a": "mean", "b": "mean", "level": "first", "group": "first", "sample": "first"})
+        measures.append(of_rows("Win rate against each other", own))
+        base = own.set_index("sample") if base is None else base
+    measures.append(_contrast(frame, a, b, found.repeats))
+    if base is None:
+        base = pd.DataFrame(columns=["a", "b", "level", "group"])
+    table = base[["a", "b"]].assign(people=None, apart=(base["a"] - base["b"]).abs())
+    shown = frame[(frame["a"] == a) | (frame["b"] == a)]
+    table["item"] = shown.groupby("sample")["item"].first().reindex(table.index)
+    levels = by_level_of(scope, base)
+    notes = (
+        [] if len(base) else ["The two share no opponent on the same samples: only their strengths can be compared."]
+    )
+    runs = tuple(run.pk for run in found.runs)
+    return Versus(a, b, "points", measures, levels, table, by="sample", notes=notes + fixed(base), runs=runs)
+
+
+def _contrast(frame: pd.DataFrame, a: str, b: str, repeats: int) -> Measure:
+    fit = Battle.of(frame).rated(repeats=repeats)
+    contrast = fit.contrast(a, b)
+    return Measure(
+        measure=STRENGTH,
+        a=fit.ratings[a].strength.value,
+        b=fit.ratings[b].strength.value,
+        difference=number(contrast.difference),
+        p=contrast.p,
+        n=contrast.difference.n,
+        method="contrast of the fit",
+    )
+
+
+def models_by_scores(scope: Scope, a: str, b: str) -> Versus:
+    items = scores.items_of(scope)
+    found, runs = board_of_scores.outcomes(scope)
+    frame = found[found["item"].isin(items.index)].join(items, on="item")
+    frame = frame.loc[[len(models) == 1 for models in frame["models"]]]
+    frame = frame.assign(model=[models[0] for models in frame["models"]])
+    refuse_unknown(set(frame["model"]), a, b)
+    frame = frame[frame["model"].isin([a, b])]
+    frame = scope.kind.shares(scope, frame).whole
+    by_sample = frame.groupby(["sample", "model"])["value"].mean().unstack().reindex(columns=[a, b]).dropna()
+    by_sample.columns = pd.Index(["a", "b"])
+    both = by_sample.astype(float).join(frame.groupby("sample")[["level", "group"]].first())
+    table = both[["a", "b"]].assign(people=None, apart=(both["a"] - both["b"]).abs())
+    table["item"] = frame[frame["model"] == a].groupby("sample")["item"].first().reindex(table.index)
+    rows, levels = of_rows(scope.kind.compared_by, both, shares=False), by_level_of(scope, both, shares=False)
+    return Versus(a, b, scope.kind.compared_in, [rows], levels, table, by="sample", notes=fixed(both), runs=runs)
+
+
+def models_by_keys(scope: Scope, a: str, b: str) -> Versus:
+    frame, runs, levels = keyed.counted_answers(scope)
+    refuse_unknown(set(frame["model"]), a, b)
+    frame = frame[frame["model"].isin([a, b])]
+    depth = len(scope.level.split(" / ")) if scope.level else 0
+    steps = frame["path"].str.split(" / ")
+    frame = frame.assign(level=steps.map(lambda path: path[depth] if len(path) > depth else ""))
+    rights = {"One pass" if scope.kind.rotates else "Accuracy": frame[frame["variant"] == ""]}
+    every = {name: keyed.every_rotation(mine) for name, mine in frame.groupby("model")}
+    if scope.kind.rotates and all(len(one) for one in every.values()):
+        whole = pd.concat([one.assign(model=name) for name, one in every.items()], ignore_index=True)
+        whole = whole.merge(frame.drop_duplicates("sample")[["sample", "level"]], on="sample")
+        rights = {"Circular": whole, **rights}
+    measures, first = [], None
+    for name, mine in rights.items():
+        both = (
+            mine.pivot(index="sample", columns="model", values="right").reindex(columns=[a, b]).dropna().astype(float)
+        )
+        both.columns = pd.Index(["a", "b"])
+        both = both.join(mine.drop_duplicates("sample").set_index("sample")[["level", "group"]])
+        measures.append(of_rows(name, both))
+        first = both if first is None else first
+    if first is None:
+        first = pd.DataFrame(columns=["a", "b", "level", "group"])
+    table = first[["a", "b"]].assign(people=None, apart=(first["a"] - first["b"]).abs())
+    by_level = by_level_of(scope, first) if levels else []
+    return Versus(a, b, "points", measures, by_level, table, by="sample", single=False, notes=fixed(first), runs=runs)
+
+
+# ---- two judges ----
+
+
+def judges(scope: Scope, a: int, b: int) -> Versus:
+    """Two judges' runs against people, on the items that both judged. Raises BadScope where one has nothing."""
+    first, second = _group(scope, a), _group(scope, b)
+    if first[-1].pk == second[-1].pk:
+        raise BadScope("Choose two different judges, or two settings of one.")
+    return tested_together(scope.kind.compare_judges(scope, first, second))
+
+
+def named(runs: list[Run], other: list[Run]) -> str:
+    """The judge, with its run where the other has the same name."""
+    run = runs[-1]
+    return f"{run.judge.name}, run {run.pk}" if other[-1].judge_id == run.judge_id else run.judge.name
+
+
+def _group(scope: Scope, pk: int) -> list[Run]:
+    """The runs that count together with this one."""
+    runs = votes.judged_runs(scope)
+    chosen = runs.filter(pk=pk).first()
+    if chosen is None:
+        raise BadScope(f"There is no run {pk} of this kind on {scope.benchmark}.")
+    same = runs.filter(judge=chosen.judge, protocol=chosen.protocol, settings_hash=chosen.settings_hash)
+    return list(same)
+
+
+def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+    items = votes.pairs(scope)
+    labels = votes.labels_of(scope)
+    labels = labels[labels["item"].isin(items.index)]
+    people = majority(labels=labels, rule=scope.rule)[["choice"]].rename(columns={"choice": "people"})
+    told = [votes.of_runs(runs).frame for runs in (first, second)]
+    both = people
+    for name, frame in zip(("told_a", "told_b"), told, strict=True):
+        # Of several repeats the first: a paired test takes one verdict an item.
+        one = frame[frame["repeat"] == 0].set_index("item")["choice"].rename(name)
+        both = both.join(one, how="inner")
+    both = both.join(items[["level", "group", "dataset"]], how="inner")
+    truth = three_way(both["people"])
+    hits = {name: (three_way(both[f"told_{name}"]) == truth).astype(float) for name in ("a", "b")}
+    accuracy = both.assign(**hits)
+    sided = decided(both["people"])
+    told_a, told_b = decided(both["told_a"]), decided(both["told_b"])
+    known = (sided >= 0) & (told_a >= 0) & (told_b >= 0)
+    decisions = both[known].assign(a=(told_a == sided)[known].astype(float), b=(told_b == sided)[known].astype(float))
+    measures = [
+        of_rows("Accuracy", accuracy),
+        of_rows("Accuracy, where all three chose a side", decisions),
+    ]
+    table = pd.DataFrame(
+        {"a": both["told_a"], "b": both["told_b"], "people": both["people"], "apart": np.abs(hits["a"] - hits["b"])},
+        index=both.index,
+    )
+    notes = ["Of several repeats the first counts here."] if any(frame["repeat"].max() > 0 for frame in told) else []
+    notes += fixed(both)
+    runs = tuple(run.pk for run in (*first, *second))
+    a, b = named(first, second), named(second, first)
+    return Versus(a, b, "points", measures, by_level_of(scope, accuracy), table, notes=notes, runs=runs)
+
+
+def _beside(scope: Scope, first: list[Run], second: list[Run]) -> pd.DataFrame:
+    """What people (``people``) and the two judges (``told_a``, ``told_b``) say of the items that all have."""
+    items = scores.items_of(scope)
+    labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
+    people = labels[labels["item"].isin(items.index)].groupby("item")["value"].agg(scores.mean_of).rename("people")
+    both = people.to_frame()
+    for name, group in (("told_a", first), ("told_b", second)):
+        told = scope.kind.numbers(scope, scores.of_runs(scope, group), items)
+        both = both.join(told.groupby("item")["value"].agg(scores.mean_of).rename(name), how="inner")
+    return both.join(items[["level", "group", "dataset"]], how="inner")
+
+
+def _versus(
+    first: list[Run],
+    second: list[Run],
+    unit: str,
+    measures: list[Measure],
+    levels: list[LevelMeasure],
+    table: pd.DataFrame,
+    **more: Any,
+) -> Versus:
+    runs = tuple(run.pk for run in (*first, *second))
+    return Versus(named(first, second), named(second, first), unit, measures, levels, table, runs=runs, **more)
+
+
+def judges_by_readings(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+    """By whether each reads an answer as most people do."""
+    both = _beside(scope, first, second)
+    hits = both.assign(**{name: (both[f"told_{name}"] == both["people"]).astype(float) for name in ("a", "b")})
+    table, levels = _told(both, hits["a"] - hits["b"]), by_level_of(scope, hits)
+    return _versus(first, second, "points", [of_rows("Agreement", hits)], levels, table, notes=fixed(both))
+
+
+def judges_by_rankings(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+    """By the distance from people's order."""
+    both = _beside(scope, first, second)
+    far = both.assign(**{name: _distances(both, f"told_{name}") for name in ("a", "b")})
+    table, levels = _told(both, far["a"] - far["b"]), by_level_of(scope, far)
+    row = of_rows("Distance from people's order (lower is better)", far)
+    return _versus(first, second, "distance", [row], levels, table, notes=fixed(both))
+
+
+def judges_by_scores(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
+    """By the correlation with people's scores, and the distance from them."""
+    both = _beside(scope, first, second)
+    measures = [_correlations(name, both) for name in ("Pearson", "Spearman")]
+    near = both.assign(**{name: (both[f"told_{name}"] - both["people"]).abs() for name in ("a", "b")})
+    measures.append(of_rows("Distance from people's score (lower is better)", near, shares=False))
+    table = _told(both, both["told_a"].astype(float) - both["told_b"].astype(float))
+    return _versus(
+        first,
+        second,
+        "correlation",
+        measures,
+        by_level_of(scope, near, shares=False),
+        table,
+        notes=fixed(both),
+        by_level=measures[-1].measure,
+        of_sets=near["dataset"].nunique() > 1,
+    )
+
+
+def _told(both: pd.DataFrame, change: "pd.Series[Any]") -> pd.DataFrame:
+    columns = {"a": both["told_a"], "b": both["told_b"], "people": both["people"], "apart": change.abs()}
+    return pd.DataFrame(columns, index=both.index)
+
+
+def _distances(both: pd.DataFrame, name: str) -> FloatArray:
+    return distance_of_rankings(both.rename(columns={name: "told", "people": "value"})[["told", "value"]])
+
+
+def _correlations(name: str, both: pd.DataFrame) -> Measure:
+    """The difference of two correlations with people: the mean over data sets, by bootstrap of clusters; with one data
+    set and one item a cluster, p by Williams' t.
+    """
+    if len(both) < 4:
+        return Measure(measure=name, n=len(both))
+    x, y, people = (both[column].to_numpy(np.float64) for column in ("told_a", "told_b", "people"))
+    codes, clusters = dense_codes(clusters_of(both))
+    sets, _ = dense_codes(both["dataset"].to_numpy())
+    parts = [np.flatnonzero(sets == one) for one in np.unique(sets)]
+    rng = np.random.default_rng(SEED)
+
+    def value(one: FloatArray, at: Any) -> float | None:
+        of = pearson if name == "Pearson" else spearman
+        return of(x=one[at], y=people[at], cluster=np.arange(len(at)), rng=rng).estimate.value
+
+    known = [(value(x, at), value(y, at)) for at in parts]
+    pairs = [(one, other) for one, other in known if one is not None and other is not None]
+    if not pairs:
+        return Measure(measure=name, n=len(both))  # a column is constant
+    a, b = (float(np.mean([pair[side] for pair in pairs])) for side in (0, 1))
+    drawn = _drawn_differences(name, both, codes, clusters, parts, rng)
+    apart = Number(a - b)
+    p, method = None, BOOTSTRAP
+    if len(drawn) > REPLICATES / 2:
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        apart = Number(a - b, min(float(low), a - b), max(float(high), a - b))
+        p = min(1.0, 2 * (1 + min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))) / (len(drawn) + 1))
+    if len(parts) == 1 and clusters == len(both) and name == "Pearson":
+        between = pearson(x=x, y=y, cluster=np.arange(len(x)), rng=rng).estimate.value
+        try:
+            test = williams(r_first=a, r_second=b, r_between=between or 0.0, n=len(both))
+            p, method = test.p, test.method
+        except StatisticsError:
+            p = None
+    return Measure(measure=name, a=a, b=b, difference=apart, p=p, n=len(both), method=method)
+
+
+def _drawn_differences(
+    name: str, both: pd.DataFrame, codes: Any, clusters: int, parts: list[Any], rng: np.random.Generator
+) -> FloatArray:
+    """Bootstrap replicates of the difference, clusters drawn for both judges at once; ranks are taken once."""
+    columns = {column: both[column].to_numpy(np.float64) for column in ("told_a", "told_b", "people")}
+    if name == "Spearman":
+        sets = both["dataset"].to_numpy()
+        columns = {key: pd.Series(one).groupby(sets).rank().to_numpy() for key, one in columns.items()}
+    found = []
+    block = max(1, 2_000_000 // max(len(both), 1))
+    even = np.full(clusters, 1 / clusters)
+    for begin in range(0, REPLICATES, block):
+        weights = rng.multinomial(clusters, even, size=min(block, REPLICATES - begin))[:, codes].astype(np.float64)
+        each = [
+            _weighted(columns["told_a"][at], columns["people"][at], weights[:, at])
+            - _weighted(columns["told_b"][at], columns["people"][at], weights[:, at])
+            for at in parts
+        ]
+        found.append(np.nanmean(np.stack(each), axis=0) if len(each) > 1 else each[0])
+    drawn = np.concatenate(found)
+    return np.asarray(drawn[np.isfinite(drawn)])
+
+
+def _weighted(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+    total = weights.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mx, my = weights @ x / total, weights @ y / total
+        xx, yy = weights @ (x * x) / total - mx * mx, weights @ (y * y) / total - my * my
+        found: FloatArray = (weights @ (x * y) / total - mx * my) / np.sqrt(xx * yy)
+    return found
