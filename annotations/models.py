@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from accounts.crypto import EncryptedJSONField
 from accounts.models import User
-from bank.database.unfinished import Arrived
+from bank.database.unfinished import FinishedManager
 from bank.models import Benchmark, Item, Sample, Verdict
 from judging.models import Judgment
 
@@ -24,7 +24,7 @@ class Annotator(models.Model):
     origin = models.CharField(max_length=100)  # "account", or the benchmark's slug whose file named them
     pseudonym = models.CharField(max_length=40, unique=True)
 
-    objects = Arrived["Annotator"]()
+    objects = FinishedManager["Annotator"]()
 
     class Meta:
         ordering = ["pk"]
@@ -75,7 +75,7 @@ class Campaign(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     members = models.ManyToManyField(Annotator, through="Membership", related_name="campaigns")
 
-    objects = Arrived["Campaign"]()
+    objects = FinishedManager["Campaign"]()
 
     class Meta:
         ordering = ["-pk"]
@@ -101,7 +101,7 @@ class Membership(models.Model):
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     joined_at = models.DateTimeField(auto_now_add=True)
 
-    objects = Arrived["Membership"]()
+    objects = FinishedManager["Membership"]()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["campaign", "annotator"], name="membership_once")]
@@ -132,7 +132,7 @@ class CampaignItem(models.Model):
     position = models.PositiveIntegerField(default=0)
     taken = models.PositiveSmallIntegerField(default=0)
 
-    objects = Arrived.from_queryset(CampaignItemQuerySet)()
+    objects = FinishedManager.from_queryset(CampaignItemQuerySet)()
 
     class Meta:
         ordering = ["position", "pk"]
@@ -179,7 +179,7 @@ class Assignment(models.Model):
     displayed_sha256 = models.CharField(max_length=64, blank=True)
     displayed_length = models.PositiveIntegerField(null=True, blank=True)
 
-    objects = Arrived["Assignment"]()
+    objects = FinishedManager["Assignment"]()
 
     class Meta:
         constraints = [
@@ -230,7 +230,7 @@ class Label(Verdict):
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 
-    objects = Arrived["Label"]()
+    objects = FinishedManager["Label"]()
 
     class Meta(Verdict.Meta):
         constraints = [
@@ -252,7 +252,7 @@ class LabelRevision(models.Model):
     given_at = models.DateTimeField()
     replaced_at = models.DateTimeField()
 
-    objects = Arrived["LabelRevision"]()
+    objects = FinishedManager["LabelRevision"]()
 
     class Meta:
         ordering = ["pk"]

@@ -90,7 +90,7 @@ def home(name: str) -> Path:
     return Path(settings.MEDIA_ROOT, "images", name[:2], name)
 
 
-def are_here() -> bool:
+def media_matches_database() -> bool:
     """Whether the media folder of this process is the one that the database's pictures are in.
 
     The database and the folder hold the same token. It is made, or put back where the mark is gone, by whoever first
@@ -226,7 +226,7 @@ def _saved(image: Image.Image, kind: str) -> bytes:
 TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 
 
-class Kept(Protocol):
+class ImageFile(Protocol):
     """A picture in the media folder."""
 
     kind: Any
@@ -235,7 +235,7 @@ class Kept(Protocol):
     def path(self) -> str: ...
 
 
-def image_response(image: Kept, request: HttpRequest) -> HttpResponseBase:
+def image_response(image: ImageFile, request: HttpRequest) -> HttpResponseBase:
     """The picture's bytes. The address is the content's hash: a browser may keep it, shared caches may not."""
     path = settings.MEDIA_ROOT / image.path
     try:

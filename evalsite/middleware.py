@@ -23,11 +23,11 @@ MINUTE = 60
 _lock = threading.Lock()  # locks of files hold between processes, not between threads
 
 
-def counted(address: str, *, most: int) -> int:
+def count_request(address: str, *, most: int) -> int:
     """Count a request; how many seconds to wait if it is one too many in this minute, else 0."""
     now = time.time()
     minute = int(now // MINUTE)
-    digest = salted_hmac("evalsite.middleware", address, algorithm="sha256").digest()
+    digest = salted_hmac("evalsite.limits", address, algorithm="sha256").digest()
     place = int.from_bytes(digest[:8]) % PLACES * PLACE.size
     try:
         with _lock:
@@ -135,14 +135,14 @@ def unannounced_proxy(get_response: Handler) -> Handler:
     return middleware
 
 
-def strangers(get_response: Handler) -> Handler:
+def limit_anonymous(get_response: Handler) -> Handler:
     """Let nobody who is not signed in ask for computed pages and rows as often as they like."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         most = settings.ANONYMOUS_PER_MINUTE
         if not (most and request.path.startswith(COMPUTED)) or _known(request):
             return get_response(request)
-        wait = counted(network_of(client_address(request)), most=most)
+        wait = count_request(network_of(client_address(request)), most=most)
         if not wait:
             return get_response(request)
         response = views.error(request, 429)

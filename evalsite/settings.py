@@ -64,7 +64,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "evalsite.middleware.strangers",
+    "evalsite.middleware.limit_anonymous",
     "django_htmx.middleware.HtmxMiddleware",
     "accounts.middleware.speak",
     "accounts.middleware.AccessMiddleware",
@@ -175,7 +175,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 2_000
 # Files on their way into the bank lie in private folders here until they are imported, cancelled or forgotten.
 STAGED = DATA / "staged"
 UPLOAD_LIMIT = env.int("UPLOAD_LIMIT_MB", default=2048) * 2**20
-FILE_UPLOAD_HANDLERS = ["bank.intake.uploads.staging.Gate"]
+FILE_UPLOAD_HANDLERS = ["bank.intake.uploads.staging.SignedInUploadHandler"]
 
 # Mail, for invitations: printed by the server unless EMAIL_URL names a mail server (smtp+tls://name:password@host:587).
 vars().update(env.email_url("EMAIL_URL", default="consolemail://"))

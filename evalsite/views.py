@@ -14,7 +14,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
 
 from accounts.rules import requires
-from bank.errors import COME_BACK, outage
+from bank.errors import RETRY_AFTER, outage
 
 _making = Lock()  # drf-spectacular loads itself with the first schema, which two threads at once break
 
@@ -127,5 +127,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
     words = outage(sys.exc_info()[1])
     response = error(request, 503 if words else 500, words or "")
     if words:
-        response["Retry-After"] = str(COME_BACK)
+        response["Retry-After"] = str(RETRY_AFTER)
     return response

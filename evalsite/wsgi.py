@@ -21,7 +21,7 @@ StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
-class InTurns:
+class ThreadPoolApplication:
     """A WSGI application that calls another in ``at_once`` threads of its own."""
 
     def __init__(self, application: Application, *, at_once: int) -> None:
@@ -118,7 +118,7 @@ AT_ONCE = 4  # requests that a process computes at once; gunicorn's threads only
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 os.umask(0o077)
-application = InTurns(get_wsgi_application(), at_once=AT_ONCE)
+application = ThreadPoolApplication(get_wsgi_application(), at_once=AT_ONCE)
 
 # What start-up made lives as long as the process: without this the collector looks through all of it again and again,
 # an eighth of the CPU of a request.

@@ -6,7 +6,7 @@ from django import forms
 
 from accounts.forms import Styled
 from bank.forms.benchmarks import FileShape
-from bank.forms.fields import BenchmarkChoice, Clean
+from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.models import Benchmark, Item
 from judging import protocols
 from judging.models import OVERLAP, Judge, PromptTemplate, Run
@@ -394,7 +394,7 @@ class SelectionForm(Styled):
 
     shape = FileShape()
     analyses = forms.BooleanField(required=False, label="With what the judges wrote: analyses and raw replies")
-    reason = Clean(
+    reason = CleanCharField(
         required=False, max_length=500, help_text="Needed with analyses. It stands in the access log with your name."
     )
 
@@ -412,8 +412,10 @@ class TemplateForm(Styled):
     name = forms.CharField(
         max_length=40, help_text="Small letters, digits, hyphens. A name that exists gets its next version."
     )
-    text = Clean(label="Template", widget=forms.Textarea(attrs={"rows": 30, "spellcheck": "false"}), strip=False)
-    note = Clean(max_length=300, required=False, help_text="What is different, for those who choose.")
+    text = CleanCharField(
+        label="Template", widget=forms.Textarea(attrs={"rows": 30, "spellcheck": "false"}), strip=False
+    )
+    note = CleanCharField(max_length=300, required=False, help_text="What is different, for those who choose.")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -426,7 +428,7 @@ class PreviewForm(forms.Form):
     """A draft of a template, and the real sample to see it with."""
 
     protocol = forms.CharField(max_length=40)
-    text = Clean(strip=False)
+    text = CleanCharField(strip=False)
     benchmark = forms.ModelChoiceField(queryset=Benchmark.objects.all(), required=False)
     sample = forms.CharField(max_length=200, required=False)
     criteria = forms.BooleanField(required=False)

@@ -52,7 +52,7 @@ def material_for(assignment: Assignment, ballot: Ballot) -> Material:
         weights = bank.criteria.shown_weights(
             sample_ids=[campaign_item.item.sample_id],
             by_campaign=campaign_item.campaign.shows_criteria,
-            lacking=ballot.default_weight,
+            default_weight=ballot.default_weight,
         )
         parts = weights.get(campaign_item.item.sample_id, [])
         return replace(material, components=tuple(Component(key, "", weight) for key, weight in parts))

@@ -34,7 +34,7 @@ def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = Fa
         samples = bank.criteria.shown_weights(
             sample_ids=set(items.values_list("sample", flat=True)),
             by_campaign=shows_criteria,
-            lacking=ballot.default_weight,
+            default_weight=ballot.default_weight,
         )
         items = items.filter(sample__in=list(samples))
     return items.order_by("pk")

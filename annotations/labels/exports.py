@@ -46,12 +46,12 @@ def labels_to_export(
     return labels if staff else labels.exclude(in_hidden_splits("item__sample__"))
 
 
-def all_labels(benchmark: Benchmark, asked: exports.Asked) -> Records:
+def all_labels(benchmark: Benchmark, asked: exports.ExportRequest) -> Records:
     """Labels of all campaigns, with annotators by pseudonym unless ``asked.names``."""
     return label_records(benchmark=benchmark, names=asked.names)
 
 
-def all_preferences(benchmark: Benchmark, asked: exports.Asked) -> Records:
+def all_preferences(benchmark: Benchmark, asked: exports.ExportRequest) -> Records:
     """Preference pairs of all campaigns."""
     return preferences(benchmark=benchmark)
 

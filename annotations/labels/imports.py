@@ -24,11 +24,11 @@ from bank.errors import BadInput
 from bank.intake.formats.reading import Row
 from bank.intake.formats.records import LabelRecord
 from bank.intake.imports import Report
-from bank.intake.imports.context import Scene
-from bank.intake.imports.items import Coming, Place, Resolver, describe
-from bank.intake.imports.name_index import Seen
+from bank.intake.imports.context import ImportContext
+from bank.intake.imports.items import PendingItems, Place, Resolver, describe
+from bank.intake.imports.name_index import SeenNames
 from bank.models.verdict import COLUMNS, turned
-from bank.samples.items import Found
+from bank.samples.items import StoredItem
 
 DEFAULT_CAMPAIGN = "imported"
 
@@ -49,22 +49,22 @@ Batch = list[tuple[str, Place, str, NewLabel]]  # the campaign, the item, the ca
 
 
 class LabelImporter:
-    """Imports label records of the scene's benchmark.
+    """Imports label records of the context's benchmark.
 
-    All rows go to ``scene.campaign`` if it is set; otherwise each goes to the campaign it names, or to ``imported``.
+    All rows go to ``context.campaign`` if it is set; otherwise each goes to the campaign it names, or to ``imported``.
     """
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene, self.now = scene, timezone.now()
-        self.resolver, self.items = Resolver(scene), Coming(scene)
-        self.seen = Seen()
+    def __init__(self, context: ImportContext) -> None:
+        self.context, self.now = context, timezone.now()
+        self.resolver, self.items = Resolver(context), PendingItems(context)
+        self.seen = SeenNames()
         self.campaigns = {
             campaign.name: campaign for campaign in Campaign.objects.filter(imported=True).select_related("benchmark")
         }
         self.taken_names = set(Campaign.objects.filter(imported=False).values_list("name", flat=True))
-        self.annotators = {a.name: a for a in Annotator.objects.filter(origin=scene.slug)}
-        self.coming_names: dict[str, set[str]] = defaultdict(set)
-        self.labels_coming = self.revisions_coming = 0
+        self.annotators = {a.name: a for a in Annotator.objects.filter(origin=context.slug)}
+        self.pending_names: dict[str, set[str]] = defaultdict(set)
+        self.pending_labels = self.pending_revisions = 0
         self.positions: dict[int, int] = {}  # the next free one, by campaign
         self.taken: dict[int, int] = {}  # slots of campaign items that were there before
         self.most: dict[int, int] = {}  # labels of one item, by campaign
@@ -108,20 +108,20 @@ class LabelImporter:
         self._count(report, "campaigns", {name for name, *_ in fresh} - self.campaigns.keys())
         self._count(report, "annotators", {given.annotator_name for *_, given in fresh} - self.annotators.keys())
         report.made["labels"] += len(fresh)
-        self.labels_coming += len(fresh)
-        self.revisions_coming += sum(len(given.revisions) for *_, given in fresh)
+        self.pending_labels += len(fresh)
+        self.pending_revisions += sum(len(given.revisions) for *_, given in fresh)
         return fresh
 
-    def coming(self) -> dict[type[Model], int]:
-        labels = self.labels_coming
+    def expected_rows(self) -> dict[type[Model], int]:
+        labels = self.pending_labels
         return self.items.rows() | {
-            Annotator: len(self.coming_names["annotators"]),
-            Campaign: len(self.coming_names["campaigns"]),
+            Annotator: len(self.pending_names["annotators"]),
+            Campaign: len(self.pending_names["campaigns"]),
             Membership: labels,
             CampaignItem: labels,
             Assignment: labels,
             Label: labels,
-            LabelRevision: self.revisions_coming,
+            LabelRevision: self.pending_revisions,
         }
 
     def write(self, batch: Batch) -> None:
@@ -134,34 +134,34 @@ class LabelImporter:
             rows = [(item, row[3]) for item, row in zip(items, batch, strict=True) if row[0] == name]
             self._write_campaign(self.campaigns[name], rows)
 
-    def show(self) -> None:
+    def finish(self) -> None:
         """Update the slots of items that existed before, and the overlap of the campaigns."""
-        bulk.change(CampaignItem, "taken", self.taken)
+        bulk.update_column(CampaignItem, "taken", self.taken)
         for campaign, most in self.most.items():
             Campaign.objects.filter(pk=campaign, overlap__lt=most).update(overlap=most)
 
     def _campaign_name(self, record: LabelRecord) -> str:
-        if self.scene.campaign or record.campaign:
-            return self.scene.campaign or record.campaign
+        if self.context.campaign or record.campaign:
+            return self.context.campaign or record.campaign
         default = self.campaigns.get(DEFAULT_CAMPAIGN)
         # Campaign names are unique, so for a second benchmark the slug is added.
-        taken = DEFAULT_CAMPAIGN in self.taken_names or (default and default.benchmark != self.scene.benchmark)
-        return f"{DEFAULT_CAMPAIGN} ({self.scene.slug})" if taken else DEFAULT_CAMPAIGN
+        taken = DEFAULT_CAMPAIGN in self.taken_names or (default and default.benchmark != self.context.benchmark)
+        return f"{DEFAULT_CAMPAIGN} ({self.context.slug})" if taken else DEFAULT_CAMPAIGN
 
     def _fault(self, name: str) -> str:
         if name in self.taken_names:
             return f"{name!r} is a campaign with annotators here; choose another with --campaign"
         campaign = self.campaigns.get(name)
-        if campaign is not None and campaign.benchmark != self.scene.benchmark:
+        if campaign is not None and campaign.benchmark != self.context.benchmark:
             return f"{name!r} belongs to {campaign.benchmark}; choose another with --campaign"
         return ""
 
     def _count(self, report: Report, noun: str, names: set[str]) -> None:
-        fresh = names - self.coming_names[noun]
-        self.coming_names[noun] |= fresh
+        fresh = names - self.pending_names[noun]
+        self.pending_names[noun] |= fresh
         report.made[noun] += len(fresh)
 
-    def _stored(self, items: Iterable[Found]) -> dict[tuple[str, int, str], Label]:
+    def _stored(self, items: Iterable[StoredItem]) -> dict[tuple[str, int, str], Label]:
         stored = {}
         for ids in chunks(item.pk for item in items if item.pk):
             found = Label.objects.filter(item__in=ids)
@@ -171,18 +171,18 @@ class LabelImporter:
 
     def _make_annotators(self, names: set[str]) -> None:
         made = [
-            Annotator(name=name, origin=self.scene.slug, pseudonym=new_pseudonym())
+            Annotator(name=name, origin=self.context.slug, pseudonym=new_pseudonym())
             for name in sorted(names - self.annotators.keys())
         ]
-        self.scene.intake.put_objects(made)
+        self.context.writer.put_objects(made)
         self.annotators |= {annotator.name: annotator for annotator in made}
 
     def _write_campaign(self, campaign: Campaign, rows: list[tuple[int, "NewLabel"]]) -> None:
-        intake = self.scene.intake
+        writer = self.context.writer
         campaign_items = self._campaign_items(campaign, list(dict.fromkeys(item for item, _ in rows)))
         annotators = {self.annotators[label.annotator_name].pk for _, label in rows}
         joined = set(Membership.objects.filter(campaign=campaign).values_list("annotator", flat=True))
-        intake.put_objects([Membership(campaign=campaign, annotator_id=pk) for pk in sorted(annotators - joined)])
+        writer.put_objects([Membership(campaign=campaign, annotator_id=pk) for pk in sorted(annotators - joined)])
         before = {item: campaign_item.taken for item, campaign_item in campaign_items.items()}
         labels = [label for _, label in rows]
         slots, at = [], [label.at for label in labels]
@@ -198,7 +198,7 @@ class LabelImporter:
             "leased_at": at,
             "lease_until": at,
         }
-        assignments = intake.put_values(Assignment, own | values)
+        assignments = writer.put_values(Assignment, own | values)
         values = {
             "assignment_id": assignments,
             "campaign_id": [campaign.pk] * len(rows),
@@ -207,8 +207,8 @@ class LabelImporter:
             "changed_at": at,
         }
         columns = {name: [row.columns[name] for row in labels] for name in labels[0].columns}
-        label_ids = intake.put_values(Label, own | values | columns)
-        intake.put_objects(
+        label_ids = writer.put_values(Label, own | values | columns)
+        writer.put_objects(
             [
                 LabelRevision(label_id=pk, by_id=by, **revision)
                 for pk, by, row in zip(label_ids, own["annotator_id"], labels, strict=True)
@@ -221,13 +221,13 @@ class LabelImporter:
         self.most[campaign.pk] = max(
             [self.most.get(campaign.pk, 0), *(campaign_item.taken for campaign_item in changed)]
         )
-        own_items = [campaign_item for campaign_item in changed if intake.owns(campaign_item)]
+        own_items = [campaign_item for campaign_item in changed if writer.owns(campaign_item)]
         self.taken |= {
-            campaign_item.pk: campaign_item.taken for campaign_item in changed if not intake.owns(campaign_item)
+            campaign_item.pk: campaign_item.taken for campaign_item in changed if not writer.owns(campaign_item)
         }
-        intake.do(
+        writer.do(
             partial(
-                bulk.change,
+                bulk.update_column,
                 CampaignItem,
                 "taken",
                 {campaign_item.pk: campaign_item.taken for campaign_item in own_items},
@@ -247,16 +247,16 @@ class LabelImporter:
         fresh = [item for item in items if item not in campaign_items]
         made = [CampaignItem(campaign=campaign, item_id=pk, position=start + n) for n, pk in enumerate(fresh)]
         self.positions[campaign.pk] += len(made)
-        self.scene.intake.put_objects(made)
+        self.context.writer.put_objects(made)
         return campaign_items | {campaign_item.item_id: campaign_item for campaign_item in made}
 
     def _make_campaign(self, name: str, protocol: str) -> Campaign:
         if not name.strip():
             raise BadInput("A campaign needs a name.")
-        return self.scene.intake.make(
+        return self.context.writer.make(
             Campaign(
                 name=name,
-                benchmark=self.scene.open(),
+                benchmark=self.context.open(),
                 protocol=protocol,
                 state=Campaign.State.CLOSED,
                 imported=True,

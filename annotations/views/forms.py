@@ -22,7 +22,7 @@ from annotations.campaigns.members import MAY_LABEL
 from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
 from bank.errors import BadInput
-from bank.forms.fields import BenchmarkChoice, Clean
+from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.models import Benchmark, EvaluatedModel, Item
 from judging.models import Judgment, Run
 
@@ -77,7 +77,7 @@ class BallotForm(Styled):
         widget=forms.NumberInput(attrs={"step": "any", "min": "0"}),
         help_text="Where the benchmark has weights, those count. Empty: samples without weights are left out.",
     )
-    weights = Clean(
+    weights = CleanCharField(
         required=False,
         label="Other points for some parts",
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "length 4"}),
@@ -243,7 +243,7 @@ class SamplingForm(Styled):
         label="In doubt",
         initial=[run_doubts.NO_MAJORITY, run_doubts.NO_VERDICT],
     )
-    keys = Clean(
+    keys = CleanCharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 4}),
         label="Sample keys",
@@ -421,7 +421,7 @@ class AddAnnotatorsForm(Styled):
 
 
 class GuidelinesForm(Styled):
-    guidelines = Clean(required=False, widget=forms.Textarea(attrs={"rows": 12}), max_length=50_000)
+    guidelines = CleanCharField(required=False, widget=forms.Textarea(attrs={"rows": 12}), max_length=50_000)
 
 
 class InvitationForm(Styled):

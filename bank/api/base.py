@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
-from bank.errors import COME_BACK, outage
+from bank.errors import RETRY_AFTER, outage
 from bank.forms.fields import whole_number
 
 log = logging.getLogger("django.request")
@@ -121,6 +121,6 @@ def explain(error: Exception, context: dict[str, Any]) -> Response:
     path = context["request"].path
     if words := outage(error):
         log.warning("%s %s", path, words)
-        return Response({"detail": words}, status=503, headers={"Retry-After": str(COME_BACK)})
+        return Response({"detail": words}, status=503, headers={"Retry-After": str(RETRY_AFTER)})
     log.error("Internal Server Error: %s", path, exc_info=error)
     return Response({"detail": "Something broke on our side. It was logged; nothing was half stored."}, status=500)

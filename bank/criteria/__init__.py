@@ -1,8 +1,8 @@
 """The only readers of the hidden tables.
 
-Every reader checks that it may, and writes one record to the access log. ``related_name="+"`` keeps templates,
-serializers and filters from wandering here; an import contract lists who may import this module
-(write ``import bank.criteria``, never ``from bank.criteria import ...`` for the readers).
+Every reader checks its permission and writes one record to the access log. ``related_name="+"`` keeps templates,
+serializers and filters away from these tables; an import contract lists who may import this module (write ``import
+bank.criteria``, never ``from bank.criteria import ...``, for the readers).
 """
 
 import hashlib
@@ -44,7 +44,7 @@ def record(*, sample_ids: Iterable[int], **values: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A criterion as its readers get it."""
+    """A criterion as its readers receive it."""
 
     key: str
     kind: str
@@ -56,7 +56,7 @@ class Text:
 
 
 def for_staff(*, user: "User", samples: Iterable["Sample"], how: str, reason: str = "") -> dict[int, list[Text]]:
-    """Criteria by sample id for a curator or administrator. Raises PermissionDenied for anybody else."""
+    """Criteria by sample id for a curator or administrator. Raises PermissionDenied for anyone else."""
 
     if not allowed(user, "read-criteria"):
         raise PermissionDenied("Criteria are for curators and administrators.")
@@ -66,17 +66,17 @@ def for_staff(*, user: "User", samples: Iterable["Sample"], how: str, reason: st
 
 
 def for_command(*, command: str, sample_ids: Sequence[int], reason: str) -> dict[int, list[Text]]:
-    """Criteria by sample id for whoever has the machine's command line and says why."""
+    """Criteria by sample id for a command-line user who gives a reason."""
     if not reason.strip():
         raise PermissionDenied("Say why criteria are read: --reason TEXT.")
     record(by_command=command, how="command", sample_ids=sample_ids, reason=reason)
     return _read(Q(sample_id__in=sample_ids))
 
 
-def note_quoted(
+def log_quoted(
     *, sample_ids: Iterable[int], how: str, reason: str, user: "User | None" = None, command: str = ""
 ) -> None:
-    """Log that texts which can quote these samples' criteria leave, to a person or by a command.
+    """Log that texts which may quote these samples' criteria are handed out, to a person or by a command.
 
     Raises PermissionDenied below staff, and without a reason.
     """
@@ -97,7 +97,7 @@ def for_judging(*, run: "JudgingRun", sample_ids: Sequence[int]) -> dict[int, li
 
 
 def for_assignment(assignment: "AssignmentOfCampaign") -> list[Text]:
-    """The criteria that a campaign shows to the annotator of this assignment: none unless it was set to."""
+    """The criteria that a campaign shows to this assignment's annotator; none unless the campaign shows criteria."""
     if not assignment.shows_criteria:
         return []
     sample = assignment.sample
@@ -109,9 +109,9 @@ def for_assignment(assignment: "AssignmentOfCampaign") -> list[Text]:
 
 
 def for_public(*, samples: Iterable["Sample"]) -> dict[int, list[Text]]:
-    """Criteria by sample id that their benchmark publishes to everybody: of approved samples of public benchmarks.
+    """Public criteria by sample id, for approved samples of public benchmarks.
 
-    Not those of hidden splits. Not logged: there is nothing to guard.
+    Hidden splits are excluded. Not logged: there is nothing to guard.
     """
     from bank.models.catalogue import in_hidden_splits
 
@@ -127,47 +127,47 @@ def for_public(*, samples: Iterable["Sample"]) -> dict[int, list[Text]]:
 
 
 def open_parts(parts: dict[str, Any] | None, keys: set[str]) -> dict[str, Any] | None:
-    """Points by component as those may see them who know only the public ones, whose ``keys`` these are."""
+    """Points by component, reduced to the public components, whose keys are ``keys``."""
     return None if parts is None else {key: points for key, points in parts.items() if key in keys} or None
 
 
 @opened()
 def public_keys(sample_ids: Iterable[int]) -> dict[int, set[str]]:
-    """The keys of public criteria by sample id. What others are called, and how many there are, is hidden."""
-    found: dict[int, set[str]] = defaultdict(set)
+    """The keys of public criteria by sample id. The names and the number of the others are hidden."""
+    keys: dict[int, set[str]] = defaultdict(set)
     shown = Criterion.objects.filter(sample_id__in=set(sample_ids), shown_to=Criterion.ShownTo.PUBLIC)
     for sample, key in shown.order_by().values_list("sample_id", "key"):
-        found[sample].add(key)
-    return found
+        keys[sample].add(key)
+    return keys
 
 
 @opened()
 def shown_weights(
-    *, sample_ids: Iterable[int], by_campaign: bool, lacking: "Callable[[str], float | None] | None" = None
+    *, sample_ids: Iterable[int], by_campaign: bool, default_weight: "Callable[[str], float | None] | None" = None
 ) -> dict[int, list[tuple[str, float]]]:
-    """Key and weight of the components of each sample, in order, where annotators see every one of them.
+    """Key and weight of each sample's components, in order, if annotators see all of them.
 
-    ``by_campaign``: those that campaigns may show, too. ``lacking`` tells by its key what a component is worth that
-    has no weight. A sample with a hidden component, with one of no weight at all, or of a hidden split is left out.
-    Holds no text, so it is not logged.
+    ``by_campaign`` includes criteria that campaigns may show. ``default_weight`` gives the weight of a component that
+    has none, by its key. Samples with a hidden component, with a component without any weight, or in a hidden split are
+    left out. Contains no text, so it is not logged.
     """
     from bank.models.catalogue import in_hidden_splits
 
-    found: dict[int, list[Any]] = defaultdict(list)
+    parts_by_sample: dict[int, list[Any]] = defaultdict(list)
     rows = Criterion.objects.filter(sample_id__in=list(sample_ids), kind=Criterion.Kind.COMPONENT)
     rows = rows.exclude(in_hidden_splits("sample__")).order_by("sample_id", "position", "pk")
     columns = ("sample_id", "key", "weight", "shown_to", "sample__benchmark__visibility")
     for sample, key, weight, shown_to, visibility in rows.values_list(*columns):
         public = shown_to == Criterion.ShownTo.PUBLIC and (by_campaign or visibility == "public")
-        seen = public or (by_campaign and shown_to == Criterion.ShownTo.CAMPAIGN)
-        worth = weight or (lacking(key) if lacking else None)
-        found[sample].append((key, worth) if seen and worth else None)
-    return {sample: parts for sample, parts in found.items() if None not in parts}
+        visible = public or (by_campaign and shown_to == Criterion.ShownTo.CAMPAIGN)
+        worth = weight or (default_weight(key) if default_weight else None)
+        parts_by_sample[sample].append((key, worth) if visible and worth else None)
+    return {sample: parts for sample, parts in parts_by_sample.items() if None not in parts}
 
 
 @opened()
 def for_redaction(*, reader: "User", sample: "Sample", about: str) -> list[str]:
-    """The texts that a redactor takes out of what ``reader`` is shown: every criterion that is not public."""
+    """The texts that the redactor removes from what ``reader`` sees: all criteria that are not public."""
     record(who=reader, how="redaction", about=about, sample_ids=[sample.pk])
     hidden = Criterion.objects.filter(sample=sample).exclude(shown_to=Criterion.ShownTo.PUBLIC)
     return [row.text for row in hidden.order_by("pk")]
@@ -175,7 +175,7 @@ def for_redaction(*, reader: "User", sample: "Sample", about: str) -> list[str]:
 
 @opened()
 def guarded(sample_ids: Iterable[int]) -> set[int]:
-    """Which of these samples have, or had, a criterion that is not public. Holds no text, so it is not logged."""
+    """Which of these samples have, or had, a criterion that is not public. Contains no text, so it is not logged."""
     ids = set(sample_ids)
     hidden = Criterion.objects.filter(sample_id__in=ids).exclude(shown_to=Criterion.ShownTo.PUBLIC)
     edited = CriterionRevision.objects.filter(sample_id__in=ids)
@@ -184,7 +184,7 @@ def guarded(sample_ids: Iterable[int]) -> set[int]:
 
 @opened()
 def for_scoring(*, submission: "KeyedSubmission", sample_ids: Sequence[int]) -> dict[int, str]:
-    """Answer keys by sample id, for the scores of a submission; samples without a key are left out."""
+    """Answer keys by sample id, to score a submission; samples without a key are left out."""
     if submission.state in ("failed", "withdrawn"):
         raise PermissionDenied(f"Submission {submission.pk} is {submission.state}: it is not scored.")
     record(how="scoring", about=f"submission {submission.pk}", sample_ids=sample_ids)
@@ -199,57 +199,59 @@ EDITED = ("kind", "category", "weight", "shown_to", "text")
 def edit(*, user: "User", sample: "Sample", rows: Sequence[dict[str, Any]]) -> list[str]:
     """Make these rows ({key, kind, category, weight, shown_to, text}, in order) the sample's criteria.
 
-    A changed criterion gets the next version, and every change is kept with its old and new text, encrypted. Returns
-    what changed in words that hold no hidden text. Call it inside a transaction. Raises PermissionDenied.
+    A changed criterion gets the next version, and each change is stored with its old and new text, encrypted. Returns a
+    description of the changes without hidden text. Call it in a transaction. Raises PermissionDenied.
     """
 
     if not allowed(user, "write-bank"):
         raise PermissionDenied("Criteria are for curators and administrators.")
     stored = {row.key: row for row in Criterion.objects.select_for_update().filter(sample=sample)}
-    said: list[str] = []
-    kept: list[CriterionRevision] = []
+    changes: list[str] = []
+    revisions: list[CriterionRevision] = []
 
     def keep(key: str, version: int, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
         texts = [None if side is None else json.dumps(side, ensure_ascii=False) for side in (old, new)]
-        kept.append(CriterionRevision(sample=sample, key=key, version=version, by=user, old=texts[0], new=texts[1]))
+        revisions.append(
+            CriterionRevision(sample=sample, key=key, version=version, by=user, old=texts[0], new=texts[1])
+        )
 
-    wanted = {row["key"] for row in rows}
+    new_keys = {row["key"] for row in rows}
     past = list(CriterionRevision.objects.filter(sample=sample).only("key", "version"))
     for key, row in stored.items():
-        if key not in wanted:
+        if key not in new_keys:
             keep(key, row.version, {name: getattr(row, name) for name in EDITED}, None)
-            said.append(f"{key} removed")
+            changes.append(f"{key} removed")
             row.delete()
-    for position, given in enumerate(rows):
-        new = {name: given[name] for name in EDITED}
-        found = stored.get(given["key"])
-        if found is None:
-            # Past what was removed under the same key: a fingerprint never comes back.
-            version = 1 + max((one.version for one in past if one.key == given["key"]), default=0)
-            Criterion.objects.create(sample=sample, key=given["key"], position=position, version=version, **new)
-            keep(given["key"], version, None, new)
-            said.append(f"{given['key']} added")
+    for position, row_values in enumerate(rows):
+        new = {name: row_values[name] for name in EDITED}
+        criterion = stored.get(row_values["key"])
+        if criterion is None:
+            # Higher than any version removed under the same key, so that an old fingerprint never recurs.
+            version = 1 + max((revision.version for revision in past if revision.key == row_values["key"]), default=0)
+            Criterion.objects.create(sample=sample, key=row_values["key"], position=position, version=version, **new)
+            keep(row_values["key"], version, None, new)
+            changes.append(f"{row_values['key']} added")
             continue
-        old = {name: getattr(found, name) for name in EDITED}
-        moved = found.position != position
+        old = {name: getattr(criterion, name) for name in EDITED}
+        moved = criterion.position != position
         if old != new or moved:
             for name in EDITED:
-                setattr(found, name, new[name])
-            found.position = position
+                setattr(criterion, name, new[name])
+            criterion.position = position
             if old != new:
-                found.version += 1
-                keep(found.key, found.version, old, new)
-                said.append(f"{found.key} changed")
+                criterion.version += 1
+                keep(criterion.key, criterion.version, old, new)
+                changes.append(f"{criterion.key} changed")
             else:
-                said.append(f"{found.key} moved")
-            found.save()
-    CriterionRevision.objects.bulk_create(kept)
-    return said
+                changes.append(f"{criterion.key} moved")
+            criterion.save()
+    CriterionRevision.objects.bulk_create(revisions)
+    return changes
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A kept change of a criterion as its reader gets it."""
+    """A stored change of a criterion as its readers receive it."""
 
     key: str
     version: int
@@ -261,7 +263,7 @@ class Change:
 
 @opened()
 def changes_for_staff(*, user: "User", sample: "Sample") -> list[Change]:
-    """Every kept change of a sample's criteria, newest first. Logged. Raises PermissionDenied."""
+    """All stored changes of a sample's criteria, newest first. Logged. Raises PermissionDenied."""
 
     if not allowed(user, "read-criteria"):
         raise PermissionDenied("Criteria are for curators and administrators.")
@@ -276,14 +278,14 @@ def _side(text: str | None) -> dict[str, Any] | None:
 
 @opened()
 def count_of(sample_ids: Iterable[int]) -> dict[int, int]:
-    """How many criteria each of these samples has. Tells nothing of what they say, so it is not logged."""
+    """The number of criteria per sample. Reveals no text, so it is not logged."""
     rows = Criterion.objects.filter(sample_id__in=list(sample_ids)).order_by()
     return dict(rows.values_list("sample_id").annotate(n=models.Count("pk")))
 
 
 @opened()
 def fingerprint(samples: "models.QuerySet[Sample]") -> str:
-    """Tells whether the criteria of these samples are the same versions as before. Holds nothing of their text."""
+    """Tells whether these samples' criteria are still the same versions. Contains no text."""
     digest = hashlib.sha256()
     rows = Criterion.objects.filter(sample__in=samples.order_by()).order_by("pk").values_list("pk", "version")
     for pk, version in rows.iterator():
@@ -293,16 +295,16 @@ def fingerprint(samples: "models.QuerySet[Sample]") -> str:
 
 @opened()
 def _read(condition: Q) -> dict[int, list[Text]]:
-    found: dict[int, list[Text]] = defaultdict(list)
+    texts: dict[int, list[Text]] = defaultdict(list)
     for row in Criterion.objects.filter(condition).order_by("sample_id", "position", "pk"):
-        found[row.sample_id].append(
+        texts[row.sample_id].append(
             Text(row.key, row.kind, row.category, row.weight, row.shown_to, row.version, row.text)
         )
-    return dict(found)
+    return dict(texts)
 
 
 class JudgingRun(Protocol):
-    """What a run must tell about itself to read criteria."""
+    """What a run must provide to read criteria."""
 
     pk: Any
 
@@ -311,7 +313,7 @@ class JudgingRun(Protocol):
 
 
 class AssignmentOfCampaign(Protocol):
-    """What an assignment must tell about itself to read criteria."""
+    """What an assignment must provide to read criteria."""
 
     pk: Any
 
@@ -326,7 +328,7 @@ class AssignmentOfCampaign(Protocol):
 
 
 class KeyedSubmission(Protocol):
-    """What a submission must tell about itself to be held against the keys."""
+    """What a submission must provide to be compared with the keys."""
 
     pk: Any
     state: str

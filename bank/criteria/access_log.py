@@ -1,7 +1,7 @@
 """Who read criteria, when, how and why: pages of the access log, newest first.
 
-Pages go by primary key, so that the thousandth is as fast as the first. Dates become bounds of the key, since records
-are written in the order of time.
+Pages are keyed by primary key, so the thousandth is as fast as the first. Dates become bounds on the key, because
+records are written in chronological order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,20 +21,20 @@ NAMED_IN_FILE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the log is filtered by; empty values do not filter."""
+class LogFilter:
+    """Filters of the log; empty values do not filter."""
 
     person: str = ""  # a user name, or a command's name
     how: str = ""
-    sample: str = ""  # a key, in whichever benchmark
+    sample: str = ""  # a key, in any benchmark
     sample_id: int | None = None
-    since: date | None = None  # days of UTC, both included
+    since: date | None = None  # days in UTC, inclusive
     until: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A record with the first of its samples: (id, benchmark, key), the latter two empty where it is gone."""
+    """A record with the first of its samples: (id, benchmark, key), the latter two empty if the sample was deleted."""
 
     access: CriteriaAccess
     samples: Sequence[tuple[int, str, str]]
@@ -47,30 +47,30 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class LogPage:
     rows: list[Row] = field(default_factory=list)
-    older: int | None = None  # key to go on from
+    older: int | None = None  # key where the next page starts
     newer: int | None = None
 
 
 def ways() -> list[str]:
-    """Every ``how`` in the log, by one look into the index each."""
-    found: list[str] = []
-    while (next_one := _next_way(found[-1] if found else "")) is not None:
-        found.append(next_one)
-    return found
+    """Every ``how`` in the log, with one index lookup each."""
+    names: list[str] = []
+    while (next_one := _next_way(names[-1] if names else "")) is not None:
+        names.append(next_one)
+    return names
 
 
 def _next_way(after: str) -> str | None:
     return CriteriaAccess.objects.filter(how__gt=after).order_by("how").values_list("how", flat=True).first()
 
 
-def page(asked: Asked, *, before: int | None = None, after: int | None = None) -> LogPage:
+def page(asked: LogFilter, *, before: int | None = None, after: int | None = None) -> LogPage:
     """The newest records, or those before (older) or after (newer) a key."""
     if after is not None:
-        found = _keys(asked, oldest_first=True, after=after, limit=PAGE + 1)
-        keys, more_newer, more_older = found[:PAGE][::-1], len(found) > PAGE, True
+        matching = _keys(asked, oldest_first=True, after=after, limit=PAGE + 1)
+        keys, more_newer, more_older = matching[:PAGE][::-1], len(matching) > PAGE, True
     else:
-        found = _keys(asked, before=before, limit=PAGE + 1)
-        keys, more_newer, more_older = found[:PAGE], before is not None, len(found) > PAGE
+        matching = _keys(asked, before=before, limit=PAGE + 1)
+        keys, more_newer, more_older = matching[:PAGE], before is not None, len(matching) > PAGE
     return LogPage(
         rows=_rows(keys, NAMED),
         older=keys[-1] if keys and more_older else None,
@@ -78,7 +78,7 @@ def page(asked: Asked, *, before: int | None = None, after: int | None = None) -
     )
 
 
-def everything(asked: Asked) -> Iterator[Row]:
+def everything(asked: LogFilter) -> Iterator[Row]:
     """All records, newest first, for a file."""
     last: int | None = None
     while keys := _keys(asked, before=last, limit=1000):
@@ -87,7 +87,7 @@ def everything(asked: Asked) -> Iterator[Row]:
 
 
 def _keys(
-    asked: Asked, *, before: int | None = None, after: int | None = None, oldest_first: bool = False, limit: int
+    asked: LogFilter, *, before: int | None = None, after: int | None = None, oldest_first: bool = False, limit: int
 ) -> list[int]:
     """Keys of matching records, in order."""
     conditions = _conditions(asked)
@@ -102,14 +102,14 @@ def _keys(
     if ids is None:
         rows = CriteriaAccess.objects.filter(**conditions).order_by(f"{sign}pk")
         return list(rows.values_list("pk", flat=True)[:limit])
-    # From the sample's side: its index holds the records in order.
+    # Query from the sample's side: its index has the records in order.
     moved = {f"access__{name}".replace("access__pk", "access_id"): value for name, value in conditions.items()}
     touched = AccessedSample.objects.filter(sample_id__in=ids, **moved).order_by(f"{sign}access_id")
     return list(touched.values_list("access_id", flat=True).distinct()[:limit])
 
 
-def _conditions(asked: Asked) -> dict[str, Any] | None:
-    """As filters of CriteriaAccess; None where nothing can match."""
+def _conditions(asked: LogFilter) -> dict[str, Any] | None:
+    """The filters of CriteriaAccess; None if nothing can match."""
     conditions: dict[str, Any] = {}
     if asked.how:
         conditions["how"] = asked.how
@@ -131,7 +131,7 @@ def _conditions(asked: Asked) -> dict[str, Any] | None:
     return conditions
 
 
-def _sample_ids(asked: Asked) -> list[int] | None:
+def _sample_ids(asked: LogFilter) -> list[int] | None:
     if asked.sample_id is not None:
         return [asked.sample_id]
     if asked.sample:
@@ -150,7 +150,7 @@ def _rows(keys: Sequence[int], named: int) -> list[Row]:
     )
     listed = list(firsts)
     columns = ("pk", "benchmark__slug", "benchmark__version", "key")
-    known = {
+    sample_names = {
         pk: (f"{slug}@{version}", key)
         for pk, slug, version, key in Sample.objects.filter(pk__in={sample for _, sample in listed})
         .order_by()
@@ -158,5 +158,5 @@ def _rows(keys: Sequence[int], named: int) -> list[Row]:
     }
     samples: dict[int, list[tuple[int, str, str]]] = {}
     for access, sample in listed:
-        samples.setdefault(access, []).append((sample, *known.get(sample, ("", ""))))
+        samples.setdefault(access, []).append((sample, *sample_names.get(sample, ("", ""))))
     return [Row(records[key], samples.get(key, [])) for key in keys]

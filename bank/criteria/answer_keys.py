@@ -1,7 +1,4 @@
-"""Answer keys and weights for boards: what sums over responses and points need, and never a text beside a key.
-
-Guarded as ``bank.criteria`` is, whose reading this is: an import contract lists who may import it.
-"""
+"""Answer keys and weights for boards, for calculations over responses and points. Never returns a text with its key."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -19,7 +16,7 @@ KEY, COMPONENT = str(Criterion.Kind.ANSWER_KEY), str(Criterion.Kind.COMPONENT)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A component as boards need it: what its points are out of. Never its text. ``lent``: by a campaign alone."""
+    """A component as boards need it: its maximum points, never its text. ``lent``: only a campaign gives the weight."""
 
     key: str
     category: str
@@ -30,7 +27,7 @@ class Part:
 
 @opened()
 def keys_for_boards(*, benchmark: Any, sample_ids: Sequence[int]) -> dict[int, str]:
-    """Answer keys by sample id, for sums over the responses of every model; samples without a key are left out."""
+    """Answer keys by sample id, to score the responses of every model; samples without a key are left out."""
     record(how="boards", about=f"benchmark {benchmark}", sample_ids=sample_ids)
     keys = Criterion.objects.filter(sample_id__in=sample_ids, kind=KEY)
     return {row.sample_id: row.text for row in keys.order_by("-position", "-pk")}
@@ -38,28 +35,28 @@ def keys_for_boards(*, benchmark: Any, sample_ids: Sequence[int]) -> dict[int, s
 
 @opened()
 def parts_for_boards(
-    *, benchmark: Any, sample_ids: Sequence[int], lacking: Callable[[str], float | None] | None = None
+    *, benchmark: Any, sample_ids: Sequence[int], default_weight: Callable[[str], float | None] | None = None
 ) -> dict[int, list[Part]]:
-    """The weighted components by sample id, for sums over points. Whoever shows categories keeps to the public ones.
+    """The weighted components by sample id, to sum points. Callers that show categories must show only public ones.
 
-    ``lacking`` tells by its key what a component is worth that has no weight.
+    ``default_weight`` gives the weight of a component that has none, by its key.
     """
     record(how="boards", about=f"benchmark {benchmark}", sample_ids=sample_ids)
     rows = Criterion.objects.filter(sample_id__in=sample_ids, kind=COMPONENT)
     rows = rows.order_by("sample_id", "position", "pk")
-    found: dict[int, list[Part]] = defaultdict(list)
+    parts: dict[int, list[Part]] = defaultdict(list)
     for sample, key, category, weight, shown in rows.values_list("sample_id", "key", "category", "weight", "shown_to"):
-        worth = weight or (lacking(key) if lacking else None)
+        worth = weight or (default_weight(key) if default_weight else None)
         if worth and worth > 0:
-            found[sample].append(Part(key, category, float(worth), shown == Criterion.ShownTo.PUBLIC, not weight))
-    return dict(found)
+            parts[sample].append(Part(key, category, float(worth), shown == Criterion.ShownTo.PUBLIC, not weight))
+    return dict(parts)
 
 
 @opened()
 def are_open(*, samples: models.QuerySet[Any], kinds: Sequence[str], hidden_splits: Sequence[str]) -> bool:
-    """Whether there are criteria of these kinds about these samples and everybody may see each of them.
+    """Whether these samples have criteria of these kinds and all of them are visible to everybody.
 
-    Tells nothing of what they say, so it is not logged.
+    Reveals no text, so it is not logged.
     """
     rows = Criterion.objects.filter(sample__in=samples.order_by(), kind__in=kinds)
     hidden = rows.exclude(shown_to=Criterion.ShownTo.PUBLIC) | rows.filter(sample__split__in=hidden_splits)
@@ -68,7 +65,7 @@ def are_open(*, samples: models.QuerySet[Any], kinds: Sequence[str], hidden_spli
 
 @opened()
 def open_samples(*, benchmark: Any, kinds: Sequence[str], hidden_splits: Sequence[str]) -> set[int]:
-    """The samples of a benchmark whose criteria of these kinds all may see, as ``are_open`` has it. Not logged."""
+    """The benchmark's samples whose criteria of these kinds are all public, as in ``are_open``. Not logged."""
     rows = Criterion.objects.filter(sample__benchmark=benchmark, kind__in=kinds)
     rows = rows.exclude(sample__split__in=hidden_splits)
     hidden = set(rows.exclude(shown_to=Criterion.ShownTo.PUBLIC).values_list("sample", flat=True))
@@ -77,9 +74,9 @@ def open_samples(*, benchmark: Any, kinds: Sequence[str], hidden_splits: Sequenc
 
 @opened()
 def with_open_keys(samples: models.QuerySet[Sample]) -> models.QuerySet[Sample]:
-    """Those of these samples whose answer key everybody may see.
+    """The samples among these whose answer key is public.
 
-    Tells nothing of what they say, so it is not logged.
+    Reveals no text, so it is not logged.
     """
     keys = Criterion.objects.filter(sample=models.OuterRef("pk"), kind=KEY).order_by()
     closed = keys.exclude(shown_to=Criterion.ShownTo.PUBLIC)
@@ -88,14 +85,14 @@ def with_open_keys(samples: models.QuerySet[Sample]) -> models.QuerySet[Sample]:
 
 @opened()
 def has_closed_key(sample: str) -> models.Exists:
-    """For a filter: whether the sample that this field names has an answer key that is not public."""
+    """For filters: whether the sample in this field has an answer key that is not public."""
     keys = Criterion.objects.filter(sample=models.OuterRef(sample), kind=KEY).order_by()
     return models.Exists(keys.exclude(shown_to=Criterion.ShownTo.PUBLIC))
 
 
 @opened()
 def edition_of(benchmark: Any) -> tuple[int, int, int]:
-    """Count, last id and sum of versions of a benchmark's criteria: the same as long as they are. Holds no text."""
+    """Count, last id and sum of versions of a benchmark's criteria: they change whenever the criteria do. No text."""
     rows = Criterion.objects.filter(sample__benchmark=benchmark)
-    found = rows.aggregate(n=models.Count("pk"), last=models.Max("pk"), versions=models.Sum("version"))
-    return found["n"], found["last"] or 0, found["versions"] or 0
+    totals = rows.aggregate(n=models.Count("pk"), last=models.Max("pk"), versions=models.Sum("version"))
+    return totals["n"], totals["last"] or 0, totals["versions"] or 0

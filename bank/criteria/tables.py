@@ -1,4 +1,4 @@
-"""The hidden tables. Read them by the functions of ``bank.criteria`` alone."""
+"""The hidden tables. Read them only through the functions of ``bank.criteria``."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,18 +12,18 @@ from django.db.models import Q
 
 from accounts.crypto import EncryptedFloatField, EncryptedTextField
 from accounts.installation_key import keyed
-from bank.database.unfinished import Arrived
+from bank.database.unfinished import FinishedManager
 
 _open: ContextVar[bool] = ContextVar("hidden tables are open", default=False)
 
 
 class Closed(PermissionError):
-    """Somebody asked a hidden table past its readers."""
+    """A hidden table was queried without going through its readers."""
 
 
 @contextmanager
 def opened() -> Iterator[None]:
-    """Inside, ``objects`` of the hidden tables answers. For the readers of bank.criteria alone."""
+    """Inside, ``objects`` of the hidden tables works. Only for the readers in bank.criteria."""
     token = _open.set(True)
     try:
         yield
@@ -31,8 +31,8 @@ def opened() -> Iterator[None]:
         _open.reset(token)
 
 
-class Guarded(Arrived[Any]):
-    """Refuses outside ``opened``: an import that slips past the contracts finds a closed table at run time."""
+class Guarded(FinishedManager[Any]):
+    """Refuses queries outside ``opened``: an import that slips past the contracts fails at run time."""
 
     def get_queryset(self) -> models.QuerySet[Any]:
         if not _open.get():
@@ -41,12 +41,14 @@ class Guarded(Arrived[Any]):
 
 
 def hash_of(sample_id: int, hashed: str) -> str:
-    """By what two criteria of one sample are told to have the same key, which is encrypted; ``hashed``: keyed."""
+    """Detects two criteria of one sample with the same key, which is encrypted; ``hashed`` is the keyed hash of the
+    key.
+    """
     return sha256(f"{sample_id}:{hashed}".encode()).hexdigest()
 
 
 class KeyHashField(models.CharField):
-    """Follows from the sample and the key of its row."""
+    """Computed from the sample and the key of its row."""
 
     def pre_save(self, model_instance: Any, add: bool) -> str:
         value = hash_of(model_instance.sample_id, keyed("criterion", model_instance.key))
@@ -55,7 +57,7 @@ class KeyHashField(models.CharField):
 
 
 class Criterion(models.Model):
-    """What a sample is judged by. Key, category, weight and text exist only encrypted."""
+    """What a sample is judged by. Key, category, weight and text exist only in encrypted form."""
 
     class Kind(models.TextChoices):
         EXACT_REFERENCE = "exact_reference"
@@ -81,7 +83,7 @@ class Criterion(models.Model):
     version = models.PositiveIntegerField(default=1)
     text = EncryptedTextField()
 
-    unguarded = models.Manager()  # what Django itself asks: cascades, dumpdata, migrations
+    unguarded = models.Manager()  # for Django itself: cascades, dumpdata, migrations
     objects = Guarded()
 
     class Meta:
@@ -99,7 +101,7 @@ class Criterion(models.Model):
 
 
 class CriterionRevision(models.Model):
-    """One change of a criterion. ``old`` and ``new`` hold it as JSON, encrypted; null where there was or is none."""
+    """One change of a criterion. ``old`` and ``new`` hold it as encrypted JSON; null if there was or is none."""
 
     sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+")
     key = EncryptedTextField()
@@ -121,7 +123,7 @@ class CriterionRevision(models.Model):
 
 
 class CriteriaAccess(models.Model):
-    """One read of criteria: who, when, through what, and why. Written only by ``record``, never changed."""
+    """One read of criteria: who, when, how, and why. Written only by ``record``, never changed."""
 
     who = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     by_command = models.CharField(max_length=100, blank=True)
@@ -143,7 +145,7 @@ class CriteriaAccess(models.Model):
 
 
 class AccessedSample(models.Model):
-    """A sample whose criteria were read. Its id alone: the record outlives the sample."""
+    """A sample whose criteria were read. Only its id, so that the record outlives the sample."""
 
     access = models.ForeignKey(CriteriaAccess, on_delete=models.CASCADE, related_name="accessed")
     sample_id = models.BigIntegerField()

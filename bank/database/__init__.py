@@ -9,16 +9,16 @@ from django.db import connection
 
 
 def now() -> datetime:
-    """The time by the database's clock: the one clock that all machines share. Leases go by no other.
+    """The time by the database's clock, the only one that all machines share and that leases use.
 
-    That of a query, as Now() has it, and not of its transaction. SQLite's is this machine's.
+    It is the time of the query, as Now() gives it, not of its transaction. With SQLite it is this machine's time.
     """
     if connection.vendor == "sqlite":
         return datetime.now(UTC)
     with connection.cursor() as cursor:
         cursor.execute("SELECT STATEMENT_TIMESTAMP()")
-        found: datetime = cursor.fetchone()[0]
-    return found
+        time: datetime = cursor.fetchone()[0]
+    return time
 
 
 T = TypeVar("T")
@@ -31,5 +31,5 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def chunks(values: Iterable[Any], size: int = 900) -> Iterator[list[Any]]:
-    """For ``__in`` lookups that stay below SQLite's limit of variables."""
+    """Batches for ``__in`` lookups that stay below SQLite's limit on variables."""
     return batched(dict.fromkeys(values), size)

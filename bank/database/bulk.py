@@ -1,6 +1,6 @@
-"""Many rows into one table, past the ORM: the same call for both databases.
+"""Bulk inserts that bypass the ORM, with the same calls for both databases.
 
-Rows are tuples of what the column takes as it is: text, numbers, None; JSON as text.
+Rows are tuples of values that the column takes as they are: text, numbers, None; JSON as text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from django.db.models.expressions import DatabaseDefault
 from accounts.crypto import EncryptedTextField
 
 VARIABLES = 2000  # of one statement
-# Fields whose values the databases take as they are: the ORM's way of asking each costs more than the insert.
+# Fields whose values the databases take as they are: preparing each through the ORM costs more than the insert.
 PLAIN = {
     models.BooleanField,
     models.CharField,
@@ -28,8 +28,8 @@ PLAIN = {
 }
 
 
-def ids(model: type[Model], count: int) -> Sequence[int]:
-    """So many ids of new rows, which nobody else will get. Inside the transaction that inserts them."""
+def new_ids(model: type[Model], count: int) -> Sequence[int]:
+    """Reserve this many ids for new rows; nobody else gets them. Call it in the transaction that inserts the rows."""
     table = model._meta.db_table
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":  # the transaction holds the only write lock
@@ -43,7 +43,7 @@ def ids(model: type[Model], count: int) -> Sequence[int]:
 
 
 def reserve(model: type[Model], count: int) -> range:
-    """So many ids in one piece, which nobody else will get after this transaction, either."""
+    """Reserve a contiguous range of ids that nobody else will get, even after this transaction."""
     table = model._meta.db_table
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
@@ -52,8 +52,8 @@ def reserve(model: type[Model], count: int) -> range:
             if not cursor.rowcount:
                 cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", [table, last + count])
         else:
-            # Whoever takes an id holds a lower lock on the table, to the end of its transaction: nobody takes one
-            # between the two calls.
+            # Anyone who takes an id holds a weaker lock on the table until the end of their transaction, so nobody
+            # can take one between the two calls.
             cursor.execute(f'LOCK TABLE "{table}" IN SHARE ROW EXCLUSIVE MODE')
             cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [f'"{table}"'])
             last = cursor.fetchone()[0]
@@ -62,7 +62,7 @@ def reserve(model: type[Model], count: int) -> range:
 
 
 def _last(table: str) -> int:
-    """The highest id that SQLite has given."""
+    """The highest id that SQLite has assigned."""
     with connection.cursor() as cursor:
         cursor.execute(
             f'SELECT max(coalesce((SELECT max(id) FROM "{table}"), 0),'  # noqa: S608 (a table of ours)
@@ -73,8 +73,8 @@ def _last(table: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """A column that holds one value in every row."""
+class Constant:
+    """A column with the same value in every row."""
 
     value: Any
     rows: int
@@ -85,22 +85,22 @@ class Shared:
     def __iter__(self) -> Iterator[Any]:
         return repeat(self.value, self.rows)
 
-    def __getitem__(self, some: slice) -> "Shared":
-        return Shared(self.value, len(range(*some.indices(self.rows))))
+    def __getitem__(self, part: slice) -> "Constant":
+        return Constant(self.value, len(range(*part.indices(self.rows))))
 
 
-Column = Sequence[Any] | Shared
+Column = Sequence[Any] | Constant
 
 
-def packed(column: Column) -> Column:
-    """The same column, as Shared where it is one: quicker to keep and to insert."""
-    if isinstance(column, Shared) or not column or column[0] != column[-1] or column.count(column[0]) < len(column):
+def compact(column: Column) -> Column:
+    """The column as a Constant if all its values are equal: faster to keep and to insert."""
+    if isinstance(column, Constant) or not column or column[0] != column[-1] or column.count(column[0]) < len(column):
         return column
-    return Shared(column[0], len(column))
+    return Constant(column[0], len(column))
 
 
 def insert(model: type[Model], columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Insert rows; ``columns`` are names of database columns. Inside a transaction, which an error undoes whole.
+    """Insert rows; ``columns`` names database columns. Call it in a transaction, which an error rolls back.
 
     Raises IntegrityError as the ORM does.
     """
@@ -109,7 +109,7 @@ def insert(model: type[Model], columns: Sequence[str], rows: Sequence[Sequence[o
 
 
 def insert_columns(model: type[Model], values: Mapping[str, Column]) -> None:
-    """The same by columns, all of the same length and none empty, by their names."""
+    """Insert by column: values by column name, all of the same length and none empty."""
     table, names = model._meta.db_table, tuple(values)
     connection.ensure_connection()
     with connection.wrap_database_errors:
@@ -120,27 +120,28 @@ def insert_columns(model: type[Model], values: Mapping[str, Column]) -> None:
                 for row in zip(*values.values(), strict=True):
                     copy.write_row(row)
             return
-        # What all rows share is bound once: most columns of a thousand rows hold one value, and binding costs half.
-        columns = list(map(packed, values.values()))
-        once = [column.value for column in columns if isinstance(column, Shared)]
-        own = [column for column in columns if not isinstance(column, Shared)]
-        many = len(columns[0])
-        step = (VARIABLES - len(once)) // max(len(own), 1)
-        for start in range(0, many, step):
-            rows = min(step, many - start)
-            statement = _statement(table, names, tuple(isinstance(column, Shared) for column in columns), rows)
-            some = zip(*(column[start : start + rows] for column in own), strict=True)
-            connection.connection.execute(statement, [*once, *chain.from_iterable(some)])
+        # Values that all rows share are bound once: most columns of a thousand rows are constant, and binding is half
+        # of the cost.
+        columns = list(map(compact, values.values()))
+        constants = [column.value for column in columns if isinstance(column, Constant)]
+        varying = [column for column in columns if not isinstance(column, Constant)]
+        row_count = len(columns[0])
+        step = (VARIABLES - len(constants)) // max(len(varying), 1)
+        for start in range(0, row_count, step):
+            rows = min(step, row_count - start)
+            statement = _statement(table, names, tuple(isinstance(column, Constant) for column in columns), rows)
+            values_of_rows = zip(*(column[start : start + rows] for column in varying), strict=True)
+            connection.connection.execute(statement, [*constants, *chain.from_iterable(values_of_rows)])
 
 
 def insert_objects(model: type[Model], rows: Sequence[Model]) -> None:
-    """The same of new objects of a model, every column but the id, which the database gives."""
+    """Insert new model objects with every column but the id, which the database assigns."""
     if rows:
         insert_columns(model, columns_of(model, rows))
 
 
 def columns_of(model: type[Model], rows: Sequence[Model]) -> dict[str, Column]:
-    """New objects of a model by columns, as the database takes them; the id among them where they have one."""
+    """New model objects as columns, as the database takes them, with the id if they have one."""
     columns: dict[str, Column] = {}
     for field in model._meta.concrete_fields:
         if field.primary_key and rows[0].pk is None:
@@ -156,8 +157,8 @@ def columns_of(model: type[Model], rows: Sequence[Model]) -> dict[str, Column]:
     return columns
 
 
-def change(model: type[Model], column: str, values: Mapping[int, Any]) -> None:
-    """Set a column of rows by their ids. Inside a transaction."""
+def update_column(model: type[Model], column: str, values: Mapping[int, Any]) -> None:
+    """Set one column of rows by id. Call it in a transaction."""
     with connection.cursor() as cursor:
         table = model._meta.db_table
         statement = f'UPDATE "{table}" SET "{column}" = %s WHERE id = %s'  # noqa: S608 (tables and columns of ours)
@@ -165,34 +166,36 @@ def change(model: type[Model], column: str, values: Mapping[int, Any]) -> None:
 
 
 def columns_from(model: type[Model], values: Mapping[str, Column]) -> dict[str, Column]:
-    """New rows by the names of their fields (``run_id``), as the database takes them.
+    """New rows by field name (``run_id``), as the database takes them.
 
-    What is left out holds its default, but for the id, which is left out where it is not given.
+    Missing fields get their default, except the id, which stays out.
     """
-    blank, many = model(), len(next(iter(values.values())))
+    blank, row_count = model(), len(next(iter(values.values())))
     columns: dict[str, Column] = {}
     for field in model._meta.concrete_fields:
-        given = values.get(field.attname)
-        if given is None and field.primary_key:
+        column = values.get(field.attname)
+        if column is None and field.primary_key:
             continue
-        if given is None:
+        if column is None:
             value = field.pre_save(blank, add=True)
             value = field.db_default if isinstance(value, DatabaseDefault) else value
-            columns[str(field.column)] = Shared(field.get_db_prep_save(value, connection), many)
+            columns[str(field.column)] = Constant(field.get_db_prep_save(value, connection), row_count)
         elif type(field) in PLAIN:
-            columns[str(field.column)] = given
-        elif isinstance(given := packed(given), Shared) and not isinstance(field, EncryptedTextField):
-            columns[str(field.column)] = Shared(field.get_db_prep_save(given.value, connection), many)
+            columns[str(field.column)] = column
+        elif isinstance(column := compact(column), Constant) and not isinstance(field, EncryptedTextField):
+            columns[str(field.column)] = Constant(field.get_db_prep_save(column.value, connection), row_count)
         else:
             columns[str(field.column)] = [
-                None if value is None else field.get_db_prep_save(value, connection) for value in given
+                None if value is None else field.get_db_prep_save(value, connection) for value in column
             ]
     return columns
 
 
 @lru_cache(maxsize=64)
 def _statement(table: str, names: tuple[str, ...], shared: tuple[bool, ...], rows: int) -> str:
-    """Many rows a statement: its own cost is that of a row. FAIL keeps no journal for undoing half a statement."""
+    """Many rows per statement: a statement itself costs as much as a row. FAIL keeps no journal to undo half a
+    statement.
+    """
     places = iter(range(1, sum(shared) + 1))
     once = [f"?{next(places)}" if same else "" for same in shared]
     numbers = count(sum(shared) + 1)

@@ -1,10 +1,10 @@
-"""Rows of an import that is not done yet: stored, and seen by nobody.
+"""Rows of an unfinished import: stored, but not visible to anyone yet.
 
-An import reserves the ids of the rows that it will write, table by table (``bank.models.ImportRange``). As long as such
-a range stands, the managers here leave its rows out; the import itself sees them within ``everything``. Plain SQL asks
-``hidden``. What a visible row refers to is always visible, so only queries that go from a row to those that refer to
-it have to look twice: instead of ``Count("runs")`` or ``filter(labels__isnull=False)`` they start from the manager of
-those.
+An import reserves the ids of the rows it will write, table by table (``bank.models.ImportRange``). While such a range
+exists, the managers here hide its rows; the import itself sees them inside ``included``. Plain SQL uses
+``unfinished_ids``. Everything that a visible row refers to is visible too, so only queries that go from a row to the
+rows that refer to it need care: instead of ``Count("runs")`` or ``filter(labels__isnull=False)``, start from the
+manager of those rows.
 """
 
 from collections.abc import Iterator
@@ -16,30 +16,32 @@ from typing import Any, TypeVar
 from django.db import models
 
 M = TypeVar("M", bound=models.Model)
-_everything: ContextVar[bool] = ContextVar("everything", default=False)
+_included: ContextVar[bool] = ContextVar("unfinished imports included", default=False)
 
 
-class StillComing(Exception):
-    """What was asked for meets a row that an import is bringing in just now: right again when that is done."""
+class ImportInProgress(Exception):
+    """The request collides with a row that a running import is bringing in. It will work once the import is done."""
 
 
 @contextmanager
-def everything() -> Iterator[None]:
-    """For the import that is under way: its own rows are seen. There is never more than one."""
-    token = _everything.set(True)
+def included() -> Iterator[None]:
+    """For the running import: it sees its own rows. There is never more than one."""
+    token = _included.set(True)
     try:
         yield
     finally:
-        _everything.reset(token)
+        _included.reset(token)
 
 
-def sees_everything() -> bool:
-    return _everything.get()
+def includes_unfinished() -> bool:
+    return _included.get()
 
 
 @cache
-def hidden(table: str, column: str = "id") -> str:
-    """SQL that is true of the ids of rows of an import under way; both bounds are looked up once a statement."""
+def unfinished_ids(table: str, column: str = "id") -> str:
+    """An SQL condition that matches the ids of rows of an unfinished import. Both bounds are looked up once per
+    statement.
+    """
     bounds = (
         f'coalesce((SELECT "{end}" FROM bank_importrange WHERE "table" = \'{table}\'), 0)'  # noqa: S608 (names of ours)
         for end in ("first", "last")
@@ -47,8 +49,8 @@ def hidden(table: str, column: str = "id") -> str:
     return f"{column} BETWEEN {next(bounds)} AND {next(bounds)}"
 
 
-class _Arrived(models.Func):
-    """Whether a row is none of an import under way."""
+class _IsFinished(models.Func):
+    """Whether a row belongs to no unfinished import."""
 
     conditional = True
     output_field = models.BooleanField()
@@ -59,18 +61,18 @@ class _Arrived(models.Func):
 
     def as_sql(self, compiler: Any, connection: Any, *args: Any, **context: Any) -> Any:
         column, params = compiler.compile(self.source_expressions[0])
-        return f"NOT ({hidden(self.table, column)})", params
+        return f"NOT ({unfinished_ids(self.table, column)})", params
 
 
 @cache
-def _arrived(kind: type[models.QuerySet[M]], model: type[M]) -> models.QuerySet[M]:
-    """Put together once: copying it takes a third of the time."""
-    return kind(model).filter(_Arrived(model._meta.db_table))
+def _finished(kind: type[models.QuerySet[M]], model: type[M]) -> models.QuerySet[M]:
+    """Built once and then copied: copying takes a third of the time."""
+    return kind(model).filter(_IsFinished(model._meta.db_table))
 
 
-class Arrived(models.Manager[M]):
-    """The rows of a table without those of an import under way."""
+class FinishedManager(models.Manager[M]):
+    """The rows of a table without those of an unfinished import."""
 
     def get_queryset(self) -> models.QuerySet[M]:
-        found = super().get_queryset()
-        return found if _everything.get() else _arrived(type(found), found.model).all()
+        rows = super().get_queryset()
+        return rows if _included.get() else _finished(type(rows), rows.model).all()

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.text import slugify
 
 from accounts.forms import Styled
-from bank.forms.fields import Clean
+from bank.forms.fields import CleanCharField
 from bank.intake import exports, parquet
 from bank.models import Benchmark, EvaluatedModel
 from bank.samples.capability_trees import TITLES
@@ -23,9 +23,9 @@ def scale_as_text(scale: list[dict[str, Any]]) -> str:
 class Facts(Styled):
     """What a benchmark is."""
 
-    title = Clean(max_length=200)
-    description = Clean(required=False, widget=forms.Textarea(attrs={"rows": 3}), max_length=20_000)
-    licence = Clean(required=False, max_length=200, help_text="Of pictures and texts, such as CC BY 4.0.")
+    title = CleanCharField(max_length=200)
+    description = CleanCharField(required=False, widget=forms.Textarea(attrs={"rows": 3}), max_length=20_000)
+    licence = CleanCharField(required=False, max_length=200, help_text="Of pictures and texts, such as CC BY 4.0.")
     anchor = forms.ModelChoiceField(
         queryset=EvaluatedModel.objects.none(),
         required=False,
@@ -33,7 +33,7 @@ class Facts(Styled):
         help_text="The model that all others are compared with.",
     )
     majority = forms.ChoiceField(label="Majority rule", choices=list(LABELS.items()))
-    score_scale = Clean(
+    score_scale = CleanCharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 5}),
         help_text="One step a line, such as 1 = Poor. Leave it empty where answers are only compared.",
@@ -132,7 +132,7 @@ class Export(Styled):
     criteria = forms.BooleanField(required=False, label="Samples with criteria and answer keys")
     analyses = forms.BooleanField(required=False, label="Judgments with analyses and raw replies")
     names = forms.BooleanField(required=False, label="Labels with the annotators' names, not their pseudonyms")
-    reason = Clean(
+    reason = CleanCharField(
         required=False,
         max_length=500,
         help_text="Needed with criteria and analyses. It stands in the access log with your name.",

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 
-class Clean(forms.CharField):
+class CleanCharField(forms.CharField):
     """Text without characters that the database refuses."""
 
     def to_python(self, value: Any) -> str:

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from accounts.forms import Styled
 from accounts.models import User
 from accounts.rules import RULES
-from bank.forms.fields import Clean
+from bank.forms.fields import CleanCharField
 from bank.models import SampleReview
 from bank.models.reviews import GUIDELINE
 from bank.samples.reviews import MOST_REVIEWS
@@ -43,7 +43,7 @@ class Review(Styled):
     """Six points and a verdict. Built from GUIDELINE: ``<point>`` ok or not, ``<point>_note``."""
 
     verdict = forms.ChoiceField(choices=list(VERDICTS.items()), widget=forms.RadioSelect)
-    note = Clean(
+    note = CleanCharField(
         required=False,
         max_length=5_000,
         label="To the author",
@@ -61,7 +61,7 @@ class Review(Styled):
                 widget=forms.RadioSelect(attrs={"class": "check"}),
                 error_messages={"required": "Say whether it holds."},
             )
-            self.fields[f"{name}_note"] = Clean(
+            self.fields[f"{name}_note"] = CleanCharField(
                 required=False,
                 max_length=1_000,
                 widget=forms.TextInput(attrs={"class": "input", "placeholder": "what is wrong, where it does not"}),
@@ -85,7 +85,7 @@ class Check(Styled):
         ],
         widget=forms.RadioSelect,
     )
-    reason = Clean(
+    reason = CleanCharField(
         required=False,
         max_length=5_000,
         widget=forms.Textarea(attrs={"rows": 3}),

@@ -10,7 +10,7 @@ from django.core import signing
 
 from accounts.forms import Styled
 from bank import images
-from bank.forms.fields import Clean, whole_number
+from bank.forms.fields import CleanCharField, whole_number
 from bank.models import Benchmark, Sample
 from bank.models.catalogue import Capability
 from bank.samples.capabilities import tree_of
@@ -43,36 +43,36 @@ class TreeChoice(forms.ChoiceField):
 
 
 class SampleFields(Styled):
-    key = Clean(max_length=200, help_text="A short name, unique in the benchmark.")
-    instruction = Clean(
+    key = CleanCharField(max_length=200, help_text="A short name, unique in the benchmark.")
+    instruction = CleanCharField(
         widget=forms.Textarea(attrs={"rows": 5}),
         max_length=200_000,
         help_text="What models are asked. Markdown, and LaTeX between $ signs.",
     )
-    hint = Clean(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 2}))
-    question_type = Clean(
+    hint = CleanCharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 2}))
+    question_type = CleanCharField(
         label="Question type", required=False, max_length=40, widget=forms.TextInput(attrs={"list": "question-types"})
     )
-    options = Clean(
+    options = CleanCharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 4}),
         max_length=20_000,
         help_text="For multiple choice, one a line. They become A, B, C ...; a line may name its own: D: maybe.",
     )
-    answer = Clean(
+    answer = CleanCharField(
         label="Answer key",
         required=False,
         max_length=20_000,
         help_text="The right option's letter, or the one right answer. Hidden like a criterion.",
     )
     capability = TreeChoice(required=False)
-    split = Clean(required=False, max_length=40, widget=forms.TextInput(attrs={"list": "splits"}))
-    source = Clean(required=False, max_length=200, help_text="Where picture and question come from.")
-    group = Clean(
+    split = CleanCharField(required=False, max_length=40, widget=forms.TextInput(attrs={"list": "splits"}))
+    source = CleanCharField(required=False, max_length=200, help_text="Where picture and question come from.")
+    group = CleanCharField(
         required=False, max_length=200, help_text="Samples that share a picture or a prompt carry the same word."
     )
-    language = Clean(required=False, max_length=16, help_text="Such as en or zh.")
-    note = Clean(required=False, max_length=500, label="What you changed", help_text="Stands in the history.")
+    language = CleanCharField(required=False, max_length=16, help_text="Such as en or zh.")
+    note = CleanCharField(required=False, max_length=500, label="What you changed", help_text="Stands in the history.")
     edition = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, benchmark: Benchmark, **kwargs: Any) -> None:
@@ -112,11 +112,11 @@ class SampleFields(Styled):
 class CriterionRow(Styled):
     key = forms.CharField(required=False, max_length=60, widget=forms.HiddenInput)
     kind = forms.ChoiceField(choices=list(KINDS.items()), initial="guideline")
-    text = Clean(required=False, widget=forms.Textarea(attrs={"rows": 3}), max_length=200_000)
+    text = CleanCharField(required=False, widget=forms.Textarea(attrs={"rows": 3}), max_length=200_000)
     weight = forms.FloatField(
         required=False, min_value=0, max_value=1e6, widget=forms.NumberInput(attrs={"step": "any"})
     )
-    category = Clean(required=False, max_length=60)
+    category = CleanCharField(required=False, max_length=60)
     shown_to = forms.ChoiceField(label="Seen by", choices=list(SHOWN.items()), initial="staff")
     order = forms.IntegerField(required=False, min_value=0, max_value=1000)
     remove = forms.BooleanField(required=False)
@@ -124,8 +124,8 @@ class CriterionRow(Styled):
 
 class PictureRow(Styled):
     pk = forms.IntegerField(widget=forms.HiddenInput)
-    description = Clean(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 2}))
-    objects_found = Clean(
+    description = CleanCharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 2}))
+    objects_found = CleanCharField(
         label="Detected objects", required=False, max_length=50_000, widget=forms.Textarea(attrs={"rows": 2})
     )
     order = forms.IntegerField(required=False, min_value=0, max_value=1000)
@@ -333,16 +333,16 @@ def criteria_kind_missing(row: CriterionRow) -> bool:
 class Bulk(Styled):
     """What to set on many samples; what stays empty stays as it is."""
 
-    split = Clean(required=False, max_length=40, widget=forms.TextInput(attrs={"list": "splits"}))
+    split = CleanCharField(required=False, max_length=40, widget=forms.TextInput(attrs={"list": "splits"}))
     no_split = forms.BooleanField(required=False, label="Take the split away")
     capability = TreeChoice(required=False)
     status = forms.ChoiceField(
         required=False, choices=[("", "leave as it is"), *((s.value, s.label.lower()) for s in Sample.Status)]
     )
-    question_type = Clean(
+    question_type = CleanCharField(
         label="Question type", required=False, max_length=40, widget=forms.TextInput(attrs={"list": "question-types"})
     )
-    note = Clean(required=False, max_length=500, label="Why", help_text="Stands in every sample's history.")
+    note = CleanCharField(required=False, max_length=500, label="Why", help_text="Stands in every sample's history.")
 
     def __init__(self, *args: Any, benchmark: Benchmark, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

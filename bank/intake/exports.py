@@ -48,7 +48,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExportRequest:
     """Who asks for a table (a person, else the command's name), and what of it that is not for all eyes."""
 
     user: User | None = None
@@ -59,34 +59,34 @@ class Asked:
     names: bool = False  # of annotators, in place of their pseudonyms
 
 
-Table = Callable[[Benchmark, Asked], Records]
-_above: dict[str, str] = {}
+Table = Callable[[Benchmark, ExportRequest], Records]
+_registered: dict[str, str] = {}
 
 
 def register(what: str, table: str) -> None:
     """``table`` is the dotted path of a Table that a room above the bank has, loaded when it is needed."""
     if what not in COLUMNS:
         raise ValueError(f"{what!r} is not one of {list(COLUMNS)}")
-    _above[what] = table
+    _registered[what] = table
 
 
 def known() -> list[str]:
     """The tables that can be exported, in order."""
-    return [what for what in COLUMNS if what in _OWN or what in _above]
+    return [what for what in COLUMNS if what in _OWN or what in _registered]
 
 
-def records(what: str, *, benchmark: Benchmark, asked: Asked) -> Records:
+def records(what: str, *, benchmark: Benchmark, asked: ExportRequest) -> Records:
     """The rows of a table. Hidden text leaves only with a reason, and each page of it is logged. Raises BadInput."""
     if (asked.criteria or asked.analyses) and not asked.reason.strip():
         raise BadInput("Hidden text leaves only with a reason.", "reason")
-    table: Table = _OWN.get(what) or import_string(_above[what])
+    table: Table = _OWN.get(what) or import_string(_registered[what])
     if asked.criteria or asked.analyses:
         about = f"{what} of {benchmark}"
         audit.record("criteria-exported", by=asked.user, command=asked.command, about=about, reason=asked.reason)
     return table(benchmark, asked)
 
 
-def _samples(benchmark: Benchmark, asked: Asked) -> Records:
+def _samples(benchmark: Benchmark, asked: ExportRequest) -> Records:
     query = benchmark.samples.select_related("capability").prefetch_related("images").order_by("position", "pk")
     for page in batched(query.iterator(chunk_size=500), 500):
         hidden = _hidden(page, asked) if asked.criteria else {}
@@ -97,16 +97,16 @@ def _samples(benchmark: Benchmark, asked: Asked) -> Records:
             yield trimmed(record)
 
 
-def _hidden(page: list[Sample], asked: Asked) -> "dict[int, list[bank.criteria.Text]]":
+def _hidden(page: list[Sample], asked: ExportRequest) -> "dict[int, list[bank.criteria.Text]]":
     if asked.user is not None:
         return bank.criteria.for_staff(user=asked.user, samples=page, how="export", reason=asked.reason)
     ids = [sample.pk for sample in page]
     return bank.criteria.for_command(command=asked.command, sample_ids=ids, reason=asked.reason)
 
 
-def note_analyses(sample_ids: list[int], asked: Asked) -> None:
+def log_analyses(sample_ids: list[int], asked: ExportRequest) -> None:
     """Log that what judges wrote about these samples leaves."""
-    bank.criteria.note_quoted(
+    bank.criteria.log_quoted(
         user=asked.user,
         command=asked.command,
         sample_ids=sample_ids,
@@ -146,7 +146,7 @@ def _criteria(texts: list[bank.criteria.Text]) -> dict[str, Any]:
     return {"criteria": rows, "answer": answers[0].text if answers else ""}
 
 
-def _responses(benchmark: Benchmark, asked: Asked) -> Records:
+def _responses(benchmark: Benchmark, asked: ExportRequest) -> Records:
     names = ["variant", "text", "status", "reason", "option_order", "tokens"]
     query = Response.objects.filter(sample__benchmark=benchmark).select_related("sample", "model").order_by("pk")
     for response in query.iterator(chunk_size=1000):
@@ -154,7 +154,7 @@ def _responses(benchmark: Benchmark, asked: Asked) -> Records:
         yield trimmed(record | {name: getattr(response, name) for name in names})
 
 
-def _items(benchmark: Benchmark, asked: Asked) -> Records:
+def _items(benchmark: Benchmark, asked: ExportRequest) -> Records:
     query = Item.objects.filter(sample__benchmark=benchmark).select_related("sample").order_by("pk")
     for item in query.prefetch_related("places__response__model").iterator(chunk_size=500):
         yield {"kind": item.kind, "sample": item.sample.key, "responses": refs(item)}
@@ -208,7 +208,7 @@ def pieces(*, records: Records, what: str, shape: str) -> Iterator[bytes]:
     return makers[shape](records, COLUMNS[what])
 
 
-def packed(*, records: Records, shape: str) -> Iterator[bytes]:
+def zipped(*, records: Records, shape: str) -> Iterator[bytes]:
     """A zip of samples as ``pieces`` makes them and, beside them, the pictures that they name; it imports as it is."""
     pictures: dict[str, None] = {}
     file = _Pieces()

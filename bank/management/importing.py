@@ -9,12 +9,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from bank.database.unfinished import StillComing
+from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
 from bank.intake import formats
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.imports import Progress, Report
-from bank.intake.imports.engine import bring
+from bank.intake.imports.engine import run_import
 from bank.models import Benchmark
 
 MOST_ALIKE = 50
@@ -38,19 +38,19 @@ def bad_input_fails() -> Iterator[None]:
     """Say what is wrong with the input and end with status 1."""
     try:
         yield
-    except (BadInput, BadFile, StillComing, LookupError, Benchmark.DoesNotExist) as error:
+    except (BadInput, BadFile, ImportInProgress, LookupError, Benchmark.DoesNotExist) as error:
         raise Failed(str(error)) from None
 
 
 class ImportCommand(BaseCommand):
     """FORMAT PATH --benchmark SLUG [--dry-run] [--skip-bad] and what a subclass adds.
 
-    ``told`` names the options of a subclass that ``bring`` takes by the same name.
+    ``passed`` names the options of a subclass that ``run_import`` takes by the same name.
     """
 
     requires_system_checks: list[str] = []  # `serve` and `check` make them; they load the code of every page
     part: str
-    told: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("format", choices=formats.NAMES, metavar="FORMAT", help=", ".join(formats.NAMES))
@@ -69,9 +69,9 @@ class ImportCommand(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug, _, version = options["benchmark"].partition("@")
-        told: dict[str, Any] = {name: options[name] or "" for name in self.told}
+        told: dict[str, Any] = {name: options[name] or "" for name in self.passed}
         with bad_input_fails(), progress_of(self) as progress:
-            reports = bring(
+            reports = run_import(
                 path=options["path"],
                 format=options["format"],
                 parts=[self.part],

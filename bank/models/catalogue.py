@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.rules import Viewer, allowed
-from bank.database.unfinished import Arrived
+from bank.database.unfinished import FinishedManager
 
 
 class BenchmarkQuerySet(models.QuerySet["Benchmark"]):
@@ -19,7 +19,7 @@ class BenchmarkQuerySet(models.QuerySet["Benchmark"]):
         slug, _, version = name.replace("\x00", "").partition("@")
         found = self.filter(slug=slug, **({"version": version} if version else {})).order_by("-pk").first()
         if found is None:
-            raise Benchmark.DoesNotExist(f"There is no benchmark {name!r}.")
+            raise Benchmark.DoesNotExist(f"Unknown benchmark {name!r}.")
         return found
 
     def newest(self) -> "BenchmarkQuerySet":
@@ -55,7 +55,7 @@ class Benchmark(models.Model):
     edition = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = Arrived.from_queryset(BenchmarkQuerySet)()
+    objects = FinishedManager.from_queryset(BenchmarkQuerySet)()
 
     class Meta:
         ordering = ["title", "pk"]
@@ -82,7 +82,7 @@ class Capability(models.Model):
     path = models.CharField(max_length=700)
     position = models.PositiveIntegerField(default=0)
 
-    objects = Arrived["Capability"]()
+    objects = FinishedManager["Capability"]()
 
     class Meta:
         ordering = ["position", "pk"]
@@ -157,7 +157,7 @@ class Sample(models.Model):
     retired_in = models.CharField(max_length=40, blank=True)
     position = models.PositiveIntegerField(default=0)
 
-    objects = Arrived.from_queryset(SampleQuerySet)()
+    objects = FinishedManager.from_queryset(SampleQuerySet)()
 
     class Meta:
         ordering = ["position", "pk"]
@@ -202,7 +202,7 @@ class SampleImage(models.Model):
     objects_found = models.JSONField(default=list, blank=True)
     source_url = models.TextField(blank=True)
 
-    objects = Arrived["SampleImage"]()
+    objects = FinishedManager["SampleImage"]()
 
     class Meta:
         ordering = ["position"]

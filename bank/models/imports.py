@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.db import DatabaseError, IntegrityError, models
 from django.db.models.functions import Now
 
-from bank.database.unfinished import StillComing
+from bank.database.unfinished import ImportInProgress
 
 LEASE = timedelta(seconds=60)  # after which an import that was not heard of counts as dead, by the database's clock
 
@@ -27,9 +27,9 @@ class ImportQuerySet(models.QuerySet["Import"]):
         return any(span[0] < below for found in spans if (span := found.get(model._meta.db_table)))
 
 
-def still_coming(error: BaseException | None) -> str | None:
+def import_in_progress(error: BaseException | None) -> str | None:
     """In words, if something failed because it meets a row that an import is bringing in: it is right again later."""
-    if not isinstance(error, StillComing | IntegrityError):
+    if not isinstance(error, ImportInProgress | IntegrityError):
         return None
     try:
         under_way = Import.objects.under_way().exists()

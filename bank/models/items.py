@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db import models
 
-from bank.database.unfinished import Arrived
+from bank.database.unfinished import FinishedManager
 from bank.models.catalogue import Sample
 from bank.models.responses import Response
 
@@ -31,7 +31,7 @@ class Item(models.Model):
     content_hash = models.CharField(max_length=64, unique=True)
     responses = models.ManyToManyField(Response, through="ItemResponse", related_name="items")
 
-    objects = Arrived["Item"]()
+    objects = FinishedManager["Item"]()
 
     class Meta:
         indexes = [models.Index(fields=["sample", "kind"], name="item_of_sample")]
@@ -48,7 +48,7 @@ class ItemResponse(models.Model):
     position = models.PositiveSmallIntegerField()
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="places")
 
-    objects = Arrived["ItemResponse"]()
+    objects = FinishedManager["ItemResponse"]()
 
     class Meta:
         ordering = ["position"]

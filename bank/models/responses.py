@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.rules import allowed
-from bank.database.unfinished import Arrived
+from bank.database.unfinished import FinishedManager
 from bank.models.catalogue import Sample
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class EvaluatedModel(models.Model):
     open = models.BooleanField(null=True, blank=True)
     family = models.CharField(max_length=100, blank=True)
 
-    objects = Arrived["EvaluatedModel"]()
+    objects = FinishedManager["EvaluatedModel"]()
 
     class Meta:
         ordering = ["name"]
@@ -62,7 +62,7 @@ class Response(models.Model):
         "bank.Submission", on_delete=models.PROTECT, null=True, blank=True, related_name="responses", db_index=False
     )
 
-    objects = Arrived.from_queryset(ResponseQuerySet)()
+    objects = FinishedManager.from_queryset(ResponseQuerySet)()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["sample", "model", "variant"], name="response_once")]

@@ -17,20 +17,20 @@ from bank.errors import BadInput, Stale
 from bank.models import Benchmark, Import, Item, Response, Sample, SampleImage, SampleRevision
 from bank.samples.capability_trees import TREES
 
-RESERVED = ("new",)  # an address of its own
+RESERVED = ("new",)  # part of a URL
 FIELDS = ("title", "description", "licence", "anchor", "majority", "score_scale")
 
 
 def make_benchmark(*, slug: str, version: str = "1", tree: str = "", **fields: Any) -> Benchmark:
-    """A private benchmark without samples; ``tree`` names a capability tree to begin with. Raises BadInput."""
-    from bank.samples.capabilities import plant
+    """Create a private benchmark without samples; ``tree`` names a capability tree to start with. Raises BadInput."""
+    from bank.samples.capabilities import add_template
 
     try:
         validate_slug(slug)
     except ValidationError:
-        raise BadInput(f"{slug!r} is no short name: use letters, digits, - and _.") from None
+        raise BadInput(f"{slug!r} is not a valid short name: use letters, digits, - and _.") from None
     if slug in RESERVED:
-        raise BadInput(f"{slug!r} is an address of the site; choose another short name.")
+        raise BadInput(f"{slug!r} is reserved for a page of the site; choose another short name.")
     if not version or "@" in version or "/" in version:
         raise BadInput("A version is a short text without @ and /.")
     try:
@@ -39,32 +39,30 @@ def make_benchmark(*, slug: str, version: str = "1", tree: str = "", **fields: A
                 slug=slug, version=version, visibility=Benchmark.Visibility.PRIVATE, **fields
             )
             if tree:
-                plant(benchmark=benchmark, tree=TREES[tree])
+                add_template(benchmark=benchmark, tree=TREES[tree])
     except IntegrityError:
-        raise BadInput(
-            f"There is a benchmark {slug}@{version} already; choose another short name or version."
-        ) from None
+        raise BadInput(f"Benchmark {slug}@{version} already exists; choose another short name or version.") from None
     return benchmark
 
 
 @transaction.atomic
 def change_benchmark(*, benchmark: Benchmark, edition: int, **fields: Any) -> None:
-    """Set fields, unless somebody else did since ``edition``. Raises Stale."""
+    """Set fields unless somebody else changed the benchmark since ``edition``. Raises Stale."""
     names = {name: fields[name] for name in FIELDS if name in fields}
     changed = Benchmark.objects.filter(pk=benchmark.pk, edition=edition).update(**names, edition=F("edition") + 1)
     if not changed:
-        raise Stale("Somebody changed this benchmark while you were editing. Look at what stands now, then save again.")
+        raise Stale("Somebody changed this benchmark while you were editing. See what it says now, then save again.")
 
 
 @transaction.atomic
 def set_visibility(*, benchmark: Benchmark, visibility: str, by: User | None = None, command: str = "") -> None:
-    """Publish, or take back: who may see the approved samples and the boards. It stands in the audit log."""
+    """Publish or withdraw: who may see the approved samples and the boards. Recorded in the audit log."""
     Benchmark.objects.filter(pk=benchmark.pk).update(visibility=visibility, edition=F("edition") + 1)
     action = "benchmark-published" if visibility == Benchmark.Visibility.PUBLIC else "benchmark-withdrawn"
     audit.record(action, by=by, command=command, about=str(benchmark))
 
 
-KEPT = 600  # seconds
+CACHED_FOR = 600  # seconds
 GROUPED = ("capability", "question_type", "split", "status", "quality_hints")
 Group = tuple[int | None, str, str, str, int]
 
@@ -79,25 +77,25 @@ class Summary:
 
 
 def _newest(model: Any) -> int:
-    """The id of a table's newest row: an index's end, at once whatever the size."""
+    """The id of a table's newest row: the end of an index, fast at any size."""
     return model.objects.aggregate(last=Max("pk"))["last"] or 0
 
 
-def _kept(name: str, benchmark: Benchmark, stamp: tuple[Any, ...], count: Callable[[], Any], *, seconds: int) -> Any:
-    """What ``count`` gives, from the cache as long as the stamp is the same and no import was done."""
+def _cached(name: str, benchmark: Benchmark, stamp: tuple[Any, ...], count: Callable[[], Any], *, seconds: int) -> Any:
+    """The cached result of ``count`` while the stamp is the same and no import has finished."""
     stamp = (*stamp, Import.objects.last_done())
     key = f"bank:{name}:{benchmark.pk}"
-    found = cache.get(key)
-    if found is None or found[0] != stamp:
-        found = (stamp, count())
-        cache.set(key, found, seconds)
-    return found[1]
+    entry = cache.get(key)
+    if entry is None or entry[0] != stamp:
+        entry = (stamp, count())
+        cache.set(key, entry, seconds)
+    return entry[1]
 
 
 def groups_of(benchmark: Benchmark) -> Counter[Group]:
-    """Samples by every combination of what the list filters by, counted from an index alone.
+    """Counts of samples by every combination of the list's filters, from an index alone.
 
-    Every change of a sample leaves a revision, and a look for hints its time: they tell when to count anew.
+    Every change of a sample leaves a revision and every quality check its time: they tell when to count again.
     """
 
     def count() -> Counter[Group]:
@@ -105,28 +103,28 @@ def groups_of(benchmark: Benchmark) -> Counter[Group]:
         return Counter({(capability, *rest): n for capability, *rest, n in rows})
 
     stamp = (_newest(Sample), _newest(SampleRevision), benchmark.checked_at)
-    found: Counter[Group] = _kept("groups", benchmark, stamp, count, seconds=KEPT)
-    return found
+    groups: Counter[Group] = _cached("groups", benchmark, stamp, count, seconds=CACHED_FOR)
+    return groups
 
 
 def by_status(benchmark: Benchmark) -> Counter[str]:
     """Samples by status."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for (_, _, _, status, _), n in groups_of(benchmark).items():
-        found[status] += n
-    return found
+        counts[status] += n
+    return counts
 
 
 def by_capability(benchmark: Benchmark) -> dict[int | None, int]:
-    """Samples by capability id, those below it not counted."""
-    found: Counter[int | None] = Counter()
+    """Samples by capability id, without those of child capabilities."""
+    counts: Counter[int | None] = Counter()
     for (capability, *_), n in groups_of(benchmark).items():
-        found[capability] += n
-    return dict(found)
+        counts[capability] += n
+    return dict(counts)
 
 
 def summary_of(benchmark: Benchmark) -> Summary:
-    """What a benchmark holds. A removed picture may be counted for a minute more."""
+    """What a benchmark holds. A removed picture may be counted for up to a minute."""
 
     def answered() -> dict[int, int]:
         rows = Response.objects.filter(sample__benchmark=benchmark).order_by()
@@ -138,20 +136,20 @@ def summary_of(benchmark: Benchmark) -> Summary:
     def items() -> int:
         return Item.objects.filter(sample__benchmark=benchmark).count()
 
-    models = _kept("models", benchmark, (_newest(Response),), answered, seconds=KEPT)
+    models = _cached("models", benchmark, (_newest(Response),), answered, seconds=CACHED_FOR)
     return Summary(
         samples=sum(groups_of(benchmark).values()),
-        images=_kept("images", benchmark, (_newest(SampleImage),), images, seconds=60),
-        items=_kept("items", benchmark, (_newest(Item),), items, seconds=KEPT),
+        images=_cached("images", benchmark, (_newest(SampleImage),), images, seconds=60),
+        items=_cached("items", benchmark, (_newest(Item),), items, seconds=CACHED_FOR),
         models=len(models),
         responses=sum(models.values()),
     )
 
 
 def benchmarks_with_counts() -> list[tuple[Benchmark, Summary]]:
-    """Every version of every benchmark, newest first within a slug, with what it holds."""
-    found = Benchmark.objects.select_related("anchor").order_by("slug", "-pk")
-    return [(benchmark, summary_of(benchmark)) for benchmark in found]
+    """Every version of every benchmark, newest first within a slug, with its counts."""
+    benchmarks = Benchmark.objects.select_related("anchor").order_by("slug", "-pk")
+    return [(benchmark, summary_of(benchmark)) for benchmark in benchmarks]
 
 
 def find_benchmark(name: str) -> Benchmark:
@@ -159,5 +157,5 @@ def find_benchmark(name: str) -> Benchmark:
     try:
         return Benchmark.objects.named(name)
     except Benchmark.DoesNotExist:
-        known = ", ".join(Benchmark.objects.order_by("slug").values_list("slug", flat=True).distinct()[:20])
-        raise BadInput(f"There is no benchmark {name!r}. There are: {known or 'none yet'}.") from None
+        slugs = ", ".join(Benchmark.objects.order_by("slug").values_list("slug", flat=True).distinct()[:20])
+        raise BadInput(f"Unknown benchmark {name!r}. Benchmarks: {slugs or 'none yet'}.") from None

@@ -26,16 +26,16 @@ def _name(name: str) -> str:
     if len(name) > LONGEST:
         raise BadInput(f"A name has at most {LONGEST} letters.")
     if SEPARATOR in name:
-        raise BadInput("A name cannot hold a slash between spaces: that joins the names of a path.")
+        raise BadInput("A name cannot contain a slash between spaces: that separates the names of a path.")
     return name
 
 
 def _path(benchmark: Benchmark, parent: Capability | None, name: str, *, besides: int = 0) -> str:
     path = f"{parent.path}{SEPARATOR}{name}" if parent else name
     if len(path) > LONGEST_PATH:
-        raise BadInput(f"The names down to {name!r} are longer than {LONGEST_PATH} letters together.")
+        raise BadInput(f"The path down to {name!r} is longer than {LONGEST_PATH} letters.")
     if benchmark.capabilities.filter(path=path).exclude(pk=besides).exists():
-        raise BadInput(f"There is already a capability {path!r}. Merge into it, or choose another name.")
+        raise BadInput(f"Capability {path!r} already exists. Merge into it, or choose another name.")
     return path
 
 
@@ -45,7 +45,7 @@ def _last(benchmark: Benchmark) -> int:
 
 @transaction.atomic
 def add(*, benchmark: Benchmark, name: str, parent: Capability | None = None) -> Capability:
-    """A new node, last among its siblings. Raises BadInput."""
+    """Add a node as the last of its siblings. Raises BadInput."""
     name = _name(name)
     path = _path(benchmark, parent, name)
     return Capability.objects.create(
@@ -55,13 +55,13 @@ def add(*, benchmark: Benchmark, name: str, parent: Capability | None = None) ->
 
 @transaction.atomic
 def rename(*, node: Capability, name: str) -> None:
-    """Another name; the paths below follow. Raises BadInput."""
+    """Rename a node; the paths below follow. Raises BadInput."""
     _place(node, node.parent, _name(name))
 
 
 @transaction.atomic
 def move(*, node: Capability, parent: Capability | None) -> None:
-    """Under another parent (None: to the top), last among its siblings. Raises BadInput."""
+    """Move a node under another parent (None: to the top), as the last of its siblings. Raises BadInput."""
     if parent is not None and (parent.pk == node.pk or parent.path.startswith(node.path + SEPARATOR)):
         raise BadInput("A capability cannot move below itself.")
     _place(node, parent, node.name)
@@ -77,7 +77,7 @@ def _place(node: Capability, parent: Capability | None, name: str) -> None:
     for child in below:
         child.path = node.path + child.path[len(old) :]
         if len(child.path) > LONGEST_PATH:
-            raise BadInput(f"The names down to {child.name!r} would be longer than {LONGEST_PATH} letters together.")
+            raise BadInput(f"The path down to {child.name!r} would be longer than {LONGEST_PATH} letters.")
     node.save()
     # Through names that clash with nothing, whatever the order of the updates.
     Capability.objects.bulk_update(below, ["path"])
@@ -85,15 +85,15 @@ def _place(node: Capability, parent: Capability | None, name: str) -> None:
 
 @transaction.atomic
 def shift(*, node: Capability, up: bool) -> None:
-    """One place up or down among its siblings; at the end nothing happens."""
+    """Move a node one place up or down among its siblings; at the end nothing happens."""
     siblings = list(Capability.objects.filter(benchmark=node.benchmark, parent=node.parent))
-    here = [sibling.pk for sibling in siblings].index(node.pk)
-    there = here - 1 if up else here + 1
-    if not 0 <= there < len(siblings):
+    index = [sibling.pk for sibling in siblings].index(node.pk)
+    neighbour = index - 1 if up else index + 1
+    if not 0 <= neighbour < len(siblings):
         return
-    siblings[here], siblings[there] = siblings[there], siblings[here]
+    siblings[index], siblings[neighbour] = siblings[neighbour], siblings[index]
     places = sorted(sibling.position for sibling in siblings)
-    if len(set(places)) < len(places):  # imported trees may repeat positions in a subtree that was merged
+    if len(set(places)) < len(places):  # merged subtrees of imported trees may repeat positions
         places = list(range(places[0], places[0] + len(places)))
     for sibling, place in zip(siblings, places, strict=True):
         sibling.position = place
@@ -102,14 +102,14 @@ def shift(*, node: Capability, up: bool) -> None:
 
 @transaction.atomic
 def merge(*, node: Capability, into: Capability, by: User) -> int:
-    """Give the node's samples and children to another one, and delete it; each sample keeps where it was.
+    """Move the node's samples and children to another node and delete it; each sample records where it was.
 
     Returns how many samples moved from the node itself. Raises BadInput.
     """
     if into.pk == node.pk or into.path.startswith(node.path + SEPARATOR):
         raise BadInput("A capability cannot merge into itself or into what lies below it.")
     if into.benchmark_id != node.benchmark_id:
-        raise BadInput("Both capabilities must be of one benchmark.")
+        raise BadInput("Both capabilities must belong to the same benchmark.")
     for child in list(node.children.all()):
         same = into.children.filter(name=child.name).first()
         if same is not None:
@@ -123,7 +123,7 @@ def merge(*, node: Capability, into: Capability, by: User) -> int:
 
 @transaction.atomic
 def delete(*, node: Capability) -> None:
-    """Remove a node that holds nothing. Raises BadInput."""
+    """Delete a node that is empty. Raises BadInput."""
     if node.children.exists():
         raise BadInput(f"{node.name!r} has capabilities below it. Move or merge them first.")
     if node.samples.exists():
@@ -132,31 +132,31 @@ def delete(*, node: Capability) -> None:
 
 
 @transaction.atomic
-def plant(*, benchmark: Benchmark, tree: Tree) -> int:
-    """Add a template's nodes that are not there yet; returns how many."""
-    known = {node.path: node for node in benchmark.capabilities.all()}
-    before = len(known)
+def add_template(*, benchmark: Benchmark, tree: Tree) -> int:
+    """Add a template's missing nodes; returns how many."""
+    nodes = {node.path: node for node in benchmark.capabilities.all()}
+    existing_count = len(nodes)
     place = _last(benchmark)
 
     def grow(branch: "Tree | Iterable[str]", parent: Capability | None) -> None:
         nonlocal place
         for name in branch:
             path = f"{parent.path}{SEPARATOR}{name}" if parent else name
-            if path not in known:
-                known[path] = Capability.objects.create(
+            if path not in nodes:
+                nodes[path] = Capability.objects.create(
                     benchmark=benchmark, parent=parent, name=name, path=path, position=place
                 )
                 place += 1
             if isinstance(branch, dict):
-                grow(branch[name], known[path])
+                grow(branch[name], nodes[path])
 
     grow(tree, None)
-    return len(known) - before
+    return len(nodes) - existing_count
 
 
 @dataclass(slots=True)
 class Node:
-    """A capability in its tree; ``own`` samples are its own, ``all`` with those of everything below."""
+    """A capability in its tree; ``own`` counts its own samples, ``all`` includes those of everything below."""
 
     capability: Capability
     depth: int
@@ -172,7 +172,7 @@ class Node:
 
 
 def tree_of(benchmark: Benchmark, *, counts: dict[int | None, int] | None = None) -> list[Node]:
-    """Depth first, siblings by position. ``counts`` are samples by capability id, counted where not given."""
+    """Depth first, siblings by position. ``counts`` are samples by capability id, counted by default."""
     if counts is None:
         counts = by_capability(benchmark)
     children: dict[int | None, list[Capability]] = defaultdict(list)

@@ -1,8 +1,8 @@
-"""Capability trees that a benchmark can begin with."""
+"""Capability trees that a benchmark can start with."""
 
 from typing import Any
 
-# Names in order; the value of a name is what lies below it.
+# Names in order; the value of a name is the subtree below it.
 Tree = dict[str, Any]
 
 # MLLM-Bench (Ge et al. 2023), Table 9: 42 capabilities on 6 levels.

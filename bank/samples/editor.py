@@ -23,7 +23,7 @@ BULK = ("split", "capability", "status", "question_type")
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture as the editor wants it: one that is there (``pk``) or a new one (``stored``)."""
+    """A picture as the editor submits it: an existing one (``pk``) or a new one (``stored``)."""
 
     pk: int | None = None
     stored: images.Stored | None = None
@@ -44,10 +44,10 @@ def save_sample(
     criteria: Sequence[dict[str, Any]],
     note: str = "",
 ) -> Sample:
-    """Write a sample as the editor holds it: fields, pictures in order, criteria in order.
+    """Save a sample as the editor submits it: fields, pictures in order, criteria in order.
 
-    ``sample`` None makes a draft of which ``by`` is the author. ``edition`` is the one that the editor showed. What
-    stays the same writes nothing. Raises Stale, BadInput.
+    ``sample`` None creates a draft by the author ``by``. ``edition`` is the one the editor was opened with. Without
+    changes, nothing is written. Raises Stale, BadInput.
     """
     if sample is None:
         last = benchmark.samples.aggregate(last=Max("position"))["last"]
@@ -67,31 +67,31 @@ def save_sample(
         setattr(sample, name, fields[name])
     sample.capability = capability
     if Sample.objects.filter(benchmark=benchmark, key=sample.key).exclude(pk=sample.pk).exists():
-        raise BadInput(f"There is already a sample {sample.key!r} in this benchmark; give it another key.")
+        raise BadInput(f"This benchmark already has a sample {sample.key!r}; choose another key.")
     if fresh:
         try:
             with transaction.atomic():
                 sample.save()
         except IntegrityError:
-            raise BadInput(f"There is already a sample {sample.key!r} in this benchmark.") from None
+            raise BadInput(f"This benchmark already has a sample {sample.key!r}.") from None
     pictures_changed = _set_pictures(sample, pictures)
     if pictures_changed and not fresh:
         changes["pictures"] = pictures_changed
-    said = bank.criteria.edit(user=by, sample=sample, rows=criteria)
-    if said and not fresh:
-        changes["criteria"] = ["", ", ".join(said)]
+    criteria_changes = bank.criteria.edit(user=by, sample=sample, rows=criteria)
+    if criteria_changes and not fresh:
+        changes["criteria"] = ["", ", ".join(criteria_changes)]
     if not fresh and not changes:
         return sample
     sample.edition += 1
     if sample.status == Sample.Status.DRAFT:
-        sample.status_reason = ""  # this change answers it; what was asked for stands in the history
+        sample.status_reason = ""  # this change addresses it; the request stays in the history
     sample.quality_hints = _hints(sample, criteria, near=bool(pictures_changed))
     sample.save()
     SampleRevision.objects.create(
         sample=sample, edition=sample.edition, by=by, changes=changes, note=note or ("made" if fresh else "")
     )
-    asked = SampleReview.objects.filter(sample=sample, verdict=SampleReview.Verdict.REVISE, revised_at=None)
-    asked.update(revised_at=timezone.now())
+    requested = SampleReview.objects.filter(sample=sample, verdict=SampleReview.Verdict.REVISE, revised_at=None)
+    requested.update(revised_at=timezone.now())
     return sample
 
 
@@ -99,13 +99,13 @@ def _who_was_faster(sample: Sample) -> str:
     last = sample.revisions.select_related("by").first()
     who = str(last.by) if last and last.by else "Somebody"
     return (
-        f"{who} changed this sample while you were editing, and nothing of yours is lost: it stands below. "
-        "Look at what changed, then save again to put yours in its place."
+        f"{who} changed this sample while you were editing. Your text is not lost; it is below. "
+        "See what changed, then save again to replace it with yours."
     )
 
 
 def _changes(sample: Sample, fields: dict[str, Any], capability: Capability | None) -> dict[str, list[Any]]:
-    """{field: [old, new]} of what differs."""
+    """{field: [old, new]} of changed fields."""
     changes = {name: [getattr(sample, name), fields[name]] for name in FIELDS if getattr(sample, name) != fields[name]}
     if sample.capability_id != (capability.pk if capability else None):
         changes["capability"] = [
@@ -115,34 +115,34 @@ def _changes(sample: Sample, fields: dict[str, Any], capability: Capability | No
     return changes
 
 
-def told(picture: SampleImage) -> dict[str, Any]:
+def picture_summary(picture: SampleImage) -> dict[str, Any]:
     return {"sha256": picture.sha256, "description": picture.description, "objects": picture.objects_found}
 
 
-def _set_pictures(sample: Sample, wanted: Sequence[Picture]) -> list[Any]:
-    """Make these the sample's pictures; [old, new] where something changed, else []."""
-    there = {picture.pk: picture for picture in sample.images.all()}
-    old = [told(picture) for picture in there.values()]
+def _set_pictures(sample: Sample, submitted: Sequence[Picture]) -> list[Any]:
+    """Replace the sample's pictures; returns [old, new] if something changed, else []."""
+    existing = {picture.pk: picture for picture in sample.images.all()}
+    old = [picture_summary(picture) for picture in existing.values()]
     final = []
-    for picture in wanted:
+    for picture in submitted:
         if picture.stored is not None:
             row = SampleImage(sample=sample)
             for name in ("sha256", "original_sha256", "kind", "width", "height", "phash"):
                 setattr(row, name, getattr(picture.stored, name))
-        elif picture.pk in there:
-            row = there[picture.pk]
+        elif picture.pk in existing:
+            row = existing[picture.pk]
         else:
-            raise Stale("A picture of this sample was removed while you were editing. Look again, then save.")
+            raise Stale("A picture of this sample was removed while you were editing. Check it, then save again.")
         if row.description != picture.description:
-            row.described_by = ""  # by whoever is writing now
+            row.described_by = ""  # now written by the editor
         row.description, row.objects_found = picture.description, picture.objects_found
         final.append(row)
-    new = [told(row) for row in final]
+    new = [picture_summary(row) for row in final]
     if old == new:
         return []
-    kept = {row.pk for row in final if row.pk}
-    sample.images.exclude(pk__in=kept).delete()
-    # Places are unique: first out of the way, then where they belong.
+    kept_ids = {row.pk for row in final if row.pk}
+    sample.images.exclude(pk__in=kept_ids).delete()
+    # Positions are unique: move all out of the way first.
     sample.images.update(position=F("position") + 1000)
     for position, row in enumerate(final):
         row.position = position
@@ -151,25 +151,25 @@ def _set_pictures(sample: Sample, wanted: Sequence[Picture]) -> list[Any]:
 
 
 def _hints(sample: Sample, criteria: Sequence[dict[str, Any]], *, near: bool) -> int:
-    found = list(sample.images.all())
-    mask = quality.of_sample(
+    pictures = list(sample.images.all())
+    mask = quality.hints_for(
         shown=(sample.instruction, sample.hint),
         options=sample.options,
-        sizes=[(picture.width, picture.height) for picture in found],
+        sizes=[(picture.width, picture.height) for picture in pictures],
         absent=bool(sample.absent_images),
         criteria=[(row["kind"], row["text"]) for row in criteria],
     )
     bit = quality.BY_NAME["duplicate"].bit
     if not near:
         return mask | (sample.quality_hints & bit)
-    twins = quality.alike(sample)
+    twins = quality.lookalikes(sample)
     if twins:
         Sample.objects.filter(pk__in=twins).update(quality_hints=F("quality_hints").bitor(bit))
     return mask | (bit if twins else 0)
 
 
 def change_many(*, by: User, samples: QuerySet[Sample], values: dict[str, Any], note: str = "") -> int:
-    """Set the same values (of ``BULK``) on many samples, one kept revision each. Returns how many changed."""
+    """Set the same values (of ``BULK``) on many samples, with one revision each. Returns how many changed."""
     unknown = set(values) - set(BULK)
     if unknown:
         raise ValueError(f"not for bulk editing: {sorted(unknown)}")
@@ -182,19 +182,19 @@ def change_many(*, by: User, samples: QuerySet[Sample], values: dict[str, Any], 
         rows = samples.order_by("pk").select_related("capability")
         columns = rows.only("pk", "edition", "split", "status", "question_type", "capability__path")
         for page in batched(columns.iterator(chunk_size=2000), 2000):
-            kept = []
+            revisions = []
             for sample in page:
                 changes = _bulk_changes(sample, values)
                 if changes:
-                    kept.append(
+                    revisions.append(
                         SampleRevision(sample=sample, edition=sample.edition + 1, by=by, changes=changes, note=note)
                     )
             reason = {"status_reason": note} if "status" in values else {}
-            ids = [revision.sample_id for revision in kept]
-            for some in batched(ids, 500):
-                Sample.objects.filter(pk__in=some).update(**values, **reason, edition=F("edition") + 1)
-            SampleRevision.objects.bulk_create(kept, batch_size=500)
-            changed += len(kept)
+            ids = [revision.sample_id for revision in revisions]
+            for batch in batched(ids, 500):
+                Sample.objects.filter(pk__in=batch).update(**values, **reason, edition=F("edition") + 1)
+            SampleRevision.objects.bulk_create(revisions, batch_size=500)
+            changed += len(revisions)
     return changed
 
 
@@ -211,7 +211,7 @@ def _bulk_changes(sample: Sample, values: dict[str, Any]) -> dict[str, list[Any]
 
 
 def set_status(*, by: User | None, sample: Sample, status: str, reason: str = "") -> None:
-    """One step of a sample's way, kept as a revision. Call it inside a transaction that holds the sample's row."""
+    """Change a sample's status, with a revision. Call it in a transaction that has locked the sample's row."""
     changes = {"status": [sample.status, status]}
     sample.status, sample.status_reason = status, reason
     sample.edition += 1
@@ -221,10 +221,10 @@ def set_status(*, by: User | None, sample: Sample, status: str, reason: str = ""
 
 @transaction.atomic
 def describe(*, texts: Mapping[tuple[int, int], str], origin: str, by: User | None, replace: bool = False) -> int:
-    """Store descriptions by (sample id, position of the picture); returns how many.
+    """Store descriptions by (sample id, picture position); returns how many.
 
-    ``origin`` says who wrote them. A picture that is described already keeps its text unless ``replace``. Each change
-    raises its sample's edition and is kept.
+    ``origin`` says who wrote them. Pictures that have a description keep it unless ``replace``. Each change raises its
+    sample's edition and is recorded.
     """
     rows = SampleImage.objects.select_for_update().filter(sample__in={sample for sample, _ in texts})
     changed: list[SampleImage] = []
@@ -232,11 +232,11 @@ def describe(*, texts: Mapping[tuple[int, int], str], origin: str, by: User | No
     new: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for image in rows.order_by("sample_id", "position"):
         text = texts.get((image.sample_id, image.position), "").strip()
-        old[image.sample_id].append(told(image))
+        old[image.sample_id].append(picture_summary(image))
         if text and text != image.description and (replace or not image.description):
             image.description, image.described_by = text, origin
             changed.append(image)
-        new[image.sample_id].append(told(image))
+        new[image.sample_id].append(picture_summary(image))
     SampleImage.objects.bulk_update(changed, ["description", "described_by"], batch_size=200)
     samples = {image.sample_id for image in changed}
     Sample.objects.filter(pk__in=samples).update(edition=F("edition") + 1)

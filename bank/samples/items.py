@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from bank.database import bulk, chunks
-from bank.database.unfinished import StillComing
+from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, Import, Item, ItemResponse, Response, Submission
 from bank.models.items import content_hash
@@ -20,7 +20,7 @@ PLACE = ("item_id", "position", "response_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class ItemSpec:
     """An item as a row names it."""
 
     kind: str
@@ -29,12 +29,12 @@ class Spec:
     content_hash: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        found = content_hash(kind=self.kind, sample_id=self.sample_id, response_ids=self.response_ids)
-        object.__setattr__(self, "content_hash", found)
+        hashed = content_hash(kind=self.kind, sample_id=self.sample_id, response_ids=self.response_ids)
+        object.__setattr__(self, "content_hash", hashed)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredItem:
     """A stored item with its responses in canonical order."""
 
     pk: int
@@ -45,44 +45,44 @@ class Found:
         return [self.response_ids.index(response) for response in response_ids]
 
 
-def find(specs: Iterable[Spec]) -> dict[str, Found]:
+def find_items(specs: Iterable[ItemSpec]) -> dict[str, StoredItem]:
     """The stored items among these, by content hash."""
-    return found_by(spec.content_hash for spec in specs)
+    return items_by_hash(spec.content_hash for spec in specs)
 
 
-def found_by(content_hashes: Iterable[str]) -> dict[str, Found]:
+def items_by_hash(content_hashes: Iterable[str]) -> dict[str, StoredItem]:
     """The stored items with these content hashes."""
     places: dict[str, tuple[int, list[int]]] = {}
     for hashes in chunks(content_hashes):
         stored = Item.objects.filter(content_hash__in=hashes).order_by("pk", "places__position")
         for name, pk, response in stored.values_list("content_hash", "pk", "places__response"):
             places.setdefault(name, (pk, []))[1].extend([] if response is None else [response])
-    return {name: Found(pk, tuple(responses)) for name, (pk, responses) in places.items()}
+    return {name: StoredItem(pk, tuple(responses)) for name, (pk, responses) in places.items()}
 
 
 @transaction.atomic
-def ensure(specs: Sequence[Spec]) -> tuple[dict[str, Found], int]:
-    """All of these items, made where absent with the order of the spec as the canonical one; and how many were made."""
-    found = find(specs)
+def ensure_items(specs: Sequence[ItemSpec]) -> tuple[dict[str, StoredItem], int]:
+    """All of these items, created if missing with the spec's order as canonical order; and how many were created."""
+    items = find_items(specs)
     while True:
-        fresh: dict[str, Spec] = {}
+        fresh: dict[str, ItemSpec] = {}
         for spec in specs:
-            if spec.content_hash not in found:
-                fresh.setdefault(spec.content_hash, spec)  # the first row that names an item gives its canonical order
+            if spec.content_hash not in items:
+                fresh.setdefault(spec.content_hash, spec)  # the first row that names an item sets its canonical order
         try:
             with transaction.atomic():
-                return found | _insert(fresh), len(fresh)
-        except IntegrityError:  # somebody made some of them meanwhile, and the insert waited for the end of that
-            theirs = find(fresh.values())
-            if not theirs:
+                return items | _insert(fresh), len(fresh)
+        except IntegrityError:  # somebody made some of them meanwhile, and the insert waited for their transaction
+            made_meanwhile = find_items(fresh.values())
+            if not made_meanwhile:
                 if Import.objects.under_way().exists():
-                    raise StillComing("Some of these items are coming in by an import just now.") from None
+                    raise ImportInProgress("An import is creating some of these items right now.") from None
                 raise
-            found |= theirs
+            items |= made_meanwhile
 
 
-def _insert(fresh: dict[str, Spec]) -> dict[str, Found]:
-    ids = bulk.ids(Item, len(fresh))
+def _insert(fresh: dict[str, ItemSpec]) -> dict[str, StoredItem]:
+    ids = bulk.new_ids(Item, len(fresh))
     pairs = list(zip(ids, fresh.items(), strict=True))
     items = [(pk, spec.kind, spec.sample_id, key) for pk, (key, spec) in pairs]
     bulk.insert(Item, ("id", "kind", "sample_id", "content_hash"), items)
@@ -90,7 +90,7 @@ def _insert(fresh: dict[str, Spec]) -> dict[str, Found]:
         (pk, position, response) for pk, (_, spec) in pairs for position, response in enumerate(spec.response_ids)
     ]
     bulk.insert(ItemResponse, PLACE, places)
-    return {key: Found(pk, spec.response_ids) for pk, (key, spec) in pairs}
+    return {key: StoredItem(pk, spec.response_ids) for pk, (key, spec) in pairs}
 
 
 ITEMS_AT_ONCE = 5_000
@@ -99,7 +99,7 @@ ROTATED = r"^circular-[0-9]+$"
 
 @dataclass(frozen=True, slots=True)
 class ItemPlan:
-    """Which items are to be made: of these samples, the answers of ``names`` in canonical order, the anchor last."""
+    """Which items to make: for these samples, the answers of ``names`` in canonical order, the anchor last."""
 
     kind: str
     benchmark: Benchmark
@@ -113,19 +113,21 @@ class ItemPlan:
         return {*self.names, self.anchor} - {""}
 
     def count(self) -> int:
-        """How many items it asks for, those included that are there already."""
+        """The number of items, including existing ones."""
         answers = Response.objects.filter(sample__benchmark=self.benchmark, variant="", model__name__in=self.wanted)
         anchors = Count("pk", filter=Q(model__name=self.anchor))
         counted = answers.order_by().values_list("sample").annotate(n=Count("pk"), anchors=anchors)
         chosen = set(self.samples)
-        items = sum(self._items_of(n - own, own) for sample, n, own in counted.iterator() if sample in chosen)
+        items = sum(
+            self._items_of(n - anchored, anchored) for sample, n, anchored in counted.iterator() if sample in chosen
+        )
         if self.rotations:
             rotated = _rotated(self.names).filter(sample__benchmark=self.benchmark).values_list("sample", flat=True)
             items += sum(sample in chosen for sample in rotated.iterator())
         return items
 
     def _items_of(self, others: int, anchors: int) -> int:
-        """The items of a sample with so many answers beside the anchor's."""
+        """The number of items of a sample with this many answers besides the anchor's."""
         if self.kind == Item.Kind.SCORE:
             return others
         if self.kind == Item.Kind.PAIR:
@@ -147,22 +149,22 @@ def plan_items(
     seed: int = 0,
     rotations: bool = False,
 ) -> ItemPlan:
-    """Items from the stored responses of variant "". With ``rotations`` score items of the answers to rotated options,
-    too, whose options a judge may then read (CircularEval).
+    """Items from the stored responses of variant "". With ``rotations``, also score items of the answers to rotated
+    options, whose options a judge may then read (CircularEval).
 
-    Canonical order is the order of ``models`` (where none are given by name, without those that were withdrawn), the
-    anchor last. Pairs: with an anchor each model against it, without one every pair of models. Batches: one item a
-    sample with every model. ``sample`` draws so many samples, seeded. Raises BadInput.
+    Canonical order is the order of ``models`` (by default all models by name, without withdrawn ones), the anchor last.
+    Pairs: with an anchor, each model against it; without one, every pair of models. Batches: one item per sample with
+    every model. ``sample`` draws that many samples, seeded. Raises BadInput.
     """
     if rotations and kind != Item.Kind.SCORE:
-        raise BadInput("--rotations: only single answers are read under every rotation of their options.")
+        raise BadInput("--rotations works only with score items: single answers under every rotation of their options.")
     present = _present(benchmark)
     names = list(models) or models_answering(benchmark)
     anchor = anchor or (benchmark.anchor.name if benchmark.anchor and kind == Item.Kind.PAIR and not models else "")
-    wanted = {*names, anchor} - {""}
-    for name in sorted(wanted - present):
+    names_needed = {*names, anchor} - {""}
+    for name in sorted(names_needed - present):
         raise BadInput(f"{name!r} has no responses in {benchmark}.")
-    answered = Response.objects.filter(sample=OuterRef("pk"), variant="", model__name__in=wanted)
+    answered = Response.objects.filter(sample=OuterRef("pk"), variant="", model__name__in=names_needed)
     samples = benchmark.samples.filter(Exists(answered)).order_by("position", "pk")
     ids = list(samples.values_list("pk", flat=True))
     if sample is not None:
@@ -173,7 +175,7 @@ def plan_items(
 
 
 def models_answering(benchmark: Benchmark) -> list[str]:
-    """The names of the models with answers that were not withdrawn, in order."""
+    """The names of models with answers that were not withdrawn, in order."""
     withdrawn = Response.objects.filter(
         submission__benchmark=benchmark, submission__state=Submission.State.WITHDRAWN, variant=""
     )
@@ -182,29 +184,30 @@ def models_answering(benchmark: Benchmark) -> list[str]:
 
 @transaction.atomic
 def make_items(plan: ItemPlan) -> tuple[int, int]:
-    """Make the items of a plan, all or none: (made, all)."""
+    """Make all items of a plan or none: (made, total)."""
     made, everything, _ = _made(plan, 0, until=inf)
     return made, everything
 
 
 def make_some(plan: ItemPlan, *, after: int = 0, seconds: float = 2.0) -> tuple[int, int]:
-    """Make items for about so long, from the sample at place ``after`` on: (made, where to go on).
+    """Make items for about this long, starting at sample number ``after``: (made, where to continue).
 
-    What was made stays; the same step again makes nothing twice. Done when the place is the number of samples.
+    Items that were made stay; repeating a step makes nothing twice. Done when the position equals the number of
+    samples.
     """
     made, _, after = _made(plan, after, until=time.monotonic() + seconds)
     return made, after
 
 
 def _made(plan: ItemPlan, after: int, *, until: float) -> tuple[int, int, int]:
-    """Items made, made and there before, and the place to go on."""
+    """Items made, items made or existing, and the position to continue from."""
     made = everything = 0
     while after < len(plan.samples):
-        some = plan.samples[after : after + plan.samples_at_once]
-        specs = _specs(plan, some)
-        made += ensure(specs)[1]
+        batch = plan.samples[after : after + plan.samples_at_once]
+        specs = _specs(plan, batch)
+        made += ensure_items(specs)[1]
         everything += len(specs)
-        after += len(some)
+        after += len(batch)
         if time.monotonic() > until:
             break
     return made, everything, after
@@ -219,34 +222,34 @@ def _rotated(names: Sequence[str]) -> QuerySet[Response]:
     return Response.objects.filter(variant__regex=ROTATED, model__name__in=names).order_by()
 
 
-def _specs(plan: ItemPlan, ids: Sequence[int]) -> list[Spec]:
+def _specs(plan: ItemPlan, ids: Sequence[int]) -> list[ItemSpec]:
     """The items of these samples."""
     answered: dict[int, dict[str, int]] = {pk: {} for pk in ids}
     found = Response.objects.filter(sample__in=ids, variant="", model__name__in=plan.wanted)
     for pk, sample_id, name in found.values_list("pk", "sample_id", "model__name"):
         answered[sample_id][name] = pk
     specs = [
-        Spec(plan.kind, sample_id, tuple(responses))
-        for sample_id, given in answered.items()
-        for responses in _groups(plan, given)
+        ItemSpec(plan.kind, sample_id, tuple(responses))
+        for sample_id, by_model in answered.items()
+        for responses in _groups(plan, by_model)
     ]
     if plan.rotations:
         rows = _rotated(plan.names).filter(sample__in=ids)
         rows = rows.order_by("sample__position", "sample", "model__name", "pk")
-        specs += [Spec(Item.Kind.SCORE, sample, (pk,)) for sample, pk in rows.values_list("sample", "pk")]
+        specs += [ItemSpec(Item.Kind.SCORE, sample, (pk,)) for sample, pk in rows.values_list("sample", "pk")]
     return specs
 
 
 def _groups(plan: ItemPlan, answered: dict[str, int]) -> list[list[int]]:
-    here = [answered[name] for name in plan.names if name in answered]
+    present = [answered[name] for name in plan.names if name in answered]
     if plan.kind == Item.Kind.SCORE:
-        return [[response] for response in here]
+        return [[response] for response in present]
     last = [answered[plan.anchor]] if plan.anchor in answered else []
     if plan.kind == Item.Kind.PAIR:
         return (
-            [[response, *last] for response in here if last]
+            [[response, *last] for response in present if last]
             if plan.anchor
-            else [list(p) for p in combinations(here, 2)]
+            else [list(p) for p in combinations(present, 2)]
         )
-    everything = [*here, *last]
+    everything = [*present, *last]
     return [everything] if len(everything) > 2 else []

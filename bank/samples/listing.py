@@ -1,7 +1,7 @@
-"""The sample list: filters, counts and pages that stay quick at 100,000 samples.
+"""The sample list: filters, counts and pages that stay fast at 100,000 samples.
 
-Facets and totals come from the counts by every combination of what the list filters by (``groups_of``). A page begins
-where the one before ended, so the last is as quick as the first.
+Facets and totals come from the counts by every combination of the list's filters (``groups_of``). A page starts where
+the previous one ended, so the last is as fast as the first.
 """
 
 import string
@@ -29,7 +29,7 @@ MOST_COUNTED = 1000  # matches of a text that are counted; beyond, the list says
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a list shows, as the address says it."""
+    """The filters of the list, as given in the URL."""
 
     level: str = ""
     capability: int | None = None
@@ -59,15 +59,15 @@ class Filter:
         return self != Filter()
 
     def address(self) -> str:
-        """The same filter as a query string."""
+        """The same filters as a query string."""
         names = ("level", "capability", "question_type", "split", "status", "hint")
-        given = {name: getattr(self, name) for name in names} | {"q": self.text}
-        return urlencode({name: value for name, value in given.items() if value})
+        values = {name: getattr(self, name) for name in names} | {"q": self.text}
+        return urlencode({name: value for name, value in values.items() if value})
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """One filter of the list: its parameter, its name, and the values with their words and counts."""
+    """One filter of the list: its parameter, its name, and its values with their labels and counts."""
 
     name: str
     label: str
@@ -77,21 +77,21 @@ class Facet:
 
 @dataclass(slots=True)
 class Listing:
-    """A page of samples with the facets around it."""
+    """A page of samples with its facets."""
 
     rows: list[Sample]
     facets: list[Facet]
     total: int
-    capped: bool = False  # there are more than ``total``
+    capped: bool = False  # the real total is higher
     first: int = 0  # the number of the first row, where it is known
     before: str = ""
     after: str = ""
     responses: dict[int, int] = field(default_factory=dict)
-    statuses: Counter[str] = field(default_factory=Counter)  # of all samples, whatever the filter
+    statuses: Counter[str] = field(default_factory=Counter)  # of all samples, ignoring the filter
 
 
 def _subtrees(nodes: list[Node], chosen: Filter) -> tuple[set[int] | None, set[int] | None]:
-    """Ids of capabilities below the chosen level and below the chosen node; None where nothing is chosen."""
+    """Ids of capabilities below the chosen level and below the chosen node; None if nothing is chosen."""
     level = node = None
     if chosen.level:
         level = {pk for n in nodes if n.depth == 0 and n.capability.name == chosen.level for pk in n.below}
@@ -101,7 +101,7 @@ def _subtrees(nodes: list[Node], chosen: Filter) -> tuple[set[int] | None, set[i
 
 
 def _keeps(group: Group, chosen: Filter, level: set[int] | None, node: set[int] | None, besides: str) -> bool:
-    """Whether a group passes every filter but the one named ``besides``."""
+    """Whether a group passes every filter except the one named ``besides``."""
     capability, question_type, split, status, mask = group
     return not (
         (besides != "level" and level is not None and capability not in level)
@@ -117,29 +117,29 @@ def _hinted(mask: int, name: str) -> bool:
     return bool(mask) if name == "any" else bool(mask & quality.BY_NAME[name].bit)
 
 
-def _restrict(found: QuerySet[Sample], chosen: Filter, ids: set[int] | None) -> QuerySet[Sample]:
+def _restrict(samples: QuerySet[Sample], chosen: Filter, ids: set[int] | None) -> QuerySet[Sample]:
     for name in ("question_type", "split", "status"):
         if value := getattr(chosen, name):
-            found = found.filter(**{name: value})
+            samples = samples.filter(**{name: value})
     if ids is not None:
-        found = found.filter(capability__in=sorted(ids))
+        samples = samples.filter(capability__in=sorted(ids))
     if chosen.hint == "any":
-        found = found.filter(quality_hints__gt=0)
+        samples = samples.filter(quality_hints__gt=0)
     elif chosen.hint:
-        found = found.filter(quality_hints__in=quality.masks_with(quality.BY_NAME[chosen.hint]))
-    return found
+        samples = samples.filter(quality_hints__in=quality.masks_with(quality.BY_NAME[chosen.hint]))
+    return samples
 
 
-def holding(found: QuerySet[Sample], text: str) -> QuerySet[Sample]:
-    """Samples whose instruction holds the text, or whose key it is. Never in criteria.
+def holding(samples: QuerySet[Sample], text: str) -> QuerySet[Sample]:
+    """Samples whose instruction contains the text, or whose key it is. Criteria are never searched.
 
-    Both databases fold the case of ASCII letters alone: SQLite's LIKE knows no others, and PostgreSQL reads 100,000
-    instructions three times as fast by the collation "C".
+    Both databases ignore the case of ASCII letters only: SQLite's LIKE knows no others, and PostgreSQL reads 100,000
+    instructions three times as fast with the collation "C".
     """
     if connection.vendor == "postgresql":
-        found = found.alias(folded=Lower(Collate("instruction", "C")))
-        return found.filter(Q(folded__contains=text.translate(ASCII_LOWER)) | Q(key=text))
-    return found.filter(Q(instruction__icontains=text) | Q(key=text))
+        samples = samples.alias(folded=Lower(Collate("instruction", "C")))
+        return samples.filter(Q(folded__contains=text.translate(ASCII_LOWER)) | Q(key=text))
+    return samples.filter(Q(instruction__icontains=text) | Q(key=text))
 
 
 def _both(level: set[int] | None, node: set[int] | None) -> set[int] | None:
@@ -149,14 +149,14 @@ def _both(level: set[int] | None, node: set[int] | None) -> set[int] | None:
 
 
 def chosen_samples(benchmark: Benchmark, chosen: Filter) -> QuerySet[Sample]:
-    """Every sample that passes the filter, in order."""
+    """All samples that pass the filter, in order."""
     nodes = tree_of(benchmark, counts={})
-    found = _restrict(benchmark.samples.all(), chosen, _both(*_subtrees(nodes, chosen)))
-    return (holding(found, chosen.text) if chosen.text else found).order_by("position", "pk")
+    samples = _restrict(benchmark.samples.all(), chosen, _both(*_subtrees(nodes, chosen)))
+    return (holding(samples, chosen.text) if chosen.text else samples).order_by("position", "pk")
 
 
 def count_chosen(benchmark: Benchmark, chosen: Filter) -> int:
-    """How many samples pass the filter, exactly."""
+    """The exact number of samples that pass the filter."""
     if chosen.text:
         return chosen_samples(benchmark, chosen).order_by().count()
     level, node = _subtrees(tree_of(benchmark, counts={}), chosen)
@@ -164,28 +164,28 @@ def count_chosen(benchmark: Benchmark, chosen: Filter) -> int:
 
 
 def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", before: str = "") -> Listing:
-    """The page after, or before, the place ``position.id``; without either the first one."""
+    """The page after, or before, the place ``position.id``; the first page without either."""
     groups = groups_of(benchmark)
     nodes = tree_of(benchmark)
     level, node = _subtrees(nodes, chosen)
     facets = _facets(groups, nodes, chosen, level, node)
     passing = sum(n for group, n in groups.items() if _keeps(group, chosen, level, node, ""))
-    found = _restrict(benchmark.samples.all(), chosen, _both(level, node))
+    samples = _restrict(benchmark.samples.all(), chosen, _both(level, node))
     capped = False
     if chosen.text:
-        matches = list(holding(found, chosen.text).order_by()[: MOST_COUNTED + 1].values_list("pk", flat=True))
+        matches = list(holding(samples, chosen.text).order_by()[: MOST_COUNTED + 1].values_list("pk", flat=True))
         capped = len(matches) > MOST_COUNTED
         passing = min(len(matches), MOST_COUNTED)
-        if not capped:  # the texts were read once; reading them again would find the same
-            found = benchmark.samples.filter(pk__in=matches)
+        if not capped:  # the texts have been searched already
+            samples = benchmark.samples.filter(pk__in=matches)
     listing = Listing([], facets, passing, capped)
     for group, count in groups.items():
         listing.statuses[group[3]] += count
     if passing:
-        # A rare choice is sorted out of the index of facets; walking along the order would pass over every sample.
+        # A rare choice is sorted using the facet index; walking in order would visit every sample.
         rare = not chosen.text and passing * 20 < sum(groups.values())
         text = chosen.text if capped else ""
-        _page(listing, found, after=_place(after), before=_place(before), rare=rare, text=text)
+        _page(listing, samples, after=_place(after), before=_place(before), rare=rare, text=text)
     return listing
 
 
@@ -196,26 +196,26 @@ def _place(text: str) -> tuple[int, int] | None:
 
 def _page(
     listing: Listing,
-    found: QuerySet[Sample],
+    samples: QuerySet[Sample],
     *,
     after: tuple[int, int] | None,
     before: tuple[int, int] | None,
     rare: bool,
     text: str,
 ) -> None:
-    """``text`` is what very many of the samples hold, of which only those are wanted."""
+    """``text`` is a search text that very many samples contain; only those are wanted."""
     backwards = before is not None and after is None
     place = before if backwards else after
     if place is not None:
         position, pk = place
         if backwards:
-            found = found.filter(Q(position__lt=position) | Q(position=position, pk__lt=pk))
+            samples = samples.filter(Q(position__lt=position) | Q(position=position, pk__lt=pk))
         else:
-            found = found.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))
+            samples = samples.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))
     order: list[Any] = ["-position", "-pk"] if backwards else ["position", "pk"]
     if rare:
         order[0] = (F("position") + 0).desc() if backwards else (F("position") + 0).asc()
-    ordered = found.order_by(*order).values_list("pk", flat=True)
+    ordered = samples.order_by(*order).values_list("pk", flat=True)
     ids = _walk(ordered, text) if text else list(ordered[: PAGE + 1])
     more = len(ids) > PAGE
     ids = ids[:PAGE]
@@ -232,9 +232,9 @@ def _page(
 
 
 def _walk(ordered: "QuerySet[Sample, int]", text: str) -> list[int]:
-    """The first samples that hold a text which very many hold, looked for along the order, stretch by stretch.
+    """The first samples that contain a very common text, searched in order, batch by batch.
 
-    In one query PostgreSQL, which takes every text for a rare one, would read all of them and sort what it found.
+    In a single query PostgreSQL, which assumes that any text is rare, would read all of them and sort the result.
     """
     ids: list[int] = []
     start, size = 0, STRETCH
@@ -254,11 +254,11 @@ def _facets(
     """Values with the count that choosing them would give under the other filters."""
 
     def counted(name: str, place: int) -> Counter[Any]:
-        found: Counter[Any] = Counter()
+        counts_by_value: Counter[Any] = Counter()
         for group, count in groups.items():
             if _keeps(group, chosen, level, node, name):
-                found[group[place]] += count
-        return found
+                counts_by_value[group[place]] += count
+        return counts_by_value
 
     facets = []
     roots = counted("level", 0)
@@ -269,10 +269,16 @@ def _facets(
     values = [(str(n.capability.pk), f"{n.indent}{n.capability.name}", sum(tree[pk] for pk in n.below)) for n in inner]
     facets.append(Facet("capability", "Capability", values, str(chosen.capability or "")))
     for place, (name, label) in enumerate((("question_type", "Question"), ("split", "Split")), start=1):
-        found = counted(name, place)
-        facets.append(Facet(name, label, [(v, v, n) for v, n in sorted(found.items()) if v], getattr(chosen, name)))
-    found = counted("status", 3)
-    values = [(s.value, s.label.lower(), found[s.value]) for s in Sample.Status if found[s.value] or s == chosen.status]
+        counts_by_value = counted(name, place)
+        facets.append(
+            Facet(name, label, [(v, v, n) for v, n in sorted(counts_by_value.items()) if v], getattr(chosen, name))
+        )
+    counts_by_value = counted("status", 3)
+    values = [
+        (s.value, s.label.lower(), counts_by_value[s.value])
+        for s in Sample.Status
+        if counts_by_value[s.value] or s == chosen.status
+    ]
     facets.append(Facet("status", "Status", values, chosen.status))
     masks = counted("hint", 4)
     values = [("any", "any", sum(n for mask, n in masks.items() if mask))]

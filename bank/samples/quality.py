@@ -1,4 +1,4 @@
-"""Hints of what may be wrong with a sample, found by themselves. A hint never blocks anything."""
+"""Automatic hints about what may be wrong with a sample. A hint never blocks anything."""
 
 import re
 from collections import defaultdict
@@ -16,13 +16,13 @@ from bank.database import batched, chunks
 from bank.models import Benchmark, Sample, SampleImage
 
 SHORT_EDGE = 512  # pixels; MLLM-Bench's guideline (Table 10)
-NEAR = 5  # bits of 64 that may differ between pictures that look alike
+MOST_BITS = 5  # of 64 that may differ between pictures that look alike
 BLOCK = 512  # rows compared at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One kind of hint: its bit in ``Sample.quality_hints``, a chip's words, and what it means."""
+    """One kind of hint: its bit in ``Sample.quality_hints``, its label on a chip, and its meaning."""
 
     bit: int
     name: str
@@ -34,19 +34,19 @@ NO_IMAGE, SMALL, DUPLICATE, NO_CRITERIA, GIVES_AWAY = 1, 2, 4, 8, 16
 HINTS = [
     Hint(NO_IMAGE, "no-image", "no picture", "The sample has no picture, so its question is asked of the text alone."),
     Hint(SMALL, "small", "small picture", f"A picture's short edge is below {SHORT_EDGE} pixels."),
-    Hint(DUPLICATE, "duplicate", "near-duplicate", "A picture looks almost like one of another sample."),
+    Hint(DUPLICATE, "duplicate", "near-duplicate", "A picture looks almost the same as one of another sample."),
     Hint(
         NO_CRITERIA,
         "no-criteria",
         "no criteria",
         "There are no criteria, so judges see only the question and the answers.",
     ),
-    Hint(GIVES_AWAY, "gives-away", "gives the answer", "The instruction or hint holds the text of the answer."),
+    Hint(GIVES_AWAY, "gives-away", "gives the answer", "The instruction or hint contains the text of the answer."),
 ]
 BY_NAME = {hint.name: hint for hint in HINTS}
 ALL = sum(hint.bit for hint in HINTS)
 REFERENCES = frozenset(["exact_reference", "answer_key"])
-LEAST = 4  # letters of an answer; shorter ones stand in many instructions by chance
+LEAST = 4  # letters of an answer; shorter ones occur in many instructions by chance
 
 
 def hints_in(mask: int) -> list[Hint]:
@@ -55,7 +55,7 @@ def hints_in(mask: int) -> list[Hint]:
 
 
 def masks_with(hint: Hint) -> list[int]:
-    """Every value of the column in which this hint is set."""
+    """Every value of the column that has this hint set."""
     return [mask for mask in range(1, ALL + 1) if mask & hint.bit]
 
 
@@ -64,16 +64,16 @@ def _plain(text: str) -> str:
 
 
 def gives_away(shown: Iterable[str], references: Iterable[tuple[str, str]], options: dict[str, str]) -> bool:
-    """Whether a shown text holds an exact reference or answer key ((kind, text) pairs), as whole words.
+    """Whether a visible text contains an exact reference or answer key ((kind, text) pairs) as whole words.
 
-    Answers of fewer than four letters, and an option's letter, stand in too many texts to tell anything.
+    Answers of fewer than four letters and option letters occur in too many texts to mean anything.
     """
     answers = [_plain(text) for kind, text in references if kind in REFERENCES and text not in options]
     answers = [answer for answer in answers if len(answer) >= LEAST]
     return bool(answers) and any(f" {answer} " in f" {_plain(text)} " for text in shown for answer in answers)
 
 
-def of_sample(
+def hints_for(
     *,
     shown: Iterable[str],
     options: dict[str, str],
@@ -81,68 +81,69 @@ def of_sample(
     absent: bool,
     criteria: Sequence[tuple[str, str]],
 ) -> int:
-    """The mask of what one sample tells by itself; near-duplicates need the others (``duplicates``).
+    """The hint mask of one sample by itself; near-duplicates need the other samples (``duplicate_changes``).
 
-    ``sizes`` are width and height of its pictures, ``absent`` whether it names pictures that are not stored here,
-    ``criteria`` (kind, text) pairs.
+    ``sizes`` are width and height of its pictures, ``absent`` says whether it names pictures that are not stored here,
+    ``criteria`` are (kind, text) pairs.
     """
     mask = 0 if sizes or absent else NO_IMAGE
     if sizes and any(min(size) < SHORT_EDGE for size in sizes):
         mask |= SMALL
     if not criteria:
         return mask | NO_CRITERIA
-    for kind, _ in criteria:  # most samples have no such criterion, and imports come here a hundred thousand times
+    for kind, _ in criteria:  # most samples have no such criterion, and an import calls this a hundred thousand times
         if kind in REFERENCES:
             return mask | (GIVES_AWAY if gives_away(shown, criteria, options) else 0)
     return mask
 
 
-def near(hashes: Sequence[tuple[int, str, str]]) -> dict[int, set[int]]:
-    """Samples by sample that hold a picture which looks almost the same: (sample id, hash, group) of each picture.
+def near_duplicates(hashes: Sequence[tuple[int, str, str]]) -> dict[int, set[int]]:
+    """For each sample, the samples with a picture that looks almost the same, from (sample id, hash, group) of each
+    picture.
 
-    At most ``NEAR`` of 64 bits differ. By the pigeonhole principle such a pair agrees in one of NEAR + 1 bands of
-    bits, so only pictures that share a band are compared. Samples of one named group share pictures on purpose, and a
-    plain surface (hash 0) looks like any other: neither counts.
+    At most ``MOST_BITS`` of 64 bits differ. By the pigeonhole principle such a pair agrees in one of MOST_BITS + 1
+    bands of bits, so only pictures that share a band are compared. Samples in one named group share pictures on
+    purpose, and a plain surface (hash 0) looks like any other: neither counts.
     """
     owners: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for sample, text, group in hashes:
         if text and (value := int(text, 16)):
             owners[value].append((sample, group))
     values = np.array(sorted(owners), dtype=np.uint64)
-    found: dict[int, set[int]] = defaultdict(set)
+    twins: dict[int, set[int]] = defaultdict(set)
 
     def join(one: int, other: int) -> None:
         for sample, group in owners[one]:
             for twin, theirs in owners[other]:
                 if sample != twin and not (group and group == theirs):
-                    found[sample].add(twin)
-                    found[twin].add(sample)
+                    twins[sample].add(twin)
+                    twins[twin].add(sample)
 
     for value, holders in owners.items():
         if len(holders) > 1:
             join(value, value)
-    edges = np.linspace(0, 64, NEAR + 2).astype(int)
+    edges = np.linspace(0, 64, MOST_BITS + 2).astype(int)
     for low, high in pairwise(edges):
         band = (values >> np.uint64(low)) & np.uint64(2 ** int(high - low) - 1)
         order = np.argsort(band, kind="stable")
         starts = np.flatnonzero(np.diff(band[order], prepend=band[order][:1] + np.uint64(1)))
         for rows in np.split(order, starts[1:]) if len(values) else []:
-            for some in range(0, len(rows), BLOCK):
-                mine = values[rows[some : some + BLOCK]]
-                apart = np.bitwise_count(mine[:, None] ^ values[rows][None, :])
-                for a, b in np.argwhere(apart <= NEAR):
-                    if some + a < b:
-                        join(int(mine[a]), int(values[rows[b]]))
-    return dict(found)
+            for start in range(0, len(rows), BLOCK):
+                compared = values[rows[start : start + BLOCK]]
+                apart = np.bitwise_count(compared[:, None] ^ values[rows][None, :])
+                for a, b in np.argwhere(apart <= MOST_BITS):
+                    if start + a < b:
+                        join(int(compared[a]), int(values[rows[b]]))
+    return dict(twins)
 
 
-def alike(sample: Sample, *, among: list[int] | None = None) -> list[int]:
+def lookalikes(sample: Sample, *, among: list[int] | None = None) -> list[int]:
     """Ids of other samples of the benchmark with a picture that looks almost like one of this sample's.
 
-    ``among`` looks only at samples with these values of the hint column.
+    ``among`` limits the search to samples with these values of the hint column.
     """
-    mine = [int(picture.phash, 16) for picture in sample.images.all() if picture.phash]
-    if not any(mine):
+    own_hashes = [int(picture.phash, 16) for picture in sample.images.all() if picture.phash]
+    if not any(own_hashes):
         return []
     others = SampleImage.objects.filter(sample__benchmark=sample.benchmark_id).exclude(sample=sample).exclude(phash="")
     if among is not None:
@@ -152,52 +153,52 @@ def alike(sample: Sample, *, among: list[int] | None = None) -> list[int]:
     rows = list(others.order_by().values_list("sample_id", "phash"))
     values = np.array([int(text, 16) for _, text in rows], dtype=np.uint64)
     close = np.zeros(len(rows), dtype=bool)
-    for value in filter(None, mine):
-        close |= np.bitwise_count(values ^ np.uint64(value)) <= NEAR
+    for value in filter(None, own_hashes):
+        close |= np.bitwise_count(values ^ np.uint64(value)) <= MOST_BITS
     return sorted({rows[index][0] for index in np.flatnonzero(close) if values[index]})
 
 
-def flag_near(benchmark: Benchmark) -> None:
+def update_duplicates(benchmark: Benchmark) -> None:
     """Set or clear the near-duplicate hint of every sample."""
-    fresh, former = near_news(benchmark)
-    mark_near(fresh, former)
-    looked_at(benchmark)
+    fresh, former = duplicate_changes(benchmark)
+    set_duplicate_hint(fresh, former)
+    mark_checked(benchmark)
 
 
-def near_news(benchmark: Benchmark) -> tuple[set[int], set[int]]:
-    """Samples that lack the near-duplicate hint, and those that bear it for nothing."""
+def duplicate_changes(benchmark: Benchmark) -> tuple[set[int], set[int]]:
+    """Samples that need the near-duplicate hint, and samples that should lose it."""
     pictures = SampleImage.objects.filter(sample__benchmark=benchmark).order_by()
-    found = near(list(pictures.values_list("sample_id", "phash", "sample__group").iterator(chunk_size=5000)))
+    twins = near_duplicates(list(pictures.values_list("sample_id", "phash", "sample__group").iterator(chunk_size=5000)))
     flagged = set(
         benchmark.samples.filter(quality_hints__in=masks_with(BY_NAME["duplicate"])).values_list("pk", flat=True)
     )
-    return found.keys() - flagged, flagged - found.keys()
+    return twins.keys() - flagged, flagged - twins.keys()
 
 
-def mark_near(fresh: Iterable[int], former: Iterable[int]) -> None:
-    """Give these samples the hint, and take it from those."""
+def set_duplicate_hint(fresh: Iterable[int], former: Iterable[int]) -> None:
+    """Add the hint to some samples and remove it from others."""
     for ids, change in (
         (fresh, F("quality_hints").bitor(DUPLICATE)),
         (former, F("quality_hints") - DUPLICATE),
     ):
-        for some in chunks(sorted(ids), 500):
-            Sample.objects.filter(pk__in=some).update(quality_hints=change)
+        for batch in chunks(sorted(ids), 500):
+            Sample.objects.filter(pk__in=batch).update(quality_hints=change)
 
 
-def looked_at(benchmark: Benchmark) -> None:
-    """All its samples have been looked at for hints."""
+def mark_checked(benchmark: Benchmark) -> None:
+    """Record that all samples were checked for hints."""
     Benchmark.objects.filter(pk=benchmark.pk).update(checked_at=timezone.now())
 
 
 def check(*, benchmark: Benchmark, user: User) -> dict[str, int]:
-    """Look at every sample again: hints by name with their counts. Reads criteria for ``user``, which is logged."""
+    """Check every sample again; returns counts by hint name. Reads criteria on behalf of ``user``, which is logged."""
     rows = benchmark.samples.prefetch_related("images").order_by("pk")
     bit = DUPLICATE
     for page in batched(rows.iterator(chunk_size=500), 500):
         texts = bank.criteria.for_staff(user=user, samples=page, how="quality")
         changed: dict[int, list[int]] = defaultdict(list)
         for sample in page:
-            mask = sample.quality_hints & bit | of_sample(
+            mask = sample.quality_hints & bit | hints_for(
                 shown=(sample.instruction, sample.hint),
                 options=sample.options,
                 sizes=[(picture.width, picture.height) for picture in sample.images.all()],
@@ -208,7 +209,7 @@ def check(*, benchmark: Benchmark, user: User) -> dict[str, int]:
                 changed[mask].append(sample.pk)
         for mask, ids in changed.items():
             Sample.objects.filter(pk__in=ids).update(quality_hints=mask)
-    flag_near(benchmark)
+    update_duplicates(benchmark)
     counts = dict.fromkeys(BY_NAME, 0)
     for mask, n in benchmark.samples.order_by().values_list("quality_hints").annotate(n=Count("pk")):
         for hint in hints_in(mask):

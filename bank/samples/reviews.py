@@ -24,18 +24,18 @@ MOST_REVIEWS = 3
 def open_round(
     *, by: User, benchmark: Benchmark, samples: Sequence[Sample], reviewers: Sequence[User], per_sample: int = 1
 ) -> ReviewRound:
-    """Open the next round over drafts and hand the samples out evenly, never to their author. Raises BadInput."""
+    """Open the next round over drafts and distribute the samples evenly, never to their author. Raises BadInput."""
     drafts = list(
         Sample.objects.select_for_update()
         .filter(benchmark=benchmark, pk__in=[sample.pk for sample in samples], status=Sample.Status.DRAFT)
         .order_by("position", "pk")
     )
     if not drafts:
-        raise BadInput("There are no drafts to review. Samples under review, approved and rejected ones are left out.")
+        raise BadInput("There are no drafts to review. Only drafts can go into a round.")
     if not reviewers:
         raise BadInput("Choose at least one reviewer.")
     if not all(allowed(person, "review-samples") for person in reviewers):
-        raise BadInput("Reviewers see criteria, so they are curators or administrators.")
+        raise BadInput("Reviewers see criteria, so they must be curators or administrators.")
     if not 1 <= per_sample <= MOST_REVIEWS:
         raise BadInput(f"A sample gets 1 to {MOST_REVIEWS} reviews in a round.")
     shares = _shared(drafts, reviewers, per_sample)
@@ -50,16 +50,16 @@ def open_round(
 
 
 def _shared(drafts: list[Sample], reviewers: Sequence[User], per_sample: int) -> list[tuple[Sample, User]]:
-    """Who reviews what: each time those with the least so far who did not write it."""
+    """Who reviews what: always the people with the fewest samples so far who are not the author."""
     load: Counter[int] = Counter()
-    # The samples with the least choice first, else the last reviewer could be left with their own.
+    # Samples with the fewest possible reviewers first, or the last reviewer could be left with their own.
     choice = {sample.pk: [person for person in reviewers if person.pk != sample.author_id] for sample in drafts}
     pairs = []
     for sample in sorted(drafts, key=lambda sample: len(choice[sample.pk])):
         others = choice[sample.pk]
         if len(others) < per_sample:
             raise BadInput(
-                f"Sample {sample.key!r} is by {sample.author}, who may not review it: choose more reviewers."
+                f"Sample {sample.key!r} was written by {sample.author}, who may not review it: choose more reviewers."
             )
         for person in sorted(others, key=lambda person: load[person.pk])[:per_sample]:
             load[person.pk] += 1
@@ -70,20 +70,20 @@ def _shared(drafts: list[Sample], reviewers: Sequence[User], per_sample: int) ->
 
 @transaction.atomic
 def give_review(*, review: SampleReview, by: User, verdict: str, points: dict[str, Any], note: str = "") -> None:
-    """Store a reviewer's verdict; when the last one of the sample is in, the sample goes its way. Raises BadInput.
+    """Store a reviewer's verdict; after the sample's last review, update its status. Raises BadInput.
 
-    ``points`` holds for each point of the guideline {"ok": bool, "note": str}.
+    ``points`` holds {"ok": bool, "note": str} for each point of the guideline.
     """
     review = SampleReview.objects.select_for_update(of=("self",)).select_related("round").get(pk=review.pk)
     sample = Sample.objects.select_for_update().get(pk=review.sample_id)
     if review.reviewer_id != by.pk:
-        raise BadInput("This review is somebody else's.")
+        raise BadInput("This review belongs to somebody else.")
     if sample.author_id == by.pk:
-        raise BadInput("Nobody reviews a sample of their own.")
+        raise BadInput("You cannot review your own sample.")
     if review.round.closed_at or review.verdict:
         raise BadInput("This review is closed." if review.round.closed_at else "You have reviewed this sample already.")
     if sample.status != Sample.Status.REVIEW:
-        raise BadInput("This sample is not under review any more.")
+        raise BadInput("This sample is no longer under review.")
     if verdict not in Verdict.values:
         raise BadInput("Choose fine, revise or reject.")
     missing = [title for name, (title, _) in GUIDELINE.items() if not isinstance(points.get(name, {}).get("ok"), bool)]
@@ -93,7 +93,7 @@ def give_review(*, review: SampleReview, by: User, verdict: str, points: dict[st
     if verdict == Verdict.FINE and failed:
         raise BadInput("A point does not hold, so the sample is not fine: ask for a revision, or reject it.")
     if verdict != Verdict.FINE and not note.strip() and not any(points[name].get("note") for name in failed):
-        raise BadInput("Say what is to be changed, or why the sample is rejected.")
+        raise BadInput("Say what needs to change, or why the sample is rejected.")
     review.verdict, review.points, review.note, review.at = verdict, points, note.strip(), timezone.now()
     review.save()
     _settle(review.round, sample, by)
@@ -103,11 +103,13 @@ def _settle(round: ReviewRound, sample: Sample, by: User) -> None:
     reviews = list(SampleReview.objects.filter(round=round, sample=sample))
     if all(review.verdict for review in reviews):
         verdicts = {review.verdict for review in reviews}
-        said = " ".join(words for review in reviews if review.verdict != Verdict.FINE and (words := words_of(review)))
+        objections = " ".join(
+            words for review in reviews if review.verdict != Verdict.FINE and (words := words_of(review))
+        )
         if Verdict.REJECT in verdicts:
-            set_status(by=by, sample=sample, status=Sample.Status.REJECTED, reason=said)
+            set_status(by=by, sample=sample, status=Sample.Status.REJECTED, reason=objections)
         elif Verdict.REVISE in verdicts:
-            set_status(by=by, sample=sample, status=Sample.Status.DRAFT, reason=said)
+            set_status(by=by, sample=sample, status=Sample.Status.DRAFT, reason=objections)
         else:
             set_status(by=by, sample=sample, status=Sample.Status.EXPERT)
     if not SampleReview.objects.filter(round=round, verdict="").exists():
@@ -116,7 +118,7 @@ def _settle(round: ReviewRound, sample: Sample, by: User) -> None:
 
 
 def words_of(review: SampleReview) -> str:
-    """What a reviewer objects to, in one paragraph."""
+    """A reviewer's objections, in one paragraph."""
     failed = [
         _sentence(f"{title}: {point['note'].strip()}" if point.get("note") else title)
         for name, (title, _) in GUIDELINE.items()
@@ -131,7 +133,7 @@ def _sentence(text: str) -> str:
 
 @transaction.atomic
 def close_round(*, round: ReviewRound, by: User) -> int:
-    """End a round early: reviews not given are dropped, and their samples are drafts again. Returns how many."""
+    """End a round early: pending reviews are dropped, and their samples become drafts again. Returns how many."""
     waiting = SampleReview.objects.select_for_update().filter(round=round, verdict="")
     by_sample: dict[int, list[int]] = defaultdict(list)
     for review in waiting:
@@ -148,12 +150,12 @@ def close_round(*, round: ReviewRound, by: User) -> int:
 
 @transaction.atomic
 def decide(*, sample: Sample, by: User, decision: str, reason: str = "") -> None:
-    """The expert's check: ``approve``, ``reject`` (with reason) or ``revise`` (with reason). Raises BadInput."""
+    """The expert check: ``approve``, ``reject`` (with reason) or ``revise`` (with reason). Raises BadInput."""
     sample = Sample.objects.select_for_update().get(pk=sample.pk)
     if sample.status != Sample.Status.EXPERT:
-        raise BadInput("This sample does not wait for an expert's check.")
+        raise BadInput("This sample is not waiting for an expert check.")
     if sample.author_id == by.pk:
-        raise BadInput("You wrote this sample; somebody else checks it.")
+        raise BadInput("You wrote this sample; somebody else has to check it.")
     reason = reason.strip()
     states = {"approve": Sample.Status.APPROVED, "reject": Sample.Status.REJECTED, "revise": Sample.Status.DRAFT}
     if decision not in states:
@@ -165,7 +167,7 @@ def decide(*, sample: Sample, by: User, decision: str, reason: str = "") -> None
 
 @dataclass(frozen=True, slots=True)
 class RoundLine:
-    """One round in numbers: samples by what the round made of them."""
+    """One round in numbers: samples by outcome."""
 
     round: ReviewRound
     samples: int
@@ -177,7 +179,7 @@ class RoundLine:
 
 
 def rounds_of(benchmark: Benchmark) -> list[RoundLine]:
-    """Every round, the first first."""
+    """Every round, oldest first."""
     lines = []
     verdicts: dict[int, dict[int, set[str]]] = {}
     revised: dict[int, set[int]] = {}
@@ -189,8 +191,8 @@ def rounds_of(benchmark: Benchmark) -> list[RoundLine]:
     for line in benchmark.review_rounds.select_related("opened_by"):
         counts: Counter[str] = Counter()
         sent = set()
-        for sample, given in verdicts.get(line.pk, {}).items():
-            outcome = next(v for v in ("", Verdict.REJECT, Verdict.REVISE, Verdict.FINE) if v in given)
+        for sample, verdicts_of_sample in verdicts.get(line.pk, {}).items():
+            outcome = next(v for v in ("", Verdict.REJECT, Verdict.REVISE, Verdict.FINE) if v in verdicts_of_sample)
             counts[outcome] += 1
             if outcome == Verdict.REVISE:
                 sent.add(sample)
@@ -210,7 +212,7 @@ def rounds_of(benchmark: Benchmark) -> list[RoundLine]:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one reviewer has in a round."""
+    """One reviewer's share of a round."""
 
     round: ReviewRound
     done: int
@@ -223,29 +225,29 @@ class Share:
 
 
 def shares_of(person: User, *, round: ReviewRound | None = None) -> list[Share]:
-    """A reviewer's open rounds, oldest first, with what is left."""
-    mine = SampleReview.objects.filter(reviewer=person, round__closed_at=None)
+    """A reviewer's open rounds, oldest first, with what is left to do."""
+    reviews = SampleReview.objects.filter(reviewer=person, round__closed_at=None)
     if round is not None:
-        mine = mine.filter(round=round)
-    counts = mine.order_by().values_list("round").annotate(n=Count("pk"), done=Count("pk", filter=~Q(verdict="")))
-    found = {pk: (n, done) for pk, n, done in counts}
+        reviews = reviews.filter(round=round)
+    counts = reviews.order_by().values_list("round").annotate(n=Count("pk"), done=Count("pk", filter=~Q(verdict="")))
+    counts_by_round = {pk: (n, done) for pk, n, done in counts}
     shares = []
-    for line in ReviewRound.objects.filter(pk__in=found).select_related("benchmark").order_by("pk"):
-        n, done = found[line.pk]
-        following = mine.filter(round=line, verdict="").order_by("pk").values_list("pk", flat=True).first()
+    for line in ReviewRound.objects.filter(pk__in=counts_by_round).select_related("benchmark").order_by("pk"):
+        n, done = counts_by_round[line.pk]
+        following = reviews.filter(round=line, verdict="").order_by("pk").values_list("pk", flat=True).first()
         shares.append(Share(line, done, n, following))
     return shares
 
 
 def to_revise(person: User) -> QuerySet[Sample]:
-    """An author's samples that a review or a check sent back (``status_reason`` says why), unchanged since."""
-    found = Sample.objects.filter(author=person, status=Sample.Status.DRAFT).exclude(status_reason="")
-    return found.select_related("benchmark").order_by("benchmark", "position")
+    """An author's samples that were sent back (``status_reason`` says why) and are unchanged since."""
+    samples = Sample.objects.filter(author=person, status=Sample.Status.DRAFT).exclude(status_reason="")
+    return samples.select_related("benchmark").order_by("benchmark", "position")
 
 
 def to_check(person: User, *, benchmark: Benchmark | None = None) -> QuerySet[Sample]:
-    """Samples that wait for an expert's check and that this person did not write."""
-    found = Sample.objects.filter(status=Sample.Status.EXPERT).exclude(author=person).select_related("benchmark")
+    """Samples that wait for an expert check and that this person did not write."""
+    samples = Sample.objects.filter(status=Sample.Status.EXPERT).exclude(author=person).select_related("benchmark")
     if benchmark is not None:
-        found = found.filter(benchmark=benchmark)
-    return found.order_by("benchmark", "position", "pk")
+        samples = samples.filter(benchmark=benchmark)
+    return samples.order_by("benchmark", "position", "pk")

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from accounts import audit
 from accounts.models import User
 from bank.database import batched
-from bank.database.unfinished import StillComing
+from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
 from bank.intake.formats.reading import Problem, Row
 from bank.intake.formats.records import Name, ResponseRecord
@@ -191,7 +191,7 @@ def _claim(*, name: str, person: User, benchmark: Benchmark, organisation: str, 
     EvaluatedModel.objects.bulk_create(fresh, ignore_conflicts=True)
     model = EvaluatedModel.objects.select_for_update().filter(name=name).first()
     if model is None:
-        raise StillComing("A model of this name is coming in by an import just now.")
+        raise ImportInProgress("An import is creating a model with this name right now.")
     if known or model.submissions.exists() or model.responses.exists():
         refuse_taken(name=name, person=person, benchmark=benchmark)
     return model

@@ -88,7 +88,7 @@ def read(path: Path, *, benchmark: Benchmark, name: str) -> Iterator[Row | Probl
     # What no format recognises is read as the project's own, whose complaints name row and field.
     module = next((module for module in having if module.recognises(path)), formats.MODULES["generic"])
     reader = formats.reader(module, "responses")
-    for row in Addresses(benchmark, answerable=True).settled(reader(path)):
+    for row in Addresses(benchmark, answerable=True).resolved(reader(path)):
         if isinstance(row, Problem):
             yield row
             continue

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from bank.criteria import answer_keys
 from bank.database import batched
 from bank.models import Benchmark, Response, Sample, Submission
-from bank.submissions.scoring import PAGE, Keyed, said_by
+from bank.submissions.scoring import PAGE, KeyedSample, chosen_option
 
 LABEL, JUDGE, RANDOM, NONE, NO_TEXT = "label", "judge", "random", "none", "no_text"
 COLUMNS = [
@@ -28,7 +28,7 @@ def counted() -> Q:
     return Q(submission=None) | Q(submission__state=Submission.State.SCORED)
 
 
-def answered(benchmark: Benchmark, samples: QuerySet[Sample], *, kind: str, read: Read) -> pd.DataFrame:
+def as_frame(benchmark: Benchmark, samples: QuerySet[Sample], *, kind: str, read: Read) -> pd.DataFrame:
     """One row a response to a sample whose key a rule can read, of questions of this ``kind`` (choice, yes_no).
 
     Columns: ``model`` (id), ``sample``, ``split``, ``path`` (capability), ``group``, ``kind``, ``options`` (how many),
@@ -50,11 +50,11 @@ def answered(benchmark: Benchmark, samples: QuerySet[Sample], *, kind: str, read
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _pages(samples: QuerySet[Sample], kind: str) -> Iterator[list[Keyed]]:
+def _pages(samples: QuerySet[Sample], kind: str) -> Iterator[list[KeyedSample]]:
     ids = samples.order_by("pk").values_list("pk", flat=True)
     for page in batched(list(ids), PAGE):
         found = Sample.objects.filter(pk__in=page).select_related("capability").order_by("pk")
-        yield [Keyed.of(sample) for sample in found if bool(sample.options) == (kind == "choice")]
+        yield [KeyedSample.of(sample) for sample in found if bool(sample.options) == (kind == "choice")]
 
 
 def _responses(ids: list[int]) -> Iterator[Any]:
@@ -66,7 +66,7 @@ def _responses(ids: list[int]) -> Iterator[Any]:
 def _said(response: Any, labels: tuple[str, ...], read: Read) -> tuple[str, str]:
     if response.status != Response.Status.OK:
         return "", NO_TEXT
-    said = said_by(response, labels)
+    said = chosen_option(response, labels)
     if said:
         return said, LABEL
     option, how = read.get(response.pk, ("", NONE))

@@ -27,7 +27,7 @@ from stats.proportions import rate
 from stats.results import Estimate
 from stats.said import answer_in, option_in
 
-Told = dict[str, Cell]  # what numbers are made of, by their names
+Cells = dict[str, Cell]  # what numbers are made of, by their names
 PARTS = {"yes": 1, "no": 0, "neither": -1}  # of the answers, on which precision, recall and F1 rest
 
 
@@ -51,7 +51,7 @@ def level_name(names: Sequence[str], measure: str) -> str:
     return "\x1f".join([measure, *names])
 
 
-def tellable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], list[R]]], *, circular: bool) -> Told:
+def tellable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], list[R]]], *, circular: bool) -> Cells:
     """The numbers of one part that may stand together, each with what it is made of: the whole first, then levels."""
 
     def cell(some: Sequence[R], measure: str) -> Cell:
@@ -129,7 +129,7 @@ STAYS_OLD = "its keys have changed, and it was scored before this site kept what
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class MarkedSample:
     """One sample held against its key. ``said`` and ``key`` are for yes or no: 1, 0, -1 for neither."""
 
     split: str
@@ -151,11 +151,11 @@ class Held:
     open: bool = False  # everybody may see the key
 
 
-Parts = dict[tuple[str, str, str], list[Held]]  # by split, part and kind of question
+Parts = dict[tuple[str, str, str], list[MarkedSample]]  # by split, part and kind of question
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
+class KeyedSample:
     """A sample that was answered, as scoring needs it."""
 
     pk: int
@@ -166,7 +166,7 @@ class Keyed:
     path: str = ""  # of its capability, from the top
 
     @classmethod
-    def of(cls, sample: Sample) -> "Keyed":
+    def of(cls, sample: Sample) -> "KeyedSample":
         path = sample.capability.path if sample.capability else ""
         level = sample.capability.level if sample.capability else ""
         return cls(sample.pk, sample.split, tuple(sample.options), sample.cluster, level, path)
@@ -185,7 +185,7 @@ def score(submission: Submission, rules: SubmissionRules) -> tuple[bool, list[st
     """
     hidden = set(submission.benchmark.hidden_splits)
     ResponseMark.objects.filter(response__submission=submission).delete()
-    held: list[Held] = []
+    held: list[MarkedSample] = []
     unscored = 0
     for page in _pages(submission):
         ids = [sample.pk for sample in page]
@@ -195,7 +195,7 @@ def score(submission: Submission, rules: SubmissionRules) -> tuple[bool, list[st
         answers = _answers(submission, ids)
         marks: list[ResponseMark] = []
         for sample in page:
-            one = _hold(sample, keys.get(sample.pk, ""), answers[sample.pk], open_=sample.pk in open_)
+            one = _mark(sample, keys.get(sample.pk, ""), answers[sample.pk], open_=sample.pk in open_)
             if one is None:
                 unscored += 1
                 continue
@@ -211,7 +211,7 @@ def score(submission: Submission, rules: SubmissionRules) -> tuple[bool, list[st
 def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool, list[str]]:
     """Put the scores of these parts in the place of those stored, split by split, where that tells of no few keys."""
     closed = {split for (split, _, _), rows in parts.items() if not all(row.open for row in rows)}
-    made: dict[str, list[tuple[SubmissionScore, Told]]] = defaultdict(list)
+    made: dict[str, list[tuple[SubmissionScore, Cells]]] = defaultdict(list)
     for (split, part, kind), rows in sorted(parts.items()):
         found, cells = numbers(
             kind,
@@ -274,12 +274,12 @@ def marks(submission: Submission) -> QuerySet[ResponseMark]:
     return ResponseMark.objects.filter(response__submission=submission, response__sample__in=open_)
 
 
-def _pages(submission: Submission) -> Iterator[list[Keyed]]:
+def _pages(submission: Submission) -> Iterator[list[KeyedSample]]:
     """The samples that were answered, page by page."""
     answered = Response.objects.filter(submission=submission).order_by("sample").values_list("sample", flat=True)
     for ids in batched(list(answered.distinct()), PAGE):
         samples = submission.benchmark.samples.filter(pk__in=ids).select_related("capability").order_by("pk")
-        yield [Keyed.of(sample) for sample in samples]
+        yield [KeyedSample.of(sample) for sample in samples]
 
 
 def _answers(submission: Submission, ids: Sequence[int]) -> dict[int, list[Response]]:
@@ -293,15 +293,15 @@ def _answers(submission: Submission, ids: Sequence[int]) -> dict[int, list[Respo
     return found
 
 
-def _hold(
-    sample: Keyed, key: str, responses: list[Response], *, open_: bool = False
-) -> tuple[Held, list[ResponseMark]] | None:
+def _mark(
+    sample: KeyedSample, key: str, responses: list[Response], *, open_: bool = False
+) -> tuple[MarkedSample, list[ResponseMark]] | None:
     """A sample's responses against its key; None where the key is none that a rule can read."""
     asked = sample.kind_of(key)
     if asked is None:
         return None
     kind, wanted = asked
-    said = {response.variant: said_by(response, sample.labels) for response in responses}
+    said = {response.variant: chosen_option(response, sample.labels) for response in responses}
     marks = [
         ResponseMark(response=response, option=said[response.variant], right=said[response.variant] == wanted)
         for response in responses
@@ -310,7 +310,7 @@ def _hold(
     first = said.get("", "")
     complete = len(rights) == max(len(sample.labels), 1)
     owed = "" if open_ else keyed("cell", f"{wanted}\x1f{first}")[:16]
-    held = Held(
+    held = MarkedSample(
         split=sample.split,
         kind=kind,
         cluster=sample.cluster,
@@ -344,7 +344,7 @@ class Answer(Protocol):
     def option_order(self) -> Any: ...
 
 
-def said_by(response: Answer, labels: tuple[str, ...]) -> str:
+def chosen_option(response: Answer, labels: tuple[str, ...]) -> str:
     """The option that a response chose, named as the sample names it; yes or no without options; empty for none."""
     if response.status != Response.Status.OK:
         return ""
@@ -358,7 +358,7 @@ def said_by(response: Answer, labels: tuple[str, ...]) -> str:
     return shown_as(label, labels, shift=shift, order=response.option_order)
 
 
-def _parts(held: Iterable[Held], hidden: set[str], rules: SubmissionRules) -> Parts:
+def _parts(held: Iterable[MarkedSample], hidden: set[str], rules: SubmissionRules) -> Parts:
     """The samples by split, part and kind of question."""
     parts: Parts = defaultdict(list)
     for one in held:
@@ -370,7 +370,9 @@ def _parts(held: Iterable[Held], hidden: set[str], rules: SubmissionRules) -> Pa
     return parts
 
 
-def numbers(kind: str, rows: list[Held], *, circular: bool, least: int, seed: int) -> tuple[dict[str, Any], Told]:
+def numbers(
+    kind: str, rows: list[MarkedSample], *, circular: bool, least: int, seed: int
+) -> tuple[dict[str, Any], Cells]:
     """The numbers of one part, as stored and shown, and what they are made of; empty where they would be about fewer
     than ``least`` samples. One: the keys are open, and everything is told.
     """
@@ -401,7 +403,7 @@ def numbers(kind: str, rows: list[Held], *, circular: bool, least: int, seed: in
     return found, cells
 
 
-def _choice(rows: list[Held], *, circular: bool) -> dict[str, Any]:
+def _choice(rows: list[MarkedSample], *, circular: bool) -> dict[str, Any]:
     scores = choice_scores(
         vanilla=[row.right for row in rows],
         circular=[row.everywhere for row in rows] if circular else None,
@@ -415,7 +417,7 @@ def _choice(rows: list[Held], *, circular: bool) -> dict[str, Any]:
     }
 
 
-def _yes_no(rows: list[Held], *, seed: int) -> dict[str, Any]:
+def _yes_no(rows: list[MarkedSample], *, seed: int) -> dict[str, Any]:
     scores = yes_no_scores(
         key=[row.key for row in rows],
         said=[row.said for row in rows],
@@ -426,7 +428,7 @@ def _yes_no(rows: list[Held], *, seed: int) -> dict[str, Any]:
     return {name: as_json(getattr(scores, name)) for name in names}
 
 
-def _level(kind: str, names: list[str], rows: list[Held], *, circular: bool) -> dict[str, Any]:
+def _level(kind: str, names: list[str], rows: list[MarkedSample], *, circular: bool) -> dict[str, Any]:
     cluster = np.asarray([row.cluster for row in rows])
     right = as_json(rate(hits=[row.right for row in rows], cluster=cluster))
     if kind == YES_NO:
@@ -435,16 +437,16 @@ def _level(kind: str, names: list[str], rows: list[Held], *, circular: bool) -> 
     return {"names": names, "n": len(rows), "vanilla": right, "circular": everywhere}
 
 
-def grouped(rows: Iterable[Held], *, least: int) -> list[tuple[list[str], list[Held]]]:
+def grouped(rows: Iterable[MarkedSample], *, least: int) -> list[tuple[list[str], list[MarkedSample]]]:
     """Levels with at least ``least`` samples each. Smaller ones stand together, with the smallest of the others where
     they would still be too few: nothing can be had by subtracting what is shown.
     """
-    levels: dict[str, list[Held]] = defaultdict(list)
+    levels: dict[str, list[MarkedSample]] = defaultdict(list)
     for row in rows:
         levels[row.level].append(row)
     ordered = sorted(levels.items(), key=lambda pair: len(pair[1]))
     small: list[str] = []
-    together: list[Held] = []
+    together: list[MarkedSample] = []
     while ordered and (len(ordered[0][1]) < least or 0 < len(together) < least):
         name, some = ordered.pop(0)
         small.append(name)

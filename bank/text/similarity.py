@@ -1,6 +1,6 @@
 """Whether a text tells a hidden criterion in a way that the redactor cannot take out: then all of it is held back.
 
-Pure functions. ``examined`` redacts a text and says why what is left is not to be shown, if so:
+Pure functions. ``examine`` redacts a text and says why what is left is not to be shown, if so:
 
 * something was taken out that stood in an encoding, backwards or in another alphabet: no honest text does that;
 * a criterion's words stand in it in order, close to one another, whatever is strewn between them; also with the letters
@@ -47,24 +47,24 @@ _IN_WORD = re.compile(r"[@$€|!](?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class Examination:
     """A text without what it shares with criteria. ``why``, in words, says that it is rather held back; or "" ."""
 
     redacted: Redacted
     why: str = ""
 
 
-def examined(text: str, hidden: Sequence[str]) -> Examined:
+def examine(text: str, hidden: Sequence[str]) -> Examination:
     """The redacted text, and why it is to be held back, if so. Quotes nothing hidden."""
     redacted = redact(text, hidden)
     if redacted.withheld or not hidden:
-        return Examined(redacted)
+        return Examination(redacted)
     if redacted.disguised:
-        return Examined(redacted, "It holds part of a criterion in an encoding, backwards or in another alphabet.")
-    return Examined(redacted, _told(redacted.text, hidden) or _unreadable(redacted.text))
+        return Examination(redacted, "It holds part of a criterion in an encoding, backwards or in another alphabet.")
+    return Examination(redacted, _reveals(redacted.text, hidden) or _unreadable(redacted.text))
 
 
-def _told(text: str, hidden: Sequence[str]) -> str:
+def _reveals(text: str, hidden: Sequence[str]) -> str:
     known = [one for one in (_Criterion.of(each) for each in hidden) if one]
     if not known:
         return ""

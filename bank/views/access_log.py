@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from accounts import csv
 from accounts.rules import requires
 from bank.criteria import access_log
-from bank.criteria.access_log import Asked
+from bank.criteria.access_log import LogFilter
 from bank.forms.fields import whole_number
 
 HEAD = ("time", "who", "how", "about", "samples", "sample_ids", "reason")
@@ -22,17 +22,17 @@ NOT_A_DAY = "Days are written like 2026-03-31; this filter was left out."
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """Who read criteria, when, how, of which samples and why; newest first."""
-    asked, problem = _asked(request)
-    found = access_log.page(asked, before=_key(request, "before"), after=_key(request, "after"))
-    given = _given(request)
+    log_filter, problem = _asked(request)
+    log = access_log.page(log_filter, before=_key(request, "before"), after=_key(request, "after"))
+    values = _given(request)
     context = {
         "section": "access-log",
-        "log": found,
-        "asked": asked,
-        "given": given,
+        "log": log,
+        "asked": log_filter,
+        "given": values,
         "ways": access_log.ways(),
         "problem": problem,
-        "query": urlencode(given),
+        "query": urlencode(values),
     }
     return render(request, "bank/access-log.html", context)
 
@@ -40,12 +40,12 @@ def page(request: HttpRequest) -> HttpResponse:
 @requires("administer")
 @require_safe
 def export(request: HttpRequest) -> HttpResponseBase:
-    """The same records as CSV, all pages. Of many samples the first hundred ids are named."""
+    """The same records as CSV, all pages. Of many samples the first hundred ids are listed."""
     asked, _ = _asked(request)
     return csv.download("criteria-access.csv", HEAD, _rows(asked))
 
 
-def _rows(asked: Asked) -> Iterator[list[object]]:
+def _rows(asked: LogFilter) -> Iterator[list[object]]:
     for row in access_log.everything(asked):
         access = row.access
         ids = " ".join(str(pk) for pk, _, _ in row.samples) + (" ..." if row.more else "")
@@ -62,32 +62,32 @@ def _rows(asked: Asked) -> Iterator[list[object]]:
 
 def _given(request: HttpRequest) -> dict[str, str]:
     names = ("person", "how", "sample", "sample_id", "since", "until")
-    given = {name: request.GET.get(name, "").strip().replace("\x00", "")[:200] for name in names}
-    return {name: value for name, value in given.items() if value}
+    values = {name: request.GET.get(name, "").strip().replace("\x00", "")[:200] for name in names}
+    return {name: value for name, value in values.items() if value}
 
 
-def _asked(request: HttpRequest) -> tuple[Asked, str]:
-    """The filters of the address, and what is wrong with them in words."""
-    given, days, problem = _given(request), {}, ""
+def _asked(request: HttpRequest) -> tuple[LogFilter, str]:
+    """The filters in the URL, and a message if one is invalid."""
+    values, days, problem = _given(request), {}, ""
     for name in ("since", "until"):
         try:
-            days[name] = date.fromisoformat(given[name]) if name in given else None
+            days[name] = date.fromisoformat(values[name]) if name in values else None
             if days[name] == date.max:
                 raise ValueError
         except ValueError:
             days[name], problem = None, NOT_A_DAY
-    asked = Asked(
-        person=given.get("person", ""),
-        how=given.get("how", ""),
-        sample=given.get("sample", ""),
+    log_filter = LogFilter(
+        person=values.get("person", ""),
+        how=values.get("how", ""),
+        sample=values.get("sample", ""),
         sample_id=_key(request, "sample_id"),
         since=days["since"],
         until=days["until"],
     )
-    return asked, problem
+    return log_filter, problem
 
 
 def _key(request: HttpRequest, name: str) -> int | None:
-    """A key of the address; None where it is none."""
+    """A key in the URL; None if it is not valid."""
     value = request.GET.get(name, "")
     return whole_number(value)

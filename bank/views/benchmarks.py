@@ -129,10 +129,10 @@ def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
         given = form.cleaned_data
         what, shape = given["what"], given["shape"]
         wishes = {name: given[name] for name in ("criteria", "analyses", "names")}
-        asked = exports.Asked(user=person(request), reason=given["reason"], **wishes)
+        asked = exports.ExportRequest(user=person(request), reason=given["reason"], **wishes)
         records = exports.records(what, benchmark=benchmark, asked=asked)
         if given["pictures"]:
-            pieces, ending = exports.packed(records=records, shape=shape), "zip"
+            pieces, ending = exports.zipped(records=records, shape=shape), "zip"
         else:
             pieces, ending = exports.pieces(records=records, what=what, shape=shape), shape
         secret = "".join(f"-with-{name}" for name, wanted in wishes.items() if wanted)

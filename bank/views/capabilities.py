@@ -107,7 +107,7 @@ def _plant(request: HttpRequest, benchmark: Benchmark) -> str:
     tree = request.POST.get("tree", "")
     if tree not in TREES:
         raise BadInput("Choose a template.")
-    made = actions.plant(benchmark=benchmark, tree=TREES[tree])
+    made = actions.add_template(benchmark=benchmark, tree=TREES[tree])
     messages.success(request, f"Added {made} capabilities." if made else "All of them are there already.")
     return ""
 

@@ -78,7 +78,7 @@ def _alike(sample: Sample) -> list[Sample]:
     bit = quality.BY_NAME["duplicate"]
     if not sample.quality_hints & bit.bit:
         return []
-    found = quality.alike(sample, among=quality.masks_with(bit))
+    found = quality.lookalikes(sample, among=quality.masks_with(bit))
     return list(Sample.objects.filter(pk__in=found[:20]).order_by("position"))
 
 

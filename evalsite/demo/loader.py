@@ -14,7 +14,7 @@ from annotations.campaigns.actions import deal, make_campaign
 from annotations.campaigns.members import make_annotator
 from annotations.models import Assignment, Campaign, CampaignItem, Membership
 from bank.intake.formats import generic
-from bank.intake.imports.engine import bring
+from bank.intake.imports.engine import run_import
 from bank.models import Benchmark, EvaluatedModel, Item
 from bank.samples.items import make_items, plan_items
 from bank.submissions import actions as submissions
@@ -61,7 +61,7 @@ def _benchmark() -> Benchmark:
     for model in models:
         EvaluatedModel.objects.get_or_create(name=model.pop("name"), defaults=model)
     parts = ["samples", "responses"]
-    brought = bring(path=FOLDER, format=generic, parts=parts, slug=SLUG, title=TITLE, visibility="public")
+    brought = run_import(path=FOLDER, format=generic, parts=parts, slug=SLUG, title=TITLE, visibility="public")
     for report in brought.values():
         _clean(report)
     benchmark = Benchmark.objects.get(slug=SLUG)
@@ -84,7 +84,7 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
     """
     folder = FOLDER / "shapes"
     samples, title = folder / "samples.jsonl", "Shapes at a glance"
-    _clean(bring(path=samples, format=generic, slug=SHAPES, title=title, visibility="public")["samples"])
+    _clean(run_import(path=samples, format=generic, slug=SHAPES, title=title, visibility="public")["samples"])
     benchmark = Benchmark.objects.get(slug=SHAPES)
     benchmark.description = "Coloured shapes to count and to name, with a hidden test split. Written for the demo."
     benchmark.licence = "CC0 1.0"
@@ -129,7 +129,7 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
 
 def _campaign(benchmark: Benchmark, person: User, *, name: str, file: str, overlap: int) -> None:
     """A campaign that three annotators have begun, and that the demo annotator can go on with."""
-    _clean(bring(path=FOLDER / f"{file}.jsonl", format=generic, slug=SLUG)["labels"])
+    _clean(run_import(path=FOLDER / f"{file}.jsonl", format=generic, slug=SLUG)["labels"])
     campaign = Campaign.objects.get(name=name)
     campaign.imported = False
     campaign.state = Campaign.State.OPEN

@@ -10,7 +10,7 @@ import bank.criteria
 from accounts.models import User
 from accounts.rules import allowed
 from bank.text.redactor import Redacted
-from bank.text.similarity import examined
+from bank.text.similarity import examine
 from judging.models import JURY, AnalysisRelease, Judgment, Run
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def read_for_person(user: User, *, reason: str) -> Reader:
     """The reader of a curator's download: an analysis can quote criteria, so the access log gets a record a page."""
 
     def read(judgments: Sequence[Judgment]) -> None:
-        bank.criteria.note_quoted(
+        bank.criteria.log_quoted(
             user=user, sample_ids=[one.item.sample_id for one in judgments], how="export of analyses", reason=reason
         )
 
@@ -62,7 +62,7 @@ def _opened(judgment: Judgment, *, reader: User, about: str) -> Redacted | None:
     release = AnalysisRelease.objects.filter(judgment=judgment).first()
     if release is None or not release.is_open:
         return None
-    found = examined(judgment.analysis or "", bank.criteria.for_redaction(reader=reader, sample=sample, about=about))
+    found = examine(judgment.analysis or "", bank.criteria.for_redaction(reader=reader, sample=sample, about=about))
     if found.why and release.decision != AnalysisRelease.Decision.DESPITE:
         return Redacted("", withheld=True)
     return found.redacted

@@ -6,18 +6,18 @@ from django.db.models import QuerySet
 
 from accounts.rules import Viewer
 from bank.database import batched
-from bank.intake.exports import Asked, Records, note_analyses, ref, refs, trimmed
+from bank.intake.exports import ExportRequest, Records, log_analyses, ref, refs, trimmed
 from bank.models import Benchmark
 from judging.judgments import analyses
 from judging.models import Judgment
 
 
-def judgments(benchmark: Benchmark, asked: Asked) -> Records:
+def judgments(benchmark: Benchmark, asked: ExportRequest) -> Records:
     """Judgments of all runs. Analyses and raw replies can quote criteria: only when asked for, and logged."""
     query = _whole(Judgment.objects.filter(run__benchmark=benchmark), with_analyses=asked.analyses)
     for page in batched(query.order_by("pk").iterator(chunk_size=500), 500):
         if asked.analyses:
-            note_analyses([judgment.item.sample_id for judgment in page], asked)
+            log_analyses([judgment.item.sample_id for judgment in page], asked)
         yield from (_record(judgment, with_analyses=asked.analyses) for judgment in page)
 
 

@@ -12,11 +12,11 @@ from bank.database import chunks
 from bank.intake.formats.reading import Row
 from bank.intake.formats.records import JudgmentRecord
 from bank.intake.imports import Report
-from bank.intake.imports.context import Scene
-from bank.intake.imports.items import Coming, Place, Resolver, describe
-from bank.intake.imports.name_index import Seen
+from bank.intake.imports.context import ImportContext
+from bank.intake.imports.items import PendingItems, Place, Resolver, describe
+from bank.intake.imports.name_index import SeenNames
 from bank.models.verdict import COLUMNS, turned
-from bank.samples.items import Found, Spec
+from bank.samples.items import ItemSpec, StoredItem
 from judging.models import Judge, Judgment, Run, RunItem, reason_key
 
 RunKey = tuple[str, str, str]  # judge, protocol, hash of the settings
@@ -33,26 +33,26 @@ def settings_hash(settings: dict[str, Any]) -> str:
 
 
 class Judgments:
-    """Takes judgment records of the scene's benchmark.
+    """Takes judgment records of the context's benchmark.
 
-    ``scene.judge`` is the name of rows that name none, and overrides that of the others.
+    ``context.judge`` is the name of rows that name none, and overrides that of the others.
     """
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.resolver, self.items = Resolver(scene), Coming(scene)
-        self.seen = Seen()
+    def __init__(self, context: ImportContext) -> None:
+        self.context = context
+        self.resolver, self.items = Resolver(context), PendingItems(context)
+        self.seen = SeenNames()
         self.runs: dict[RunKey, Run] = {}
-        for run in Run.objects.filter(benchmark=scene.benchmark, imported=True).select_related("judge"):
+        for run in Run.objects.filter(benchmark=context.benchmark, imported=True).select_related("judge"):
             self.runs[(run.judge.name, run.protocol, run.settings_hash)] = run
         self.judges: dict[str, Judge] = {}  # of runs that the import makes
-        self.coming_runs: set[RunKey] = set()
-        self.judgments_coming = 0
+        self.pending_runs: set[RunKey] = set()
+        self.pending_judgments = 0
 
     def check(self, rows: list[Row], report: Report) -> Batch | None:
         named = []
         for row in rows:
-            if self.scene.judge or row.data.judge:
+            if self.context.judge or row.data.judge:
                 named.append(row)
             else:
                 report.refuse(row.where, "judge", "is missing; name it with --judge")
@@ -82,16 +82,16 @@ class Judgments:
                 report.unchanged += 1
             else:
                 report.refuse(row.where, "choice", "another verdict is stored for this judgment")
-        self.coming_runs |= runs.keys()
-        self.judgments_coming += len(fresh)
+        self.pending_runs |= runs.keys()
+        self.pending_judgments += len(fresh)
         report.made["items"] += new_items
-        report.made["runs"] = len(self.coming_runs - self.runs.keys())
+        report.made["runs"] = len(self.pending_runs - self.runs.keys())
         report.made["judgments"] += len(fresh)
         return (runs, fresh) if fresh else None
 
-    def coming(self) -> dict[type[Model], int]:
-        runs = len(self.coming_runs - self.runs.keys())
-        made = {Judge: runs, Run: runs, RunItem: self.judgments_coming, Judgment: self.judgments_coming}
+    def expected_rows(self) -> dict[type[Model], int]:
+        runs = len(self.pending_runs - self.runs.keys())
+        made = {Judge: runs, Run: runs, RunItem: self.pending_judgments, Judgment: self.pending_judgments}
         return self.items.rows() | made
 
     def write(self, batch: Batch) -> None:
@@ -103,9 +103,9 @@ class Judgments:
         of = [self.runs[key].pk for key, *_ in fresh]
         self._ask(dict.fromkeys(zip(of, items, strict=True)))
         values = {name: [columns[name] for *_, columns in fresh] for name in fresh[0][2]}
-        self.scene.intake.put_values(Judgment, {"run_id": of, "item_id": items, **values})
+        self.context.writer.put_values(Judgment, {"run_id": of, "item_id": items, **values})
 
-    def show(self) -> None:
+    def finish(self) -> None:
         """Judgments are never changed."""
 
     def _ask(self, wanted: Collection[tuple[int, int]]) -> None:
@@ -116,24 +116,26 @@ class Judgments:
             held.update(RunItem.objects.filter(run__in=runs, item__in=items).order_by().values_list("run", "item"))
         fresh = [pair for pair in wanted if pair not in held]
         if fresh:
-            self.scene.intake.put(RunItem, dict(zip(("run_id", "item_id"), zip(*fresh, strict=True), strict=True)))
+            self.context.writer.put(RunItem, dict(zip(("run_id", "item_id"), zip(*fresh, strict=True), strict=True)))
 
     def _key(self, record: JudgmentRecord) -> RunKey:
         protocol = record.protocol or DEFAULT_PROTOCOLS[record.kind]
-        return (self.scene.judge or record.judge, protocol, settings_hash(record.settings))
+        return (self.context.judge or record.judge, protocol, settings_hash(record.settings))
 
-    def _place(self, record: JudgmentRecord, spec: Spec, found: dict[str, Found]) -> tuple[RunKey, str, str, int]:
+    def _place(
+        self, record: JudgmentRecord, spec: ItemSpec, found: dict[str, StoredItem]
+    ) -> tuple[RunKey, str, str, int]:
         """What no two judgments share: run, item, presented order, repeat."""
         order = self._order(record, spec, found[spec.content_hash])
         return (self._key(record), spec.content_hash, order, record.repeat)
 
-    def _order(self, record: JudgmentRecord, spec: Spec, item: Found) -> str:
+    def _order(self, record: JudgmentRecord, spec: ItemSpec, item: StoredItem) -> str:
         """Canonical positions in the order presented: the row's own order where it names none."""
         by_ref = dict(zip(record.responses, spec.response_ids, strict=True))
         presented = [by_ref[ref] for ref in (record.order or record.responses)]
         return describe(item.order_of(presented)) or "0"
 
-    def _stored(self, items: Iterable[Found]) -> dict[tuple[int, int, str, int], Judgment]:
+    def _stored(self, items: Iterable[StoredItem]) -> dict[tuple[int, int, str, int], Judgment]:
         stored: dict[tuple[int, int, str, int], Judgment] = {}
         runs = [run.pk for run in self.runs.values()]
         for ids in chunks(item.pk for item in items if item.pk):
@@ -143,13 +145,13 @@ class Judgments:
 
     def _run(self, key: RunKey, settings: dict[str, Any], reported: str) -> Run:
         name, protocol, hashed = key
-        intake = self.scene.intake
-        judge = self.judges.get(name) or Judge.objects.filter(name=name).first() or intake.make(Judge(name=name))
+        writer = self.context.writer
+        judge = self.judges.get(name) or Judge.objects.filter(name=name).first() or writer.make(Judge(name=name))
         self.judges[name] = judge
-        return intake.make(
+        return writer.make(
             Run(
                 judge=judge,
-                benchmark=self.scene.open(),
+                benchmark=self.context.open(),
                 protocol=protocol,
                 settings=settings,
                 settings_hash=hashed,

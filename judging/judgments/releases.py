@@ -17,7 +17,7 @@ from accounts.models import Role, User
 from accounts.rules import allowed
 from bank.errors import BadInput
 from bank.models import Item
-from bank.text.similarity import Examined, examined
+from bank.text.similarity import Examination, examine
 from judging.models import AnalysisRelease, Judgment, Run
 
 PAGE = 20
@@ -45,7 +45,7 @@ class Row:
 
     release: AnalysisRelease
     criteria: list[bank.criteria.Text]
-    found: Examined
+    found: Examination
 
     @property
     def judgment(self) -> Judgment:
@@ -159,7 +159,7 @@ def rows(releases: Iterable[AnalysisRelease], *, reader: User) -> list[Row]:
     for one in chosen:
         texts = criteria.get(one.judgment.item.sample_id, [])
         hidden = [text.text for text in texts if text.shown_to != "public"]
-        result.append(Row(one, texts, examined(one.judgment.analysis or "", hidden)))
+        result.append(Row(one, texts, examine(one.judgment.analysis or "", hidden)))
     return result
 
 

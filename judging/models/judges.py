@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 
 from accounts.models import User
-from bank.database.unfinished import Arrived
+from bank.database.unfinished import FinishedManager
 
 BASELINES = ("random", "first", "longest", "criteria-overlap")
 OVERLAP = "criteria-overlap"  # its verdicts are an oracle on the criteria
@@ -36,7 +36,7 @@ class Judge(models.Model):
     any_address = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = Arrived["Judge"]()
+    objects = FinishedManager["Judge"]()
 
     class Meta:
         ordering = ["name"]

@@ -10,7 +10,7 @@ from accounts.installation_key import keyed
 from accounts.models import User
 from accounts.rules import allowed
 from bank.criteria import answer_keys
-from bank.database.unfinished import Arrived
+from bank.database.unfinished import FinishedManager
 from bank.models import Benchmark, Item, Response, Sample, Verdict
 from bank.models.catalogue import in_hidden_splits
 from judging.models.judges import OVERLAP
@@ -139,7 +139,7 @@ class Judgment(Judged):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="judgments")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="judgments")
 
-    objects = Arrived.from_queryset(JudgmentQuerySet)()
+    objects = FinishedManager.from_queryset(JudgmentQuerySet)()
 
     class Meta(Judged.Meta):
         constraints = [

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from accounts.models import User
 from accounts.rules import allowed
-from bank.database.unfinished import Arrived
+from bank.database.unfinished import FinishedManager
 from bank.models import Benchmark, Item, Sample
 from judging.models.judges import OVERLAP, Judge
 
@@ -110,7 +110,7 @@ class Run(models.Model):
 
     hold: "RunHold | None" = None  # of the worker that took this very object, see judging.work.leases
 
-    objects = Arrived.from_queryset(RunQuerySet)()
+    objects = FinishedManager.from_queryset(RunQuerySet)()
 
     class Meta:
         ordering = ["-pk"]
@@ -228,7 +228,7 @@ class RunItem(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="run_items")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
 
-    objects = Arrived["RunItem"]()
+    objects = FinishedManager["RunItem"]()
 
     class Meta:
         ordering = ["pk"]

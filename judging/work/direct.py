@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from django.db import connection
 from django.db.models import Model
 
-from bank.database.unfinished import Arrived, hidden, sees_everything
+from bank.database.unfinished import FinishedManager, includes_unfinished, unfinished_ids
 
 M = TypeVar("M", bound=Model)
 Shape = tuple[tuple[str, int], ...]  # columns, with how many values each may have; 0: the one given
@@ -53,7 +53,7 @@ def change(model: type[Model], changes: Mapping[str, Any], **columns: Any) -> in
 
 def _only_arrived(model: type[Model]) -> bool:
     """Whether rows of an import under way are to be left out."""
-    return isinstance(model._default_manager, Arrived) and not sees_everything()
+    return isinstance(model._default_manager, FinishedManager) and not includes_unfinished()
 
 
 def _shape(columns: Mapping[str, object]) -> tuple[Shape, list[Any]]:
@@ -74,7 +74,7 @@ def _select(
     named = ", ".join(f'"{name}"' for name in names) or "*"
     sql = f'SELECT {named} FROM "{table}" WHERE {_where(shape)}'  # noqa: S608 (names of ours)
     if arrived:
-        sql += f" AND NOT ({hidden(table)})"
+        sql += f" AND NOT ({unfinished_ids(table)})"
     return f"{sql} FOR NO KEY UPDATE" if lock else sql
 
 

@@ -66,7 +66,7 @@ class Session(Ends):
         if not (self.judge.any_host or host_allowed(self.judge.base_url, settings.JUDGE_HOSTS)):
             words = f"The host of {self.judge.name} is not among JUDGE_HOSTS any more."
             raise Ended(Run.State.PAUSED, words, alone=True)
-        if await db(run_kinds.needs_pictures, self.run) and not await db(images.are_here):
+        if await db(run_kinds.needs_pictures, self.run) and not await db(images.media_matches_database):
             self._without_pictures()
             return
         self.endpoint = self.shared.endpoints.at(self.judge.base_url, self.judge.listed)
@@ -307,7 +307,9 @@ class Session(Ends):
             ]
         except OSError as error:
             # No number: it was read, and is no picture. Then, as where it is gone from the right folder, nobody has it.
-            if (error.errno is None or isinstance(error, FileNotFoundError)) and await db(images.are_here):
+            if (error.errno is None or isinstance(error, FileNotFoundError)) and await db(
+                images.media_matches_database
+            ):
                 self._done(tried, self.kind.without(tried.job, Reading("error", reason=MISSING_PICTURE)))
             else:
                 log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error)

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from bank import images
-from bank.intake.uploads.worker import LINGER, Beside
+from bank.intake.uploads.worker import LINGER, UploadWorkerProcess
 from judging.models import LEASE, Run, RunHold, WorkerBeat
 from judging.work import Shared, leases, run_kinds, work
 from judging.work.loop import db
@@ -49,7 +49,7 @@ async def serve(
     pictures are not here. To be called in ``judging.work.loop.run``.
     """
     name = name or worker_name()
-    shared, beside = Shared(), Beside(linger=0 if until_idle else LINGER)
+    shared, beside = Shared(), UploadWorkerProcess(linger=0 if until_idle else LINGER)
     active: dict[int, asyncio.Task[bool]] = {}
     resting: dict[int, float] = {}  # runs that were left, and until when they are left to others that are at them
     answered = asyncio.get_running_loop().time()  # when the database last did
@@ -66,7 +66,7 @@ async def serve(
                     if before and not pictures:
                         log.error(NO_PICTURES, settings.MEDIA_ROOT)
                 if pictures:
-                    await db(beside.look)
+                    await db(beside.poll)
                 left = [pk for pk, until in resting.items() if until > now]
                 room = AT_ONCE - len(active)
                 for run in await db(take, room, busy=list(active), resting=left, name=name, pictures=pictures):
@@ -133,7 +133,7 @@ def is_idle(name: str, *, pictures: bool = True) -> bool:
 @transaction.atomic
 def beat(name: str) -> bool:
     """Say that the worker lives, and whether it has the pictures; returns that."""
-    pictures = images.are_here()
+    pictures = images.media_matches_database()
     WorkerBeat.objects.update_or_create(name=name, defaults={"seen_at": Now(), "lacks_pictures": not pictures})
     WorkerBeat.objects.filter(seen_at__lt=Now() - WorkerBeat.FORGOTTEN_AFTER).delete()
     return pictures

@@ -16,7 +16,7 @@ from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 
 from accounts.installation_key import WrongKeys, check_keys
-from bank.models.imports import still_coming
+from bank.models.imports import import_in_progress
 from judging.endpoints.messages import Pictures
 from judging.models import Run
 from judging.protocols import prompts
@@ -229,7 +229,7 @@ class Writer(ABC):
             try:
                 return await db(store.commit, run=self.run, batch=batch)
             except DatabaseError as error:
-                if isinstance(error, IntegrityError) and not await db(still_coming, error):
+                if isinstance(error, IntegrityError) and not await db(import_in_progress, error):
                     raise
                 log.warning("Run %s: the database takes no batch (%s), trying again", self.run.pk, type(error).__name__)
                 await asyncio.sleep(pause)

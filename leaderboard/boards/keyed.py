@@ -123,7 +123,7 @@ def models(scope: Scope) -> KeyedBoard:
 
 
 def counted_answers(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...], bool]:
-    """The answers that the board counts (columns: ``marked_responses.answered``), its runs, and whether it has numbers
+    """The answers that the board counts (columns: ``marked_responses.as_frame``), its runs, and whether it has numbers
     by level; of one ``model``, or of all. Raises BadScope.
     """
     refuse_live(scope)
@@ -142,7 +142,7 @@ def _answered_by(samples: QuerySet[Sample], model: str) -> QuerySet[Sample]:
 def _counted(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...]]:
     read, runs = read_by_judges(scope)
     samples = _answered_by(votes.samples_in(scope).exclude(split__in=scope.benchmark.hidden_splits), model)
-    return _named(marked_responses.answered(scope.benchmark, samples, kind=scope.kind.question, read=read), scope), runs
+    return _named(marked_responses.as_frame(scope.benchmark, samples, kind=scope.kind.question, read=read), scope), runs
 
 
 # ---- what an edition tells ----
@@ -484,7 +484,7 @@ def _hidden_answers(scope: Scope, split: str, model: str = "") -> tuple[pd.DataF
     rules = SubmissionRules.objects.filter(benchmark=scope.benchmark).first()
     read, runs = read_by_judges(scope)
     samples = _answered_by(scope.benchmark.samples.in_use().filter(split=split), model)
-    frame = _named(marked_responses.answered(scope.benchmark, samples, kind=scope.kind.question, read=read), scope)
+    frame = _named(marked_responses.as_frame(scope.benchmark, samples, kind=scope.kind.question, read=read), scope)
     if rules is None or not rules.private_half:
         return frame, runs, False
     kept = {group: is_kept(seed=rules.seed, cluster=group) for group in frame["group"].unique()}

@@ -69,9 +69,11 @@ def made_of(scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
 def _weights_of(scope: Scope, frame: pd.DataFrame) -> tuple[dict[int, list[answer_keys.Part]], int]:
     """The weighted components of these verdicts' samples, and how many opinions campaigns have of those without one."""
     own = _own_weights(scope)
-    lacking = own[0] if len(own) == 1 else None
+    default_weight = own[0] if len(own) == 1 else None
     ids = sorted(set(frame["sample"].tolist()))
-    return answer_keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids, lacking=lacking), len(own)
+    return answer_keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids, default_weight=default_weight), len(
+        own
+    )
 
 
 def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:

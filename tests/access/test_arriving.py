@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotations.models import Assignment, CampaignItem, Label
 from bank.intake.imports import Cancelled
-from bank.intake.imports.engine import bring
+from bank.intake.imports.engine import run_import
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, SampleImage, Submission
 from bank.models.imports import Import, ImportRange
 from bank.submissions import actions as submissions
@@ -60,7 +60,7 @@ def files(root, *, old, new, key):
 @pytest.fixture
 def first(world, tmp_path):
     """A first import into the public benchmark, which is done: a run and a campaign to which others add."""
-    reports = bring(path=files(tmp_path / "first", old=["s0", "s1"], new=False, key="f"), slug=PUBLIC)
+    reports = run_import(path=files(tmp_path / "first", old=["s0", "s1"], new=False, key="f"), slug=PUBLIC)
     assert all(report.written for report in reports.values()), reports
     return world
 
@@ -128,7 +128,7 @@ def test_while_an_import_waits_at_its_end_every_page_list_export_and_board_is_as
     folder = files(tmp_path / "second", old=old, new=True, key="n")
     before = everything(first)
     progress = at_the_end(lambda: everything(first))
-    reports = bring(path=folder, slug=slug, progress=progress)
+    reports = run_import(path=folder, slug=slug, progress=progress)
     assert all(report.written for report in reports.values())
     (meanwhile,) = progress.seen
     assert differing(before, meanwhile) == []
@@ -144,7 +144,7 @@ def test_of_an_import_that_is_cancelled_at_its_end_no_row_and_no_picture_is_left
     before = stored()
     progress = at_the_end(lambda: True)
     with pytest.raises(Cancelled):
-        bring(
+        run_import(
             path=files(tmp_path / "second", old=["s0"], new=True, key="n"),
             slug=PUBLIC,
             progress=progress,
@@ -167,7 +167,7 @@ def test_a_name_that_is_coming_in_is_told_to_wait_and_found_when_it_is_there(fir
             content_type="application/json",
         )
         benchmark = curator.post("/bank/benchmarks/new/", sent)
-        with pytest.raises(Exception, match="coming in by an import"):
+        with pytest.raises(Exception, match="An import is creating"):
             submissions.submit(
                 person=people["researcher"],
                 benchmark=Benchmark.objects.get(slug=PUBLIC),
@@ -178,7 +178,7 @@ def test_a_name_that_is_coming_in_is_told_to_wait_and_found_when_it_is_there(fir
         return judge, benchmark
 
     progress = at_the_end(look)
-    bring(path=files(tmp_path / "second", old=[], new=True, key="n"), slug="brand-new", progress=progress)
+    run_import(path=files(tmp_path / "second", old=[], new=True, key="n"), slug="brand-new", progress=progress)
     ((judge, benchmark),) = progress.seen
     assert judge.status_code in (400, 503)
     assert judge.status_code == 400 or judge.headers["Retry-After"]
@@ -188,7 +188,7 @@ def test_a_name_that_is_coming_in_is_told_to_wait_and_found_when_it_is_there(fir
 
 
 def test_an_item_that_somebody_makes_meanwhile_is_taken_with_its_own_order(first, tmp_path):
-    from bank.samples.items import Spec, ensure
+    from bank.samples.items import ItemSpec, ensure_items
 
     sample = Sample.objects.get(benchmark__slug=PUBLIC, key="s2")
     new = Response.objects.create(sample=sample, model=EvaluatedModel.objects.create(name="model-n"), text="Four.")
@@ -201,9 +201,9 @@ def test_an_item_that_somebody_makes_meanwhile_is_taken_with_its_own_order(first
 
     def progress(part, done):
         if part == "judgments" and not made:
-            made.append(ensure([Spec("pair", sample.pk, (old.pk, new.pk))]))
+            made.append(ensure_items([ItemSpec("pair", sample.pk, (old.pk, new.pk))]))
 
-    report = bring(path=folder, slug=PUBLIC, progress=progress)["judgments"]
+    report = run_import(path=folder, slug=PUBLIC, progress=progress)["judgments"]
     assert report.written
     assert report.made["judgments"] == 1
     stored = Judgment.objects.get(item__content_hash=next(iter(made[0][0])))

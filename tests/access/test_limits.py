@@ -59,12 +59,12 @@ def test_a_stranger_does_not_get_round_it_by_a_made_up_address(people, five, set
 @pytest.mark.check("E1")
 def test_requests_at_once_all_count(five):
     with ThreadPoolExecutor(40) as pool:
-        waits = list(pool.map(lambda _: middleware.counted("192.0.2.1", most=7), range(200)))
+        waits = list(pool.map(lambda _: middleware.count_request("192.0.2.1", most=7), range(200)))
     assert waits.count(0) == 7
 
 
 @pytest.mark.one_database
 def test_the_next_minute_begins_anew(five, monkeypatch):
-    assert [bool(middleware.counted("192.0.2.1", most=1)) for _ in range(2)] == [False, True]
+    assert [bool(middleware.count_request("192.0.2.1", most=1)) for _ in range(2)] == [False, True]
     monkeypatch.setattr(middleware.time, "time", lambda: 1_700_000_070.0)
-    assert not middleware.counted("192.0.2.1", most=1)
+    assert not middleware.count_request("192.0.2.1", most=1)

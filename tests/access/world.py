@@ -25,7 +25,7 @@ from bank import images
 from bank.intake.uploads.actions import receive, start
 from bank.intake.uploads.worker import work
 from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
-from bank.samples.items import Spec, ensure
+from bank.samples.items import ItemSpec, ensure_items
 from bank.samples.reviews import open_round
 from bank.submissions import actions as submissions
 from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, RunItem, Trial, WorkerBeat
@@ -169,7 +169,7 @@ def build(people, *, secret=CANARY):
             write_criteria(sample, hidden_rows(secret))
             texts = [Response(sample=sample, model=model, text=f"Three.{unseen}") for model in models]
             responses = Response.objects.bulk_create(texts)
-            found, _ = ensure([Spec("pair", sample.pk, tuple(r.pk for r in responses))])
+            found, _ = ensure_items([ItemSpec("pair", sample.pk, tuple(r.pk for r in responses))])
             world.samples.setdefault(slug, sample)
             world.items.setdefault(slug, Item.objects.get(pk=next(iter(found.values())).pk))
         draft = Sample.objects.create(

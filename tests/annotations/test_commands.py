@@ -87,7 +87,7 @@ class TestMakeCampaign:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            (("--benchmark", "none", "--protocol", "pair"), "no benchmark"),
+            (("--benchmark", "none", "--protocol", "pair"), "Unknown benchmark"),
             (("--benchmark", "pairs", "--protocol", "nope"), "Campaigns cannot use"),
             (("--benchmark", "pairs", "--protocol", "pair", "--overlap", 0), "overlap"),
             (("--benchmark", "pairs", "--protocol", "pair", "--annotators", "ghost"), "make_user ghost"),

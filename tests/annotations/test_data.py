@@ -17,7 +17,7 @@ from annotations.labels.adjudication import adjudicate
 from annotations.models import Annotator, Label, LabelRevision
 from bank.intake.formats import find, reader
 from bank.intake.formats.reading import Row
-from bank.intake.imports.engine import bring
+from bank.intake.imports.engine import run_import
 from bank.intake.parquet import NEEDED
 from judging.models import Judge, Judgment, Run, RunItem
 from tests.annotations import kinds
@@ -63,7 +63,7 @@ def test_what_leaves_comes_in_again_the_same(protocol, shape, labelled, tmp_path
     before = Label.objects.get()
     path = file_of(shape, campaign, tmp_path, names=True)
     assert ("label-studio" if shape == "label-studio" else "generic") == find("auto", path).NAME
-    report = bring(path=path, slug="kinds", parts=["labels"], campaign="copy")["labels"]
+    report = run_import(path=path, slug="kinds", parts=["labels"], campaign="copy")["labels"]
     assert report.problems == []
     after = Label.objects.get(campaign__name="copy")
     assert after.verdict() == before.verdict()
@@ -72,7 +72,7 @@ def test_what_leaves_comes_in_again_the_same(protocol, shape, labelled, tmp_path
     kept = [(one.verdict, one.given_at) for one in after.revisions.all()]
     was = [(one.verdict, one.given_at) for one in before.revisions.all()]
     assert kept == ([] if shape == "label-studio" else was)
-    assert bring(path=path, slug="kinds", parts=["labels"], campaign="copy")["labels"].unchanged == 1
+    assert run_import(path=path, slug="kinds", parts=["labels"], campaign="copy")["labels"].unchanged == 1
 
 
 def test_without_pyarrow_labels_leave_in_the_other_shapes(labelled, client_of, no_pyarrow):
@@ -181,7 +181,7 @@ def test_records_of_argilla_come_in(tmp_path):
     path = tmp_path / "records.json"
     path.write_text(json.dumps([ARGILLA_2, ARGILLA_1]))
     assert find("auto", path).NAME == "argilla"
-    assert bring(path=path, slug="kinds", parts=["labels"])["labels"].problems == []
+    assert run_import(path=path, slug="kinds", parts=["labels"])["labels"].problems == []
     found = {(label.item.sample.key, label.annotator.name): label for label in Label.objects.all()}
     assert set(found) == {("s0", "u1"), ("s0", "u2"), ("s1", "u1")}
     assert (found["s0", "u1"].choice, found["s0", "u1"].comment) == ("first", "Clear.")
@@ -287,6 +287,6 @@ def test_a_revision_that_is_none_is_refused(tmp_path):
     path = tmp_path / "labels.jsonl"
     bad = row | {"revisions": [{"score": "much", "at": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:00:00Z"}]}
     path.write_text(json.dumps(bad))
-    problems = bring(path=path, slug="kinds", parts=["labels"])["labels"].problems
+    problems = run_import(path=path, slug="kinds", parts=["labels"])["labels"].problems
     assert "revision 1" in problems[0].reason
     assert not LabelRevision.objects.exists()

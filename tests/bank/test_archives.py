@@ -82,19 +82,19 @@ HOSTILE = {
     "a line break in the name": (lambda: made(("samples\n.jsonl", ROW)), "control characters"),
     "the same name twice": (
         lambda: renamed(made(("samples.jsonl", ROW), ("sampleZ.jsonl", ROW)), b"Z", b"s"),
-        "stands twice",
+        "occurs twice",
     ),
-    "the same name in other letters": (lambda: made(("samples.jsonl", ROW), ("SAMPLES.jsonl", ROW)), "stands twice"),
+    "the same name in other letters": (lambda: made(("samples.jsonl", ROW), ("SAMPLES.jsonl", ROW)), "occurs twice"),
     "a file that is a folder": (lambda: made(("a", ROW), ("a/b", ROW)), "a file and a folder"),
-    "an archive inside": (lambda: made(("inner.zip", made(("samples.jsonl", ROW)))), "archive in the archive"),
-    "an archive under another name": (lambda: made(("inner.csv", made(("x", ROW)))), "archive in the archive"),
+    "an archive inside": (lambda: made(("inner.zip", made(("samples.jsonl", ROW)))), "archive inside the archive"),
+    "an archive under another name": (lambda: made(("inner.csv", made(("x", ROW)))), "archive inside the archive"),
     "a bomb": (lambda: made(("samples.jsonl", b"\0" * 20_000_000)), "times its size"),
-    "many bombs": (lambda: made(*((f"{n}.zip", b"PK\x03\x04" * 100) for n in range(16))), "archive in the archive"),
+    "many bombs": (lambda: made(*((f"{n}.zip", b"PK\x03\x04" * 100) for n in range(16))), "archive inside the archive"),
     "a million entries": (million, "150,000"),
     "a password": (encrypted, "is encrypted"),
-    "less than it says": (lambda: lying(200_000), "not as long as|not a readable zip"),
-    "more than it says": (lambda: lying(50_000), "not as long as|not a readable zip"),
-    "one entry over another": (overlapping, "over another entry|not a readable zip"),
+    "less than it says": (lambda: lying(200_000), "does not have the length|not a readable zip"),
+    "more than it says": (lambda: lying(50_000), "does not have the length|not a readable zip"),
+    "one entry over another": (overlapping, "overlaps another entry|not a readable zip"),
     "a long name": (lambda: made(("x" * 300 + ".jsonl", ROW)), "name is too long"),
     "many folders": (lambda: made(("a/" * 40 + "samples.jsonl", ROW)), "name is too long"),
     "half of it": (lambda: made(("samples.jsonl", ROW * 100))[:-30], "not a readable zip"),
@@ -111,7 +111,7 @@ def test_a_hostile_archive_is_refused_within_two_seconds_and_leaves_nothing(name
     path = tmp_path / "some.zip"
     path.write_bytes(make())
     start = time.process_time()
-    with pytest.raises(BadFile, match=reason), sources.opened(path):
+    with pytest.raises(BadFile, match=reason), sources.open_source(path):
         raise AssertionError("it was opened")
     assert time.process_time() - start < 2
     assert not [file for file in tmp_path.rglob("*") if file.is_file() and file != path]
@@ -120,7 +120,7 @@ def test_a_hostile_archive_is_refused_within_two_seconds_and_leaves_nothing(name
 def test_an_honest_archive_is_opened_and_gone_afterwards(tmp_path, media):
     path = tmp_path / "some.zip"
     path.write_bytes(made(("top/samples.jsonl", ROW), ("top/images/a.png", b"x"), ("__MACOSX/._a", b"y")))
-    with sources.opened(path) as here:
+    with sources.open_source(path) as here:
         assert here.name == "top"
         assert sorted(file.name for file in here.rglob("*")) == ["a.png", "images", "samples.jsonl"]
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == [path]

@@ -87,7 +87,7 @@ def test_a_benchmark_made_in_the_browser_is_private_and_grows_a_template_tree(cu
     again = curator.post(
         "/bank/benchmarks/new/", {"title": "B", "slug": "birds", "version": "1", "majority": "plurality"}
     )
-    assert "There is a benchmark birds@1 already" in flat(again)
+    assert "Benchmark birds@1 already exists" in flat(again)
     titled = {"title": "Birds of Prey, 2nd part", "slug": "", "version": "1", "majority": "plurality"}
     assert curator.post("/bank/benchmarks/new/", titled).status_code == 302
     assert Benchmark.objects.get(title=titled["title"]).slug == "birds-of-prey-2nd-part"
@@ -104,7 +104,7 @@ def test_the_template_trees_have_the_published_sizes(name, sizes):
     benchmark = make_benchmark(slug="t", title="T", tree=name)
     depths = [node.depth for node in tree_of(benchmark)]
     assert [depths.count(depth) for depth in range(len(sizes))] == sizes
-    assert trees.plant(benchmark=benchmark, tree=TREES[name]) == 0
+    assert trees.add_template(benchmark=benchmark, tree=TREES[name]) == 0
 
 
 def test_a_sample_written_in_the_browser_is_a_draft_with_criteria_pictures_and_an_author(curator, people, media):
@@ -329,8 +329,8 @@ def test_a_tree_of_any_depth_can_be_changed_in_every_way(curator):
     assert paths(benchmark) == ["Seeing", "Seeing / Hue", "Red", "Red / Crimson"]
     do("up", node=node["Red"])
     assert paths(benchmark)[0] == "Red"
-    assert "already a capability" in do("add", name="Hue", parent=node["Seeing"])
-    assert "cannot hold a slash" in do("add", name="a / b")
+    assert "already exists" in do("add", name="Hue", parent=node["Seeing"])
+    assert "cannot contain a slash" in do("add", name="a / b")
     sample = Sample.objects.create(benchmark=benchmark, key="s", instruction="?", capability_id=int(node["Crimson"]))
     assert "has samples" in do("delete", node=node["Crimson"])
     assert "below it" in do("delete", node=node["Seeing"])
@@ -403,7 +403,7 @@ def test_verdicts_send_samples_their_ways_and_the_round_counts_what_was_revised(
     assert '<svg class="rounds"' in page
     assert "Too dark" not in flat(curator.get("/bank/reviews/"))
     expert = benchmark.samples.get(key="a")
-    with pytest.raises(BadInput, match="somebody else checks"):
+    with pytest.raises(BadInput, match="somebody else has to check"):
         decide(sample=expert, by=people["curator"], decision="approve")
     with pytest.raises(BadInput, match="Say why"):
         decide(sample=expert, by=admin, decision="reject")
@@ -433,13 +433,13 @@ def test_what_a_reviewer_said_reads_as_sentences(said, reads, round_of_four, peo
 
 def test_a_review_must_be_ones_own_and_hang_together(round_of_four, people, client_of):
     review = round_of_four.reviews.first()
-    with pytest.raises(BadInput, match="somebody else's"):
+    with pytest.raises(BadInput, match="belongs to somebody else"):
         give_review(review=review, by=people["curator"], verdict="fine", points=FINE)
     with pytest.raises(BadInput, match="not fine"):
         give_review(review=review, by=people["administrator"], verdict="fine", points=FLAWED)
     with pytest.raises(BadInput, match="Missing: Data currency"):
         give_review(review=review, by=people["administrator"], verdict="fine", points={})
-    with pytest.raises(BadInput, match="what is to be changed"):
+    with pytest.raises(BadInput, match="what needs to change"):
         give_review(review=review, by=people["administrator"], verdict="revise", points=FINE)
     assert client_of("curator").get(f"/bank/reviews/{review.pk}/").status_code == 404
     admin = client_of("administrator")

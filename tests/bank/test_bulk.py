@@ -18,7 +18,7 @@ def columns(benchmark, keys, **given):
     texts = "instruction hint language question_type split source group status retired_in"
     found = {name: [""] * len(keys) for name in texts.split()}
     found |= {"key": keys, "options": ["{}"] * len(keys), "metadata": ["{}"] * len(keys)}
-    found |= {"absent_images": ["[]"] * len(keys), "benchmark_id": bulk.Shared(benchmark.pk, len(keys))}
+    found |= {"absent_images": ["[]"] * len(keys), "benchmark_id": bulk.Constant(benchmark.pk, len(keys))}
     return found | {"position": range(len(keys)), "capability_id": [None] * len(keys)} | given
 
 
@@ -37,11 +37,11 @@ def test_columns_of_one_value_and_of_many_come_out_as_they_went_in(many, benchma
 
 
 def test_a_column_of_one_value_is_kept_as_that_value():
-    column = bulk.packed(["a", "a"])
-    assert column == bulk.Shared("a", 2)
-    assert (list(column), len(column), bulk.packed(column)) == (["a", "a"], 2, column)
+    column = bulk.compact(["a", "a"])
+    assert column == bulk.Constant("a", 2)
+    assert (list(column), len(column), bulk.compact(column)) == (["a", "a"], 2, column)
     for other in (["a", "b"], ["a", "b", "a"], [], [None, ""]):
-        assert bulk.packed(other) is other
+        assert bulk.compact(other) is other
 
 
 def test_what_the_database_refuses_is_an_integrity_error_and_leaves_nothing(benchmark):

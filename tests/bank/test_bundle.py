@@ -11,8 +11,8 @@ from bank.errors import BadInput
 from bank.intake.formats.reading import BadFile, Row, Where, validated
 from bank.intake.formats.records import ResponseRecord, SampleRecord
 from bank.intake.imports import Cancelled
-from bank.intake.imports.engine import bring
-from bank.intake.imports.sources import look
+from bank.intake.imports.engine import run_import
+from bank.intake.imports.sources import inspect
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from judging.models import Judgment
 from tests.bank.conftest import RESPONSES, SAMPLES, picture
@@ -55,32 +55,32 @@ def files(media):
 
 
 def test_a_folder_comes_in_whole_and_again_changes_nothing(whole, media):
-    assert (look(whole).format, look(whole).parts) == ("generic", PARTS)
-    reports = bring(path=whole, slug="new")
+    assert (inspect(whole).format, inspect(whole).parts) == ("generic", PARTS)
+    reports = run_import(path=whole, slug="new")
     assert [p for r in reports.values() for p in r.problems] == []
     assert list(reports) == list(PARTS)
     assert counts() == [1, 2, 3, 6, 1, 2, 2]
     assert dict(Label.objects.values_list("annotator__name", "choice")) == {"ann": "first", "bo": "second"}
     assert len(files(media)) == 1
-    again = bring(path=whole, slug="new")
+    again = run_import(path=whole, slug="new")
     assert [report.unchanged for report in again.values()] == [2, 6, 2, 2]
     assert counts() == [1, 2, 3, 6, 1, 2, 2]
 
 
 def test_a_dry_run_counts_on_what_earlier_parts_would_make(whole, media):
-    dry = bring(path=whole, slug="new", dry_run=True)
+    dry = run_import(path=whole, slug="new", dry_run=True)
     assert [report.problems for report in dry.values()] == [[], [], [], []]
     assert not files(media)
     assert counts() == [0] * 7
-    real = bring(path=whole, slug="new")
+    real = run_import(path=whole, slug="new")
     assert [report.made for report in dry.values()] == [report.made for report in real.values()]
 
 
 def test_a_fault_in_the_last_part_keeps_the_first_out(whole, folder, media):
     folder("labels", [*LABELS, LABELS[0] | {"annotator": "cy", "responses": ["m1", "m9"]}])
-    reports = bring(path=whole, slug="new")
+    reports = run_import(path=whole, slug="new")
     assert [str(problem) for problem in reports["labels"].problems] == [
-        "labels.jsonl, line 3: responses: unknown model 'm9': no response of it is in new@1"
+        "labels.jsonl, line 3: responses: unknown model 'm9': it has no response in new@1"
     ]
     assert counts() == [0] * 7
     assert not files(media)
@@ -88,10 +88,8 @@ def test_a_fault_in_the_last_part_keeps_the_first_out(whole, folder, media):
 
 def test_what_a_bad_row_would_have_made_is_missed_by_the_rows_that_need_it(whole, folder):
     folder("samples", [SAMPLES[0], SAMPLES[1] | {"images": ["nowhere.png"]}])
-    reports = bring(path=whole, slug="new", skip_bad=True)
-    assert {str(p).split(": ", 1)[1] for p in reports["responses"].problems} == {
-        "sample: there is no sample 'b' in new@1"
-    }
+    reports = run_import(path=whole, slug="new", skip_bad=True)
+    assert {str(p).split(": ", 1)[1] for p in reports["responses"].problems} == {"sample: no sample 'b' in new@1"}
     assert reports["responses"].bad == 3
     assert counts() == [1, 1, 3, 3, 1, 2, 2]
 
@@ -100,15 +98,15 @@ def test_what_a_bad_row_would_have_made_is_missed_by_the_rows_that_need_it(whole
 def test_a_cancelled_import_leaves_nothing(asked, whole, media):
     answers = iter([False] * asked)
     with pytest.raises(Cancelled):
-        bring(path=whole, slug="new", cancelled=lambda: next(answers, True))
+        run_import(path=whole, slug="new", cancelled=lambda: next(answers, True))
     assert counts() == [0] * 7
     assert not files(media)
 
 
 def test_a_zip_comes_in_like_its_folder(whole, tmp_path, media):
     path = zipped(whole, into=tmp_path / "all.zip", inside="top/")
-    assert look(path).parts == PARTS
-    bring(path=path, slug="new")
+    assert inspect(path).parts == PARTS
+    run_import(path=path, slug="new")
     assert counts() == [1, 2, 3, 6, 1, 2, 2]
     assert [name[-4:] for name in files(media)] == [".png"]
 
@@ -124,13 +122,13 @@ def test_a_zip_may_hold_one_data_file_of_any_name_beside_its_pictures(tmp_path, 
 
 
 def test_parts_are_chosen_and_named(whole):
-    assert list(bring(path=whole, slug="new", parts=["responses", "samples"])) == ["samples", "responses"]
-    with pytest.raises(BadInput, match="no part of an import"):
-        bring(path=whole, slug="new", parts=["everything"])
-    with pytest.raises(BadInput, match="no benchmark 'other'"):
-        bring(path=whole, slug="other", parts=["labels"])
-    with pytest.raises(BadInput, match="is no slug"):
-        bring(path=whole, slug="a b")
+    assert list(run_import(path=whole, slug="new", parts=["responses", "samples"])) == ["samples", "responses"]
+    with pytest.raises(BadInput, match="not a part of an import"):
+        run_import(path=whole, slug="new", parts=["everything"])
+    with pytest.raises(BadInput, match="No benchmark 'other'"):
+        run_import(path=whole, slug="other", parts=["labels"])
+    with pytest.raises(BadInput, match="is not a slug"):
+        run_import(path=whole, slug="a b")
 
 
 def test_errors_speak_of_the_archive_and_not_of_where_it_was_unpacked(tmp_path, media):
@@ -140,7 +138,7 @@ def test_errors_speak_of_the_archive_and_not_of_where_it_was_unpacked(tmp_path, 
         archive.writestr("readme.txt", "nothing here")
     path.write_bytes(buffer.getvalue())
     with pytest.raises(BadFile, match=r"^odd.zip: is none of the formats"):
-        bring(path=path, slug="new")
+        run_import(path=path, slug="new")
     assert not files(media)
 
 
@@ -158,6 +156,6 @@ def test_answers_that_name_a_picture_or_a_rotation_find_samples_that_are_only_co
         found = [Row(Where("odd", number), row) for number, row in enumerate(rows, start=1)]
         setattr(module, name, lambda path, found=found, record=record: validated(found, record))
     for dry_run in (True, False):
-        reports = bring(path=tmp_path, format=module, slug="odd", dry_run=dry_run)
+        reports = run_import(path=tmp_path, format=module, slug="odd", dry_run=dry_run)
         assert [str(problem) for report in reports.values() for problem in report.problems] == []
     assert set(Response.objects.values_list("sample__key", "variant")) == {("p", ""), ("c", "circular-1")}

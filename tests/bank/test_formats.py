@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bank.intake import formats
 from bank.intake.formats import alt_test, mia_bench, mllm_as_a_judge, mllm_bench, mmbench, pope
 from bank.intake.formats.reading import BadFile, Problem
-from bank.intake.imports.sources import look
+from bank.intake.imports.sources import inspect
 from tests.bank.conftest import picture
 
 
@@ -299,7 +299,7 @@ def test_answers_name_their_sample_by_the_address_and_error_is_no_answer(write):
 # MMBench
 
 PNG = base64.b64encode(picture()).decode()
-QUESTION = {"index": 3, "question": "Which?", "hint": "Look left.", "A": "one", "B": "two", "C": "three"}
+QUESTION = {"index": 3, "question": "Which?", "hint": "Source left.", "A": "one", "B": "two", "C": "three"}
 QUESTION |= {
     "answer": "B",
     "category": "image_emotion",
@@ -641,7 +641,7 @@ def test_of_each_file_only_the_parts_that_it_holds_are_taken(write):
     for name, files in FILES.items():
         for file, content in files:
             if (name, file) in expected:
-                found[(name, file)] = look(write(f"{name}/{file}/{file}", content)).parts
+                found[(name, file)] = inspect(write(f"{name}/{file}/{file}", content)).parts
     assert found == expected
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from annotations.models import Label
 from bank.criteria import Criterion
-from bank.intake.imports.engine import bring as bring_all
+from bank.intake.imports.engine import run_import as bring_all
 from bank.models import Benchmark, Item, Response, Sample, SampleImage, SubmissionRules
 from bank.submissions.check import check
 from judging.models import Judgment
@@ -18,8 +18,8 @@ PNG = base64.b64encode(picture()).decode()
 
 
 @pytest.fixture
-def bring(tmp_path, manage, media):
-    """``bring("samples", "mmbench", "q.tsv", text)``: the command's exit status, output and errors."""
+def run_import(tmp_path, manage, media):
+    """``run_import("samples", "mmbench", "q.tsv", text)``: the command's exit status, output and errors."""
     commands = {"samples": "import_benchmark"}
 
     def run(what, format, name, content, *more):
@@ -38,26 +38,30 @@ def as_table(*rows):
 HEADER = ("index", "question", "A", "B", "C", "answer", "image")
 
 
-def test_predictions_on_circular_copies_become_the_rotation_that_the_copy_shows(bring):
+def test_predictions_on_circular_copies_become_the_rotation_that_the_copy_shows(run_import):
     questions = [(3, "Which?", "one", "two", "three", "B", PNG), (1_000_003, "Which?", "three", "one", "two", "C", 3)]
-    assert bring("samples", "auto", "q.tsv", as_table(HEADER, *questions))[0] == 0
+    assert run_import("samples", "auto", "q.tsv", as_table(HEADER, *questions))[0] == 0
     assert Sample.objects.get().images.count() == 1
     predictions = "index,prediction\n3,B\n1000003,A\n"
-    assert bring("responses", "auto", "p.csv", predictions, "--model", "m")[0] == 0
+    assert run_import("responses", "auto", "p.csv", predictions, "--model", "m")[0] == 0
     stored = {r.variant: (r.text, r.option_order) for r in Response.objects.all()}
     # Copy 1 shows the last option first: place i shows option (i + 2) mod 3.
     assert stored == {"": ("B", None), "circular-2": ("A", ["C", "A", "B"])}
-    assert "2 were there already" in bring("responses", "auto", "p.csv", predictions, "--model", "m")[1]
-    status, _, err = bring("responses", "auto", "p.csv", "index,prediction\n2000003,A\n5000003,A\n", "--model", "n")
+    assert "2 were there already" in run_import("responses", "auto", "p.csv", predictions, "--model", "m")[1]
+    status, _, err = run_import(
+        "responses", "auto", "p.csv", "index,prediction\n2000003,A\n5000003,A\n", "--model", "n"
+    )
     assert status == 1
-    assert "p.csv, line 2: index: is of copy 2, which is none of the known rotations of sample '3'" in err
-    assert "p.csv, line 3: index: is of copy 5, but sample '3' has 3 options" in err
+    assert "p.csv, line 2: index: is for copy 2, which is not a known rotation of sample '3'" in err
+    assert "p.csv, line 3: index: is for copy 5, but sample '3' has 3 options" in err
 
 
-def test_without_copies_in_the_table_rotation_k_shows_option_i_plus_k(bring):
-    assert bring("samples", "auto", "q.tsv", as_table(HEADER, (3, "Which?", "one", "two", "three", "", PNG)))[0] == 0
+def test_without_copies_in_the_table_rotation_k_shows_option_i_plus_k(run_import):
+    assert (
+        run_import("samples", "auto", "q.tsv", as_table(HEADER, (3, "Which?", "one", "two", "three", "", PNG)))[0] == 0
+    )
     assert not Criterion.unguarded.exists()  # the answer is hidden
-    assert bring("responses", "auto", "p.csv", "index,prediction\n1000003,A\n", "--model", "m")[0] == 0
+    assert run_import("responses", "auto", "p.csv", "index,prediction\n1000003,A\n", "--model", "m")[0] == 0
     response = Response.objects.get()
     assert (response.variant, response.option_order) == ("circular-1", ["B", "C", "A"])
 
@@ -79,24 +83,24 @@ def test_a_release_comes_in_by_one_import_its_anchor_among_the_models_that_answe
 COMPONENTS = {"components": ["a", "b"], "component_weight": [6, 3.99], "component_type": ["math", "math"]}
 
 
-def test_an_answer_finds_its_sample_by_the_address_of_the_picture_whether_that_is_here_or_not(bring, tmp_path):
+def test_an_answer_finds_its_sample_by_the_address_of_the_picture_whether_that_is_here_or_not(run_import, tmp_path):
     (tmp_path / "2.png").write_bytes(picture())
     rows = [{"image": f"http://h/{n}.png", "instruction": f"{n}?", **COMPONENTS} for n in (1, 2)]
-    status, out, err = bring("samples", "auto", "m.json", rows)
+    status, out, err = run_import("samples", "auto", "m.json", rows)
     assert (status, "2 samples, 1 image, 4 criteria" in out) == (0, True)
-    assert "'1.png': the picture is absent" in err
+    assert "'1.png': the picture is missing" in err
     assert SampleImage.objects.get().source_url == "http://h/2.png"
     answers = "".join(json.dumps({"question_id": f"http://h/{n}.png", "text": f"t{n}"}) + "\n" for n in (2, 1))
-    assert bring("responses", "auto", "r.jsonl", answers, "--model", "m")[0] == 0
+    assert run_import("responses", "auto", "r.jsonl", answers, "--model", "m")[0] == 0
     assert dict(Response.objects.values_list("sample__key", "text")) == {"0": "t1", "1": "t2"}
-    status, _, err = bring(
+    status, _, err = run_import(
         "responses", "auto", "r.jsonl", '{"question_id": "http://h/9.png", "text": "t"}', "--model", "n"
     )
-    assert (status, "there is no sample that shows the picture at http://h/9.png" in err) == (1, True)
+    assert (status, "no sample shows the picture at http://h/9.png" in err) == (1, True)
 
 
 @pytest.mark.check("C14")
-def test_no_picture_address_is_ever_asked(bring, monkeypatch):
+def test_no_picture_address_is_ever_asked(run_import, monkeypatch):
     import socket
 
     def refuse(*_, **__):
@@ -106,7 +110,7 @@ def test_no_picture_address_is_ever_asked(bring, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     places = ["http://127.0.0.1/1.png", "http://169.254.169.254/a.png", "http://[::1]/b.png", "file:///etc/passwd"]
     rows = [{"image": url, "instruction": f"{url}?", **COMPONENTS} for url in places]
-    assert bring("samples", "mia-bench", "m.json", rows)[0] == 0
+    assert run_import("samples", "mia-bench", "m.json", rows)[0] == 0
     assert (Sample.objects.count(), SampleImage.objects.count()) == (4, 0)
 
 
@@ -118,31 +122,31 @@ def answer(name):
     return {"name": name, "answer": f"By {name}."}
 
 
-def test_a_verdict_never_meets_another_text_than_the_one_it_is_about(bring):
+def test_a_verdict_never_meets_another_text_than_the_one_it_is_about(run_import):
     row = judged(id=1, **answer("A"), human="2")
     other = row | {"answer": "Otherwise.", "human": "5"}
     for what in ("samples", "responses"):
-        assert bring(what, "auto", "one.jsonl", row)[0] == 0
-    status, _, err = bring("labels", "auto", "two.jsonl", other)
-    assert (status, "line 1: responses: the stored response of 'A'" in err, "has another text" in err) == (
+        assert run_import(what, "auto", "one.jsonl", row)[0] == 0
+    status, _, err = run_import("labels", "auto", "two.jsonl", other)
+    assert (status, "line 1: responses: the stored response of 'A'" in err, "has a different text" in err) == (
         1,
         True,
         True,
     )
-    assert bring("labels", "auto", "one.jsonl", row)[0] == 0
+    assert run_import("labels", "auto", "one.jsonl", row)[0] == 0
 
 
-def test_a_file_without_its_pictures_is_no_contradiction_to_stored_ones(bring, tmp_path):
+def test_a_file_without_its_pictures_is_no_contradiction_to_stored_ones(run_import, tmp_path):
     (tmp_path / "1.jpg").write_bytes(picture())
     row = judged(id=1, **answer("A"), human="2")
-    assert "1 sample, 1 image" in bring("samples", "auto", "one.jsonl", row)[1]
-    status, out, err = bring("samples", "auto", "alone/one.jsonl", row)
-    assert (status, "1 was there already" in out, "the picture is absent" in err) == (0, True, True)
+    assert "1 sample, 1 image" in run_import("samples", "auto", "one.jsonl", row)[1]
+    status, out, err = run_import("samples", "auto", "alone/one.jsonl", row)
+    assert (status, "1 was there already" in out, "the picture is missing" in err) == (0, True, True)
     (tmp_path / "1.jpg").write_bytes(picture(colour="red"))
-    assert "stored with another images" in bring("samples", "auto", "one.jsonl", row)[2]
+    assert "stored with a different images" in run_import("samples", "auto", "one.jsonl", row)[2]
 
 
-def fill(bring):
+def fill(run_import):
     """One benchmark with every kind of item, verdict and criterion that the formats bring."""
     models = "ABCD"
     said = {"name": "j", "judge": "[[C], [D], [B], [A]]", "analysis": "=SUM(1)\n[[C], [D], [B], [A]]"}
@@ -153,17 +157,20 @@ def fill(bring):
     ]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     for what in ("samples", "responses", "labels", "judgments"):
-        assert bring(what, "auto", "items.jsonl", lines)[0] == 0
+        assert run_import(what, "auto", "items.jsonl", lines)[0] == 0
     assert (
-        bring("samples", "auto", "mia/m.json", [{"image": "http://h/1.png", "instruction": "1?", **COMPONENTS}])[0] == 0
+        run_import("samples", "auto", "mia/m.json", [{"image": "http://h/1.png", "instruction": "1?", **COMPONENTS}])[0]
+        == 0
     )
-    assert bring("samples", "auto", "q.tsv", as_table(HEADER, (30, "Which?", "=one", "two", "-3", "B", PNG)))[0] == 0
-    assert bring("responses", "auto", "p.csv", "index,prediction\n1000030,A\n", "--model", "A")[0] == 0
+    assert (
+        run_import("samples", "auto", "q.tsv", as_table(HEADER, (30, "Which?", "=one", "two", "-3", "B", PNG)))[0] == 0
+    )
+    assert run_import("responses", "auto", "p.csv", "index,prediction\n1000030,A\n", "--model", "A")[0] == 0
     pope = '[{"question_id": 1, "image": "x.jpg", "text": "Is it?", "label": "no"}]'
-    assert bring("samples", "auto", "coco_pope_random.json", pope)[0] == 0
-    assert bring("samples", "auto", "alt/h.json", {"ann": {"P__Color": 3}})[0] == 0
-    assert bring("labels", "auto", "alt/h.json", {"ann": {"P__Color": 3}})[0] == 0
-    assert bring("judgments", "auto", "alt/llm_annotations.json", {"j": {"P__Color": 0}})[0] == 0
+    assert run_import("samples", "auto", "coco_pope_random.json", pope)[0] == 0
+    assert run_import("samples", "auto", "alt/h.json", {"ann": {"P__Color": 3}})[0] == 0
+    assert run_import("labels", "auto", "alt/h.json", {"ann": {"P__Color": 3}})[0] == 0
+    assert run_import("judgments", "auto", "alt/llm_annotations.json", {"j": {"P__Color": 0}})[0] == 0
     parts = {
         "kind": "score",
         "sample": "0",
@@ -171,9 +178,9 @@ def fill(bring):
         "annotator": "x",
         "parts": [{"component": "1", "points": 0}],
     }
-    assert bring("labels", "generic", "parts.jsonl", json.dumps(parts))[0] == 0
+    assert run_import("labels", "generic", "parts.jsonl", json.dumps(parts))[0] == 0
     answered = {"kind": "score", "sample": "random-1", "responses": [], "annotator": "x", "answer": False}
-    assert bring("labels", "generic", "answers.jsonl", json.dumps(answered))[0] == 0
+    assert run_import("labels", "generic", "answers.jsonl", json.dumps(answered))[0] == 0
 
 
 def everything():
@@ -220,8 +227,10 @@ def everything():
 
 
 @pytest.mark.parametrize("shape", ["jsonl", "csv", "parquet"])
-def test_every_kind_comes_back_by_an_export_into_the_same_and_into_an_empty_bank(shape, bring, manage, media, tmp_path):
-    fill(bring)
+def test_every_kind_comes_back_by_an_export_into_the_same_and_into_an_empty_bank(
+    shape, run_import, manage, media, tmp_path
+):
+    fill(run_import)
     before = everything()
     assert {label["item__kind"] for label in before["labels"]} == {"score", "pair", "batch"}
     assert {row["status"] for row in before["judgments"]} == {"ok", "parse_failed"}
@@ -249,10 +258,10 @@ def test_every_kind_comes_back_by_an_export_into_the_same_and_into_an_empty_bank
         assert everything() == before
 
 
-def test_a_submission_may_speak_in_the_words_of_its_format(bring, people, tmp_path):
+def test_a_submission_may_speak_in_the_words_of_its_format(run_import, people, tmp_path):
     rows = [(3, "Which?", "one", "two", "three", "B", PNG), (1_000_003, "Which?", "three", "one", "two", "C", 3)]
     rows.append((2_000_003, "Which?", "two", "three", "one", "A", 3))
-    assert bring("samples", "auto", "q.tsv", as_table(HEADER, *rows))[0] == 0
+    assert run_import("samples", "auto", "q.tsv", as_table(HEADER, *rows))[0] == 0
     benchmark = Benchmark.objects.get()
     path = tmp_path / "p.csv"
     path.write_text("index,prediction\n3,B\n1000003,C\n2000003,A\n")

@@ -19,7 +19,7 @@ from bank.criteria import Criterion
 from bank.criteria.tables import opened
 from bank.database import bulk
 from bank.intake.imports import writer
-from bank.intake.imports.engine import bring
+from bank.intake.imports.engine import run_import
 from bank.intake.uploads import actions, worker
 from bank.models import Benchmark, EvaluatedModel, Import, ImportRange, Item, Response, Sample, SampleImage
 from bank.samples.benchmarks import summary_of
@@ -102,13 +102,13 @@ def stored():
 def kill_at_random_points(whole, media, times):
     rng = random.Random(7)
     start = time.monotonic()
-    assert ended(started(lambda: bring(path=whole, slug="measured", parts=["samples", "responses"]))) == 0
+    assert ended(started(lambda: run_import(path=whole, slug="measured", parts=["samples", "responses"]))) == 0
     length = time.monotonic() - start
     Benchmark.objects.all().delete()
     EvaluatedModel.objects.all().delete()
     killed = 0
     for _ in range(times):
-        pid = started(lambda: bring(path=whole, slug="new"))
+        pid = started(lambda: run_import(path=whole, slug="new"))
         time.sleep(rng.uniform(0.1, 1.5) * length)
         os.kill(pid, signal.SIGKILL)
         killed += ended(pid) == -signal.SIGKILL
@@ -117,11 +117,11 @@ def kill_at_random_points(whole, media, times):
             assert (media / image.path).is_file()
         if counts() == ALL:
             before = counts()
-            assert all(not report.problems for report in bring(path=whole, slug="new").values())
+            assert all(not report.problems for report in run_import(path=whole, slug="new").values())
             assert counts() == before
             Benchmark.objects.all().delete()
             EvaluatedModel.objects.all().delete()
-    bring(path=whole, slug="new")
+    run_import(path=whole, slug="new")
     assert counts() == stored() == ALL
     assert not ImportRange.objects.exists()
     return killed
@@ -136,7 +136,7 @@ def held(whole, at, **options):
             os.write(tell, b".")
             os.read(waited, 1)
 
-    pid = started(lambda: bring(path=whole, slug="new", progress=hold, **options))
+    pid = started(lambda: run_import(path=whole, slug="new", progress=hold, **options))
     os.close(tell)
     assert os.read(told, 1) == b"."
     return pid, lambda: os.write(go, b"." * 100)
@@ -159,16 +159,16 @@ def test_what_a_killed_import_had_stored_is_hidden_and_cleared_away_by_whoever_l
 
 @pytest.mark.check("C10")
 def test_pictures_of_an_import_killed_after_they_were_moved_go_and_those_of_others_stay(whole, media, monkeypatch):
-    bring(path=whole, slug="old", parts=["samples"], skip_bad=True)
+    run_import(path=whole, slug="old", parts=["samples"], skip_bad=True)
     Sample.objects.filter(key__in=["s1", "s4"]).delete()
     before = sorted(media.rglob("images/*/*"))
     (whole / "2.png").write_bytes(picture(size=(55, 20), colour="red"))
 
     def dies():
         monkeypatch.setattr(
-            "bank.intake.imports.context.Scene.show", lambda scene: os.kill(os.getpid(), signal.SIGKILL)
+            "bank.intake.imports.context.ImportContext.finish", lambda scene: os.kill(os.getpid(), signal.SIGKILL)
         )
-        bring(path=whole, slug="new", parts=["samples"])
+        run_import(path=whole, slug="new", parts=["samples"])
 
     assert ended(started(dies)) == -signal.SIGKILL
     assert len(sorted(media.rglob("images/*/*"))) == len(before) + 1
@@ -177,7 +177,7 @@ def test_pictures_of_an_import_killed_after_they_were_moved_go_and_those_of_othe
 
 
 def test_boards_see_what_an_import_shows_though_others_wrote_rows_with_higher_ids_before(whole, media):
-    bring(path=whole, slug="new", parts=["samples", "responses"])
+    run_import(path=whole, slug="new", parts=["samples", "responses"])
     benchmark = Benchmark.objects.get()
     pid, let_go = held(whole, 300)
     make_items(plan_items(kind="pair", benchmark=benchmark, models=["m2", "m3"]))
@@ -206,7 +206,7 @@ def test_no_transaction_of_an_import_holds_more_than_a_bounded_number_of_rows(wh
         insert(model, values)
 
     monkeypatch.setattr(bulk, "insert_columns", counted)
-    bring(path=whole, slug="new")
+    run_import(path=whole, slug="new")
     assert counts() == ALL
     assert max(spans) <= 200
     assert sum(spans) >= sum(ALL)
@@ -219,7 +219,7 @@ def test_a_full_disk_ends_an_import_with_a_sentence_and_leaves_nothing(fault, wh
         monkeypatch.setattr("bank.images._write", raising(OSError(errno.ENOSPC, "No space left on device")))
         command = ("import_benchmark", "generic", whole)
     else:
-        bring(path=whole, slug="new", parts=["samples", "responses"])
+        run_import(path=whole, slug="new", parts=["samples", "responses"])
         broken = raising(OperationalError("database or disk is full"), after=3)
         monkeypatch.setattr(bulk, "insert_columns", broken(bulk.insert_columns))
         command = ("import_judgments", "generic", whole)
@@ -255,7 +255,7 @@ def test_a_million_responses_come_in_with_less_than_300_megabytes(tmp_path):
 @pytest.mark.check("C9")
 def test_pages_answer_while_an_import_writes_and_show_nothing_of_it(whole, media, client_of):
     """Check C9. The import is held when some of its rows are stored, until the pages were read."""
-    assert ended(started(lambda: bring(path=whole, slug="old", parts=["samples"]))) == 0
+    assert ended(started(lambda: run_import(path=whole, slug="old", parts=["samples"]))) == 0
     curator = client_of("curator")
     (told, tell), (waited, go) = os.pipe(), os.pipe()
 
@@ -264,7 +264,7 @@ def test_pages_answer_while_an_import_writes_and_show_nothing_of_it(whole, media
             os.write(tell, b".")
             os.read(waited, 1)
 
-    pid = started(lambda: bring(path=whole, slug="new", progress=hold))
+    pid = started(lambda: run_import(path=whole, slug="new", progress=hold))
     os.close(tell)
     try:
         assert os.read(told, 1) == b"."  # nothing where it ended without writing
@@ -283,7 +283,7 @@ def test_pages_answer_while_an_import_writes_and_show_nothing_of_it(whole, media
 
 @pytest.mark.check("C11")
 def test_the_same_folder_brought_in_twice_at_once_is_there_once(whole, media):
-    pids = [started(lambda: bring(path=whole, slug="new")) for _ in range(3)]
+    pids = [started(lambda: run_import(path=whole, slug="new")) for _ in range(3)]
     assert [ended(pid) for pid in pids] == [0, 0, 0]
     assert counts() == ALL
     assert len([file for file in media.rglob("*") if file.is_file()]) == 3

@@ -92,7 +92,7 @@ BAD_ROWS = {
     ),
     "an unknown kind": ({"key": "x", "instruction": "?", "criteria": [{"text": "t", "kind": "hint"}]}, "kind"),
     "a level that is not the top": ({"key": "x", "instruction": "?", "level": "A", "capability": ["B"]}, "level"),
-    "a key that stands twice": ({"key": "a", "instruction": "other"}, "stands already at samples.jsonl, line 1"),
+    "a key that stands twice": ({"key": "a", "instruction": "other"}, "already occurs at samples.jsonl, line 1"),
 }
 
 
@@ -161,13 +161,13 @@ def test_a_stored_sample_is_never_changed_by_an_import(small, folder, manage):
     path = folder("samples", [SAMPLES[0] | {"instruction": "How many ships?"}])
     status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "small", "--public")
     assert status == 1
-    assert "is stored with another instruction" in err
+    assert "is stored with a different instruction" in err
     changed = SAMPLES[0] | {"criteria": [{"text": "Four boats."}]}
     status, _, err = manage(
         "import_benchmark", "generic", folder("samples", [changed]), "--benchmark", "small", "--public"
     )
     assert status == 1
-    assert "another criteria" in err
+    assert "a different criteria" in err
     assert "Four boats" not in err
     assert manage("import_benchmark", "generic", path, "--benchmark", "small", "--version", "2", "--public")[0] == 0
     assert Benchmark.objects.named("small").version == "2"
@@ -179,8 +179,8 @@ def test_responses_name_what_is_unknown_and_are_never_changed(small, folder, man
     rows = [{"sample": "z", "model": "m1", "text": "?"}, RESPONSES[0] | {"text": "other"}]
     status, _, err = manage("import_responses", "generic", folder("more", rows), "--benchmark", "small")
     assert status == 1
-    assert "line 1: sample: there is no sample 'z'" in err
-    assert "line 2: text: another response" in err
+    assert "line 1: sample: no sample 'z'" in err
+    assert "line 2: text: a different response" in err
     assert manage("import_responses", "generic", folder("more", rows), "--benchmark", "none")[0] == 1
 
 
@@ -223,7 +223,7 @@ BAD_LABELS = {
     "an unknown choice": ({"choice": "left"}, "choice"),
     "a situation without undecided": ({"choice": "tie", "situation": 1}, "situation goes with"),
     "an unknown model": ({"choice": "first", "responses": ["m1", "who"]}, "unknown model 'who'"),
-    "an unknown sample": ({"choice": "first", "sample": "zz"}, "there is no sample 'zz'"),
+    "an unknown sample": ({"choice": "first", "sample": "zz"}, "no sample 'zz'"),
     "three responses for a pair": ({"choice": "first", "responses": ["m1", "m2", "m3"]}, "a pair item takes 2"),
     "the same response twice": ({"choice": "first", "responses": ["m1", "m1"]}, "the same response twice"),
     "an infinite score": ({"kind": "score", "responses": ["m1"], "score": "7"}, "score"),

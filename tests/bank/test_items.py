@@ -153,4 +153,4 @@ def test_the_api_makes_items_for_staff_alone_and_names_what_is_wrong(small, clie
     assert refused.status_code == 400
     assert "'nobody' has no responses" in flat(refused)
     assert "ancor" in post("curator", {"benchmark": "small", "kind": "pair", "ancor": "m2"}).json()
-    assert "no benchmark 'smal'" in flat(post("curator", asked | {"benchmark": "smal"}))
+    assert "Unknown benchmark 'smal'" in flat(post("curator", asked | {"benchmark": "smal"}))

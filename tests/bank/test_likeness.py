@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bank.text.similarity import examined
+from bank.text.similarity import examine
 
 CRITERION = "Recognises the dish as bouillabaisse and explains that the fish is served apart from the saffron broth."
 OTHER = "Names the harbour town in the picture and the century in which its quay was built."
@@ -157,7 +157,7 @@ HONEST = json.loads((Path(__file__).parent / "honest_analyses.json").read_text(e
 
 def seen(text, *criteria):
     """What a researcher would be shown of a text; "" where all of it is held back."""
-    found = examined(text, criteria)
+    found = examine(text, criteria)
     return "" if found.why or found.redacted.withheld else found.redacted.text
 
 
@@ -203,7 +203,7 @@ def test_speaking_of_the_same_thing_is_no_leak(text, part):
 
 def test_the_reason_quotes_nothing_hidden():
     for leak in SPELLINGS.values():
-        why = examined(f"{BEFORE}{leak}{AFTER}", [OTHER, CRITERION]).why
+        why = examine(f"{BEFORE}{leak}{AFTER}", [OTHER, CRITERION]).why
         assert not any(word in why for word in ("bouillabaisse", "saffron", "fish", "broth"))
 
 

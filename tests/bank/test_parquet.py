@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bank.intake.imports.engine import bring
+from bank.intake.imports.engine import run_import
 from bank.intake.parquet import NEEDED, NoPyarrow
 from bank.models import Response
 from tests.bank.conftest import RESPONSES, SAMPLES
@@ -46,7 +46,7 @@ def test_beside_other_files_it_is_not_left_out_in_silence(db, folder, no_pyarrow
     folder("samples", [SAMPLES[1]])
     folder("responses", None, name="responses.parquet", raw=BYTES)
     with pytest.raises(NoPyarrow, match="pip install"):
-        bring(path=folder.root, slug="small")
+        run_import(path=folder.root, slug="small")
 
 
 def test_a_submission_in_it_is_told_so(choices, allow, send, no_pyarrow):

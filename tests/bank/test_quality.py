@@ -10,7 +10,7 @@ from bank import images
 from bank.criteria import CriteriaAccess
 from bank.models import Sample
 from bank.samples import quality
-from bank.samples.quality import BY_NAME, gives_away, hints_in, near, of_sample
+from bank.samples.quality import BY_NAME, gives_away, hints_for, hints_in, near_duplicates
 
 
 def scene(*, size=(800, 600), shift=0, kind="PNG"):
@@ -47,13 +47,13 @@ def test_an_answer_is_not_put_together_from_two_texts():
 
 def test_the_short_edge_counts_from_512_pixels():
     given = {"shown": ["?"], "options": {}, "absent": False, "criteria": [("guideline", "x")]}
-    assert of_sample(sizes=[(512, 2000)], **given) == 0
-    assert [hint.name for hint in hints_in(of_sample(sizes=[(2000, 511)], **given))] == ["small"]
-    assert [hint.name for hint in hints_in(of_sample(sizes=[], **given))] == ["no-image"]
+    assert hints_for(sizes=[(512, 2000)], **given) == 0
+    assert [hint.name for hint in hints_in(hints_for(sizes=[(2000, 511)], **given))] == ["small"]
+    assert [hint.name for hint in hints_in(hints_for(sizes=[], **given))] == ["no-image"]
 
 
 def test_a_picture_that_is_named_but_not_stored_is_no_missing_one():
-    mask = of_sample(shown=["?"], options={}, sizes=[], absent=True, criteria=[])
+    mask = hints_for(shown=["?"], options={}, sizes=[], absent=True, criteria=[])
     assert [hint.name for hint in hints_in(mask)] == ["no-criteria"]
 
 
@@ -61,21 +61,21 @@ def test_smaller_and_recompressed_copies_look_alike_and_other_pictures_do_not(me
     first = images.ingest(scene(), keep=False).phash
     copy = images.ingest(scene(size=(400, 300), kind="JPEG"), keep=False).phash
     other = images.ingest(scene(shift=7), keep=False).phash
-    found = near([(1, first, ""), (2, copy, ""), (3, other, "")])
+    found = near_duplicates([(1, first, ""), (2, copy, ""), (3, other, "")])
     assert found == {1: {2}, 2: {1}}
 
 
 def test_pictures_shared_on_purpose_or_plain_are_no_duplicates():
     same = "00ff13a0c7d15e22"
-    assert near([(1, same, "park"), (2, same, "park"), (3, same, "")]) == {1: {3}, 2: {3}, 3: {1, 2}}
-    assert near([(1, "0" * 16, ""), (2, "0" * 16, "")]) == {}
+    assert near_duplicates([(1, same, "park"), (2, same, "park"), (3, same, "")]) == {1: {3}, 2: {3}, 3: {1, 2}}
+    assert near_duplicates([(1, "0" * 16, ""), (2, "0" * 16, "")]) == {}
 
 
 @pytest.mark.parametrize("bits", [0, 1, 5, 6])
 def test_up_to_five_bits_may_differ_wherever_they_stand(bits):
     base = 0x0123456789ABCDEF
     spread = sum(1 << (place * 11 + 3) for place in range(bits)) if bits < 6 else sum(1 << (n * 10) for n in range(6))
-    found = near([(1, f"{base:016x}", ""), (2, f"{base ^ spread:016x}", "")])
+    found = near_duplicates([(1, f"{base:016x}", ""), (2, f"{base ^ spread:016x}", "")])
     assert (found == {1: {2}, 2: {1}}) is (bits <= 5)
 
 

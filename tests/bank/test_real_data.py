@@ -20,7 +20,7 @@ def test_mllm_bench_comes_in_whole(shared_data, manage, media):
     status, out, err = manage("import_benchmark", "auto", shared_data / "mllm-bench", *target, "--public")
     assert status == 0
     assert "420 samples, 407 images, 1,049 criteria" in out
-    assert err.count("the picture is absent") == 13
+    assert err.count("the picture is missing") == 13
     assert "sample 395: holds an address" in err
     benchmark = Benchmark.objects.get()
     assert (benchmark.anchor.name, benchmark.majority) == ("llava-v1.5-13b", "mllm-bench")

@@ -23,7 +23,7 @@ from bank.models import (
 )
 from bank.samples.items import make_items, plan_items
 from bank.submissions import Closed, Exceeded, NameTaken, Refused, actions, quota, scoring
-from bank.submissions.scoring import LEAST, Held, grouped, is_kept
+from bank.submissions.scoring import LEAST, MarkedSample, grouped, is_kept
 from tests.annotations.conftest import at_once
 from tests.hidden import criteria
 
@@ -391,7 +391,7 @@ def test_nothing_is_said_about_fewer_samples_than_the_least(choices, allow, send
 def test_small_levels_stand_together_so_that_subtracting_tells_nothing(sizes, shown):
     one = {"split": "t", "kind": "choice", "cluster": "", "options": 4, "right": True, "everywhere": True}
     rest = {"said": 0, "key": 0, "sent": 1, "found": 1, "silent": 0}
-    rows = [Held(level=level, **one, **rest) for level, count in sizes.items() for _ in range(count)]
+    rows = [MarkedSample(level=level, **one, **rest) for level, count in sizes.items() for _ in range(count)]
     found = grouped(rows, least=LEAST)
     assert sorted(names for names, _ in found) == shown
     assert sum(len(some) for _, some in found) == len(rows)
@@ -413,13 +413,13 @@ def test_365_probing_submissions_end_at_chance(choices, allow):
     rules = allow(benchmark, hidden=["test"], private_half=True)
     rules.seed = "a fixed one"
     samples = [
-        scoring.Keyed(pk, "test", LABELS, key, "")
+        scoring.KeyedSample(pk, "test", LABELS, key, "")
         for pk, key in benchmark.samples.order_by("pk").values_list("pk", "key")
     ]
     keys = bank.criteria.for_scoring(submission=Submission(pk=1, state="checked"), sample_ids=[s.pk for s in samples])
     held = [
         {
-            label: scoring._hold(sample, keys[sample.pk], [Response(sample_id=sample.pk, text=label)])[0]
+            label: scoring._mark(sample, keys[sample.pk], [Response(sample_id=sample.pk, text=label)])[0]
             for label in LABELS
         }
         for sample in samples

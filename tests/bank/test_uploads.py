@@ -127,7 +127,7 @@ def test_names_that_collide_and_sizes_that_cannot_be_are_refused(api, settings, 
 @pytest.mark.parametrize("way", ["form", "pieces"])
 def test_what_was_sent_lies_encrypted_but_while_a_worker_reads_it(way, api, client_of, settings, monkeypatch):
     secret = b"The canary sings at dawn."
-    row = b'{"key": "s1", "instruction": "Look.", "criteria": [{"text": "%s"}]}\n' % secret
+    row = b'{"key": "s1", "instruction": "Source.", "criteria": [{"text": "%s"}]}\n' % secret
 
     def lying():
         return [path for path in settings.STAGED.rglob("*") if path.is_file() and secret in path.read_bytes()]
@@ -387,7 +387,7 @@ def test_cancelled_in_any_state_nothing_is_left(sent, people, state, settings, m
                 assert actions.cancel(upload=upload) is False, "its worker was asked"
                 self.looked = 0.0
 
-        monkeypatch.setattr(worker.Teller, "__call__", in_the_middle)
+        monkeypatch.setattr(worker.ProgressReporter, "__call__", in_the_middle)
         assert worker.work(upload)
     else:
         assert post(client_of, upload, "cancel/").status_code == 302
@@ -400,13 +400,13 @@ def test_cancelled_in_any_state_nothing_is_left(sent, people, state, settings, m
 
 def test_a_worker_that_died_leaves_its_upload_to_the_next(sent, settings, monkeypatch):
     upload = sent(bundle())
-    tell = worker.Teller.__call__
+    tell = worker.ProgressReporter.__call__
 
     def killed(self, part, count):
         raise Stop
 
     for after, state in (("checking", "checked"), ("importing", "done")):
-        monkeypatch.setattr(worker.Teller, "__call__", killed)
+        monkeypatch.setattr(worker.ProgressReporter, "__call__", killed)
         monkeypatch.setattr(worker, "_fail", lambda *a: (_ for _ in ()).throw(Stop()))
         with pytest.raises(Stop):
             worker.work(upload)
@@ -414,7 +414,7 @@ def test_a_worker_that_died_leaves_its_upload_to_the_next(sent, settings, monkey
         upload.refresh_from_db()
         assert (upload.state, rows()) == (after, NOTHING)
         assert worker.is_waiting()
-        with staging.held(upload):
+        with staging.locked(upload):
             assert not worker.is_waiting()
             assert not worker.work(upload), "it is held: a second worker keeps off"
         assert worker.work(upload)
@@ -424,7 +424,7 @@ def test_a_worker_that_died_leaves_its_upload_to_the_next(sent, settings, monkey
             upload.choices["benchmark"] = "boats"
             actions.confirm(upload=upload, choices=upload.choices)
     assert rows()["Sample"] == 8
-    assert worker.Teller.__call__ is tell
+    assert worker.ProgressReporter.__call__ is tell
 
 
 def test_a_step_that_kills_its_worker_every_time_is_given_up(sent):

@@ -32,13 +32,13 @@ SEEN = "from bank.models import Sample; answer = Sample.objects.count()"
 DIES = """
 import os, signal
 from django.core.management import call_command
-from bank.intake.uploads.worker import Teller
-tell = Teller.__call__
-def tell_and_die(teller, part, rows):
-    tell(teller, part, rows)
+from bank.intake.uploads.worker import ProgressReporter
+tell = ProgressReporter.__call__
+def tell_and_die(reporter, part, rows):
+    tell(reporter, part, rows)
     if part == "{part}" and rows:
         os.kill(os.getpid(), signal.SIGKILL)
-Teller.__call__ = tell_and_die
+ProgressReporter.__call__ = tell_and_die
 call_command("work_uploads")
 """
 

@@ -46,7 +46,7 @@ def fill(*, samples: int = SAMPLES, models: int = MODELS) -> Benchmark:
     made = EvaluatedModel.objects.bulk_create(EvaluatedModel(name=f"model {n:02}") for n in range(models))
     for start in range(0, samples, BLOCK):
         numbers = range(start, min(start + BLOCK, samples))
-        pks = bulk.ids(Sample, len(numbers))
+        pks = bulk.new_ids(Sample, len(numbers))
         columns = """id benchmark_id key instruction hint language question_type options split capability_id source
             "group" metadata absent_images status position retired_in quality_hints"""
         bulk.insert(
@@ -81,7 +81,7 @@ def _items(benchmark: Benchmark, samples: int) -> None:
     pairs: dict[int, list[int]] = {}
     for pk, sample in found.order_by("pk").values_list("pk", "sample"):
         pairs.setdefault(sample, []).append(pk)
-    pks = bulk.ids(Item, len(pairs))
+    pks = bulk.new_ids(Item, len(pairs))
     bulk.insert(
         Item,
         "id kind sample_id content_hash".split(),

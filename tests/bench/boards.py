@@ -77,13 +77,13 @@ def fill(*, votes: int = VOTES, models: int = MODELS, samples: int = SAMPLES) ->
     keys = list(Sample.objects.order_by("pk").values_list("pk", flat=True))
     for start in range(0, samples, BLOCK // each):
         some = keys[start : start + BLOCK // each]
-        responses = bulk.ids(Response, len(some) * models)
+        responses = bulk.new_ids(Response, len(some) * models)
         rows = [
             (pk, s, model.pk, "", "!", "ok", "")
             for pk, (s, model) in zip(responses, ((s, m) for s in some for m in made), strict=True)
         ]
         bulk.insert(Response, "id sample_id model_id variant text status reason".split(), rows)
-        items = bulk.ids(Item, len(some) * each)
+        items = bulk.new_ids(Item, len(some) * each)
         bulk.insert(
             Item,
             "id kind sample_id content_hash".split(),

@@ -68,7 +68,7 @@ def main(folder: Path) -> None:
     from django.db import connection
 
     from bank.intake.imports import samples  # noqa: F401 (what a process loads once is no part of an import)
-    from bank.intake.imports.engine import bring
+    from bank.intake.imports.engine import run_import
 
     before = connection.settings_dict["NAME"]
     made = subprocess.run([sys.executable, "-m", __spec__.name], check=True, capture_output=True, text=True)
@@ -79,7 +79,7 @@ def main(folder: Path) -> None:
     try:
         for part in PARTS:
             start = time.process_time()
-            report = bring(path=folder, slug="large", parts=[part])[part]
+            report = run_import(path=folder, slug="large", parts=[part])[part]
             found[part] = time.process_time() - start
             assert report.written, report.problems[:3]
         found["megabytes"] = most_memory()

@@ -111,7 +111,7 @@ def without_data() -> dict[str, str]:
 def pages() -> Iterator[Result]:
     """A board of 200 models, computed before, against an empty page."""
     from bank.models import Benchmark, EvaluatedModel, Response, Sample
-    from bank.samples.items import Spec, ensure
+    from bank.samples.items import ItemSpec, ensure_items
     from judging.models import Judge, Judgment, Run, RunItem
 
     with database():
@@ -126,8 +126,8 @@ def pages() -> Iterator[Result]:
             sample = Sample.objects.create(benchmark=benchmark, key=str(number), instruction="?", position=number)
             rows = Response.objects.bulk_create(Response(sample=sample, model=model, text="!") for model in models)
             order = rng.permutation(200)
-            specs = [Spec("pair", sample.pk, (rows[i].pk, rows[j].pk)) for i, j in order.reshape(-1, 2)]
-            found, _ = ensure(specs)
+            specs = [ItemSpec("pair", sample.pk, (rows[i].pk, rows[j].pk)) for i, j in order.reshape(-1, 2)]
+            found, _ = ensure_items(specs)
             RunItem.objects.bulk_create(RunItem(run=run, item_id=item.pk) for item in found.values())
             Judgment.objects.bulk_create(
                 Judgment(run=run, item_id=item.pk, choice=rng.choice(["first", "second", "tie"]), order="01")

@@ -71,7 +71,7 @@ def test_a_run_that_pauses_ends_the_command_with_the_reason(benchmark, judge_at)
     ("options", "words", "code"),
     [
         ({"judge": "nobody"}, "There is no judge 'nobody'", 1),
-        ({"benchmark": "nothing"}, "There is no benchmark 'nothing'", 1),
+        ({"benchmark": "nothing"}, "Unknown benchmark 'nothing'", 1),
         ({"protocol": "votes"}, "There is no protocol 'votes'. There are: pairwise-criteria", 1),
         ({"chosen": '{"order": "random"}'}, "both, shuffled, fixed", 1),
         ({"chosen": "order=both"}, "--settings is not JSON", 2),

@@ -746,7 +746,7 @@ def test_a_worker_that_loses_the_pictures_gives_its_claims_back_and_burns_nothin
 def test_pictures_that_are_gone_for_everybody_stop_no_run(start, judge_at, work_on, settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
     many = make_benchmark(samples=4, slug="many")
-    assert images.are_here()
+    assert images.media_matches_database()
     for image in list(SampleImage.objects.filter(sample__benchmark=many))[1:]:
         (settings.MEDIA_ROOT / image.path).unlink()
     with Server(fair) as server:
@@ -761,11 +761,11 @@ def test_a_folder_is_known_by_its_mark_or_by_the_newest_pictures(benchmark, sett
     settings.MEDIA_ROOT = right = tmp_path / "right"
     make_benchmark(samples=4, slug="many")
     settings.MEDIA_ROOT = tmp_path / "empty"
-    assert not images.are_here()  # and it does not become the right one by being looked at first
+    assert not images.media_matches_database()  # and it does not become the right one by being looked at first
     settings.MEDIA_ROOT = right
-    assert images.are_here()
+    assert images.media_matches_database()
     (right / images.MARK).unlink()
-    assert images.are_here()  # put back
+    assert images.media_matches_database()  # put back
     assert (right / images.MARK).read_text() == PictureStorage.objects.get().token
     (right / images.MARK).write_text("another")
-    assert not images.are_here()
+    assert not images.media_matches_database()

@@ -110,12 +110,12 @@ def grove(folder, manage):
 def brought(folder, manage, grove):
     """``brought("labels", rows)`` imports rows into the grove."""
 
-    def bring(what, rows, *more):
+    def run_import(what, rows, *more):
         path = folder(what, list(rows))
         assert manage(f"import_{what}", "generic", path, "--benchmark", "grove", *more)[0] == 0
         return grove
 
-    return bring
+    return run_import
 
 
 @pytest.fixture

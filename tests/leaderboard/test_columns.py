@@ -4,7 +4,7 @@ import pytest
 from django.db import transaction
 
 from bank.models import Benchmark, EvaluatedModel, Response, Sample
-from bank.samples.items import Spec, ensure
+from bank.samples.items import ItemSpec, ensure_items
 from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard import boards, votes
 from leaderboard.scope import NO_ELO, scope_of
@@ -31,8 +31,8 @@ def add_sample(run, models, n):
         benchmark=run.benchmark, key=f"s{n}", instruction="?", position=n, status=Sample.Status.APPROVED
     )
     pks = [Response.objects.create(sample=sample, model=model, text="!").pk for model in models]
-    items, _ = ensure(
-        [Spec("pair", sample.pk, pair) for pair in ((pks[0], pks[1]), (pks[1], pks[2]), (pks[2], pks[0]))]
+    items, _ = ensure_items(
+        [ItemSpec("pair", sample.pk, pair) for pair in ((pks[0], pks[1]), (pks[1], pks[2]), (pks[2], pks[0]))]
     )
     for item in items.values():
         RunItem.objects.create(run=run, item_id=item.pk)

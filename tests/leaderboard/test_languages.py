@@ -33,7 +33,7 @@ def said(key, n, model, right):
 def asked(folder, manage):
     """``asked(slug, {language: (questions, key of n)})``: Sure is right, Shaky in Chinese to every second question."""
 
-    def bring(slug, spoken):
+    def run_import(slug, spoken):
         samples, answers = [], []
         for language, (many, key) in spoken.items():
             for n in range(many):
@@ -46,7 +46,7 @@ def asked(folder, manage):
         assert manage("import_responses", "generic", folder("responses", answers), "--benchmark", slug)[0] == 0
         return Benchmark.objects.get(slug=slug)
 
-    return bring
+    return run_import
 
 
 def test_two_languages_of_one_benchmark_are_compared_on_the_questions_that_correspond(asked, client_of):

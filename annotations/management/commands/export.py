@@ -45,7 +45,7 @@ class Command(BaseCommand):
         hidden = options["with_criteria"] or options["with_analyses"]
         if hidden and not options["reason"].strip():
             raise Failed("Hidden text leaves only with a reason: --reason TEXT.")
-        asked = exports.Asked(
+        asked = exports.ExportRequest(
             command=f"export {options['what']}",
             reason=options["reason"],
             criteria=options["with_criteria"],
@@ -60,7 +60,7 @@ class Command(BaseCommand):
             try:
                 made = label_studio(records) if options["shape"] == LABEL_STUDIO else None
                 if options["with_images"]:
-                    made = exports.packed(records=records, shape=options["shape"])
+                    made = exports.zipped(records=records, shape=options["shape"])
                 if made is not None:
                     exports.write_pieces(made=made, output=options["output"])
                     return

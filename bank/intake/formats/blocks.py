@@ -89,7 +89,10 @@ def responses(rows: Rows) -> Columns | None:
     return found
 
 
-TAKERS: dict[type[BaseModel], Callable[[Rows], Columns | None]] = {SampleRecord: samples, ResponseRecord: responses}
+COLUMN_READERS: dict[type[BaseModel], Callable[[Rows], Columns | None]] = {
+    SampleRecord: samples,
+    ResponseRecord: responses,
+}
 
 
 def _columns(rows: Rows, texts: Texts, others: dict[str, Any]) -> Columns | None:
@@ -232,7 +235,7 @@ def table_blocks(found: Iterable[Row | Problem], record: type[BaseModel]) -> Ite
 
 def _table_block(held: list[Row], record: type[BaseModel]) -> Iterator[Block | Row | Problem]:
     data = [row.data for row in held]
-    columns = TAKERS[record](data) if held else None
+    columns = COLUMN_READERS[record](data) if held else None
     if columns is None:
         yield from validated(held, record)
     else:
@@ -268,5 +271,5 @@ def _block(places: Lines, lines: Sequence[bytes], record: type[BaseModel]) -> Bl
         data: list[Any] = list(map(_parse, lines))
     except ValueError:
         return None
-    columns = TAKERS[record](data) if set(map(type, data)) == {dict} else None
+    columns = COLUMN_READERS[record](data) if set(map(type, data)) == {dict} else None
     return None if columns is None else Block(record, places, data, columns)

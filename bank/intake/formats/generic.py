@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from accounts.csv import unescape
-from bank.intake.formats.blocks import TAKERS, Block, json_blocks, table_blocks
+from bank.intake.formats.blocks import COLUMN_READERS, Block, json_blocks, table_blocks
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, kind_of, parse_json, rows, validated
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
 
@@ -78,7 +78,7 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
 def blocks(path: Path, what: str) -> Iterator[Block | Row | Problem]:
     """The rows of a part, the ordinary ones in blocks where there may be millions."""
     path, record = _file(path, what), RECORDS[what]
-    if record not in TAKERS:
+    if record not in COLUMN_READERS:
         return _read(path, what)
     return json_blocks(path, record) if kind_of(path) == "jsonl" else table_blocks(_rows(path, what), record)
 

@@ -16,7 +16,7 @@ Progress = Callable[[str, int], None]
 
 
 class Cancelled(Exception):
-    """Somebody stopped the import; nothing of it is left."""
+    """Somebody cancelled the import; nothing of it remains."""
 
 
 def no_progress(part: str, done: int) -> None:
@@ -30,9 +30,9 @@ def never() -> bool:
 
 @dataclass
 class Report:
-    """What an import made or would make of one part: counts by noun, unchanged rows, problems, warnings.
+    """What an import made, or would make, of one part: counts by noun, unchanged rows, problems, warnings.
 
-    ``bad`` counts all bad rows; ``problems`` lists the first hundred thousand faults.
+    ``bad`` counts all bad rows; ``problems`` lists the first hundred thousand problems.
     """
 
     made: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class Report:
     _last: Where | None = None
 
     def add(self, problem: Problem) -> None:
-        """List a fault, or a warning. Several faults of one row come one after the other and count once."""
+        """List a problem or a warning. Several problems of one row arrive one after another and count once."""
         listed = self.warnings if problem.warning else self.problems
         if len(listed) < MAX_LISTED:
             listed.append(problem)

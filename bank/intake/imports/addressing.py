@@ -1,7 +1,7 @@
-"""Responses that name their sample or rotation in the way of their format, put into our words.
+"""Responses that name their sample or rotation in their format's own way, translated into ours.
 
-MIA-Bench names a sample by the address of its picture, MMBench the rotation of a circular evaluation by a number, and
-the sample knows by how many places that copy of the question turns its options.
+MIA-Bench identifies a sample by the URL of its picture. MMBench identifies the rotation of a circular evaluation by the
+number of the copy; the sample knows by how many places that copy rotates its options.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,14 +13,14 @@ from bank.intake.formats.records import ResponseRecord, SampleRecord
 from bank.models import Benchmark, Sample, SampleImage
 
 BATCH = 1000
-Turn = tuple[list[str], dict[str, int]]  # the letters of the options; by how many places each copy turns them
+Turn = tuple[list[str], dict[str, int]]  # the option letters; by how many places each copy rotates them
 
 
-class Coming:
-    """What samples that are not stored yet are addressed by."""
+class PendingAddresses:
+    """How to address samples that are not stored yet."""
 
     def __init__(self) -> None:
-        self.keys: dict[str, list[str]] = {}  # by the address of a picture
+        self.keys: dict[str, list[str]] = {}  # by the URL of a picture
         self.turns: dict[str, Turn] = {}  # by key
 
     def add(self, record: SampleRecord) -> None:
@@ -31,23 +31,23 @@ class Coming:
 
 
 class Addresses:
-    """Of the samples of one benchmark (``None``: it does not exist yet), and of those that the import will make.
+    """Addresses of the samples of one benchmark (``None``: it does not exist yet) and of those the import will make.
 
-    With ``answerable`` only of those that everybody may answer: a draft is as if absent.
+    With ``answerable``, only samples that everybody may answer: drafts count as missing.
     """
 
     def __init__(
-        self, benchmark: Benchmark | None, coming: "Coming | None" = None, *, answerable: bool = False
+        self, benchmark: Benchmark | None, pending: "PendingAddresses | None" = None, *, answerable: bool = False
     ) -> None:
-        self.benchmark, self.coming = benchmark, coming or Coming()
+        self.benchmark, self.pending = benchmark, pending or PendingAddresses()
         self.only = {"status": Sample.Status.APPROVED, "retired_in": ""} if answerable else {}
 
-    def settled(self, rows: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
-        """The same rows, each with the key of its sample and its variant; what cannot be told becomes a problem."""
+    def resolved(self, rows: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
+        """The same rows, each with its sample's key and its variant; rows that cannot be resolved become problems."""
         source = iter(rows)
         while batch := list(islice(source, BATCH)):
-            wanted = {row.data.sample for row in batch if isinstance(row, Row) and row.data.rotation}
-            turns = self._turns(wanted)
+            keys = {row.data.sample for row in batch if isinstance(row, Row) and row.data.rotation}
+            turns = self._turns(keys)
             for row in batch:
                 if isinstance(row, Row) and row.data.image_url:
                     yield self._addressed(row)
@@ -58,8 +58,8 @@ class Addresses:
 
     @cached_property
     def _keys(self) -> dict[str, list[str]]:
-        """The samples that show the picture at an address."""
-        found = {url: list(keys) for url, keys in self.coming.keys.items()}
+        """Sample keys by the URL of a picture they show."""
+        found = {url: list(keys) for url, keys in self.pending.keys.items()}
         if self.benchmark is None:
             return found
         samples = self.benchmark.samples.filter(**self.only).order_by()
@@ -78,31 +78,31 @@ class Addresses:
         keys = self._keys.get(record.image_url, [])
         if len(keys) == 1:
             return Row(row.where, record.model_copy(update={"sample": keys[0], "image_url": ""}))
-        fault = f"{len(keys)} samples show" if keys else "there is no sample that shows"
-        return Problem(row.where, "sample", f"{fault} the picture at {record.image_url}")
+        reason = f"{len(keys)} samples show" if keys else "no sample shows"
+        return Problem(row.where, "sample", f"{reason} the picture at {record.image_url}")
 
     def _turns(self, keys: set[str]) -> dict[str, Turn]:
-        """By sample: the letters of its options, and by how many places each circular copy turns them."""
-        coming = {key: self.coming.turns[key] for key in keys if key in self.coming.turns}
+        """By sample: the letters of its options, and by how many places each circular copy rotates them."""
+        pending = {key: self.pending.turns[key] for key in keys if key in self.pending.turns}
         if self.benchmark is None or not keys:
-            return coming
-        found = (
+            return pending
+        rows = (
             self.benchmark.samples.filter(key__in=keys, **self.only)
             .order_by()
             .values_list("key", "options", "metadata")
         )
-        stored = {key: (list(options), metadata.get("rotations", {})) for key, options, metadata in found.iterator()}
-        return coming | stored
+        stored = {key: (list(options), metadata.get("rotations", {})) for key, options, metadata in rows.iterator()}
+        return pending | stored
 
 
 def _rotated(row: Row, turn: Turn | None) -> Row | Problem:
     record: ResponseRecord = row.data
     letters, rotations = turn or ([], {})
     if turn is not None and record.rotation >= max(len(letters), 1):
-        reason = f"is of copy {record.rotation}, but sample {record.sample!r} has {len(letters)} options"
+        reason = f"is for copy {record.rotation}, but sample {record.sample!r} has {len(letters)} options"
         return Problem(row.where, "index", reason)
     if rotations and str(record.rotation) not in rotations:
-        reason = f"is of copy {record.rotation}, which is none of the known rotations of sample {record.sample!r}"
+        reason = f"is for copy {record.rotation}, which is not a known rotation of sample {record.sample!r}"
         return Problem(row.where, "index", reason)
     shift = rotations.get(str(record.rotation), record.rotation)
     update = {"variant": f"circular-{shift}", "rotation": 0, "option_order": letters[shift:] + letters[:shift] or None}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bank.criteria import importing as secret
+from bank.criteria import importing
 from bank.database import batched
 from bank.intake.formats.reading import Problem, Row
 from bank.intake.formats.records import SampleRecord
@@ -30,7 +30,7 @@ def against(
     """Compare sample rows with a stored version.
 
     ``{against, added, changed, retired, same, changes: [{key, pk, fields: [{name, old, new} | {name, hidden}]}],
-    added_keys, retired_keys}``; lists are cut, counts are whole. Of criteria it says no more than that they changed.
+    added_keys, retired_keys}``; lists are truncated, counts are complete. For criteria it says only that they changed.
     """
     counts = dict.fromkeys(("added", "changed", "same"), 0)
     changes: list[dict[str, Any]] = []
@@ -42,20 +42,20 @@ def against(
             raise Cancelled
         records: dict[str, SampleRecord] = {row.data.key: row.data for row in batch}
         stored = benchmark.samples.filter(key__in=list(records)).select_related("capability")
-        found = {sample.key: sample for sample in stored.prefetch_related("images")}
+        stored_by_key = {sample.key: sample for sample in stored.prefetch_related("images")}
         missing.difference_update(records)
-        differing = secret.differing({s.pk: criteria_of(records[s.key]) for s in found.values()})
+        differing = importing.differing({s.pk: criteria_of(records[s.key]) for s in stored_by_key.values()})
         for key, record in records.items():
-            if key not in found:
+            if key not in stored_by_key:
                 counts["added"] += 1
                 added.append(key) if len(added) < KEYS else None
                 continue
-            fields = _changed(found[key], record, images, digests)
-            if found[key].pk in differing:
+            fields = _changed(stored_by_key[key], record, images, digests)
+            if stored_by_key[key].pk in differing:
                 fields.append({"name": "criteria", "hidden": HIDDEN})
             counts["changed" if fields else "same"] += 1
             if fields and len(changes) < LISTED:
-                changes.append({"key": key, "pk": found[key].pk, "fields": fields})
+                changes.append({"key": key, "pk": stored_by_key[key].pk, "fields": fields})
     return counts | {
         "against": benchmark.version,
         "retired": len(missing),
@@ -75,18 +75,18 @@ def _changed(sample: Sample, record: SampleRecord, images: Path, digests: dict[P
     if old_path != new_path:
         fields.append({"name": "capability", "old": old_path, "new": new_path})
     pictures = [_digest(image, images, digests) for image in record.images]
-    here = [digest for digest in pictures if digest]
+    present = [digest for digest in pictures if digest]
     old = list(sample.images.all())
-    same = len(old) == len(here) and all(
-        new in (image.original_sha256, image.sha256) for image, new in zip(old, here, strict=True)
+    same = len(old) == len(present) and all(
+        new in (image.original_sha256, image.sha256) for image, new in zip(old, present, strict=True)
     )
     if not same:
-        fields.append({"name": "images", "old": _pictures(len(old)), "new": f"{_pictures(len(here))}, not the same"})
+        fields.append({"name": "images", "old": _pictures(len(old)), "new": f"{_pictures(len(present))}, not the same"})
     return fields
 
 
 def _digest(image: Any, folder: Path, digests: dict[Path, str]) -> str:
-    """SHA-256 of a picture of the file, "" where there is none."""
+    """SHA-256 of a picture of the file, "" if it is missing."""
     if getattr(image, "data", None) is not None:
         return hashlib.sha256(image.data).hexdigest()
     if not image.file:

@@ -22,19 +22,19 @@ from bank.intake import formats
 from bank.intake.formats.blocks import Block
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
 from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, registry, scratch, writer
-from bank.intake.imports.context import Scene
-from bank.intake.imports.registry import Taker
-from bank.intake.imports.sources import _as_told, _look, _outside, opened
+from bank.intake.imports.context import ImportContext
+from bank.intake.imports.registry import Importer
+from bank.intake.imports.sources import inspect_opened, open_source, place_as_sent, with_parts
 from bank.models import Benchmark
 
 Finish = Callable[[Benchmark, dict[str, Report]], None]
 
 
 def nothing_more(benchmark: Benchmark, reports: dict[str, Report]) -> None:
-    """For imports whose end nobody else has a part in."""
+    """For imports without a final step of their own."""
 
 
-def bring(
+def run_import(
     *,
     path: Path,
     format: str | ModuleType = "auto",
@@ -54,67 +54,69 @@ def bring(
     cancelled: Callable[[], bool] = never,
     finish: Finish = nothing_more,
 ) -> dict[str, Report]:
-    """Bring these parts of a file, folder or zip archive in (default: all that are there), all of them or nothing.
+    """Import these parts of a file, folder or zip archive (default: all that it holds), either completely or not at
+    all.
 
-    Samples go into the benchmark ``slug`` (its newest version, or the one named), which is made where it is new; for
-    the other parts alone it must exist. ``title`` and ``visibility`` are those of a new benchmark; ``model`` and
-    ``judge`` name whose rows they are that do not say, ``campaign`` where labels go.
+    Samples go into the benchmark ``slug`` (its newest version, or the one named), which is created if it is new; the
+    other parts alone require an existing one. ``title`` and ``visibility`` apply to a new benchmark; ``model`` and
+    ``judge`` apply to rows that name none, and ``campaign`` says where labels go.
 
-    With ``dry_run`` nothing is written, and nothing locked; each part counts on what those before it would make.
-    ``progress(part, rows)`` hears of checked rows, and under the name "write" of written ones. ``cancelled`` is asked
-    between batches; then nothing stays and Cancelled is raised. ``finish(benchmark, reports)`` is called when all is
-    written, inside the transaction.
+    With ``dry_run`` nothing is written or locked; each part counts on what the parts before it would make.
+    ``progress(part, rows)`` receives the number of checked rows and, under the name "write", of written ones.
+    ``cancelled`` is polled between batches; if it returns true, nothing stays and Cancelled is raised.
+    ``finish(benchmark, reports)`` is called inside the last transaction, when all is written.
 
-    Twice the same changes nothing. Raises BadInput, BadFile, LookupError (the format has no such part), Cancelled.
+    Importing the same source twice changes nothing. Raises BadInput, BadFile, LookupError (the format has no such
+    part), Cancelled.
     """
     try:
         validate_slug(slug)
     except ValidationError:
-        raise BadInput(f"{slug!r} is no slug: use letters, digits, - and _.") from None
+        raise BadInput(f"{slug!r} is not a slug: use letters, digits, - and _.") from None
     for what, value, limit in (("slug", slug, 80), ("version", version, 40), ("title", title, 200)):
         if len(value) > limit or not value.isprintable():
-            raise BadInput(f"The {what} may have at most {limit} characters, all of them printable.")
+            raise BadInput(f"The {what} may have at most {limit} printable characters.")
     with ExitStack() as stack:
-        here = stack.enter_context(opened(path, cancelled))
-        seen = _look(here, format) if not parts else _as_told(here, format, parts)
-        for name in seen.parts:
-            formats.reader(seen.module, name)
-        own = cache(lambda: stack.enter_context(scratch.folder()))
+        opened = stack.enter_context(open_source(path, cancelled))
+        source = inspect_opened(opened, format) if not parts else with_parts(opened, format, parts)
+        for name in source.parts:
+            formats.reader(source.module, name)
+        scratch_folder = cache(lambda: stack.enter_context(scratch.folder()))
 
-        def scene() -> Scene:
+        def context() -> ImportContext:
             found = Benchmark.objects.filter(slug=slug, **({"version": version} if version else {}))
             benchmark = found.select_related("anchor").order_by("-pk").first()
-            if benchmark is None and "samples" not in seen.parts:
-                raise BadInput(f"There is no benchmark {slug!r}; bring its samples in first.")
-            return Scene(
-                module=seen.module,
-                path=seen.path,
-                images=images or seen.images,
-                parts=seen.parts,
+            if benchmark is None and "samples" not in source.parts:
+                raise BadInput(f"No benchmark {slug!r}; import its samples first.")
+            return ImportContext(
+                module=source.module,
+                path=source.path,
+                images=images or source.images,
+                parts=source.parts,
                 slug=slug,
                 version=version,
                 title=title,
-                anchor=anchor or (seen.module.anchor(seen.path) if hasattr(seen.module, "anchor") else ""),
+                anchor=anchor or (source.module.anchor(source.path) if hasattr(source.module, "anchor") else ""),
                 visibility=visibility,
                 model=model,
                 judge=judge,
                 campaign=campaign,
-                scratch=None if dry_run else own,
+                scratch=None if dry_run else scratch_folder,
                 benchmark=benchmark,
             )
 
         reports = run(
-            scene=scene,
-            names=seen.parts,
+            context=context,
+            names=source.parts,
             dry_run=dry_run,
             skip_bad=skip_bad,
             progress=progress,
             cancelled=cancelled,
             finish=finish,
         )
-        for report in reports.values() if here != path else ():
+        for report in reports.values() if opened != path else ():
             for listed in (report.problems, report.warnings):
-                listed[:] = [fault._replace(where=_outside(fault.where, here, path)) for fault in listed]
+                listed[:] = [fault._replace(where=place_as_sent(fault.where, opened, path)) for fault in listed]
         return reports
 
 
@@ -123,12 +125,12 @@ IN_MEMORY = 16 * 2**20
 HEAVY = 32 * 2**20
 TRIES = 5
 WRITING = "write"
-LOCKED = ("database is locked", "deadlock detected")  # something else holds for long what this needs
-GARBAGE = (200_000, 20, 50)  # rows come and go without cycles: looking for those was a quarter of the time
+LOCKED = ("database is locked", "deadlock detected")  # something else holds a lock for a long time
+GARBAGE = (200_000, 20, 50)  # rows have no reference cycles; looking for them took a quarter of the time
 
 
 class Spool:
-    """What is to be written, kept in a file without a name: nobody finds it, and a kill leaves none behind."""
+    """What is to be written, in an unnamed file: nobody can find it, and a killed process leaves none behind."""
 
     def __init__(self) -> None:
         folder = str(settings.DATA) if settings.DATA.is_dir() else None
@@ -136,7 +138,7 @@ class Spool:
 
     def put(self, part: str, rows: int, batch: Any) -> None:
         pickler = pickle.Pickler(self.file, pickle.HIGHEST_PROTOCOL)
-        pickler.fast = True  # plain values, nothing twice
+        pickler.fast = True  # plain values without repetitions
         pickler.dump((part, rows, batch))
 
     def __iter__(self) -> Iterator[tuple[str, int, Any]]:
@@ -154,13 +156,13 @@ class Spool:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """What is to be undone may need the room."""
+        """Frees the space before an undo, which may need it."""
         self.close()
 
 
 def run(
     *,
-    scene: Callable[[], Scene],
+    context: Callable[[], ImportContext],
     names: Sequence[str],
     dry_run: bool,
     skip_bad: bool,
@@ -168,16 +170,16 @@ def run(
     cancelled: Callable[[], bool],
     finish: Finish = nothing_more,
 ) -> dict[str, Report]:
-    """Import these parts, which are in order. ``scene`` sets out anew.
+    """Import these parts, which are in order. ``context`` makes a new ImportContext for each attempt.
 
-    Only one import writes at a time; the next waits for its end. Where the two have names in common, the database's own
-    constraints tell, and the second starts again and sees what the first has made. So it does when somebody made such a
-    row by hand, and when it waited for the write lock in vain. Raises BadInput where that does not end, and where the
-    disk is full: nothing of it came in then.
+    Only one import writes at a time; the next one waits for it. If both use the same names, the database's constraints
+    detect it, and the second starts over and sees what the first has made. The same happens if somebody made such a row
+    by hand, or if waiting for the write lock timed out. Raises BadInput if that keeps happening, or if the disk is
+    full: then nothing was imported.
     """
     for left in reversed(range(TRIES)):
         try:
-            return _once(scene(), names, dry_run, skip_bad, progress, cancelled, finish)
+            return _once(context(), names, dry_run, skip_bad, progress, cancelled, finish)
         except (IntegrityError, writer.Outdated):
             if not left:
                 raise
@@ -185,13 +187,13 @@ def run(
             if left and any(words in str(error) for words in LOCKED):
                 continue
             if words := outage(error):
-                raise BadInput(f"{words} Nothing of it came in; begin again when that is over.") from None
+                raise BadInput(f"{words} Nothing was imported; try again when it is over.") from None
             raise
     raise AssertionError("unreachable")
 
 
 def _once(
-    scene: Scene,
+    context: ImportContext,
     names: Sequence[str],
     dry_run: bool,
     skip_bad: bool,
@@ -203,24 +205,24 @@ def _once(
     thresholds = gc.get_threshold()
     gc.set_threshold(*GARBAGE)
     try:
-        takers = {name: registry.taker(name, scene) for name in names}
+        importers = {name: registry.importer(name, context) for name in names}
         reports = {name: Report() for name in names}
-        whole = True
+        complete = True
         for name in names:
-            whole &= _check(scene, name, takers[name], reports[name], spool, progress, cancelled)
+            complete &= _check(context, name, importers[name], reports[name], spool, progress, cancelled)
         bad = any(report.problems for report in reports.values())
-        if scene.scratch is None or not whole or (bad and not skip_bad):
+        if context.scratch is None or not complete or (bad and not skip_bad):
             return reports
-        with writer.opened(folder=scene.scratch().name, cancelled=cancelled) as scene.intake, spool:
-            _write(scene, takers, spool, progress, cancelled)
-            scene.settle()
-            with scene.intake.switch():
-                scene.show()
-                for taker in takers.values():
-                    taker.show()
-                if "samples" in reports and (retired := mark_retired(scene.open()))[0]:
+        with writer.open_writer(folder=context.scratch().name, cancelled=cancelled) as context.writer, spool:
+            _write(context, importers, spool, progress, cancelled)
+            context.store_pictures()
+            with context.writer.publish():
+                context.finish()
+                for importer in importers.values():
+                    importer.finish()
+                if "samples" in reports and (retired := mark_retired(context.open()))[0]:
                     reports["samples"].made[f"samples retired in version {retired[1]}"] = retired[0]
-                finish(scene.open(), reports)
+                finish(context.open(), reports)
                 if cancelled():
                     raise Cancelled
         for report in reports.values():
@@ -232,9 +234,9 @@ def _once(
 
 
 def _check(
-    scene: Scene,
+    context: ImportContext,
     name: str,
-    taker: Taker,
+    importer: Importer,
     report: Report,
     spool: Spool,
     progress: Progress,
@@ -243,12 +245,12 @@ def _check(
     """Whether the file could be read to its end."""
 
     try:
-        found = formats.batches(scene.module, name, scene.path)
-        for rows in _batches(found, report, getattr(taker, "weigh", None)):
+        rows_of_part = formats.batches(context.module, name, context.path)
+        for rows in _batches(rows_of_part, report, getattr(importer, "weigh", None)):
             if cancelled():
                 raise Cancelled
-            batch = taker.check(rows, report)
-            if batch and scene.writes:
+            batch = importer.check(rows, report)
+            if batch and context.writes:
                 spool.put(name, len(rows), batch)
             progress(name, report.rows)
     except BadFile as error:
@@ -260,56 +262,61 @@ def _check(
 
 
 def _batches(
-    found: Iterator[Block | Row | Problem], report: Report, weigh: Callable[[Row], int] | None
+    source: Iterator[Block | Row | Problem], report: Report, weigh: Callable[[Row], int] | None
 ) -> Iterator[Block | list[Row]]:
-    """Blocks as they come, rows by the thousand; of heavy ones, which bring their pictures with them, fewer."""
+    """Blocks as they are, rows by the thousand, or fewer if they are heavy because they contain their pictures."""
     batch: list[Row] = []
-    held = 0
-    for one in found:
-        if isinstance(one, Problem):
-            report.add(one)
+    weight = 0
+    for entry in source:
+        if isinstance(entry, Problem):
+            report.add(entry)
             continue
-        report.rows += len(one) if isinstance(one, Block) else 1
-        if isinstance(one, Row):
-            batch.append(one)
-            held += weigh(one) if weigh else 0
-        if batch and (isinstance(one, Block) or len(batch) == BATCH or held > HEAVY):
+        report.rows += len(entry) if isinstance(entry, Block) else 1
+        if isinstance(entry, Row):
+            batch.append(entry)
+            weight += weigh(entry) if weigh else 0
+        if batch and (isinstance(entry, Block) or len(batch) == BATCH or weight > HEAVY):
             yield batch
-            batch, held = [], 0
-        if isinstance(one, Block):
-            yield one
+            batch, weight = [], 0
+        if isinstance(entry, Block):
+            yield entry
     if batch:
         yield batch
 
 
 def _write(
-    scene: Scene, takers: dict[str, Taker], spool: Spool, progress: Progress, cancelled: Callable[[], bool]
+    context: ImportContext,
+    importers: dict[str, Importer],
+    spool: Spool,
+    progress: Progress,
+    cancelled: Callable[[], bool],
 ) -> None:
-    coming: Counter[type[Model]] = Counter(scene.coming_rows())
-    for taker in takers.values():
-        coming.update(taker.coming())
-    scene.intake.reserve(coming)
-    scene.open()
-    scene.intake.flush()
+    expected: Counter[type[Model]] = Counter(context.expected_rows())
+    for importer in importers.values():
+        expected.update(importer.expected_rows())
+    context.writer.reserve(expected)
+    context.open()
+    context.writer.flush()
     done = 0
     for name, rows, batch in spool:
         if cancelled():
             raise Cancelled
-        takers[name].write(batch)
-        scene.intake.flush()
+        importers[name].write(batch)
+        context.writer.flush()
         done += rows
         progress(WRITING, done)
 
 
 def mark_retired(benchmark: Benchmark) -> tuple[int, str]:
-    """Mark the samples of the version before that are not in this one; (how many were marked now, that version).
+    """Mark samples of the previous version that this one lacks; returns how many were marked now, and that version.
 
-    Called again when more samples came in: what came back is marked no more. Nothing is removed.
+    When more samples are imported and this is called again, the marks of samples that are back are removed. Nothing is
+    deleted.
     """
     older = Benchmark.objects.filter(slug=benchmark.slug, pk__lt=benchmark.pk).order_by("-pk").first()
     if older is None:
         return 0, ""
-    here = benchmark.samples.order_by().values("key")
-    older.samples.filter(retired_in=benchmark.version, key__in=here).update(retired_in="")
-    gone = older.samples.filter(retired_in="").exclude(key__in=here)
+    keys = benchmark.samples.order_by().values("key")
+    older.samples.filter(retired_in=benchmark.version, key__in=keys).update(retired_in="")
+    gone = older.samples.filter(retired_in="").exclude(key__in=keys)
     return gone.update(retired_in=benchmark.version), older.version

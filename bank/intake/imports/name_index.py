@@ -8,26 +8,27 @@ import numpy as np
 from bank.intake.formats.reading import Lines, Where
 
 LINES, RECORDS = 1, 2
-MERGED = 2**18  # larger arrays are left alone: merging them would take three times their memory
+MERGED = 2**18  # larger arrays stay separate: merging them would take three times their memory
 
 
-class Numbers:
-    """A number by name, 16 bytes each.
+class NameIndex:
+    """Maps names to numbers, with 16 bytes each.
 
-    Names are kept as 64-bit hashes: Python's own, seeded anew in every process, so that nobody can prepare two that are
-    alike; by chance two of a million are in one of 30 million imports. Sorted arrays are merged as they double.
+    Names are stored as 64-bit hashes. Python's own hash is seeded anew in every process, so nobody can craft a
+    collision; by chance, two of a million names collide in one of 30 million imports. Sorted arrays are merged as they
+    double in size.
     """
 
     def __init__(self) -> None:
         self._runs: list[tuple[np.ndarray, np.ndarray]] = []
 
     def add(self, names: Sequence[Hashable], numbers: Sequence[int]) -> None:
-        """Keep names that are new here, each once."""
+        """Store names that are new here, each once."""
         if names:
             self._add(_hashes(names), np.asarray(numbers, dtype=np.int64))
 
     def find(self, names: Sequence[Hashable]) -> list[int]:
-        """The number of each name, 0 where there is none."""
+        """The number of each name, 0 if unknown."""
         return self._find(_hashes(names)).tolist()
 
     def _add(self, hashes: np.ndarray, numbers: np.ndarray) -> None:
@@ -36,38 +37,38 @@ class Numbers:
             hashes, numbers = hashes[order], numbers[order]
             if not self._runs or self._runs[-1][0].size > min(2 * hashes.size, MERGED):
                 break
-            before = self._runs.pop()
-            hashes, numbers = np.concatenate([before[0], hashes]), np.concatenate([before[1], numbers])
+            last = self._runs.pop()
+            hashes, numbers = np.concatenate([last[0], hashes]), np.concatenate([last[1], numbers])
         self._runs.append((hashes, numbers))
 
     def _find(self, hashes: np.ndarray) -> np.ndarray:
-        found = np.zeros(hashes.size, dtype=np.int64)
+        result = np.zeros(hashes.size, dtype=np.int64)
         for keys, numbers in self._runs:
             at = np.searchsorted(keys, hashes)
             at[at == keys.size] = 0
             hit = keys[at] == hashes
-            found[hit] = numbers[at[hit]]
-        return found
+            result[hit] = numbers[at[hit]]
+        return result
 
 
-class Seen:
-    """The names that a file has used, and where each stood first."""
+class SeenNames:
+    """The names that a file has used, and where each occurred first."""
 
     def __init__(self) -> None:
-        self._rows = Numbers()  # counted from 1
+        self._rows = NameIndex()  # counted from 1
         self._places = array("q")
         self._files: list[str] = []
 
     def claim(self, names: Sequence[Hashable], places: Sequence[Where]) -> dict[int, Where]:
-        """Note names as used. Those that were used before are not noted: their index, and where they stood first."""
+        """Record names as used. Names that were used before are not recorded: returns their index and first place."""
         if not names:
             return {}
         hashes = _hashes(names)
-        before = self._rows._find(hashes)
+        rows = self._rows._find(hashes)
         _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-        fresh = (before == 0) & (first[inverse] == np.arange(hashes.size))
+        fresh = (rows == 0) & (first[inverse] == np.arange(hashes.size))
         taken = {
-            int(index): self._place(int(before[index]) - 1) if before[index] else places[first[inverse[index]]]
+            int(index): self._place(int(rows[index]) - 1) if rows[index] else places[first[inverse[index]]]
             for index in np.flatnonzero(~fresh)
         }
         new = np.flatnonzero(fresh)
@@ -76,7 +77,7 @@ class Seen:
         return taken
 
     def _codes(self, places: Sequence[Where]) -> Sequence[int]:
-        """File, kind of number and number of each place in 64 bits."""
+        """The file, kind of number and number of each place in 64 bits."""
         if isinstance(places, Lines):
             start = self._base(places.file) | LINES << 40 | places.first
             return range(start, start + len(places))

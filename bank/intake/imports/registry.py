@@ -1,6 +1,6 @@
-"""The parts of an import, in the order in which they come in, and what each must be able to do.
+"""The parts of an import, in the order in which they are imported, and what each must implement.
 
-A room above the bank registers its parts when it starts (``AppConfig.ready``): imports go downwards only.
+Apps above the bank register their parts at startup (``AppConfig.ready``), because imports go downwards only.
 """
 
 from collections.abc import Mapping
@@ -12,50 +12,50 @@ from django.utils.module_loading import import_string
 from bank.intake.imports import Report
 
 if TYPE_CHECKING:
-    from bank.intake.imports.context import Scene
+    from bank.intake.imports.context import ImportContext
 
 ORDER = ("samples", "responses", "judgments", "labels")
 
 
-class Taker(Protocol):
-    """Takes the rows of one part in batches: first all are checked, then, perhaps, written.
+class Importer(Protocol):
+    """Imports the rows of one part in batches: first all are checked, then, perhaps, written.
 
-    Of a format that gives blocks, the takers of those parts get them as they are.
+    If a format yields blocks, the importers of those parts receive them as they are.
 
-    A taker whose rows may hold much has ``weigh(row)`` as well, in bytes: its batches are cut by that, too.
+    An importer with heavy rows also has ``weigh(row)``, in bytes, which then limits its batches too.
     """
 
     def check(self, rows: Any, report: Report) -> Any:
-        """Report the problems of these rows and count what they would make; writes nothing.
+        """Report problems in these rows and count what they would make; writes nothing.
 
-        Returns what ``write`` needs of them, picklable; something empty where nothing is to be written.
+        Returns what ``write`` needs, picklable; something falsy if there is nothing to write.
         """
 
-    def coming(self) -> Mapping[type[Model], int]:
-        """How many rows of each table ``write`` will make of all that was checked, at most; referred to ones first."""
+    def expected_rows(self) -> Mapping[type[Model], int]:
+        """The most rows per table that ``write`` will make of what was checked; referenced tables first."""
 
     def write(self, batch: Any) -> None:
-        """Hand what a check returned to ``scene.intake``. Outside of any transaction; nobody sees the rows yet."""
+        """Pass what a check returned to ``context.writer``. Runs outside any transaction; rows are not visible yet."""
 
-    def show(self) -> None:
-        """Change what there was before. In the last transaction, which shows everything: keep it short."""
-
-
-_takers: dict[str, str] = {}
+    def finish(self) -> None:
+        """Change existing rows. Runs in the last transaction, which makes everything visible: keep it short."""
 
 
-def register(name: str, taker: str) -> None:
-    """``taker`` is the dotted path of a class that is made with the Scene; it is loaded when it is needed."""
+_importers: dict[str, str] = {}
+
+
+def register(name: str, importer: str) -> None:
+    """``importer`` is the dotted path of a class that takes the ImportContext; it is loaded on demand."""
     if name not in ORDER:
         raise ValueError(f"{name!r} is not one of {ORDER}")
-    _takers[name] = taker
+    _importers[name] = importer
 
 
-def taker(name: str, scene: "Scene") -> Taker:
-    made: Taker = import_string(_takers[name])(scene)
+def importer(name: str, context: "ImportContext") -> Importer:
+    made: Importer = import_string(_importers[name])(context)
     return made
 
 
 def known() -> tuple[str, ...]:
     """The registered parts, in order."""
-    return tuple(name for name in ORDER if name in _takers)
+    return tuple(name for name in ORDER if name in _importers)

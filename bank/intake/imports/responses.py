@@ -1,4 +1,4 @@
-"""Models' responses."""
+"""Imports models' responses."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,39 +13,39 @@ from bank.intake.formats.reading import Row, Where
 from bank.intake.formats.records import ResponseRecord
 from bank.intake.imports import Report
 from bank.intake.imports.addressing import Addresses
-from bank.intake.imports.context import Scene
-from bank.intake.imports.name_index import Seen
+from bank.intake.imports.context import ImportContext
+from bank.intake.imports.name_index import SeenNames
 from bank.models import EvaluatedModel, Response
 
-Place = tuple[int, str, str]  # sample, model, variant: what no two responses share
+Place = tuple[int, str, str]  # sample, model, variant: unique for each response
 COMPARED = ("text", "reason", "option_order", "tokens")
 OWN = ("variant", "status", *COMPARED)
 COLUMNS = ("sample_id", "model_id", *OWN)
 
-# Responses to be made, by columns: their samples (see Scene), the names of their models, and OWN. Plain lists: millions
-# of values go through the spool.
+# New responses by column: their samples (see ImportContext), the names of their models, and OWN. Plain lists, because
+# millions of values go through the spool.
 Batch = tuple[list[int], list[str], tuple[bulk.Column, ...]]
 
 
 class Responses:
-    """Takes response records of the scene's benchmark.
+    """Imports response records of the context's benchmark.
 
-    ``scene.model`` names the model of rows that name none; rows of other models are then left out.
+    ``context.model`` names the model of rows that name none; rows of other models are then left out.
     """
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.seen = Seen()
+    def __init__(self, context: ImportContext) -> None:
+        self.context = context
+        self.seen = SeenNames()
         self.models: dict[str, int] = dict(EvaluatedModel.objects.values_list("name", "pk"))
-        self.answering: dict[str, bool] = {}  # whether responses of the model to this benchmark are stored
-        self.coming_models: set[str] = set()
-        self.addresses = Addresses(scene.benchmark, scene.addressed)
+        self.answering: dict[str, bool] = {}  # whether the model has stored responses to this benchmark
+        self.new_models: set[str] = set()
+        self.addresses = Addresses(context.benchmark, context.addresses)
 
     def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
         if isinstance(batch, Block):
             columns = batch.columns
-            names, samples = list(columns["model"]), self.scene.sample_ids(columns["sample"])
-            if self.scene.model or not all(names) or not all(samples):
+            names, samples = list(columns["model"]), self.context.sample_ids(columns["sample"])
+            if self.context.model or not all(names) or not all(samples):
                 return self.check(batch.rows(), report)
             places = list(zip(samples, names, columns["variant"], strict=True))
             stored, taken = self._stored(places), self.seen.claim(places, batch.places)
@@ -56,10 +56,10 @@ class Responses:
         rows = batch
         if any(row.data.image_url or row.data.rotation for row in rows):
             rows = list(self._settled(rows, report))
-        names = [row.data.model or self.scene.model for row in rows]
-        if self.scene.model or not all(names):
+        names = [row.data.model or self.context.model for row in rows]
+        if self.context.model or not all(names):
             rows, names = self._named(rows, names, report)
-        samples = self.scene.sample_ids([row.data.sample for row in rows])
+        samples = self.context.sample_ids([row.data.sample for row in rows])
         if not all(samples):
             rows, names, samples = self._known(rows, names, samples, report)
         places = list(zip(samples, names, [row.data.variant for row in rows], strict=True))
@@ -74,7 +74,7 @@ class Responses:
         stored: dict[Place, Response],
         report: Report,
     ) -> tuple[list[Place], tuple[Sequence[Any], ...]]:
-        """Those of the rows that are to be made, by columns."""
+        """Columns of the rows that are to be made."""
         fresh = [
             (row.data, place)
             for number, (row, place) in enumerate(zip(rows, places, strict=True))
@@ -94,97 +94,103 @@ class Responses:
 
     def _new(self, places: list[Place], values: tuple[Sequence[Any], ...], report: Report) -> Batch | None:
         samples, names = [place[0] for place in places], [place[1] for place in places]
-        new_models = set(names) - self.models.keys() - self.coming_models
-        self.coming_models |= new_models
+        new_models = set(names) - self.models.keys() - self.new_models
+        self.new_models |= new_models
         report.made["models"] += len(new_models)
         report.made["responses"] += len(places)
-        self.scene.announce_responses(places)
-        return (samples, names, tuple(map(bulk.packed, values))) if self.scene.writes and places else None
+        self.context.announce_responses(places)
+        return (samples, names, tuple(map(bulk.compact, values))) if self.context.writes and places else None
 
-    def coming(self) -> dict[type[Model], int]:
-        return {EvaluatedModel: len(self.coming_models), Response: self.scene.responses_coming}
+    def expected_rows(self) -> dict[type[Model], int]:
+        return {EvaluatedModel: len(self.new_models), Response: self.context.pending_responses}
 
     def write(self, batch: Batch) -> None:
         samples, names, values = batch
         for name in sorted(set(names) - self.models.keys()):
-            # The benchmark was opened since the names were read, and its anchor made.
+            # The benchmark has been opened, and its anchor made, since the names were read.
             model = EvaluatedModel.objects.filter(name=name).first()
             if model is None:
-                model = self.scene.intake.make(EvaluatedModel(name=name, organisation=self.organisations.get(name, "")))
+                model = self.context.writer.make(
+                    EvaluatedModel(name=name, organisation=self.organisations.get(name, ""))
+                )
             self.models[name] = model.pk
         if min(samples) < 0:
-            samples = [self.scene.real(sample) for sample in samples]
+            samples = [self.context.stored_sample_id(sample) for sample in samples]
         models = [self.models[name] for name in names]
-        self.scene.intake.put(Response, dict(zip(COLUMNS, (samples, models, *values), strict=True)))
+        self.context.writer.put(Response, dict(zip(COLUMNS, (samples, models, *values), strict=True)))
 
-    def show(self) -> None:
+    def finish(self) -> None:
         """Responses are never changed."""
 
     @cached_property
     def organisations(self) -> dict[str, str]:
-        module = self.scene.module
-        return module.organisations(self.scene.path) if hasattr(module, "organisations") else {}
+        module = self.context.module
+        return module.organisations(self.context.path) if hasattr(module, "organisations") else {}
 
     def _settled(self, rows: list[Row], report: Report) -> Iterator[Row]:
-        for row in self.addresses.settled(rows):
+        for row in self.addresses.resolved(rows):
             if isinstance(row, Row):
                 yield row
             else:
                 report.add(row)
 
-    def _fresh(self, row: Row, before: Where | None, old: Response | None, report: Report) -> bool:
-        """Whether this response is to be made: it stood nowhere before, and none is stored."""
+    def _fresh(self, row: Row, earlier: Where | None, old: Response | None, report: Report) -> bool:
+        """Whether this response is new: it did not occur before, and none is stored."""
         record: ResponseRecord = row.data
-        if before is not None:
-            report.refuse(row.where, "sample", f"the same response stands already at {before}")
+        if earlier is not None:
+            report.refuse(row.where, "sample", f"the same response already occurs at {earlier}")
             return False
         if old is None:
             return True
         if old.status != record.known_status or any(getattr(old, f) != getattr(record, f) for f in COMPARED):
-            reason = "another response of this model to this sample is stored; name this one by a variant"
+            reason = "a different response of this model to this sample is stored; give this one a variant"
             report.refuse(row.where, "text", reason)
         else:
             report.unchanged += 1
         return False
 
     def _named(self, rows: list[Row], names: list[str], report: Report) -> tuple[list[Row], list[str]]:
-        """Those of the one model that is asked for, if one is; a row without a name is a problem."""
-        kept = []
+        """The rows of the requested model, if one is requested; a row without a model is a problem."""
+        named = []
         for row, name in zip(rows, names, strict=True):
-            if self.scene.model and name != self.scene.model:
+            if self.context.model and name != self.context.model:
                 report.made["rows of other models left out"] += 1
             elif not name:
                 report.refuse(row.where, "model", "is missing; name it with --model")
             else:
-                kept.append((row, name))
-        return [row for row, _ in kept], [name for _, name in kept]
+                named.append((row, name))
+        return [row for row, _ in named], [name for _, name in named]
 
     def _known(
         self, rows: list[Row], names: list[str], samples: list[int], report: Report
     ) -> tuple[list[Row], list[str], list[int]]:
-        """Those whose sample there is; the others are problems."""
-        kept = []
+        """The rows whose sample exists; the others become problems."""
+        known_rows = []
         for row, name, sample in zip(rows, names, samples, strict=True):
             if sample:
-                kept.append((row, name, sample))
+                known_rows.append((row, name, sample))
             else:
-                report.refuse(row.where, "sample", f"there is no sample {row.data.sample!r} in {self.scene}")
-        return [row for row, *_ in kept], [name for _, name, _ in kept], [sample for *_, sample in kept]
+                report.refuse(row.where, "sample", f"no sample {row.data.sample!r} in {self.context}")
+        return (
+            [row for row, *_ in known_rows],
+            [name for _, name, _ in known_rows],
+            [sample for *_, sample in known_rows],
+        )
 
     def _stored(self, names: list[Place]) -> dict[Place, Response]:
         """The stored responses of these models to these samples."""
         models = [name for name in {name for _, name, _ in names} if self._answers(name)]
         if not models:
             return {}
-        found = {}
+        responses = {}
         for ids in chunks(sample for sample, _, _ in names if sample > 0):
             for old in Response.objects.filter(sample_id__in=ids, model__name__in=models).select_related("model"):
-                found[(old.sample_id, old.model.name, old.variant)] = old
-        return found
+                responses[(old.sample_id, old.model.name, old.variant)] = old
+        return responses
 
     def _answers(self, name: str) -> bool:
-        """Whether responses of the model to samples of the benchmark are stored."""
+        """Whether the model has stored responses to samples of the benchmark."""
         if name not in self.answering:
-            stored = Response.objects.filter(model__name=name, sample__benchmark=self.scene.benchmark)
-            self.answering[name] = self.scene.benchmark is not None and name in self.models and stored.exists()
+            stored = Response.objects.filter(model__name=name, sample__benchmark=self.context.benchmark)
+            self.answering[name] = self.context.benchmark is not None and name in self.models and stored.exists()
         return self.answering[name]

@@ -1,4 +1,4 @@
-"""Samples with their pictures and criteria."""
+"""Imports samples with their pictures and criteria."""
 
 import hashlib
 import json
@@ -13,14 +13,14 @@ from django.db.models import Model
 
 import bank.criteria
 from bank import images
-from bank.criteria import importing as secret
+from bank.criteria import importing
 from bank.database import bulk
 from bank.intake.formats.blocks import Block
 from bank.intake.formats.reading import Problem, Row, Where
 from bank.intake.formats.records import ImageRecord, SampleRecord
 from bank.intake.imports import Report
-from bank.intake.imports.context import Scene
-from bank.intake.imports.name_index import Seen
+from bank.intake.imports.context import ImportContext
+from bank.intake.imports.name_index import SeenNames
 from bank.models import Capability, Sample, SampleImage
 from bank.samples import quality
 
@@ -29,36 +29,36 @@ OWN = ("quality_hints", "absent_images", "key", "status", *COMPARED)
 COLUMNS = ("id", "benchmark_id", "capability_id", "position", "retired_in", *OWN)
 IMAGE_COLUMNS = """sample_id position sha256 original_sha256 kind width height phash description objects_found
     source_url""".split()
-NEW_VERSION = "Samples are never changed by an import; bring the new ones in with --version."
+NEW_VERSION = "Imports never change samples; import the new ones with --version."
 REMEMBERED = 10_000
 A_PICTURE = 2**18
 EMPTY, NONE = "{}", "[]"
-ABSENT = "there is no such file"
+ABSENT = "no such file"
 ENDINGS = {".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp"}
 
 
-# Samples to be made, by columns: plain values, for millions of them go through the spool.
+# New samples by column: plain values, because millions of them go through the spool.
 Batch = tuple[
     list[tuple[str, ...]],  # the paths of their capabilities
     list[bulk.Column],  # their values of OWN
     list[tuple[Any, ...]],  # pictures: the number of the sample, and the values of IMAGE_COLUMNS from position on
-    secret.Sealed,
+    importing.EncryptedCriteria,
 ]
-# The pictures of a row, in its order; None: it is not here.
+# The pictures of a row in order; None if one is absent.
 Pictures = list[images.Stored | None]
 
 
 class Samples:
-    """Takes sample records into the scene's benchmark."""
+    """Imports sample records into the context's benchmark."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene, self.folder = scene, scene.images.resolve()
-        self.seen = Seen()
-        # What became of each picture, by its file or the hash of its bytes: stored, or why it cannot be taken.
+    def __init__(self, context: ImportContext) -> None:
+        self.context, self.folder = context, context.images.resolve()
+        self.seen = SeenNames()
+        # The result for each picture, by its file or the hash of its bytes: stored, or why it was refused.
         self.pictures: OrderedDict[Path | str, images.Stored | str] = OrderedDict()
         self.capabilities: dict[tuple[str, ...], int] = {}
-        self.paths: set[tuple[str, ...]] = set()  # that samples will have
-        self.pictures_coming = self.criteria_coming = 0
+        self.paths: set[tuple[str, ...]] = set()  # of pending samples
+        self.pending_pictures = self.pending_criteria = 0
         self.position = -1
 
     def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
@@ -67,7 +67,7 @@ class Samples:
             keys, places = batch.columns["key"], batch.places
         else:
             keys, places = [row.data.key for row in batch], [row.where for row in batch]
-        ids = self.scene.sample_ids(keys) if self.scene.benchmark is not None else [0] * len(batch)
+        ids = self.context.sample_ids(keys) if self.context.benchmark is not None else [0] * len(batch)
         taken = self.seen.claim(keys, places)
         if isinstance(batch, Block) and not taken and not any(ids):
             return self._plain(batch, report)
@@ -75,42 +75,42 @@ class Samples:
         if any(row.data.images for row in rows):
             self._ingest(rows)
         fresh: list[tuple[SampleRecord, Pictures]] = []
-        known: dict[int, tuple[Where, SampleRecord, Pictures]] = {}
+        stored: dict[int, tuple[Where, SampleRecord, Pictures]] = {}
         for number, row in enumerate(rows):
             record: SampleRecord = row.data
             if number in taken:
-                report.refuse(row.where, "key", f"{record.key!r} stands already at {taken[number]}")
+                report.refuse(row.where, "key", f"{record.key!r} already occurs at {taken[number]}")
                 continue
-            found = self._pictures(row, report) if record.images else []
-            if found is None:
+            pictures_of_row = self._pictures(row, report) if record.images else []
+            if pictures_of_row is None:
                 continue
             if ids[number]:
-                known[ids[number]] = (row.where, record, found)
+                stored[ids[number]] = (row.where, record, pictures_of_row)
             else:
-                fresh.append((record, found))
-        if known:
-            self._compare(known, report)
-        if "responses" in self.scene.parts:
+                fresh.append((record, pictures_of_row))
+        if stored:
+            self._compare(stored, report)
+        if "responses" in self.context.parts:
             for record, _ in fresh:
                 if record.images or record.options:
-                    self.scene.addressed.add(record)
+                    self.context.addresses.add(record)
         hidden = [hidden_rows(record) for record, _ in fresh]
-        pictures = [(number, *one) for number, pair in enumerate(fresh) for one in _picture_rows(*pair)]
+        pictures = [(number, *picture) for number, pair in enumerate(fresh) for picture in _picture_rows(*pair)]
         values = [_values(*pair, rows) for pair, rows in zip(fresh, hidden, strict=True)]
         return self._new(
             paths=[tuple(record.path) for record, _ in fresh],
             values=list(zip(*values, strict=True)) if values else [],
             pictures=pictures,
-            criteria=secret.by_columns(hidden),
+            criteria=importing.as_columns(hidden),
             keys=[record.key for record, _ in fresh],
             report=report,
         )
 
     def _plain(self, block: Block, report: Report) -> Batch | None:
-        """Of a block: its samples have neither pictures nor options, and here all of them are new."""
+        """The fast path for a block: its samples have neither pictures nor options, and all of them are new."""
         columns, count = block.columns, len(block)
         rows = columns["criteria"]
-        criteria = (list(rows["owner"]), list(rows["position"]), [list(rows[name]) for name in secret.PLAIN])
+        criteria = (list(rows["owner"]), list(rows["position"]), [list(rows[name]) for name in importing.COLUMNS])
         if any(columns["answer"]):
             _add_answers(columns["answer"], criteria)
         made: dict[str, Sequence[Any]] = {
@@ -134,67 +134,68 @@ class Samples:
         paths: list[tuple[str, ...]],
         values: list[Sequence[Any]],
         pictures: list[tuple[Any, ...]],
-        criteria: secret.ByColumns,
+        criteria: importing.CriteriaColumns,
         keys: Sequence[str],
         report: Report,
     ) -> Batch | None:
-        self.scene.announce(keys)
+        self.context.announce(keys)
         report.made["samples"] += len(keys)
         report.made["images"] += len(pictures)
         report.made["criteria"] += len(criteria[0])
         self.paths.update(paths)
-        self.pictures_coming += len(pictures)
-        self.criteria_coming += len(criteria[0])
-        if not (self.scene.writes and keys):
+        self.pending_pictures += len(pictures)
+        self.pending_criteria += len(criteria[0])
+        if not (self.context.writes and keys):
             return None
-        return paths, list(map(bulk.packed, values)), pictures, secret.sealed(*criteria)
+        return paths, list(map(bulk.compact, values)), pictures, importing.encrypt(*criteria)
 
     def weigh(self, row: Row) -> int:
-        """The bytes of its pictures, guessed where they lie beside: batches stay short, so that an import with many
-        pictures tells how far it is, and stops soon when it is cancelled."""
+        """The bytes of its pictures, estimated if they are separate files. Keeps batches small, so that an import with
+        many pictures reports progress and can be cancelled quickly.
+        """
         return sum(len(image.data) if image.data else A_PICTURE for image in row.data.images)
 
-    def coming(self) -> dict[type[Model], int]:
+    def expected_rows(self) -> dict[type[Model], int]:
         nodes = {path[:depth] for path in self.paths for depth in range(1, len(path) + 1)}
         return {
             Capability: len(nodes),
-            Sample: self.scene.coming,
-            SampleImage: self.pictures_coming,
-            bank.criteria.Criterion: self.criteria_coming,
+            Sample: self.context.pending_samples,
+            SampleImage: self.pending_pictures,
+            bank.criteria.Criterion: self.pending_criteria,
         }
 
     def write(self, batch: Batch) -> None:
-        benchmark, intake = self.scene.open(), self.scene.intake
+        benchmark, writer = self.context.open(), self.context.writer
         if self.position < 0:
             self.position = benchmark.samples.count()
             self.capabilities = {tuple(node.path.split(" / ")): node.pk for node in benchmark.capabilities.all()}
         paths, values, pictures, sealed = batch
-        ids = intake.ids(Sample, len(paths))
+        ids = writer.ids(Sample, len(paths))
         capabilities = [self._capability(path) if path else None for path in paths]
         positions = range(self.position, self.position + len(ids))
-        own, none = bulk.Shared(benchmark.pk, len(ids)), bulk.Shared("", len(ids))
-        given = (ids, own, capabilities, positions, none, *values)
-        intake.put(Sample, dict(zip(COLUMNS, given, strict=True)))
+        benchmark_ids, not_retired = bulk.Constant(benchmark.pk, len(ids)), bulk.Constant("", len(ids))
+        columns = (ids, benchmark_ids, capabilities, positions, not_retired, *values)
+        writer.put(Sample, dict(zip(COLUMNS, columns, strict=True)))
         self.position += len(ids)
-        self._write_images([(ids[number], *one) for number, *one in pictures])
-        secret.write_sealed(sealed, ids, intake)
+        self._write_images([(ids[number], *picture) for number, *picture in pictures])
+        importing.write(sealed, ids, writer)
 
-    def show(self) -> None:
-        """Samples that were there stay as they are."""
+    def finish(self) -> None:
+        """Existing samples are never changed."""
 
     def _write_images(self, rows: list[tuple[Any, ...]]) -> None:
         if not rows:
             return
-        self.scene.pictured = True
-        staged, ready = self.scene.folder("staged"), self.scene.folder("ready")
+        self.context.has_pictures = True
+        staged, ready = self.context.folder("staged"), self.context.folder("ready")
         for _, _, sha256, _, kind, *_ in rows:
             name = f"{sha256}.{kind}"
             if (staged / name).exists():
                 os.replace(staged / name, ready / name)
-        self.scene.intake.put(SampleImage, dict(zip(IMAGE_COLUMNS, zip(*rows, strict=True), strict=True)))
+        self.context.writer.put(SampleImage, dict(zip(IMAGE_COLUMNS, zip(*rows, strict=True), strict=True)))
 
     def _ingest(self, rows: list[Row]) -> None:
-        """Check and keep the pictures of these rows, on all cores: decoding runs outside the interpreter's lock."""
+        """Check and store the pictures of these rows on all cores: decoding releases the interpreter lock."""
         named: set[Path | str] = set()
         sources: dict[Path | str, Path | bytes] = {}
         for image in (image for row in rows for image in row.data.images if not image.only_address):
@@ -202,7 +203,7 @@ class Samples:
             named.add(name)
             if name not in self.pictures and (isinstance(name, str) or name.is_relative_to(self.folder)):
                 sources[name] = name if isinstance(name, Path) else image.data
-        into = self.scene.folder("staged") if self.scene.writes else None
+        into = self.context.folder("staged") if self.context.writes else None
 
         def take(source: Path | bytes) -> images.Stored | str:
             try:
@@ -228,44 +229,44 @@ class Samples:
         return (self.folder / image.file).resolve() if image.data is None else hashlib.sha256(image.data).hexdigest()
 
     def _pictures(self, row: Row, report: Report) -> Pictures | None:
-        """The pictures of a row; None altogether when one is faulty."""
-        found: Pictures = []
+        """The pictures of a row; None if one of them is faulty."""
+        pictures: Pictures = []
         for position, image in enumerate(row.data.images):
             field = f"images.{position}"
             if image.only_address:
-                found.append(None)
+                pictures.append(None)
                 continue
-            picture = self.pictures.get(self._name(image), "lies outside the folder of images")
+            picture = self.pictures.get(self._name(image), "is outside the image folder")
             if picture == ABSENT and not image.required:
-                reason = f"{image.file!r}: the picture is absent; the sample comes in without it"
+                reason = f"{image.file!r}: the picture is missing; the sample is imported without it"
                 report.add(Problem(row.where, field, reason, warning=True))
-                found.append(None)
+                pictures.append(None)
             elif isinstance(picture, str):
                 report.refuse(row.where, field, f"{image.file!r}: {picture}" if image.file else picture)
                 return None
             else:
                 ending = ENDINGS.get(Path(image.file).suffix.lower())
                 if ending not in (None, picture.kind):
-                    reason = f"{image.file!r}: the picture is {picture.kind} by content, whatever its name says"
+                    reason = f"{image.file!r}: the picture is {picture.kind} by content, despite its name"
                     report.add(Problem(row.where, field, reason, warning=True))
-                found.append(picture)
-        return found
+                pictures.append(picture)
+        return pictures
 
-    def _compare(self, known: dict[int, tuple[Where, SampleRecord, Pictures]], report: Report) -> None:
-        """What is stored already must be the same."""
-        differing = secret.differing({pk: criteria_of(record) for pk, (_, record, _) in known.items()})
-        stored = Sample.objects.select_related("capability").prefetch_related("images").in_bulk(list(known))
-        for pk, (where, record, found) in known.items():
+    def _compare(self, rows: dict[int, tuple[Where, SampleRecord, Pictures]], report: Report) -> None:
+        """Samples that are stored already must be identical."""
+        differing = importing.differing({pk: criteria_of(record) for pk, (_, record, _) in rows.items()})
+        stored = Sample.objects.select_related("capability").prefetch_related("images").in_bulk(list(rows))
+        for pk, (where, record, pictures) in rows.items():
             sample = stored[pk]
             fields = [name for name in COMPARED if getattr(sample, name) != getattr(record, name)]
             if (sample.capability.path if sample.capability else "") != " / ".join(record.path):
                 fields.append("capability")
-            if not _same_pictures(sample, record, found):
+            if not _same_pictures(sample, record, pictures):
                 fields.append("images")
             if pk in differing:
                 fields.append("criteria")
             if fields:
-                reason = f"sample {record.key!r} is stored with another {', '.join(fields)}. {NEW_VERSION}"
+                reason = f"sample {record.key!r} is stored with a different {', '.join(fields)}. {NEW_VERSION}"
                 report.refuse(where, fields[0], reason)
             else:
                 report.unchanged += 1
@@ -274,29 +275,29 @@ class Samples:
         if path not in self.capabilities:
             parent = self._capability(path[:-1]) if path[1:] else None
             node = Capability(
-                benchmark=self.scene.open(),
+                benchmark=self.context.open(),
                 parent_id=parent,
                 name=path[-1],
                 path=" / ".join(path),
                 position=len(self.capabilities),
             )
-            self.scene.intake.make(node)
+            self.context.writer.make(node)
             self.capabilities[path] = node.pk
         return self.capabilities[path]
 
 
-def _values(record: SampleRecord, found: Pictures, hidden: list[secret.Plain]) -> tuple[Any, ...]:
+def _values(record: SampleRecord, pictures: Pictures, hidden: list[importing.CriterionValues]) -> tuple[Any, ...]:
     """The values of OWN."""
-    hints = quality.of_sample(
+    hints = quality.hints_for(
         shown=(record.instruction, record.hint),
         options=record.options,
-        sizes=[(picture.width, picture.height) for picture in found if picture is not None],
-        absent=None in found,
+        sizes=[(picture.width, picture.height) for picture in pictures if picture is not None],
+        absent=None in pictures,
         criteria=[(kind, text) for _, kind, _, _, _, text in hidden],
     )
     return (
         hints,
-        json.dumps(_absent(record, found)) if None in found else NONE,
+        json.dumps(_absent(record, pictures)) if None in pictures else NONE,
         record.key,
         record.status,
         record.instruction,
@@ -311,11 +312,12 @@ def _values(record: SampleRecord, found: Pictures, hidden: list[secret.Plain]) -
     )
 
 
-def _plain_hints(columns: dict[str, Any], criteria: secret.ByColumns) -> list[int]:
-    """Of samples without pictures and options."""
+def _plain_hints(columns: dict[str, Any], criteria: importing.CriteriaColumns) -> list[int]:
+    """The hints of samples without pictures and options."""
     owners, _, (_, kinds, *_, texts) = criteria
     without, with_some = (
-        quality.of_sample(shown=(), options={}, sizes=(), absent=False, criteria=one) for one in ([], [("range", "")])
+        quality.hints_for(shown=(), options={}, sizes=(), absent=False, criteria=criteria_of_sample)
+        for criteria_of_sample in ([], [("range", "")])
     )
     hints = [without] * len(columns["key"])
     for owner in owners:
@@ -326,11 +328,11 @@ def _plain_hints(columns: dict[str, Any], criteria: secret.ByColumns) -> list[in
             referred[owner].append((kind, text))
         for owner, pairs in referred.items():
             shown = (columns["instruction"][owner], columns["hint"][owner])
-            hints[owner] = quality.of_sample(shown=shown, options={}, sizes=(), absent=False, criteria=pairs)
+            hints[owner] = quality.hints_for(shown=shown, options={}, sizes=(), absent=False, criteria=pairs)
     return hints
 
 
-def _picture_rows(record: SampleRecord, found: Pictures) -> list[tuple[Any, ...]]:
+def _picture_rows(record: SampleRecord, pictures: Pictures) -> list[tuple[Any, ...]]:
     return [
         (
             position,
@@ -344,39 +346,39 @@ def _picture_rows(record: SampleRecord, found: Pictures) -> list[tuple[Any, ...]
             json.dumps(image.objects),
             image.url,
         )
-        for position, (image, picture) in enumerate(zip(record.images, found, strict=True))
+        for position, (image, picture) in enumerate(zip(record.images, pictures, strict=True))
         if picture is not None
     ]
 
 
-def _absent(record: SampleRecord, found: Pictures) -> list[dict[str, Any]]:
-    pairs = enumerate(zip(record.images, found, strict=True))
+def _absent(record: SampleRecord, pictures: Pictures) -> list[dict[str, Any]]:
+    pairs = enumerate(zip(record.images, pictures, strict=True))
     return [image.as_absent(position) for position, (image, picture) in pairs if picture is None]
 
 
-def _same_pictures(sample: Sample, record: SampleRecord, found: Pictures) -> bool:
-    """The same originals, or our own encodings of them, come back by an export.
+def _same_pictures(sample: Sample, record: SampleRecord, pictures: Pictures) -> bool:
+    """Whether the pictures are the same originals, or our own encodings of them coming back from an export.
 
-    A picture that is stored and only not at hand this time is no difference: a file alone has no pictures beside it.
+    A stored picture that is merely absent this time is no difference: a single file comes without its pictures.
     """
-    here = {image.position: (image.original_sha256, image.sha256) for image in sample.images.all()}
+    stored = {image.position: (image.original_sha256, image.sha256) for image in sample.images.all()}
     gone = {image["position"]: image for image in sample.absent_images}
-    for position, (image, picture) in enumerate(zip(record.images, found, strict=True)):
-        if picture is not None and picture.original_sha256 not in here.get(position, ()):
+    for position, (image, picture) in enumerate(zip(record.images, pictures, strict=True)):
+        if picture is not None and picture.original_sha256 not in stored.get(position, ()):
             return False
-        if picture is None and position not in here and gone.get(position) != image.as_absent(position):
+        if picture is None and position not in stored and gone.get(position) != image.as_absent(position):
             return False
-    return len(here) + len(gone) == len(found)
+    return len(stored) + len(gone) == len(pictures)
 
 
 def criteria_of(record: SampleRecord) -> list[dict[str, Any]]:
     """The hidden rows of a sample by name."""
-    return [dict(zip(secret.PLAIN, row, strict=True)) for row in hidden_rows(record)]
+    return [dict(zip(importing.COLUMNS, row, strict=True)) for row in hidden_rows(record)]
 
 
-def hidden_rows(record: SampleRecord) -> list[secret.Plain]:
+def hidden_rows(record: SampleRecord) -> list[importing.CriterionValues]:
     """The hidden rows of a sample: its criteria, and the answer key as one more."""
-    rows: list[secret.Plain] = [
+    rows: list[importing.CriterionValues] = [
         (c.key or str(number), c.kind, c.category, c.weight, c.shown_to, c.text)
         for number, c in enumerate(record.criteria, start=1)
     ]
@@ -385,11 +387,11 @@ def hidden_rows(record: SampleRecord) -> list[secret.Plain]:
     return rows
 
 
-def _answer(text: str) -> secret.Plain:
+def _answer(text: str) -> importing.CriterionValues:
     return ("answer", "answer_key", "", None, "staff", text)
 
 
-def _add_answers(answers: Sequence[str], criteria: secret.ByColumns) -> None:
+def _add_answers(answers: Sequence[str], criteria: importing.CriteriaColumns) -> None:
     owners, positions, columns = criteria
     counts = Counter(owners)
     for number, answer in enumerate(answers):

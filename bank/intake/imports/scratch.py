@@ -1,4 +1,4 @@
-"""A folder for what an import needs on the way: unpacked archives, pictures not yet taken in."""
+"""A temporary folder for an import: unpacked archives, pictures that are not stored yet."""
 
 import fcntl
 import os
@@ -11,38 +11,40 @@ from pathlib import Path
 
 from django.conf import settings
 
-STALE = 60  # seconds in which a folder may not be locked yet
+STALE = 60  # seconds a new folder may go without a lock
 
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A folder of this process beside the pictures, removed afterwards. What a killed process left goes, too."""
+    """A folder of this process next to the pictures, removed afterwards. Also removes what killed processes left
+    behind.
+    """
     sweep()
     root = _root()
     root.mkdir(parents=True, exist_ok=True)
-    own = Path(tempfile.mkdtemp(dir=root))
-    lock = os.open(own / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+    path = Path(tempfile.mkdtemp(dir=root))
+    lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield own
+        yield path
     finally:
         os.close(lock)
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _root() -> Path:
     return Path(settings.MEDIA_ROOT, "incoming")
 
 
-def empty(name: str) -> None:
-    """Remove what lies in a folder of this process."""
+def clear(name: str) -> None:
+    """Remove the contents of one of this process's folders."""
     for path in (_root() / name).iterdir():
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
 
 
-def is_left(name: str) -> bool:
-    """Whether the process of this folder is gone, as far as it can be told: the folder is here and nobody holds it."""
+def is_abandoned(name: str) -> bool:
+    """Whether the folder's process is known to be gone: the folder is on this machine and nobody holds its lock."""
     if not name:
         return False
     lock = _taken(_root() / name)
@@ -54,15 +56,15 @@ def is_left(name: str) -> bool:
 
 def sweep() -> None:
     """Remove folders whose process is gone: it held the lock while it lived."""
-    for left in _root().iterdir() if _root().is_dir() else ():
+    for path in _root().iterdir() if _root().is_dir() else ():
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime >= STALE and (lock := _taken(left)) is not None:
-                shutil.rmtree(left, ignore_errors=True)
+            if time.time() - path.stat().st_mtime >= STALE and (lock := _taken(path)) is not None:
+                shutil.rmtree(path, ignore_errors=True)
                 os.close(lock)
 
 
 def _taken(folder: Path) -> int | None:
-    """The lock of a folder that nobody holds; close it."""
+    """The lock of a folder that nobody holds, now held by us; the caller closes it."""
     try:
         lock = os.open(folder / "lock", os.O_RDWR)
     except OSError:

@@ -24,10 +24,10 @@ LOOKED_AT = 50
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a path holds: the format, the parts that can be read here, in order, and where the data lies.
+class Source:
+    """What a path holds: the format, the parts that can be imported here, in order, and where the data is.
 
-    ``path`` is the file or folder that the format reads, ``images`` the folder where image paths start.
+    ``path`` is the file or folder that the format reads, ``images`` the folder that image paths are relative to.
     """
 
     module: ModuleType
@@ -41,41 +41,41 @@ class Look:
 
     @property
     def name(self) -> str:
-        """The format's name for people."""
+        """The format's display name."""
         return str(getattr(self.module, "TITLE", self.module.NAME))
 
 
-def look(path: Path, format: str = "auto") -> Look:
+def inspect(path: Path, format: str = "auto") -> Source:
     """What this file, folder or zip archive holds. Raises BadFile.
 
-    Of an archive the paths are gone when this returns; within ``with opened(path) as here`` they stay.
+    The paths inside an archive are gone when this returns; they stay within ``with open_source(path) as opened``.
     """
-    with opened(path) as here:
-        return _look(here, format)
+    with open_source(path) as opened:
+        return inspect_opened(opened, format)
 
 
-def _look(path: Path, format: str | ModuleType) -> Look:
+def inspect_opened(path: Path, format: str | ModuleType) -> Source:
     module, path = _recognised(path, format)
     images = path if path.is_dir() else path.parent
     readable = tuple(name for name in registry.known() if hasattr(module, name))
     if hasattr(module, "parts"):
-        held = module.parts(path)
-        return Look(module, tuple(name for name in readable if name in held), path, images)
-    found = tuple(name for name in readable if _holds(module, name, path))
-    return Look(module, found or readable[:1], path, images)
+        contained = module.parts(path)
+        return Source(module, tuple(name for name in readable if name in contained), path, images)
+    present = tuple(name for name in readable if _holds(module, name, path))
+    return Source(module, present or readable[:1], path, images)
 
 
-def _as_told(path: Path, format: str | ModuleType, names: Sequence[str]) -> Look:
+def with_parts(path: Path, format: str | ModuleType, names: Sequence[str]) -> Source:
     unknown = sorted(set(names) - set(registry.known()))
     if unknown:
-        raise BadInput(f"{unknown[0]!r} is no part of an import; the parts are {', '.join(registry.known())}.")
+        raise BadInput(f"{unknown[0]!r} is not a part of an import; the parts are {', '.join(registry.known())}.")
     module, path = _recognised(path, format)
     ordered = tuple(name for name in registry.known() if name in names)
-    return Look(module, ordered, path, path if path.is_dir() else path.parent)
+    return Source(module, ordered, path, path if path.is_dir() else path.parent)
 
 
 def _recognised(path: Path, format: str | ModuleType) -> tuple[ModuleType, Path]:
-    """The format, and the file or folder that it reads: of a folder that no format knows, its only data file."""
+    """The format, and the file or folder that it reads: if no format knows the folder, its only data file."""
     if isinstance(format, ModuleType):
         return format, path
     try:
@@ -90,7 +90,7 @@ def _recognised(path: Path, format: str | ModuleType) -> tuple[ModuleType, Path]
 
 
 def _holds(module: ModuleType, name: str, path: Path) -> bool:
-    """Whether the reader of this part finds a row of its own among the first."""
+    """Whether the reader of this part finds a good row among the first ones."""
     try:
         return any(isinstance(row, Row) for row in islice(formats.reader(module, name)(path), LOOKED_AT))
     except BadFile:
@@ -98,22 +98,24 @@ def _holds(module: ModuleType, name: str, path: Path) -> bool:
 
 
 @contextmanager
-def opened(path: Path, cancelled: Callable[[], bool] = never) -> Iterator[Path]:
-    """``_unpacked``, with errors that speak of the archive and not of the folder it lies in."""
-    with _unpacked(path, cancelled=cancelled) as here:
+def open_source(path: Path, cancelled: Callable[[], bool] = never) -> Iterator[Path]:
+    """The path, or the folder that a zip archive was unpacked to. Errors name places in the archive, not in that
+    folder.
+    """
+    with _unpacked(path, cancelled=cancelled) as opened:
         try:
-            yield here
+            yield opened
         except BadFile as error:
-            if (where := _outside(error.problem.where, here, path)) == error.problem.where:
+            if (where := place_as_sent(error.problem.where, opened, path)) == error.problem.where:
                 raise
             raise BadFile(where, error.problem.reason) from None
 
 
-def _outside(where: Where, here: Path, path: Path) -> Where:
-    """A place in an archive that lies unpacked in ``here``, as whoever sent it knows it."""
-    if here == path or not where.file.startswith(str(here)):
+def place_as_sent(where: Where, opened: Path, path: Path) -> Where:
+    """A place in an archive unpacked to ``opened``, as its sender knows it."""
+    if opened == path or not where.file.startswith(str(opened)):
         return where
-    inside = where.file.removeprefix(str(here)).strip("/")
+    inside = where.file.removeprefix(str(opened)).strip("/")
     return where._replace(file=f"{path.name}/{inside}".rstrip("/"))
 
 
@@ -128,19 +130,19 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 @contextmanager
 def _unpacked(path: Path, *, cancelled: Callable[[], bool] = never) -> Iterator[Path]:
-    """The path itself, or of a zip archive the folder it was unpacked to. Raises BadFile."""
+    """The path itself or, for a zip archive, the folder it was unpacked to. Raises BadFile."""
     if not path.is_file() or kind_of(path) != "zip":
         yield path
         return
-    with scratch.folder() as own:
-        yield unpack(path, own / "unpacked", cancelled=cancelled)
+    with scratch.folder() as folder:
+        yield unpack(path, folder / "unpacked", cancelled=cancelled)
 
 
 def unpack(path: Path, into: Path, *, cancelled: Callable[[], bool] = never) -> Path:
-    """Unpack into a new folder; returns it, or the folder in it that alone holds everything. Raises BadFile.
+    """Unpack into a new folder; returns it, or the single folder inside it that holds everything. Raises BadFile.
 
-    Refused before anything is written: names that lead outside, links, the same name twice, archives in the archive,
-    encrypted, overlapping or oddly packed entries, too many of them, or more bytes than are believable.
+    Refused before anything is written: names that lead outside, links, duplicate names, nested archives, encrypted,
+    overlapping or unusually compressed entries, too many entries, or an implausible total size.
     """
     try:
         with path.open("rb") as file:
@@ -163,7 +165,7 @@ def _bad(path: Path, reason: str, entry: str = "") -> BadFile:
 
 
 def _count(path: Path, file: int) -> None:
-    """Refuse a directory of a million entries without reading it as one: only its end and its length are looked at."""
+    """Refuse a directory of a million entries without parsing it: reads only its end and its length."""
     size = os.fstat(file).st_size
     tail = os.pread(file, 65_557 + 20, max(0, size - 65_557 - 20))
     end = tail.rfind(b"PK\x05\x06")
@@ -183,7 +185,7 @@ def _count(path: Path, file: int) -> None:
 
 
 def _checked(path: Path, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """The files by the name they get."""
+    """The files by the name they will get."""
     entries: dict[str, zipfile.ZipInfo] = {}
     taken: set[str] = set()
     folders: set[str] = set()
@@ -191,7 +193,7 @@ def _checked(path: Path, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipI
     for info in sorted(infos, key=lambda info: info.header_offset):
         name = info.orig_filename
         if info.header_offset < end:
-            raise _bad(path, "lies over another entry", name)
+            raise _bad(path, "overlaps another entry", name)
         end = info.header_offset + 30 + info.compress_size
         parts = PurePosixPath(name).parts
         if "\x00" in name or "\\" in name or name != info.filename:
@@ -212,22 +214,22 @@ def _checked(path: Path, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipI
         if any(part in IGNORED for part in parts):
             continue
         if info.compress_type not in METHODS:
-            raise _bad(path, "is packed in a way that is not read here; use plain zip (deflate)", name)
+            raise _bad(path, "uses an unsupported compression method; use plain zip (deflate)", name)
         if name.lower().endswith(ARCHIVES):
-            raise _bad(path, "is an archive in the archive; unpack it first", name)
+            raise _bad(path, "is an archive inside the archive; unpack it first", name)
         if info.file_size > 2**20 and info.file_size > MAX_RATIO * max(1, info.compress_size):
             raise _bad(path, f"would unpack to more than {MAX_RATIO} times its size", name)
         plain = unicodedata.normalize("NFC", str(PurePosixPath(name))).casefold()
         if plain in taken:
-            raise _bad(path, "the same name stands twice", name)
+            raise _bad(path, "the name occurs twice", name)
         taken.add(plain)
         folders.update(str(parent) for parent in PurePosixPath(plain).parents)
         entries[str(PurePosixPath(name))] = info
     if "[content_types].xml" in taken:
         kind = "an Excel workbook (.xlsx)" if any(name.startswith("xl/") for name in taken) else "an Office document"
-        raise _bad(path, f"is {kind}, which is not read here; save its sheet as CSV (UTF-8) and bring that in")
+        raise _bad(path, f"is {kind}, which is not supported; save its sheet as CSV (UTF-8) and import that")
     for name in taken & folders:
-        raise _bad(path, "is a file and a folder at once", name)
+        raise _bad(path, "is both a file and a folder", name)
     if not entries:
         raise _bad(path, "holds no files")
     return entries
@@ -237,7 +239,7 @@ def _room(path: Path, folder: Path, size: int) -> None:
     if size > MAX_BYTES:
         raise _bad(path, f"would unpack to {size / 2**30:.0f} GB; at most {MAX_BYTES // 2**30}")
     if shutil.disk_usage(folder).free < size + FREE:
-        raise _bad(path, f"would unpack to {size / 2**30:.1f} GB, for which there is no room on the disk")
+        raise _bad(path, f"would unpack to {size / 2**30:.1f} GB, more than the disk has free")
 
 
 def _extract(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> None:
@@ -246,17 +248,17 @@ def _extract(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, target
     with archive.open(info) as source, target.open("xb") as out:
         while block := source.read(2**18):
             if not written and block.startswith((b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c", b"Rar!")):
-                raise _bad(path, "is an archive in the archive; unpack it first", info.filename)
+                raise _bad(path, "is an archive inside the archive; unpack it first", info.filename)
             written += len(block)
             if written > info.file_size:
                 break
             out.write(block)
     if written != info.file_size:
-        raise _bad(path, "is not as long as the archive says", info.filename)
+        raise _bad(path, "does not have the length that the archive states", info.filename)
 
 
 def _top(folder: Path) -> Path:
-    """Archives often hold one folder that holds everything."""
+    """Archives often hold a single folder that holds everything."""
     while True:
         inside = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
         if len(inside) != 1 or not inside[0].is_dir():

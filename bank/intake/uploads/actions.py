@@ -93,7 +93,7 @@ def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes]
     if not 0 < length <= MAX_CHUNK:
         raise BadInput(f"A piece has from 1 byte to {MAX_CHUNK // 2**20} MB.")
     try:
-        with staging.held(upload):
+        with staging.locked(upload):
             upload.refresh_from_db()
             if upload.received >= offset + length and offset >= 0:
                 return upload  # a reply was lost, and the piece sent again
@@ -151,9 +151,9 @@ def cancel(*, upload: Upload) -> bool:
     """
     if upload.has_ended:
         raise WrongState("This upload has ended already.")
-    staging.ask_to_cancel(upload)
+    staging.request_cancel(upload)
     try:
-        with staging.held(upload):
+        with staging.locked(upload):
             ended = _end(upload)
             staging.remove(upload)
             return ended

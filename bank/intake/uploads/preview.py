@@ -15,7 +15,7 @@ from bank import images
 from bank.intake.formats import generic, reader
 from bank.intake.formats.reading import BadFile, Problem, Row
 from bank.intake.formats.records import SampleRecord
-from bank.intake.imports.sources import Look
+from bank.intake.imports.sources import Source
 from bank.intake.uploads import staging
 from bank.models import Benchmark, Sample, Upload
 
@@ -25,28 +25,28 @@ EDGE = 720  # pixels
 TEXT = 1_200  # characters of an instruction
 
 
-def keep_preview(upload: Upload, seen: Look) -> None:
+def keep_preview(upload: Upload, source: Source) -> None:
     """Leave the first samples and small copies of their pictures in the upload's folder."""
-    if "samples" not in seen.parts:
+    if "samples" not in source.parts:
         return
     folder = staging.folder(upload) / "preview"
     folder.mkdir(mode=staging.PRIVATE, exist_ok=True)
     shown: list[dict[str, Any]] = []
     number = 0
     try:
-        rows = reader(seen.module, "samples")(seen.path)
+        rows = reader(source.module, "samples")(source.path)
         for row in islice((row for row in rows if isinstance(row, Row)), SAMPLES):
             record: SampleRecord = row.data
             pictures = []
             for image in record.images[:PICTURES]:
-                pictures.append(_small(image, seen.images, folder / f"{number}.jpg") | {"position": number})
+                pictures.append(_small(image, source.images, folder / f"{number}.jpg") | {"position": number})
                 if "fault" in pictures[-1]:
                     pictures[-1]["position"] = None
                 number += 1
             shown.append(_shown(record) | {"images": pictures})
     except BadFile:
         pass  # the check says so
-    staging.tell(upload, "preview.json", shown)
+    staging.write_json(upload, "preview.json", shown)
 
 
 def _shown(record: SampleRecord) -> dict[str, Any]:
@@ -92,35 +92,35 @@ def _small(image: Any, folder: Path, target: Path) -> dict[str, Any]:
 LOOKED_AT = 50
 
 
-def propose(upload: Upload, seen: Look) -> dict[str, Any]:
+def propose(upload: Upload, source: Source) -> dict[str, Any]:
     """``{benchmark, version, title, visibility, anchor, parts}``: the benchmark is that of the format, or of the
     file's name; of files without samples the one that holds the samples they name."""
     stored = None
-    if "samples" in seen.parts:
+    if "samples" in source.parts:
         slug = re.sub(r"[^a-z0-9_-]+", "-", _stem(upload.name).lower()).strip("-")[:80] or "benchmark"
-        slug = slug if seen.format == generic.NAME else seen.format
-        title = _title(slug) if seen.format == generic.NAME else seen.name
+        slug = slug if source.format == generic.NAME else source.format
+        title = _title(slug) if source.format == generic.NAME else source.name
         stored = Benchmark.objects.filter(slug=slug).order_by("-pk").first()
     else:
-        stored = _named_in(seen)
+        stored = _named_in(source)
         slug, title = (stored.slug, stored.title) if stored else ("", "")
-    anchor = seen.module.anchor(seen.path) if hasattr(seen.module, "anchor") else ""
+    anchor = source.module.anchor(source.path) if hasattr(source.module, "anchor") else ""
     return {
         "benchmark": slug,
         "version": stored.version if stored else "1",
         "title": stored.title if stored else title,
         "visibility": stored.visibility if stored else "private",
         "anchor": "" if stored else anchor,
-        "parts": list(seen.parts),
+        "parts": list(source.parts),
     }
 
 
-def _named_in(seen: Look) -> Benchmark | None:
+def _named_in(source: Source) -> Benchmark | None:
     """The benchmark that holds most of the samples that the first rows name; of several versions the newest."""
     keys: set[str] = set()
-    for part in seen.parts:
+    for part in source.parts:
         try:
-            rows = islice(reader(seen.module, part)(seen.path), LOOKED_AT)
+            rows = islice(reader(source.module, part)(source.path), LOOKED_AT)
             keys |= {row.data.sample for row in rows if isinstance(row, Row)}
         except BadFile:
             continue
@@ -150,7 +150,7 @@ ON_THE_PAGE = (
     ("name it with --model", "name it in the field Model"),
     ("name it with --judge", "name it in the field Judge"),
     ("name another with --campaign", "name another in the field Campaign"),
-    ("bring the new ones in with --version.", "bring them in as a new version."),
+    ("import the new ones with --version.", "import them as a new version."),
 )
 
 

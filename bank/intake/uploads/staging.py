@@ -152,7 +152,7 @@ def checked_names(names: Iterable[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def held(upload: Upload, *, wait: bool = False) -> Iterator[None]:
+def locked(upload: Upload, *, wait: bool = False) -> Iterator[None]:
     """Hold the upload against everybody else; a process that dies lets go. Raises Busy, or FileNotFoundError."""
     with (folder(upload) / "lock").open("rb") as file:
         try:
@@ -162,10 +162,10 @@ def held(upload: Upload, *, wait: bool = False) -> Iterator[None]:
         yield
 
 
-def is_held(upload: Upload) -> bool:
+def is_locked(upload: Upload) -> bool:
     """Whether somebody works it now."""
     try:
-        with held(upload):
+        with locked(upload):
             return False
     except Busy:
         return True
@@ -218,7 +218,7 @@ def digest(upload: Upload) -> str:
     return found.hexdigest()
 
 
-def tell(upload: Upload, name: str, value: Any) -> None:
+def write_json(upload: Upload, name: str, value: Any) -> None:
     """Leave a JSON file for the pages, whole or not at all."""
     root = folder(upload)
     handle, draft = tempfile.mkstemp(dir=root)
@@ -227,7 +227,7 @@ def tell(upload: Upload, name: str, value: Any) -> None:
     os.replace(draft, root / name)
 
 
-def told(upload: Upload, name: str) -> Any:
+def read_json(upload: Upload, name: str) -> Any:
     """What was left under that name, or None."""
     try:
         return json.loads((folder(upload) / name).read_text(encoding="utf-8"))
@@ -235,12 +235,12 @@ def told(upload: Upload, name: str) -> Any:
         return None
 
 
-def ask_to_cancel(upload: Upload) -> None:
+def request_cancel(upload: Upload) -> None:
     with contextlib.suppress(FileNotFoundError):
         (folder(upload) / "cancel").touch(mode=0o600)
 
 
-def asked_to_cancel(upload: Upload) -> bool:
+def cancel_requested(upload: Upload) -> bool:
     return (folder(upload) / "cancel").exists()
 
 
@@ -251,9 +251,9 @@ def progress(upload: Upload) -> dict[str, Any]:
     """How far the worker is: ``{doing, phase, part, rows, of, percent}``; ``held`` says whether one is at it."""
     if not upload.is_worked:
         return {}
-    progress = told(upload, "progress.json") or {}
+    progress = read_json(upload, "progress.json") or {}
     rows, total = progress.get("rows", 0), progress.get("of") or 0
-    held, cancelling = is_held(upload), asked_to_cancel(upload)
+    held, cancelling = is_locked(upload), cancel_requested(upload)
     return progress | {
         "doing": "Cancelling" if cancelling else _doing(upload, held=held, phase=progress.get("phase")),
         "held": held,
@@ -273,7 +273,7 @@ def _doing(upload: Upload, *, held: bool, phase: str | None) -> str:
 
 def preview(upload: Upload) -> list[dict[str, Any]]:
     """The first samples as they will look."""
-    return told(upload, "preview.json") or []
+    return read_json(upload, "preview.json") or []
 
 
 def others_wait(upload: Upload) -> bool:
@@ -282,7 +282,7 @@ def others_wait(upload: Upload) -> bool:
     return connection.vendor == "sqlite" and rows > MANY
 
 
-class OnDisk(TemporaryUploadedFile):
+class UnnamedUploadedFile(TemporaryUploadedFile):
     """A file of a form, on the disk of uploads but under no name: nothing of it is left when the request ends."""
 
     def __init__(self, name: str, content_type: str, charset: str | None) -> None:
@@ -290,7 +290,7 @@ class OnDisk(TemporaryUploadedFile):
         UploadedFile.__init__(self, file, name, content_type, 0, charset)
 
 
-class Gate(TemporaryFileUploadHandler):
+class SignedInUploadHandler(TemporaryFileUploadHandler):
     """Takes no files from who is not signed in, and none beyond the limit: before a byte of them is written."""
 
     def handle_raw_input(self, input_data: Any, META: Any, content_length: int, *args: Any, **kwargs: Any) -> None:
@@ -303,4 +303,4 @@ class Gate(TemporaryFileUploadHandler):
             raise SuspiciousOperation("Sign in to send files.")
         FileUploadHandler.new_file(self, *args, **kwargs)
         settings.STAGED.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.file = OnDisk(self.file_name or "", self.content_type or "", self.charset)
+        self.file = UnnamedUploadedFile(self.file_name or "", self.content_type or "", self.charset)

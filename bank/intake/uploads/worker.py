@@ -33,7 +33,7 @@ FIRST = 5  # rows of each
 TRIES = 5
 
 
-class Teller:
+class ProgressReporter:
     """Leaves the progress where the pages find it, a few times a second, and looks for the wish to cancel."""
 
     def __init__(self, upload: Upload, stop: Callable[[], bool], totals: dict[str, int] | None = None) -> None:
@@ -49,13 +49,13 @@ class Teller:
         writing = part == "write"
         of = sum(self.totals.values()) if writing else self.totals.get(part, 0)
         told = {"phase": "writing" if writing else "checking", "part": "all" if writing else part}
-        staging.tell(self.upload, "progress.json", told | {"rows": rows, "of": of})
+        staging.write_json(self.upload, "progress.json", told | {"rows": rows, "of": of})
 
     def cancelled(self) -> bool:
         now = time.monotonic()
         if now - self.looked >= TELL_EVERY:
             self.looked = now
-            self.wish = staging.asked_to_cancel(self.upload)
+            self.wish = staging.cancel_requested(self.upload)
         return self.wish or self.stop()
 
 
@@ -79,13 +79,13 @@ def work_all(*, stop: Callable[[], bool] = lambda: False, linger: float = 0) -> 
 def is_waiting() -> bool:
     """Whether there is an upload that nobody works, or something to clear away after an import that was killed."""
     waiting = (upload for upload in Upload.objects.waiting() if staging.folder(upload).exists())
-    return writer.left() is not None or any(not staging.is_held(upload) for upload in waiting)
+    return writer.abandoned_import() is not None or any(not staging.is_locked(upload) for upload in waiting)
 
 
 def work(upload: Upload, *, stop: Callable[[], bool] = lambda: False) -> bool:
     """One step of one upload; False when another worker holds it, or it waits no more."""
     try:
-        with staging.held(upload):
+        with staging.locked(upload):
             upload.refresh_from_db()
             if not upload.is_worked:
                 return False
@@ -102,7 +102,7 @@ def work(upload: Upload, *, stop: Callable[[], bool] = lambda: False) -> bool:
 
 def _step(upload: Upload, stop: Callable[[], bool]) -> None:
     try:
-        if staging.asked_to_cancel(upload):
+        if staging.cancel_requested(upload):
             raise Cancelled
         if upload.tries >= TRIES:
             raise BadInput(f"The worker was stopped {TRIES} times while it was at this. Perhaps it takes more memory "
@@ -114,7 +114,7 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
         else:
             _check(upload, stop)
     except Cancelled:
-        if not staging.asked_to_cancel(upload):
+        if not staging.cancel_requested(upload):
             upload.tries = 0  # this worker is asked to end: the next one begins the step again
             upload.save(update_fields=["tries"])
             return
@@ -139,20 +139,20 @@ def _fail(upload: Upload, reason: str) -> None:
 def _check(upload: Upload, stop: Callable[[], bool]) -> None:
     upload.state = Upload.State.CHECKING
     upload.save(update_fields=["state", "changed_at"])
-    teller = Teller(upload, stop)
+    reporter = ProgressReporter(upload, stop)
     promised, found_digest = upload.sha256, staging.digest(upload)
     if promised and promised != found_digest:
         raise BadInput("What came in is not what was sent: its SHA-256 is another. Send it again.")
-    staging.tell(upload, "progress.json", {"phase": "unpacking"})
-    with staging.opened(upload) as sent, sources.opened(sent, teller.cancelled) as here:
-        seen = sources.look(here)
-        proposed = preview.propose(upload, seen)
+    staging.write_json(upload, "progress.json", {"phase": "unpacking"})
+    with staging.opened(upload) as sent, sources.open_source(sent, reporter.cancelled) as here:
+        source = sources.inspect(here)
+        proposed = preview.propose(upload, source)
         choices = proposed | upload.choices
-        keep_preview(upload, seen)
+        keep_preview(upload, source)
         found = {
-            "format": seen.format,
-            "format_title": seen.name,
-            "parts": list(seen.parts),
+            "format": source.format,
+            "format_title": source.name,
+            "parts": list(source.parts),
             "proposed": proposed,
             "checked": choices,
         }
@@ -160,16 +160,16 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
         try:
             if not choices["benchmark"]:
                 raise BadInput("Name the benchmark that these belong to.")
-            reports = engine.bring(
-                path=here, dry_run=True, progress=teller, cancelled=teller.cancelled, **_arguments(choices)
+            reports = engine.run_import(
+                path=here, dry_run=True, progress=reporter, cancelled=reporter.cancelled, **_arguments(choices)
             )
         except (BadInput, LookupError) as error:  # other choices may do
             found["fault"] = preview.without_paths(str(error), upload)
         newest = Benchmark.objects.filter(slug=choices["benchmark"]).order_by("-pk").first()
         if newest is not None and "samples" in choices["parts"] and reports:
-            rows = reader(seen.module, "samples")(seen.path)
+            rows = reader(source.module, "samples")(source.path)
             found["diff"] = diff.against(
-                benchmark=newest, rows=rows, images=seen.images, cancelled=teller.cancelled
+                benchmark=newest, rows=rows, images=source.images, cancelled=reporter.cancelled
             ) | {"retires": choices["version"] != newest.version}
     found |= summary(reports, upload)
     changed = Upload.objects.filter(pk=upload.pk, state=Upload.State.CHECKING).update(
@@ -246,7 +246,7 @@ def _by_reason(faults: list[tuple[str, Problem]], upload: Upload) -> list[dict[s
 
 def _bring(upload: Upload, stop: Callable[[], bool]) -> None:
     totals = {part["name"]: part["rows"] for part in upload.found["counted"]}
-    teller = Teller(upload, stop, totals)
+    reporter = ProgressReporter(upload, stop, totals)
     began = time.monotonic()
     kept: dict[str, Any] = {}
 
@@ -260,18 +260,18 @@ def _bring(upload: Upload, stop: Callable[[], bool]) -> None:
             raise Cancelled
 
     with staging.opened(upload) as sent:
-        reports = engine.bring(
+        reports = engine.run_import(
             path=sent,
             skip_bad=bool(upload.choices.get("skip_bad")),
-            progress=teller,
-            cancelled=teller.cancelled,
+            progress=reporter,
+            cancelled=reporter.cancelled,
             finish=finish,
             **_arguments(upload.choices),
         )
     if all(report.written for report in reports.values()):
         staging.remove(upload, keep_problems=True)
         return
-    fault = "The bank has changed since the check, and some rows cannot come in any more. Look at what is found now."
+    fault = "The bank has changed since the check, and some rows cannot come in any more. Source at what is found now."
     found = upload.found | summary(reports, upload) | {"fault": fault}
     Upload.objects.filter(pk=upload.pk, state=Upload.State.IMPORTING).update(
         state=Upload.State.CHECKED, found=found, changed_at=timezone.now()
@@ -290,7 +290,7 @@ REST = 5.0  # seconds before another process after one that failed
 PATIENCE = 20.0  # seconds it gets to undo what it began
 
 
-class Beside:
+class UploadWorkerProcess:
     """Starts ``manage.py work_uploads`` whenever an upload waits and none runs."""
 
     def __init__(self, *, linger: float = LINGER) -> None:
@@ -302,7 +302,7 @@ class Beside:
     def is_busy(self) -> bool:
         return self.process is not None
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """To be called every second or so."""
         if self.process is not None:
             status = self.process.poll()

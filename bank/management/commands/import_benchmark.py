@@ -9,7 +9,7 @@ from bank.management.importing import ImportCommand
 
 class Command(ImportCommand):
     help = "Bring a benchmark's samples, pictures and hidden criteria in."
-    part, told = "samples", ("anchor", "visibility")
+    part, passed = "samples", ("anchor", "visibility")
 
     def more_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--version", dest="benchmark_version", default="", metavar="V", help="default 1")

@@ -7,7 +7,7 @@ from bank.management.importing import ImportCommand
 
 class Command(ImportCommand):
     help = "Bring judges' verdicts in; the items they name are made."
-    part, told = "judgments", ("judge",)
+    part, passed = "judgments", ("judge",)
 
     def more_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--judge", default="", metavar="NAME", help="whose judgments they are")
