@@ -22,19 +22,19 @@ FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp"}
 MAX_PIXELS = 40_000_000
 MAX_BYTES = 40 * 2**20
 Image.MAX_IMAGE_PIXELS = MAX_PIXELS
-MARK = ".storage-id"  # in the media folder: which one it is
-LOOKED_AT = 50  # pictures, to know a folder without a mark
+MARK = ".storage-id"  # identifies the media folder
+LOOKED_AT = 50  # pictures to recognise a folder without the mark
 
 
 class NotAnImage(ValueError):
-    """The file is not a picture that may come in; the message says why."""
+    """The file is not an acceptable picture; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A picture in the media folder. ``made`` is the path of a file that was not there before, else None.
+    """A picture in the media folder. ``made`` is the path of a new file, None if it existed before.
 
-    ``phash`` tells how it looks: 16 hexadecimal digits, of which few differ between pictures that look alike.
+    ``phash`` describes its look: 16 hexadecimal digits, of which few differ between similar pictures.
     """
 
     sha256: str
@@ -49,9 +49,9 @@ class Stored:
 def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None) -> Stored:
     """Check a picture by its content, re-encode it without metadata, and store it under the hash of the result.
 
-    ``keep=False`` checks only and writes no file; ``into`` is a folder for files that are not yet to be served, by
-    the names that ``home`` takes. Takes one frame of PNG, JPEG or WebP of at most 40 megapixels, turned
-    as its orientation tag says. The name and its ending play no part. Raises NotAnImage.
+    ``keep=False`` only checks and writes no file; ``into`` is a folder for files that are not served yet, under the
+    names that ``home`` takes. Accepts one frame of PNG, JPEG or WebP of at most 40 megapixels, rotated as its
+    orientation tag says. The file name does not matter. Raises NotAnImage.
     """
     data = source if isinstance(source, bytes) else read(source)
     original = hashlib.sha256(data).hexdigest()
@@ -65,7 +65,7 @@ def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None)
                 if getattr(image, "n_frames", 1) > 1:
                     raise NotAnImage("an animation; send one frame")
                 image.load()
-                if home(f"{original}.{kind}").exists():  # one of ours, come back by an export: never encoded twice
+                if home(f"{original}.{kind}").exists():  # our own encoding, back from an export: never encode twice
                     return Stored(original, original, kind, *image.size, dhash(image), None)
                 upright = ImageOps.exif_transpose(image)
                 encoded = _encode(upright, kind)
@@ -91,40 +91,40 @@ def home(name: str) -> Path:
 
 
 def media_matches_database() -> bool:
-    """Whether the media folder of this process is the one that the database's pictures are in.
+    """Whether this process's media folder is the one with the database's pictures.
 
-    The database and the folder hold the same token. It is made, or put back where the mark is gone, by whoever first
-    finds most of the newest pictures in the folder: an empty or an old one never becomes the right one so.
+    The database and the folder hold the same token. Whoever first finds most of the newest pictures in the folder
+    creates the token, or restores it if the file is gone: an empty or outdated folder never becomes the right one.
     """
     from bank.models import PictureStorage, SampleImage
 
-    known = PictureStorage.objects.values_list("token", flat=True).first()
+    token = PictureStorage.objects.values_list("token", flat=True).first()
     mark = Path(settings.MEDIA_ROOT, MARK)
     try:
-        own = mark.read_text().strip()
+        folder_token = mark.read_text().strip()
     except OSError:
-        own = ""
-    if known and own:
-        return own == known
+        folder_token = ""
+    if token and folder_token:
+        return folder_token == token
     newest = SampleImage.objects.order_by("-pk")[:LOOKED_AT]
-    found = [Path(settings.MEDIA_ROOT, image.path).is_file() for image in newest]
-    if not found:
-        return True  # there is nothing to lack
-    if 2 * sum(found) <= len(found):
+    present = [Path(settings.MEDIA_ROOT, image.path).is_file() for image in newest]
+    if not present:
+        return True  # there are no pictures yet
+    if 2 * sum(present) <= len(present):
         return False
-    row, _ = PictureStorage.objects.get_or_create(pk=1, defaults={"token": own or secrets.token_hex(16)})
-    if not own:
+    row, _ = PictureStorage.objects.get_or_create(pk=1, defaults={"token": folder_token or secrets.token_hex(16)})
+    if not folder_token:
         try:
             mark.write_text(row.token)
         except OSError:
-            return True  # it may only be read from here, and the pictures are there
-    return own in ("", row.token)
+            return True  # read-only from here, but the pictures are present
+    return folder_token in ("", row.token)
 
 
 def dhash(image: Image.Image) -> str:
     """The difference hash (Krawetz 2013): is each of 8 x 8 grey fields brighter than its right neighbour?
 
-    Two pictures look alike where few of the 64 bits differ; scaling, small edits and re-encoding change few.
+    Similar pictures differ in few of the 64 bits; scaling, small edits and re-encoding change few.
     """
     grey = image.convert("RGBA").convert("L") if "transparency" in image.info else image.convert("L")
     fields = grey.resize((9, 8), Image.Resampling.BILINEAR, reducing_gap=3.0).tobytes()
@@ -136,7 +136,7 @@ def dhash(image: Image.Image) -> str:
 
 
 def read(path: Path) -> bytes:
-    """A picture's file. Raises NotAnImage where it is too large, OSError."""
+    """A picture file's bytes. Raises NotAnImage if it is too large, OSError."""
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise NotAnImage(f"{size / 2**20:.0f} MB is more than {MAX_BYTES // 2**20} MB")
@@ -171,9 +171,10 @@ def _write(path: Path, data: bytes) -> Path:
 
 
 def smaller(data: bytes, *, longest: int) -> bytes:
-    """A stored picture with its longer edge at most ``longest`` pixels, of the same kind; as it is when not longer.
+    """A stored picture with its longer edge at most ``longest`` pixels, of the same kind; unchanged if it is not
+    longer.
 
-    The same bytes and length give the same bytes.
+    The same bytes and length give the same result.
     """
     with Image.open(io.BytesIO(data), formats=list(FORMATS)) as image:
         if max(image.size) <= longest:
@@ -185,7 +186,7 @@ def smaller(data: bytes, *, longest: int) -> bytes:
 
 
 def with_words(data: bytes, words: str) -> bytes:
-    """A stored picture, of the same kind and size, with words in black on a white band at its foot.
+    """A stored picture of the same kind and size with words in black on a white band at the bottom.
 
     The letters are as large as the width allows, between 10 pixels and a twentieth of the longer edge.
     """
@@ -236,7 +237,7 @@ class ImageFile(Protocol):
 
 
 def image_response(image: ImageFile, request: HttpRequest) -> HttpResponseBase:
-    """The picture's bytes. The address is the content's hash: a browser may keep it, shared caches may not."""
+    """The picture's bytes. The URL contains the content's hash: browsers may cache it, shared caches may not."""
     path = settings.MEDIA_ROOT / image.path
     try:
         file = path.open("rb")
@@ -250,11 +251,11 @@ def image_response(image: ImageFile, request: HttpRequest) -> HttpResponseBase:
 
 @requires("read-public")
 def image(request: HttpRequest, sha256: str, kind: str) -> HttpResponseBase:
-    """A picture of a sample that the viewer may see; of anything else 404."""
-    found = SampleImage.objects.filter(sha256=sha256, kind=kind)
+    """A picture of a sample that the viewer may see; anything else is 404."""
+    images = SampleImage.objects.filter(sha256=sha256, kind=kind)
     if not allowed(request.user, "read-bank"):
-        found = found.filter(sample__benchmark__visibility=Benchmark.Visibility.PUBLIC, sample__status="approved")
-    first = found.first()
+        images = images.filter(sample__benchmark__visibility=Benchmark.Visibility.PUBLIC, sample__status="approved")
+    first = images.first()
     if first is None:
         raise Http404("no such picture")
     return image_response(first, request)

@@ -1,10 +1,10 @@
 """The project: settings, URLs, health.
 
-Django talks to whatever is importable as ``sqlite3``. The SQLite of most systems has a rare WAL race
-(fixed in 3.51.3); where the ``pysqlite3`` wheel is installed, which bundles a fixed one, it takes its place.
+Django uses whatever is importable as ``sqlite3``. The SQLite of most systems has a rare WAL race (fixed in 3.51.3); if
+the ``pysqlite3`` wheel is installed, which bundles a fixed version, it replaces it.
 
-pandas loads pyarrow with itself where that is installed, 40 MB of every process, for a quicker kind of text column.
-Nothing here gains by that, so pandas does not find it; `bank/intake/parquet.py` loads it when such a file is asked for.
+pandas imports pyarrow if it is installed, which costs 40 MB in every process for a faster kind of text column. Nothing
+here benefits, so pandas does not find it; `bank/intake/parquet.py` loads it when a Parquet file is requested.
 """
 
 import os

@@ -18,7 +18,7 @@ STATIC = "favicon.svg"  # any file that pages link to
 
 
 def faults(*, web: bool) -> Iterator[str]:
-    """Each reason not to start; ``web`` looks at what only pages need, too."""
+    """Each reason not to start; ``web`` also checks what only pages need."""
     try:
         connection.ensure_connection()
     except OperationalError as error:
@@ -34,7 +34,7 @@ def faults(*, web: bool) -> Iterator[str]:
 
 
 def wrong_keys() -> Iterator[str]:
-    """CRITERIA_KEYS that are not those of the database. Nothing of a database that has no tables yet."""
+    """CRITERIA_KEYS that do not belong to the database. Nothing for a database that has no tables yet."""
     try:
         check_keys()
     except WrongKeys as error:
@@ -44,7 +44,7 @@ def wrong_keys() -> Iterator[str]:
 
 
 def open_demo_accounts() -> Iterator[str]:
-    """Accounts of the demo whose password is printed in our source, where others than this machine may sign in."""
+    """Demo accounts with the password from our source, if others than this machine may sign in."""
     if settings.LOCAL:
         return
     try:
@@ -59,8 +59,8 @@ def open_demo_accounts() -> Iterator[str]:
         )
 
 
-def told() -> list[str]:
-    """What may go on, but should be known."""
+def warnings() -> list[str]:
+    """Warnings that do not prevent the start."""
     if settings.BEHIND_PROXY:
         return ["BEHIND_PROXY is the old name: set TRUSTED_PROXIES=1, the number of proxies that stand before us."]
     return []
@@ -99,23 +99,23 @@ def sqlite_version(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
 @register()
 def proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
 
-    return [Warning(said, id="evalsite.W002") for said in told()]
+    return [Warning(message, id="evalsite.W002") for message in warnings()]
 
 
 @register()
 def keys(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
 
-    return [Error(said, id="evalsite.E001") for said in wrong_keys()] if _has_key() else []
+    return [Error(message, id="evalsite.E001") for message in wrong_keys()] if _has_key() else []
 
 
 @register(deploy=True)
 def demo_accounts(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
 
-    return [Error(said, id="evalsite.E002") for said in open_demo_accounts()] if _has_database() else []
+    return [Error(message, id="evalsite.E002") for message in open_demo_accounts()] if _has_database() else []
 
 
 def _has_key() -> bool:
-    """Whether a key is stored: while migrations wait, nothing else says whose texts these are."""
+    """Whether a key is stored: before migrations, nothing else says whose texts these are."""
     from accounts.models import InstallationKey
 
     try:
@@ -125,5 +125,5 @@ def _has_key() -> bool:
 
 
 def _has_database() -> bool:
-    """Whether there is one to look into: SQLite would make an empty one."""
+    """Whether there is a database to look at: SQLite would create an empty one."""
     return connection.vendor != "sqlite" or Path(settings.DATABASES["default"]["NAME"]).exists()

@@ -1,4 +1,4 @@
-"""Whether this process answers, and whether the installation can do its work."""
+"""Whether this process answers, and whether the installation can work."""
 
 import logging
 import os
@@ -36,19 +36,21 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @requires("read-public")
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Database, migrations, keys, storage and worker, in words; 503 unless all are well. Nothing is written."""
-    found = {"database": _database()}
-    if found["database"] == OK:
-        found |= {name: _asked(ask) for name, ask in (("migrations", migrations), ("keys", keys), ("worker", _worker))}
-    found["storage"] = _storage()
-    wrong = {name: said for name, said in found.items() if said != OK}
+    """The state of database, migrations, keys, storage and worker; 503 unless all are well. Writes nothing."""
+    states = {"database": _database()}
+    if states["database"] == OK:
+        states |= {
+            name: _safely(ask) for name, ask in (("migrations", migrations), ("keys", keys), ("worker", _worker))
+        }
+    states["storage"] = _storage()
+    wrong = {name: state for name, state in states.items() if state != OK}
     if wrong:
-        log.warning("Not ready: %s", "; ".join(f"{name}: {said}" for name, said in wrong.items()))
-    return JsonResponse(found, status=503 if wrong else 200)
+        log.warning("Not ready: %s", "; ".join(f"{name}: {state}" for name, state in wrong.items()))
+    return JsonResponse(states, status=503 if wrong else 200)
 
 
 def migrations() -> str:
-    """Whether the tables are those that this version works with."""
+    """Whether the tables are those of this version."""
     executor = MigrationExecutor(connection)
     if older(executor):
         return OLDER
@@ -57,13 +59,13 @@ def migrations() -> str:
 
 
 def older(executor: MigrationExecutor) -> bool:
-    """Whether the database was made by migrations that are here no longer: those of before 0.1.0 were written anew."""
+    """Whether the database was made by migrations that no longer exist: those before 0.1.0 were rewritten."""
     ours = {app for app, _ in executor.loader.disk_migrations}
     return any(app in ours for app, _ in set(executor.loader.applied_migrations) - set(executor.loader.disk_migrations))
 
 
 def keys() -> str:
-    """Whether CRITERIA_KEYS are those of this database."""
+    """Whether CRITERIA_KEYS belong to this database."""
     try:
         check_keys()
     except WrongKeys as error:
@@ -72,9 +74,9 @@ def keys() -> str:
 
 
 def _database() -> str:
-    """Whether it takes writes. An update of no row asks for all that a write needs, and is taken back."""
+    """Whether it accepts writes. An update of no row needs all that a write needs, and is rolled back."""
     try:
-        with _impatient(), transaction.atomic():
+        with _short_timeout(), transaction.atomic():
             WorkerBeat.objects.filter(pk=-1).update(name="")
             transaction.set_rollback(True)
     except DatabaseError as error:
@@ -82,7 +84,7 @@ def _database() -> str:
     return OK
 
 
-class _impatient:
+class _short_timeout:
     """The connection waits for other writers no longer than a probe may take."""
 
     def __enter__(self) -> None:
@@ -99,7 +101,7 @@ class _impatient:
                 cursor.execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
 
 
-def _asked(ask: Callable[[], str]) -> str:
+def _safely(ask: Callable[[], str]) -> str:
     try:
         return ask()
     except DatabaseError as error:

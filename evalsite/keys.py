@@ -1,6 +1,6 @@
-"""Where secrets come from: the environment, or a key file that a local installation makes for itself.
+"""Where secrets come from: the environment, or a key file that a local installation creates for itself.
 
-And what an installation does not start with.
+Also refuses unsafe settings.
 """
 
 import os
@@ -68,7 +68,7 @@ def refuse_unsafe(*, debug: bool, hosts: Sequence[str]) -> None:
 
 
 def keep_private(data: Path) -> None:
-    """Make the data folder, and take from others on this machine what an older version left readable in it."""
+    """Create the data folder, and remove other users' access to what an older version left readable in it."""
     with suppress(OSError):  # what cannot be made or is another's is told when it is needed
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path, mode in ((data, 0o700), *((one, 0o600) for one in data.glob("*.sqlite3*"))):
@@ -85,7 +85,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def _made_beside(path: Path) -> dict[str, str]:
-    """New keys, unless there is data that others belong to."""
+    """New keys, unless there is data that was encrypted with others."""
     database = path.with_name(DATABASE)
     if _holds_rows(database):
         raise ImproperlyConfigured(
@@ -107,7 +107,7 @@ def _holds_rows(database: Path) -> bool:
 
 
 def _make(path: Path) -> dict[str, str]:
-    """Write the file whole or not at all; of two processes that start at once, the first one's keys hold."""
+    """Write the file completely or not at all; if two processes start at once, the keys of the first one hold."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     values = {"SECRET_KEY": secrets.token_urlsafe(50), "CRITERIA_KEYS": Fernet.generate_key().decode()}
     draft = path.with_name(f"{path.name}.{os.getpid()}")

@@ -1,4 +1,4 @@
-"""What Django, django-csp and WhiteNoise do not do to every request and answer."""
+"""What Django, django-csp and WhiteNoise do not do for every request and response."""
 
 import fcntl
 import logging
@@ -17,21 +17,27 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 from accounts.http import client_address, network_of
 from evalsite import health, views
 
-PLACES = 2**16  # two addresses of a minute rarely share one
+PLACES = 2**16  # slots; two addresses of one minute rarely share one
 PLACE = struct.Struct("<II")
 MINUTE = 60
-_lock = threading.Lock()  # locks of files hold between processes, not between threads
+_lock = threading.Lock()  # file locks work between processes, not between threads
 
 
 def count_request(address: str, *, most: int) -> int:
-    """Count a request; how many seconds to wait if it is one too many in this minute, else 0."""
+    """Count a request of an address; returns how many seconds to wait if it exceeds the limit per minute, else 0.
+
+    All processes of the machine count together, in a file of fixed size in the data folder: each address has a slot,
+    found by a keyed hash, with the minute and the count. The slot is locked while it is updated, so concurrent requests
+    all count. None of Django's caches that need no server counts across processes, and a table would make every page
+    wait for an import's writes.
+    """
     now = time.time()
     minute = int(now // MINUTE)
     digest = salted_hmac("evalsite.limits", address, algorithm="sha256").digest()
-    place = int.from_bytes(digest[:8]) % PLACES * PLACE.size
+    slot = int.from_bytes(digest[:8]) % PLACES * PLACE.size
     try:
         with _lock:
-            count = _count(place, minute)
+            count = _count(slot, minute)
     except OSError:
         return 0  # a full disk is no reason to turn people away
     return 0 if count <= most else MINUTE - int(now % MINUTE)
@@ -59,7 +65,7 @@ Handler = Callable[[HttpRequest], HttpResponse]
 
 
 def numbered(get_response: Handler) -> Handler:
-    """Give each request an id that its log lines carry. It stays until the next one: Django logs after all of us."""
+    """Give each request an id for its log lines. It stays until the next request, because Django logs after us."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         clear_contextvars()
@@ -70,7 +76,9 @@ def numbered(get_response: Handler) -> Handler:
 
 
 def bare_head(get_response: Handler) -> Handler:
-    """Send no body in answer to HEAD, as servers leave to us; on a kept connection it would be the next answer."""
+    """Send no body in response to HEAD, which servers leave to us; on a kept connection it would be read as the next
+    response.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
@@ -106,7 +114,7 @@ def headers(get_response: Handler) -> Handler:
 
 
 def probes(get_response: Handler) -> Handler:
-    """Tell of health whatever name we are called by: what watches us asks by address."""
+    """Answer health probes under any host name: monitoring asks by address."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.path in HEALTH and request.method in ("GET", "HEAD"):
@@ -119,7 +127,7 @@ def probes(get_response: Handler) -> Handler:
 
 
 def unannounced_proxy(get_response: Handler) -> Handler:
-    """Say once in the log that a proxy stands before us of which the settings know nothing."""
+    """Log once that there is a proxy in front of us that the settings do not mention."""
     told = settings.TRUSTED_PROXIES > 0
 
     def middleware(request: HttpRequest) -> HttpResponse:
@@ -136,7 +144,7 @@ def unannounced_proxy(get_response: Handler) -> Handler:
 
 
 def limit_anonymous(get_response: Handler) -> Handler:
-    """Let nobody who is not signed in ask for computed pages and rows as often as they like."""
+    """Limit how often anonymous visitors may request computed pages and rows."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         most = settings.ANONYMOUS_PER_MINUTE
@@ -153,6 +161,6 @@ def limit_anonymous(get_response: Handler) -> Handler:
 
 
 def _known(request: HttpRequest) -> bool:
-    """Signed in, or with a token: an API class looks at it before anything else, and refuses a wrong one."""
+    """Signed in, or with a token: API classes check it before anything else, and refuse a wrong one."""
     by_token = request.path.startswith("/api/v1/") and request.headers.get("Authorization", "").startswith("Token ")
     return by_token or request.user.is_authenticated

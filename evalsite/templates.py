@@ -51,7 +51,7 @@ _MARKED = re.compile(r"\b(?:t|words)\(\s*(\"(?:\\.|[^\"\\])*\")")
 
 
 def in_scripts() -> Iterator[tuple[str, Path]]:
-    """Each marked text with the script it stands in."""
+    """Each marked text with the script that contains it."""
     for path in sorted((Path(settings.BASE_DIR) / "static" / "js").glob("*.js")):
         for match in _MARKED.finditer(path.read_text(encoding="utf-8")):
             yield json.loads(match[1]), path
@@ -59,7 +59,7 @@ def in_scripts() -> Iterator[tuple[str, Path]]:
 
 @lru_cache(maxsize=8)
 def of_scripts(language: str) -> dict[str, str]:
-    """The scripts' texts in this language; those that stay as they are left out."""
+    """The scripts' texts in this language, without untranslated ones."""
     with override(language):
         words = {text: gettext(text) for text, _ in in_scripts()}
-    return {text: said for text, said in words.items() if said != text}
+    return {text: translated for text, translated in words.items() if translated != text}

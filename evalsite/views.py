@@ -1,4 +1,4 @@
-"""Error pages, the page of the API and its schema."""
+"""Error pages, the API page and its schema."""
 
 import sys
 from functools import cache
@@ -20,7 +20,7 @@ _making = Lock()  # drf-spectacular loads itself with the first schema, which tw
 
 
 def _schema() -> dict[str, Any]:
-    """The API as OpenAPI has it. It takes a second to make and is the same for everybody: once in a process."""
+    """The OpenAPI schema. It takes a second to build and is the same for everybody: built once per process."""
     with _making, translation.override("en"):
         return _made_schema()
 
@@ -80,7 +80,7 @@ API_SAYS = {
 
 
 def error(request: HttpRequest, status: int, words: str = "") -> HttpResponse:
-    """An error page, or for a script its words as JSON."""
+    """An error page or, for a script, its message as JSON."""
     if request.path.startswith("/api/v1/"):
         return JsonResponse({"detail": words or API_SAYS[status]}, status=status)
     # Where something is broken, the page asks nothing of the database: it is that of somebody who is signed out.
@@ -89,13 +89,14 @@ def error(request: HttpRequest, status: int, words: str = "") -> HttpResponse:
 
 
 def form_out_of_date(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form whose token no longer fits, as after a new sign-in: what was typed is kept and can be sent again.
+    """A form whose CSRF token is no longer valid, for example after a new sign-in: the input is kept and can be sent
+    again.
 
-    Only a form of our own pages is offered again, as the browser tells by Origin; what another site sent is refused.
-    Passwords and files are never given back.
+    Only forms of our own pages are offered again, as the browser's Origin header tells; requests from other sites are
+    refused. Passwords and files are never sent back.
     """
-    own = f"{request.scheme}://{request.get_host()}"
-    if request.headers.get("Origin") != own:
+    our_origin = f"{request.scheme}://{request.get_host()}"
+    if request.headers.get("Origin") != our_origin:
         return error(request, 403)
     if any("password" in name for name in request.POST):
         messages.warning(request, "That page was out of date. Please type it again.")
@@ -123,7 +124,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """503 if it is the machine's fault and may soon be over, else 500."""
+    """503 if the machine is at fault and may recover soon, else 500."""
     words = outage(sys.exc_info()[1])
     response = error(request, 503 if words else 500, words or "")
     if words:

@@ -1,4 +1,8 @@
-"""Entry point of the web server."""
+"""Entry point of the web server: many threads receive requests and send responses, few compute.
+
+A client that sends its request slowly, or reads its response slowly, occupies a thread that does nothing else. Only
+complete requests go to one of the few computing threads, each of which keeps a database connection.
+"""
 
 import gc
 import os
@@ -22,7 +26,7 @@ Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
 class ThreadPoolApplication:
-    """A WSGI application that calls another in ``at_once`` threads of its own."""
+    """A WSGI application that runs another one in ``at_once`` threads of its own."""
 
     def __init__(self, application: Application, *, at_once: int) -> None:
         self.application, self.at_once = application, at_once
@@ -38,7 +42,7 @@ class ThreadPoolApplication:
 
 
 class _Answer:
-    """What one thread computes and another sends."""
+    """A response that one thread computes and another sends."""
 
     def __init__(self) -> None:
         self.head: Future[tuple[Any, ...]] = Future()
@@ -76,7 +80,7 @@ class _Answer:
                 self.head.set_exception(error)
 
     def _put(self, piece: bytes | BaseException | None) -> bool:
-        """Hand a piece over; whether anybody still wants it."""
+        """Pass a piece on; returns whether the client still wants it."""
         while not self.unwanted.is_set():
             try:
                 self.pieces.put(piece, timeout=LOOK_EVERY)
@@ -101,8 +105,9 @@ class _Answer:
 
 
 def _receive(environ: Environ) -> None:
-    """Read the body to its end, and put what was read in its place. Files of people who bring large ones stay as they
-    are: the view that takes them decides whether it wants them before it reads a byte."""
+    """Read the whole body and replace the stream with it. Large uploads stay as they are: their view decides whether it
+    wants them before it reads a byte.
+    """
     left = int(environ.get("CONTENT_LENGTH") or 0)
     if not 0 < left <= LARGEST:
         return

@@ -1,4 +1,4 @@
-"""What all API classes share: pages by cursor, filters by allow-list, errors that tell nothing hidden."""
+"""What all API classes share: cursor pages, filters by allow-list, errors that reveal nothing hidden."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger("django.request")
 
 
 class Pages(CursorPagination):
-    """Pages by cursor, oldest first. ``page_size`` up to 500; anything else is 400."""
+    """Cursor pages, oldest first. ``page_size`` up to 500; anything else is 400."""
 
     page_size = 100
     max_page_size = 500
@@ -29,16 +29,16 @@ class Pages(CursorPagination):
     ordering = "pk"
 
     def get_page_size(self, request: Request) -> int:
-        wanted = request.query_params.get("page_size")
-        if wanted is None:
+        requested = request.query_params.get("page_size")
+        if requested is None:
             return self.page_size
-        size = whole_number(wanted, below=self.max_page_size + 1)
+        size = whole_number(requested, below=self.max_page_size + 1)
         if not size:
             raise exceptions.ValidationError({"page_size": f"A whole number from 1 to {self.max_page_size}."})
         return size
 
     def decode_cursor(self, request: Request) -> Any:
-        """The place to go on from: every list is in the order of its ids. Raises NotFound for a forged one."""
+        """The position to continue from: every list is ordered by id. Raises NotFound for a forged cursor."""
         cursor = super().decode_cursor(request)
         if cursor is not None and cursor.position is not None and whole_number(str(cursor.position)) is None:
             raise exceptions.NotFound(self.invalid_cursor_message)
@@ -51,7 +51,7 @@ def _names_a_row(model: Any, lookup: str) -> bool:
 
 
 class PlainJSON(JSONParser):
-    """JSON whose texts can be stored and said again. Half of a surrogate pair, or no bottom in sight, is 400."""
+    """JSON whose text can be stored and sent back. Half of a surrogate pair, or endless nesting, is 400."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         try:
@@ -65,9 +65,9 @@ class PlainJSON(JSONParser):
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """What a script sends: an unknown field is 400, so that a typing mistake does not vanish.
+    """Input of scripts: an unknown field is 400, so that typing mistakes do not go unnoticed.
 
-    ``elsewhere`` says of names that are often sent here where they belong.
+    ``elsewhere`` says where fields belong that are often sent here.
     """
 
     elsewhere: ClassVar[dict[str, str]] = {}
@@ -89,8 +89,8 @@ class AllowedFilters(BaseFilterBackend):
         filters: dict[str, str] = getattr(view, "filters", {})
         unknown = set(request.query_params) - set(filters) - self.COMMON
         if unknown:
-            known = ", ".join(sorted(filters)) or "none"
-            raise exceptions.ValidationError(dict.fromkeys(sorted(unknown), f"Not a filter here. Filters: {known}."))
+            names = ", ".join(sorted(filters)) or "none"
+            raise exceptions.ValidationError(dict.fromkeys(sorted(unknown), f"Not a filter here. Filters: {names}."))
         for name, lookup in filters.items():
             if name in request.query_params:
                 value = request.query_params[name]
@@ -110,7 +110,7 @@ class AllowedFilters(BaseFilterBackend):
 
 
 def explain(error: Exception, context: dict[str, Any]) -> Response:
-    """Errors as JSON. A refusal and an absence say no more than that, a fault of ours no more than that it is one."""
+    """Errors as JSON. A refusal or a missing object says no more than that; nor does a fault of ours."""
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):

@@ -99,12 +99,12 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
 
     def get_public_criteria(self, sample: Sample) -> list[dict[str, Any]]:
         """Those that the benchmark shows to everybody; of all samples of the page in one query."""
-        known: dict[int, Any] = cast(dict[str, Any], self.context).setdefault("public_criteria", {})
-        if sample.pk not in known:
+        by_sample: dict[int, Any] = cast(dict[str, Any], self.context).setdefault("public_criteria", {})
+        if sample.pk not in by_sample:
             shown = self.parent.instance if isinstance(self.parent, serializers.ListSerializer) else [sample]
             page = list(shown or [sample])
-            known |= {one.pk: [] for one in page} | bank.criteria.for_public(samples=page)
-        return [{name: getattr(text, name) for name in PUBLIC_COLUMNS} for text in known[sample.pk]]
+            by_sample |= {row.pk: [] for row in page} | bank.criteria.for_public(samples=page)
+        return [{name: getattr(text, name) for name in PUBLIC_COLUMNS} for text in by_sample[sample.pk]]
 
     def get_absent_images(self, sample: Sample) -> list[dict[str, Any]]:
         """Pictures that are named but not here, without the names of their files, which may tell too much."""
@@ -144,8 +144,8 @@ class Samples(ReadOnly):
     def criteria(self, request: Request, pk: str) -> Response:
         """What the sample is judged by. For curators and administrators; each call is logged."""
         sample = self.get_object()
-        found = bank.criteria.for_staff(user=cast(User, request.user), samples=[sample], how="api")
-        return Response(CriterionSerializer(cast(Any, found.get(sample.pk, [])), many=True).data)
+        criteria = bank.criteria.for_staff(user=cast(User, request.user), samples=[sample], how="api")
+        return Response(CriterionSerializer(cast(Any, criteria.get(sample.pk, [])), many=True).data)
 
 
 class ModelSerializer(serializers.ModelSerializer[EvaluatedModel]):
@@ -164,8 +164,8 @@ class Models(ReadOnly):
     def get_queryset(self) -> Any:
         if allowed(self.request.user, "read-bank"):
             return self.queryset
-        seen = ModelResponse.objects.visible_to(self.request.user)
-        return self.queryset.filter(pk__in=seen.values("model"))
+        responses = ModelResponse.objects.visible_to(self.request.user)
+        return self.queryset.filter(pk__in=responses.values("model"))
 
 
 class ResponseSerializer(serializers.ModelSerializer[ModelResponse]):
@@ -252,10 +252,10 @@ class Items(ReadOnly):
         """Make items from stored responses, for some seconds at a time; none is made twice."""
         asked = MakeItemsSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        given = dict(asked.validated_data)
-        after = given.pop("after", 0)
+        values = dict(asked.validated_data)
+        after = values.pop("after", 0)
         try:
-            plan = plan_items(**given | {"benchmark": find_benchmark(given["benchmark"])})
+            plan = plan_items(**values | {"benchmark": find_benchmark(values["benchmark"])})
         except BadInput as error:
             raise serializers.ValidationError({"detail": str(error)}) from None
         made, after = make_some(plan, after=after)

@@ -51,14 +51,14 @@ class Facts(Styled):
         for line in self.cleaned_data["score_scale"].splitlines():
             if not line.strip():
                 continue
-            found = re.fullmatch(r"\s*(-?\d{1,6}(?:\.\d{1,3})?)\s*(?:=\s*(.{0,60}?))?\s*", line)
-            if found is None:
+            match = re.fullmatch(r"\s*(-?\d{1,6}(?:\.\d{1,3})?)\s*(?:=\s*(.{0,60}?))?\s*", line)
+            if match is None:
                 raise forms.ValidationError(f"{line.strip()!r} is no step: write a number, =, and its name.")
-            number = float(found[1])
+            number = float(match[1])
             value = int(number) if number.is_integer() else number
             if any(step["value"] == value for step in steps):
                 raise forms.ValidationError(f"{value} stands twice.")
-            steps.append({"value": value, "label": found[2] or ""})
+            steps.append({"value": value, "label": match[2] or ""})
         return steps
 
 
@@ -80,12 +80,12 @@ class NewBenchmark(Facts):
     field_order = ["title", "slug", "version", "description", "licence", "tree", "anchor", "majority", "score_scale"]
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
-        if "slug" not in self.errors and not given.get("slug"):
-            given["slug"] = slugify(given.get("title", ""))[:80]
-            if not given["slug"] and "title" not in self.errors:
+        data = super().clean() or {}
+        if "slug" not in self.errors and not data.get("slug"):
+            data["slug"] = slugify(data.get("title", ""))[:80]
+            if not data["slug"] and "title" not in self.errors:
                 self.add_error("slug", "None can be made of this title: write one with letters, digits, - and _.")
-        return given
+        return data
 
 
 def facts_of(benchmark: Benchmark) -> dict[str, Any]:
@@ -140,16 +140,16 @@ class Export(Styled):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["what"].choices = [(what, TABLES[what]) for what in exports.known()]  # type: ignore[attr-defined]
+        self.fields["what"].choices = [(name, TABLES[name]) for name in exports.known()]  # type: ignore[attr-defined]
 
     def ticks(self) -> list[forms.BoundField]:
         return [self[name] for name in TICKS]
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
+        data = super().clean() or {}
         for name, table in ({"pictures": "samples"} | TICKS).items():
-            if given.get(name) and given.get("what") != table:
+            if data.get(name) and data.get("what") != table:
                 self.add_error(name, f"That belongs to {table}: choose {table}, or take the tick away.")
-        if (given.get("criteria") or given.get("analyses")) and not (given.get("reason") or "").strip():
+        if (data.get("criteria") or data.get("analyses")) and not (data.get("reason") or "").strip():
             self.add_error("reason", "Say why hidden text leaves: it goes out only with a reason.")
-        return given
+        return data

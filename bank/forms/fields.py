@@ -14,16 +14,16 @@ class CleanCharField(forms.CharField):
 
 
 class BenchmarkChoice(forms.ModelChoiceField):
-    """A benchmark by title, and by version where it is not the first."""
+    """A benchmark by title, and by version unless it is the first."""
 
     def label_from_instance(self, benchmark: Any) -> str:
         return str(benchmark.titled)
 
 
 def whole_number(text: str | None, *, below: int = 10**18) -> int | None:
-    """The whole number that a text is; None for any other text, and for a number that is not ``below``.
+    """The whole number in a text; None for any other text, and for numbers that are not ``below`` the limit.
 
-    Digits of ASCII alone: no sign, no space, no other script's digits, nothing that a column could not hold.
+    ASCII digits only: no sign, no space, no digits of other scripts, nothing too large for a column.
     """
     if not text or len(text) > 18 or not (text.isascii() and text.isdigit()):
         return None

@@ -72,8 +72,8 @@ class Review(Styled):
         return [(self[name], self[f"{name}_note"]) for name in GUIDELINE]
 
     def points(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        return {name: {"ok": given[name] == "ok", "note": given[f"{name}_note"].strip()} for name in GUIDELINE}
+        data = self.cleaned_data
+        return {name: {"ok": data[name] == "ok", "note": data[f"{name}_note"].strip()} for name in GUIDELINE}
 
 
 class Check(Styled):

@@ -102,11 +102,11 @@ class SampleFields(Styled):
         return capability.nodes.get(self.cleaned_data["capability"])
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
-        options, answer = given.get("options"), (given.get("answer") or "").strip()
+        data = super().clean() or {}
+        options, answer = data.get("options"), (data.get("answer") or "").strip()
         if options and answer and answer not in options:
             self.add_error("answer", f"The answer is one of the options' letters: {', '.join(options)}.")
-        return given
+        return data
 
 
 class CriterionRow(Styled):
@@ -156,7 +156,7 @@ class MultipleFiles(forms.ClearableFileInput):
 class Files(forms.FileField):
     def clean(self, data: Any, initial: Any = None) -> list[Any]:
         single = super().clean
-        return [single(one, initial) for one in data] if isinstance(data, list | tuple) else [single(data, initial)]
+        return [single(file, initial) for file in data] if isinstance(data, list | tuple) else [single(data, initial)]
 
 
 class NewPictures(Styled):
@@ -239,7 +239,7 @@ class Editor:
         ]
         self.shown = list(zip(self.pictures, stored, strict=True))
         self.new = NewPictures(bound, files)
-        self.held = [] if data is None else [one for token in data.getlist("held") if (one := _held(token))]
+        self.held = [] if data is None else [held for token in data.getlist("held") if (held := _held(token))]
 
     @staticmethod
     def _count(text: str | None) -> int:
@@ -276,26 +276,26 @@ class Editor:
     @property
     def held_tokens(self) -> list[tuple[str, images.Stored]]:
         """What the form carries of pictures that came in and are not saved yet."""
-        return [(signing.dumps(asdict(replace(one, made=None)), salt=SALT), one) for one in self.held]
+        return [(signing.dumps(asdict(replace(picture, made=None)), salt=SALT), picture) for picture in self.held]
 
     def take_over(self, edition: int) -> None:
         """Let the same typed text be saved over the edition that stands now."""
         self.fields.data = {**self.fields.data, "edition": str(edition)}
 
     def values(self) -> dict[str, Any]:
-        given = self.fields.cleaned_data
+        data = self.fields.cleaned_data
         names = ("key", "instruction", "hint", "question_type", "options", "split", "source", "group", "language")
-        return {name: given[name] for name in names}
+        return {name: data[name] for name in names}
 
     def criteria_rows(self) -> list[dict[str, Any]]:
         """The criteria as they are to be stored; new ones get the next free number as key."""
-        kept = [
+        filled = [
             row.cleaned_data
             for row in self.criteria
             if row.cleaned_data["text"].strip() and not row.cleaned_data["remove"]
         ]
-        kept.sort(key=lambda row: row["order"] if row["order"] is not None else MOST_ROWS + 1)
-        taken = {row["key"] for row in kept}
+        filled.sort(key=lambda row: row["order"] if row["order"] is not None else MOST_ROWS + 1)
+        taken = {row["key"] for row in filled}
         numbers = (str(n) for n in range(1, 10_000) if str(n) not in taken and f"c{n}" not in taken)
         rows = [
             {
@@ -306,7 +306,7 @@ class Editor:
                 "shown_to": row["shown_to"],
                 "text": row["text"].strip(),
             }
-            for row in kept
+            for row in filled
         ]
         answer = self.fields.cleaned_data["answer"].strip()
         if answer:
@@ -318,11 +318,11 @@ class Editor:
         """The pictures as they are to be stored, new ones last."""
         rows = [row.cleaned_data for row in self.pictures if not row.cleaned_data["remove"]]
         rows.sort(key=lambda row: row["order"] if row["order"] is not None else 1001)
-        there = [
+        existing = [
             Picture(pk=row["pk"], description=row["description"].strip(), objects_found=row["objects_found"])
             for row in rows
         ]
-        return there + [Picture(stored=stored) for stored in self.held]
+        return existing + [Picture(stored=stored) for stored in self.held]
 
 
 def criteria_kind_missing(row: CriterionRow) -> bool:
@@ -351,15 +351,15 @@ class Bulk(Styled):
 
     def values(self) -> dict[str, Any]:
         """Field to new value, of what was chosen."""
-        given = self.cleaned_data
+        data = self.cleaned_data
         values: dict[str, Any] = {}
-        if given["no_split"] or given["split"]:
-            values["split"] = "" if given["no_split"] else given["split"]
-        if given["capability"]:
+        if data["no_split"] or data["split"]:
+            values["split"] = "" if data["no_split"] else data["split"]
+        if data["capability"]:
             capability: Any = self.fields["capability"]
-            values["capability"] = capability.nodes.get(given["capability"])
-        if given["status"]:
-            values["status"] = given["status"]
-        if given["question_type"]:
-            values["question_type"] = given["question_type"]
+            values["capability"] = capability.nodes.get(data["capability"])
+        if data["status"]:
+            values["status"] = data["status"]
+        if data["question_type"]:
+            values["question_type"] = data["question_type"]
         return values

@@ -20,7 +20,7 @@ PARTS = {"samples": "Samples", "responses": "Responses", "judgments": "Judgments
 
 
 class ChoicesForm(forms.Form):
-    """What is done with a checked upload. Begins with what the check proposed."""
+    """What to do with a checked upload. Starts with what the check proposed."""
 
     benchmark = forms.RegexField(
         SLUG,
@@ -56,8 +56,8 @@ class ChoicesForm(forms.Form):
         self.upload = upload
         super().__init__(data, initial=self.first(upload))
         self.label_suffix = ""
-        found = upload.found
-        self.fields["parts"].choices = [(part, PARTS[part]) for part in found.get("parts", [])]  # type: ignore[attr-defined]
+        findings = upload.found
+        self.fields["parts"].choices = [(part, PARTS[part]) for part in findings.get("parts", [])]  # type: ignore[attr-defined]
         self.stored = list(self._versions(self.first(upload)["benchmark"]))
         choices = [(version, f"Add to version {version}") for version in self.stored]
         self.fields["into"].choices = [*choices, (NEW, "A new version beside it")]  # type: ignore[attr-defined]
@@ -71,9 +71,9 @@ class ChoicesForm(forms.Form):
             ("judgments", "judge"),
             ("labels", "campaign"),
         ):
-            if part not in found.get("parts", []):
+            if part not in findings.get("parts", []):
                 del self.fields[name]
-        if not found.get("bad"):
+        if not findings.get("bad"):
             del self.fields["skip_bad"]
         for field in self.fields.values():
             if not isinstance(field.widget, forms.RadioSelect | forms.CheckboxSelectMultiple):
@@ -82,7 +82,7 @@ class ChoicesForm(forms.Form):
 
     @property
     def adds(self) -> bool:
-        """Whether it was checked as an addition to a version that is stored: that keeps its title and the rest."""
+        """Whether it was checked as an addition to a stored version, which keeps its title and other settings."""
         return bool(self.stored) and self.upload.found.get("checked", {}).get("version") in self.stored
 
     @property
@@ -97,7 +97,7 @@ class ChoicesForm(forms.Form):
 
     @staticmethod
     def first(upload: Upload) -> dict[str, Any]:
-        """What the form begins with: the choices made before, else what the check proposed."""
+        """The initial values: the choices made before, else what the check proposed."""
         values = {"visibility": "private", "version": "1"} | upload.found.get("proposed", {}) | upload.choices
         stored = set(ChoicesForm._versions(values.get("benchmark", "")))
         values["into"] = values["version"] if values["version"] in stored else NEW
@@ -107,7 +107,7 @@ class ChoicesForm(forms.Form):
 
     @classmethod
     def from_api(cls, upload: Upload, sent: dict[str, Any]) -> dict[str, Any]:
-        """The form's data as an API call means it: what it leaves out is as proposed."""
+        """The form's data for an API call: what the call leaves out is as proposed."""
         data = cls.first(upload)
         if "version" in sent or "benchmark" in sent:
             slug, version = sent.get("benchmark", data["benchmark"]), sent.get("version", data["version"])
@@ -142,19 +142,19 @@ class ChoicesForm(forms.Form):
         return data
 
     def rechecks(self, data: dict[str, Any] | None = None) -> bool:
-        """Whether these choices change what would be made, so that the files are looked at once more first."""
+        """Whether these choices change what would be made, so that the files must be checked again first."""
         data = self.cleaned_data if data is None else data
         checked = self.upload.found.get("checked", {})
         return any((data.get(name) or "") != (checked.get(name) or "") for name in CHECKED)
 
     def carry_out(self) -> bool:
-        """Confirm, or have it checked once more: True when it is being brought in. Raises WrongState."""
+        """Confirm, or have it checked again: True if it is being imported. Raises WrongState."""
         again = self.rechecks()
         (actions.check if again else actions.confirm)(upload=self.upload, choices=self.cleaned_data)
         return not again
 
 
 def next_version(stored: set[str]) -> str:
-    """A version that is not there yet: the next whole number."""
+    """A version that does not exist yet: the next whole number."""
     numbers = [number for version in stored if (number := whole_number(version)) is not None]
     return str(max(numbers, default=len(stored)) + 1)

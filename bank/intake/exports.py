@@ -32,7 +32,7 @@ TYPES = {
     "parquet": "application/vnd.apache.parquet",
     "zip": "application/zip",
 }
-# Every column that may leave, by name. A new model field is not exported until it is named here.
+# Every column that may be exported. A new model field is not exported until it is listed here.
 VERDICT = """score choice situation ranking parts option extraction answer agree grade hallucination spans confidence
     reason"""
 COLUMNS = {
@@ -49,11 +49,11 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """Who asks for a table (a person, else the command's name), and what of it that is not for all eyes."""
+    """Who requests a table (a person, or a command by name), and which protected parts of it."""
 
     user: User | None = None
     command: str = ""
-    reason: str = ""  # why hidden text leaves; it stands in the access log
+    reason: str = ""  # why hidden text is exported; goes into the access log
     criteria: bool = False  # of samples, with their answer keys
     analyses: bool = False  # of judgments, with the raw replies: they can quote criteria
     names: bool = False  # of annotators, in place of their pseudonyms
@@ -63,16 +63,16 @@ Table = Callable[[Benchmark, ExportRequest], Records]
 _registered: dict[str, str] = {}
 
 
-def register(what: str, table: str) -> None:
-    """``table`` is the dotted path of a Table that a room above the bank has, loaded when it is needed."""
-    if what not in COLUMNS:
-        raise ValueError(f"{what!r} is not one of {list(COLUMNS)}")
-    _registered[what] = table
+def register(name: str, table: str) -> None:
+    """``table`` is the dotted path of a Table from an app above the bank, loaded on demand."""
+    if name not in COLUMNS:
+        raise ValueError(f"{name!r} is not one of {list(COLUMNS)}")
+    _registered[name] = table
 
 
 def known() -> list[str]:
     """The tables that can be exported, in order."""
-    return [what for what in COLUMNS if what in _OWN or what in _registered]
+    return [name for name in COLUMNS if name in _OWN or name in _registered]
 
 
 def records(what: str, *, benchmark: Benchmark, asked: ExportRequest) -> Records:
@@ -105,7 +105,7 @@ def _hidden(page: list[Sample], asked: ExportRequest) -> "dict[int, list[bank.cr
 
 
 def log_analyses(sample_ids: list[int], asked: ExportRequest) -> None:
-    """Log that what judges wrote about these samples leaves."""
+    """Log that what judges wrote about these samples is exported."""
     bank.criteria.log_quoted(
         user=asked.user,
         command=asked.command,
@@ -175,7 +175,7 @@ def ref(response: Response) -> str | dict[str, str]:
 
 
 def trimmed(record: dict[str, Any]) -> dict[str, Any]:
-    """Without what is empty; 0 and false are not empty."""
+    """The record without empty values; 0 and false are not empty."""
     return {name: value for name, value in record.items() if value not in (None, "", [], {})}
 
 
@@ -194,29 +194,29 @@ def write(*, records: Records, what: str, shape: str, output: Path | None) -> in
 
 
 def write_pieces(*, made: Iterable[bytes], output: Path | None) -> None:
-    """Write a file that is made piece by piece to a file or standard output."""
+    """Write a file produced piece by piece to a file or standard output."""
     with _target(output) as file:
         for piece in made:
             file.write(piece)
 
 
 def pieces(*, records: Records, what: str, shape: str) -> Iterator[bytes]:
-    """The file, piece by piece, as a download sends it: memory stays flat whatever the size. Raises NoPyarrow."""
+    """The file, piece by piece, as a download sends it, in constant memory. Raises NoPyarrow."""
     if shape == "parquet":
-        parquet.load()  # before a download has begun
+        parquet.load()  # fail before a download starts
     makers: dict[str, Callable[..., Iterator[bytes]]] = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     return makers[shape](records, COLUMNS[what])
 
 
 def zipped(*, records: Records, shape: str) -> Iterator[bytes]:
-    """A zip of samples as ``pieces`` makes them and, beside them, the pictures that they name; it imports as it is."""
+    """A zip of samples as ``pieces`` makes them, with the pictures they name; it can be imported as it is."""
     pictures: dict[str, None] = {}
     file = _Pieces()
 
     def noted() -> Records:
         for record in records:
-            here = (image for image in record.get("images", ()) if image.get("required", True))
-            pictures.update(dict.fromkeys(image["file"] for image in here))
+            present = (image for image in record.get("images", ()) if image.get("required", True))
+            pictures.update(dict.fromkeys(image["file"] for image in present))
             yield record
 
     with zipfile.ZipFile(file, "w") as archive:
@@ -236,7 +236,7 @@ def zipped(*, records: Records, shape: str) -> Iterator[bytes]:
 
 @contextmanager
 def _target(output: Path | None) -> Iterator[IO[bytes]]:
-    """A file appears whole or not at all."""
+    """The file appears complete or not at all."""
     if output is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -282,7 +282,7 @@ def _csv(records: Records, columns: list[str]) -> Iterator[bytes]:
 
 
 class _Pieces(io.RawIOBase):
-    """What is written, until it is taken away."""
+    """Collects what is written until it is taken."""
 
     def __init__(self) -> None:
         self.held: list[bytes] = []

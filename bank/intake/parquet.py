@@ -1,4 +1,4 @@
-"""Parquet files need pyarrow, which weighs as much as a third of all else and is not installed by itself."""
+"""Parquet files need pyarrow, which is a third the size of everything else and is not installed by default."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -10,7 +10,7 @@ NEEDED = "Parquet needs pyarrow: pip install --require-hashes -r requirements/pa
 
 
 class NoPyarrow(LookupError):
-    """A Parquet file is to be read or written, and pyarrow is not installed."""
+    """Parquet was requested, but pyarrow is not installed."""
 
     def __init__(self) -> None:
         super().__init__(NEEDED)
@@ -21,12 +21,12 @@ def available() -> bool:
 
 
 def load() -> tuple[Any, Any]:
-    """``pyarrow`` and ``pyarrow.parquet``, loaded by the first who needs them. Raises NoPyarrow."""
+    """``pyarrow`` and ``pyarrow.parquet``, loaded on first use. Raises NoPyarrow."""
     if not available():
         raise NoPyarrow
     return import_module("pyarrow"), import_module("pyarrow.parquet")
 
 
 def refusal() -> HttpResponse:
-    """What somebody gets who asks for a Parquet file that nothing here offers."""
+    """The response to a request for a Parquet file that no page here offers."""
     return HttpResponse(NEEDED, content_type="text/plain; charset=utf-8", status=501)

@@ -35,7 +35,7 @@ def counted(count: int, noun: str) -> str:
 
 @contextmanager
 def bad_input_fails() -> Iterator[None]:
-    """Say what is wrong with the input and end with status 1."""
+    """Report what is wrong with the input and exit with status 1."""
     try:
         yield
     except (BadInput, BadFile, ImportInProgress, LookupError, Benchmark.DoesNotExist) as error:
@@ -45,7 +45,7 @@ def bad_input_fails() -> Iterator[None]:
 class ImportCommand(BaseCommand):
     """FORMAT PATH --benchmark SLUG [--dry-run] [--skip-bad] and what a subclass adds.
 
-    ``passed`` names the options of a subclass that ``run_import`` takes by the same name.
+    ``passed`` names the options of a subclass that ``run_import`` takes under the same name.
     """
 
     requires_system_checks: list[str] = []  # `serve` and `check` make them; they load the code of every page
@@ -69,7 +69,7 @@ class ImportCommand(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug, _, version = options["benchmark"].partition("@")
-        told: dict[str, Any] = {name: options[name] or "" for name in self.passed}
+        passed: dict[str, Any] = {name: options[name] or "" for name in self.passed}
         with bad_input_fails(), progress_of(self) as progress:
             reports = run_import(
                 path=options["path"],
@@ -81,7 +81,7 @@ class ImportCommand(BaseCommand):
                 dry_run=options["dry_run"],
                 skip_bad=options["skip_bad"],
                 progress=progress,
-                **told,
+                **passed,
             )
         self.tell(reports[self.part], options)
 
@@ -106,19 +106,19 @@ class ImportCommand(BaseCommand):
 
 
 def gathered(warnings: Sequence[Problem]) -> Iterator[str]:
-    """Every warning, but of many alike (but for names and numbers) the first and how many more there are."""
+    """Every warning; of many similar ones (except for names and numbers) the first and the number of others."""
     alike: dict[tuple[str, str], list[Problem]] = {}
     for warning in warnings:
         alike.setdefault((warning.where.file, ALIKE.sub("", f"{warning.field} {warning.reason}")), []).append(warning)
-    for some in alike.values():
-        yield from map(str, some[:MOST_ALIKE])
-        if len(some) > MOST_ALIKE:
-            yield f"{some[0].where.file}: {len(some) - MOST_ALIKE:,} more like the last one"
+    for similar in alike.values():
+        yield from map(str, similar[:MOST_ALIKE])
+        if len(similar) > MOST_ALIKE:
+            yield f"{similar[0].where.file}: {len(similar) - MOST_ALIKE:,} more like the last one"
 
 
 @contextmanager
 def progress_of(command: BaseCommand) -> Iterator[Progress]:
-    """A bar on a terminal; elsewhere a plain line at every 10,000th row."""
+    """A bar on a terminal; elsewhere a plain line every 10,000 rows."""
     if sys.stderr.isatty():
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
@@ -128,11 +128,11 @@ def progress_of(command: BaseCommand) -> Iterator[Progress]:
             task = bar.add_task("", total=None)
             yield lambda part, done: bar.update(task, description=f"{part}:", completed=done)
         return
-    told = {"": 0}
+    reported = {"": 0}
 
     def line(part: str, done: int) -> None:
-        if done - told.get(part, 0) >= 10_000:
-            told[part] = done
+        if done - reported.get(part, 0) >= 10_000:
+            reported[part] = done
             command.stdout.write(f"{part}: {done:,} rows")
 
     yield line

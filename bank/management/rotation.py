@@ -1,6 +1,6 @@
-"""Writes every encrypted text under the newest of CRITERIA_KEYS, so that the older keys can be thrown away.
+"""Re-encrypts every encrypted text with the newest of CRITERIA_KEYS, so that older keys can be discarded.
 
-The columns are found by walking the models: a new one is never forgotten. No text leaves this module.
+The columns are found by walking the models, so a new one is never forgotten. No text leaves this module.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ class Column:
 
 @dataclass(slots=True)
 class Count:
-    """How the texts of a column are encrypted: under the newest key, an older one, or none that is known."""
+    """How the texts of a column are encrypted: with the newest key, an older one, or an unknown one."""
 
     newest: int = 0
     older: int = 0
@@ -44,7 +44,7 @@ class Count:
 
 @dataclass(slots=True)
 class Unreadable(Exception):
-    """Texts that none of CRITERIA_KEYS opens, by column. Nothing was written."""
+    """Texts that none of CRITERIA_KEYS decrypts, by column. Nothing was written."""
 
     columns: dict[str, int] = field(default_factory=dict)
 
@@ -59,15 +59,15 @@ class Unreadable(Exception):
 def columns() -> list[Column]:
     """Every encrypted column of every model."""
     return [
-        Column(model, one.name)
+        Column(model, field.name)
         for model in apps.get_models(include_auto_created=True)
-        for one in model._meta.local_concrete_fields
-        if isinstance(one, EncryptedTextField)
+        for field in model._meta.local_concrete_fields
+        if isinstance(field, EncryptedTextField)
     ]
 
 
 def _batches(column: Column) -> Iterator[list[tuple[Any, str]]]:
-    """(primary key, token) of every text, by batches; the tokens are not opened."""
+    """(primary key, token) of every text, in batches; tokens are not decrypted."""
     rows = (
         column.model._base_manager.order_by("pk")
         .annotate(token=Cast(column.name, models.TextField()))
@@ -92,10 +92,10 @@ def _opens(key: Cipher, token: str) -> bool:
 def survey(progress: Callable[[int], None] = lambda done: None) -> dict[str, Count]:
     """How every text is encrypted, by column."""
     newest, *others = [Cipher([key]) for key in settings.CRITERIA_KEYS]
-    found: dict[str, Count] = {}
+    counts: dict[str, Count] = {}
     done = 0
     for column in columns():
-        count = found[str(column)] = Count()
+        count = counts[str(column)] = Count()
         for batch in _batches(column):
             for _, token in batch:
                 if _opens(newest, token):
@@ -106,14 +106,15 @@ def survey(progress: Callable[[int], None] = lambda done: None) -> dict[str, Cou
                     count.unreadable += 1
             done += len(batch)
             progress(done)
-    return found
+    return counts
 
 
 def rotate(progress: Callable[[int], None] = lambda done: None) -> int:
-    """Encrypt with the newest key what is under an older one; how many texts. Raises Unreadable before any write.
+    """Re-encrypt with the newest key what an older key encrypted; returns how many texts. Raises Unreadable before any
+    write.
 
-    Each batch is a transaction of its own, and what is done already is left alone: killed, it is simply started again.
-    A text that somebody changes meanwhile keeps the change.
+    Each batch is its own transaction, and finished work is left alone: after a kill, simply start it again. A text that
+    somebody changes meanwhile keeps the change.
     """
     counts = survey()
     if lost := {name: count.unreadable for name, count in counts.items() if count.unreadable}:

@@ -1,4 +1,4 @@
-"""Benchmarks and their samples: what anybody who may see the benchmark may see."""
+"""Benchmarks and their samples: visible to everybody who may see the benchmark."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ class BenchmarkQuerySet(models.QuerySet["Benchmark"]):
     def named(self, name: str) -> "Benchmark":
         """The benchmark called ``SLUG`` (its newest version) or ``SLUG@VERSION``. Raises Benchmark.DoesNotExist."""
         slug, _, version = name.replace("\x00", "").partition("@")
-        found = self.filter(slug=slug, **({"version": version} if version else {})).order_by("-pk").first()
-        if found is None:
+        benchmark = self.filter(slug=slug, **({"version": version} if version else {})).order_by("-pk").first()
+        if benchmark is None:
             raise Benchmark.DoesNotExist(f"Unknown benchmark {name!r}.")
-        return found
+        return benchmark
 
     def newest(self) -> "BenchmarkQuerySet":
-        """Of every slug the version that was made last."""
+        """The newest version of every slug."""
         last = self.model.objects.filter(slug=models.OuterRef("slug")).order_by("-pk").values("pk")[:1]
         return self.filter(pk=models.Subquery(last))
 
@@ -48,7 +48,7 @@ class Benchmark(models.Model):
     visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.PRIVATE)
     majority = models.CharField(max_length=12, choices=Majority.choices, default=Majority.PLURALITY)
     score_scale = models.JSONField(default=list, blank=True)  # [{"value": 1, "label": "Poor"}, ...]
-    # Splits whose answers, and single verdicts about them, nobody below staff sees. Their samples are public.
+    # Nobody below staff sees the answers to these splits, or single verdicts about them. Their samples are public.
     hidden_splits = models.JSONField(default=list, blank=True)
     source_format = models.CharField(max_length=24, blank=True)
     checked_at = models.DateTimeField(null=True, blank=True)  # when every sample was last looked at for hints
@@ -69,7 +69,7 @@ class Benchmark(models.Model):
 
     @property
     def titled(self) -> str:
-        """For people: the title, and the version where it is not the first."""
+        """The display name: the title, and the version unless it is the first."""
         return self.title if self.version == "1" else f"{self.title} {self.version}"
 
 
@@ -98,11 +98,11 @@ class Capability(models.Model):
 
 
 def in_hidden_splits(prefix: str = "") -> Q:
-    """Samples of hidden splits, as a condition; ``prefix`` leads to the sample (``item__sample__``)."""
-    found = Q(pk__in=[])
+    """A condition for samples in hidden splits; ``prefix`` leads to the sample (``item__sample__``)."""
+    condition = Q(pk__in=[])
     for pk, splits in Benchmark.objects.exclude(hidden_splits=[]).values_list("pk", "hidden_splits"):
-        found |= Q(**{f"{prefix}benchmark": pk, f"{prefix}split__in": splits})
-    return found
+        condition |= Q(**{f"{prefix}benchmark": pk, f"{prefix}split__in": splits})
+    return condition
 
 
 class SampleQuerySet(models.QuerySet["Sample"]):
@@ -112,13 +112,13 @@ class SampleQuerySet(models.QuerySet["Sample"]):
         return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC, status=Sample.Status.APPROVED)
 
     def in_use(self) -> "SampleQuerySet":
-        """Approved, and not left out of this version."""
+        """Approved, and not retired from this version."""
         return self.filter(status=Sample.Status.APPROVED, retired_in="")
 
     def verdicts_visible_to(self, viewer: Viewer) -> "SampleQuerySet":
-        """Visible samples about which the viewer may read single verdicts: not those of hidden splits."""
-        found = self.visible_to(viewer)
-        return found if allowed(viewer, "read-hidden") else found.exclude(in_hidden_splits())
+        """Visible samples whose single verdicts the viewer may read: not those of hidden splits."""
+        samples = self.visible_to(viewer)
+        return samples if allowed(viewer, "read-hidden") else samples.exclude(in_hidden_splits())
 
 
 class Sample(models.Model):
@@ -145,14 +145,14 @@ class Sample(models.Model):
     source = models.CharField(max_length=200, blank=True)
     group = models.CharField(max_length=200, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
-    # Pictures that the file names and that are not stored here: [{"position", "file", "url", ...}].
+    # Pictures that the file names but that are not stored here: [{"position", "file", "url", ...}].
     absent_images = models.JSONField(default=list, blank=True)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.APPROVED)
     status_reason = models.TextField(blank=True, db_default="")
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="samples"
     )
-    edition = models.PositiveIntegerField(default=1, db_default=1)  # raised by every change: tells a stale form
+    edition = models.PositiveIntegerField(default=1, db_default=1)  # raised by every change, to detect stale forms
     quality_hints = models.PositiveSmallIntegerField(default=0, db_default=0)  # bits, see bank.samples.quality.HINTS
     retired_in = models.CharField(max_length=40, blank=True)
     position = models.PositiveIntegerField(default=0)
@@ -180,7 +180,7 @@ class Sample(models.Model):
 
     @property
     def cluster(self) -> str:
-        """What makes samples dependent on one another: the image or prompt they share, else the sample itself."""
+        """What makes samples dependent on one another: their shared image or prompt, else the sample itself."""
         return self.group or self.key
 
 
@@ -210,7 +210,7 @@ class SampleImage(models.Model):
 
     @property
     def path(self) -> str:
-        """Where the file lies, below the media folder."""
+        """The file's path below the media folder."""
         return f"images/{self.sha256[:2]}/{self.sha256}.{self.kind}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -218,6 +218,6 @@ class SampleImage(models.Model):
 
 
 class PictureStorage(models.Model):
-    """Which media folder the pictures of this database are in, by the token in a file of it; one row at most."""
+    """Which media folder belongs to this database, by the token in one of its files; at most one row."""
 
     token = models.CharField(max_length=32)

@@ -1,4 +1,4 @@
-"""Imports: what is coming in just now, and what has."""
+"""Imports: the running one, and finished ones."""
 
 from datetime import timedelta
 
@@ -7,28 +7,29 @@ from django.db.models.functions import Now
 
 from bank.database.unfinished import ImportInProgress
 
-LEASE = timedelta(seconds=60)  # after which an import that was not heard of counts as dead, by the database's clock
+LEASE = timedelta(seconds=60)  # an import silent for this long counts as dead, by the database's clock
 
 
 class ImportQuerySet(models.QuerySet["Import"]):
     def under_way(self) -> "ImportQuerySet":
-        """The one that writes, or was killed while it did and is not cleared away yet."""
+        """The import that is writing, or was killed while writing and is not cleaned up yet."""
         return self.filter(state=Import.State.WRITING)
 
     def last_done(self) -> int:
-        """Grows with every import that is done. Its rows may have lower ids than rows that were there before, so that
-        the newest id of a table does not tell whether an import was done since."""
+        """Grows with every finished import. Its rows may have lower ids than older rows, so the newest id of a table
+        does not tell whether an import has finished since.
+        """
         newest = self.filter(state=Import.State.DONE).order_by("-pk").values_list("pk", flat=True).first()
         return newest or 0
 
     def came_late(self, model: type[models.Model], *, since: int, below: int) -> bool:
-        """Whether an import that was done after that one brought rows of a table with ids below."""
+        """Whether an import that finished after ``since`` added rows to a table with ids below ``below``."""
         spans = self.filter(state=Import.State.DONE, pk__gt=since).values_list("spans", flat=True)
-        return any(span[0] < below for found in spans if (span := found.get(model._meta.db_table)))
+        return any(span[0] < below for tables in spans if (span := tables.get(model._meta.db_table)))
 
 
 def import_in_progress(error: BaseException | None) -> str | None:
-    """In words, if something failed because it meets a row that an import is bringing in: it is right again later."""
+    """A message, if something failed because it collided with a row of the running import; it will work later."""
     if not isinstance(error, ImportInProgress | IntegrityError):
         return None
     try:
@@ -39,14 +40,14 @@ def import_in_progress(error: BaseException | None) -> str | None:
 
 
 class Import(models.Model):
-    """An import that writes, or is done. One that failed leaves no row. Only one writes at a time."""
+    """An import that is writing or done. A failed one leaves no row. Only one writes at a time."""
 
     class State(models.TextChoices):
         WRITING = "writing"
         DONE = "done"
 
     state = models.CharField(max_length=7, choices=State.choices, default=State.WRITING)
-    holder = models.CharField(max_length=32)  # who may write for it; whoever clears away after it takes that over
+    holder = models.CharField(max_length=32)  # who may write for it; a process that cleans up takes this over
     until = models.DateTimeField()
     folder = models.CharField(max_length=40, blank=True)  # of its process; see bank.intake.imports.scratch
     spans = models.JSONField(default=dict)  # of an import that is done: the first and last of its ids, by table
@@ -62,7 +63,7 @@ class Import(models.Model):
 
 
 class ImportRange(models.Model):
-    """Ids that the import under way has for its rows of a table. They are hidden as long as this row is there."""
+    """Ids that the running import has reserved in a table. Its rows are hidden while this row exists."""
 
     of = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="ranges")
     table = models.CharField(max_length=63, unique=True)

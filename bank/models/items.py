@@ -11,14 +11,14 @@ from bank.models.responses import Response
 
 
 def content_hash(*, kind: str, sample_id: int, response_ids: Iterable[int]) -> str:
-    """The identity of an item: the same whichever way a row names its responses."""
+    """The identity of an item: the same in whatever order a row names its responses."""
     return hashlib.sha256(f"{kind}:{sample_id}:{sorted(response_ids)}".encode()).hexdigest()
 
 
 class Item(models.Model):
     """A sample with one response to score, two to compare or several to rank, in canonical order.
 
-    The canonical order is that of the file which first named the item; every stored verdict speaks in it.
+    The canonical order is that of the file that first named the item; every stored verdict uses it.
     """
 
     class Kind(models.TextChoices):
@@ -42,7 +42,7 @@ class Item(models.Model):
 
 
 class ItemResponse(models.Model):
-    """Which response stands where in an item."""
+    """The position of a response in an item."""
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="places")
     position = models.PositiveSmallIntegerField()
@@ -59,5 +59,5 @@ class ItemResponse(models.Model):
 
 
 def kind_of(responses: Sequence[object]) -> Item.Kind:
-    """The kind of item that so many responses make."""
+    """The kind of item that this many responses make."""
     return {0: Item.Kind.SCORE, 1: Item.Kind.SCORE, 2: Item.Kind.PAIR}.get(len(responses), Item.Kind.BATCH)

@@ -1,4 +1,4 @@
-"""Evaluated models and what they answered."""
+"""Evaluated models and their answers."""
 
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ class EvaluatedModel(models.Model):
 
 class ResponseQuerySet(models.QuerySet["Response"]):
     def visible_to(self, viewer: "Viewer") -> "ResponseQuerySet":
-        """Responses to samples that the viewer may see; what somebody else submitted is for staff."""
+        """Responses to samples that the viewer may see; other people's submissions are for staff."""
         if allowed(viewer, "manage-submissions"):
             return self
         own = models.Q(submission__by=viewer.pk) if viewer.is_authenticated else models.Q()
@@ -40,7 +40,7 @@ class ResponseQuerySet(models.QuerySet["Response"]):
 
 
 class Response(models.Model):
-    """One model's answer to one sample. It is never changed: another answer is another variant."""
+    """One model's answer to one sample. It is never changed: a different answer is a different variant."""
 
     class Status(models.TextChoices):
         OK = "ok"

@@ -1,4 +1,4 @@
-"""Cross-review of samples, as in sections 4.2 and 4.3 of the MLLM-Bench paper: rounds, and one review a sample."""
+"""Cross-review of samples, as in sections 4.2 and 4.3 of the MLLM-Bench paper, and the history of samples."""
 
 from django.conf import settings
 from django.db import models
@@ -35,7 +35,7 @@ class ReviewRound(models.Model):
 
 
 class SampleReview(models.Model):
-    """One reviewer's look at one sample in a round; without a verdict it still waits for them."""
+    """One reviewer's review of one sample in a round; without a verdict it is still pending."""
 
     class Verdict(models.TextChoices):
         FINE = "fine"

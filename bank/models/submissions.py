@@ -1,4 +1,4 @@
-"""What researchers send in: the rules of a benchmark, each submission with its scores, and how many there were."""
+"""What researchers send in: a benchmark's rules, each submission with its scores, and how many there were."""
 
 import secrets
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ def new_seed() -> str:
 
 
 class SubmissionRules(models.Model):
-    """What a benchmark takes from researchers. A benchmark without a row takes nothing."""
+    """What a benchmark accepts from researchers. A benchmark without a row accepts nothing."""
 
     benchmark = models.OneToOneField(Benchmark, on_delete=models.CASCADE, related_name="submission_rules")
     open = models.BooleanField(default=False)
@@ -38,7 +38,7 @@ class SubmissionRules(models.Model):
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def visible_to(self, viewer: "Viewer") -> "SubmissionQuerySet":
-        """Staff see all, others their own to benchmarks that they may see."""
+        """Staff see all, others their own to benchmarks they may see."""
         if allowed(viewer, "manage-submissions"):
             return self
         if not viewer.is_authenticated:
@@ -47,7 +47,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
 
 
 class Submission(models.Model):
-    """Responses of one model that somebody sent in as one file; also what was sent and did not pass."""
+    """Responses of one model that somebody sent in as one file, including files that did not pass."""
 
     class State(models.TextChoices):
         CHECKED = "checked"  # stored, and nothing in it has a key to be scored by
@@ -81,15 +81,15 @@ class Submission(models.Model):
 
 class SubmissionScoreQuerySet(models.QuerySet["SubmissionScore"]):
     def visible_to(self, viewer: "Viewer", submission: Submission) -> "SubmissionScoreQuerySet":
-        """The scores of a submission that the viewer may see, who may see the submission."""
-        found = self.filter(submission=submission)
+        """The scores the viewer may see of a submission they may see."""
+        scores = self.filter(submission=submission)
         if allowed(viewer, "read-hidden") or submission.released_at is not None:
-            return found
-        return found.exclude(part=SubmissionScore.Part.KEPT)
+            return scores
+        return scores.exclude(part=SubmissionScore.Part.KEPT)
 
 
 class SubmissionScore(models.Model):
-    """What one part of one split amounts to. Read it through ``visible_to``: the kept half is for staff."""
+    """The result for one part of one split. Read it through ``visible_to``: the withheld half is for staff."""
 
     class Part(models.TextChoices):
         WHOLE = "whole"
@@ -118,7 +118,7 @@ class SubmissionScore(models.Model):
 
 
 class ScoredCells(models.Model):
-    """What numbers of a submission are made of, from when they were first stored (``bank.submissions.scoring``)."""
+    """What a submission's numbers depend on, from when they were first stored (``bank.submissions.scoring``)."""
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
     cells: Any = PackedJSONField()
@@ -126,7 +126,7 @@ class ScoredCells(models.Model):
 
 
 class ResponseMark(models.Model):
-    """One response held against a key that is open to everybody. Read it through ``bank.submissions.scoring.marks``."""
+    """One response compared with a public key. Read it through ``bank.submissions.scoring.marks``."""
 
     response = models.OneToOneField(Response, on_delete=models.CASCADE, related_name="mark")
     option = models.CharField(max_length=60, blank=True)  # as the sample names it, or yes or no; empty: none was found

@@ -1,4 +1,4 @@
-"""Files that staff send to be checked and brought in."""
+"""Files that staff send to be checked and imported."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from accounts.crypto import EncryptedTextField
 
 class UploadQuerySet(models.QuerySet["Upload"]):
     def waiting(self) -> "UploadQuerySet":
-        """What a worker should take, oldest first; whether one holds it already, its folder's lock tells."""
+        """What a worker should take, oldest first; the folder's lock tells whether one holds it already."""
         return self.filter(state__in=Upload.WORKED).order_by("pk")
 
     def open(self) -> "UploadQuerySet":
@@ -19,10 +19,9 @@ class UploadQuerySet(models.QuerySet["Upload"]):
 
 
 class Upload(models.Model):
-    """One or several files on their way into the bank. The files are in their own folder, see
-    ``bank.intake.uploads``.
+    """One or several files on their way into the bank. The files are in their own folder, see ``bank.intake.uploads``.
 
-    Nothing here quotes a file: names, counts and reasons only, for files hold criteria.
+    Nothing here quotes a file: only names, counts and reasons, because files contain criteria.
     """
 
     class State(models.TextChoices):
@@ -80,7 +79,7 @@ class Upload(models.Model):
 
     @property
     def percent(self) -> float:
-        """How much of it has come in."""
+        """How much of it has been received."""
         return 100 * self.received / self.size if self.size else 100.0
 
     @property

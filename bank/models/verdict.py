@@ -38,10 +38,10 @@ COLUMNS = (
 
 
 class Verdict(models.Model):
-    """What was decided about an item. Missing is null with a reason, never 0.
+    """A decision about an item. Missing is null with a reason, never 0.
 
     ``ranking`` holds groups of canonical positions, best first: ``[[1], [0, 2]]``. ``parts`` holds points by component
-    key. ``spans`` are [start, end) offsets of the displayed text, beside the hash of that text.
+    key. ``spans`` are [start, end) offsets in the displayed text, stored with the hash of that text.
     """
 
     score = models.FloatField(null=True, blank=True)
@@ -76,7 +76,7 @@ class Verdict(models.Model):
         ]
 
     def verdict(self) -> dict[str, Any]:
-        """The columns that hold something."""
+        """The columns that are not empty."""
         return {name: value for name in COLUMNS if (value := getattr(self, name)) not in (None, "")}
 
     def as_row(self, responses: "Sequence[Response]") -> dict[str, Any]:

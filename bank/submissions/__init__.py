@@ -1,17 +1,17 @@
 """Submissions: a model's responses that a researcher sends in as one file, checked, counted and scored at once.
 
-``check`` reads the file against the benchmark, ``quota`` counts, ``scoring`` holds the responses against the keys,
-``told`` says which of the numbers may be told, ``halves`` which half of a hidden split a sample is in, and ``actions``
-are the writes.
+``check`` compares the file with the benchmark, ``quota`` counts, ``scoring`` compares the responses with the keys and
+decides which of the numbers may be shown, ``marked_responses`` prepares responses for boards, and ``actions`` are the
+writes.
 """
 
 
 class Refused(Exception):
-    """The submission is not taken as it stands."""
+    """The submission is refused as it stands."""
 
 
 class Closed(Refused):
-    """The benchmark takes no submissions."""
+    """The benchmark accepts no submissions."""
 
 
 class NameTaken(Refused):
@@ -23,7 +23,7 @@ class NameTaken(Refused):
 
 
 class Exceeded(Refused):
-    """A limit is reached; ``retry_after`` seconds from now it is worth asking again."""
+    """A limit is reached; retry after ``retry_after`` seconds."""
 
     def __init__(self, message: str, retry_after: int) -> None:
         super().__init__(message)

@@ -26,7 +26,7 @@ COLUMNS = ("variant", "text", "reason", "option_order", "tokens")
 
 
 def rules_of(benchmark: Benchmark) -> SubmissionRules:
-    """The rules of a benchmark; where none were made, those that a curator starts from: closed."""
+    """The benchmark's rules; by default the closed ones that a curator starts from."""
     return SubmissionRules.objects.filter(benchmark=benchmark).first() or SubmissionRules(benchmark=benchmark)
 
 
@@ -44,10 +44,10 @@ def set_rules(
     private_half: bool,
     notes: str = "",
 ) -> SubmissionRules:
-    """Change what a benchmark takes from researchers. Scores that are stored stay as they are. Raises BadInput."""
-    known = set(benchmark.samples.values_list("split", flat=True).order_by().distinct())
-    for split in sorted({*hidden_splits, *required_splits} - known):
-        raise BadInput(f"{benchmark.title} has no split {split!r}. There are: {', '.join(sorted(known)) or 'none'}.")
+    """Change what a benchmark accepts from researchers. Stored scores stay. Raises BadInput."""
+    splits = set(benchmark.samples.values_list("split", flat=True).order_by().distinct())
+    for split in sorted({*hidden_splits, *required_splits} - splits):
+        raise BadInput(f"{benchmark.title} has no split {split!r}. There are: {', '.join(sorted(splits)) or 'none'}.")
     for words, limit in (("A day", per_day), ("In all", in_all)):
         if limit is not None and not 1 <= limit <= HIGHEST_LIMIT:
             raise BadInput(f"{words}: a whole number from 1, or nothing for no limit.")
@@ -55,7 +55,7 @@ def set_rules(
     rules.open, rules.per_day, rules.in_all, rules.count_failed = open, per_day, in_all, count_failed
     rules.required_splits, rules.private_half = sorted(required_splits), private_half
     rules.notes, rules.changed_by = notes.strip(), by
-    if not benchmark.submissions.exists():  # after the first one, no sample may change halves
+    if not benchmark.submissions.exists():  # after the first submission, no sample may change halves
         hidden = benchmark.samples.filter(split__in=hidden_splits).only("key", "group")
         rules.seed = even_seed(Counter(sample.cluster for sample in hidden.iterator(chunk_size=2000)))
     rules.save()
@@ -65,7 +65,7 @@ def set_rules(
 
 
 def check_only(*, person: User, benchmark: Benchmark, name: str, path: Path, now: datetime) -> Checked:
-    """What would be said about a file. Uses no submission, but so many an hour. Raises Refused."""
+    """What would be reported about a file. Uses no submission, but is limited per hour. Raises Refused."""
     rules = _open_rules(benchmark)
     quota.spend_check(benchmark=benchmark, person=person, now=now)
     return check(path, benchmark=benchmark, rules=rules, name=name)
@@ -82,21 +82,21 @@ def submit(
     is_open: bool | None = None,
     now: datetime,
 ) -> Submission:
-    """Check, count, store and score one file; all of it, or a failed submission that stores nothing but its faults.
+    """Check, count, store and score one file completely, or record a failed submission with its problems only.
 
-    Raises Refused (Closed, NameTaken, Exceeded) where nothing is recorded at all.
+    Raises Refused (Closed, NameTaken, Exceeded) if nothing is recorded at all.
     """
     rules = _open_rules(benchmark)
     name = clean_name(name)
     quota.refuse(rules=rules, have=quota.left(rules=rules, person=person, now=now), now=now)
     refuse_taken(name=name, person=person, benchmark=benchmark)
-    found = check(path, benchmark=benchmark, rules=rules, name=name)
+    checked = check(path, benchmark=benchmark, rules=rules, name=name)
     submission = Submission(
         by=person, benchmark=benchmark, name=name, file_name=file_name[:200], file_sha256=_sha256(path)
     )
-    submission.counts = found.counts()
-    if not found.ok:
-        return _failed(submission, found, rules=rules, now=now)
+    submission.counts = checked.counts()
+    if not checked.ok:
+        return _failed(submission, checked, rules=rules, now=now)
     with transaction.atomic():
         quota.spend(rules=rules, person=person, now=now)
         submission.model = _claim(
@@ -110,10 +110,10 @@ def submit(
 
 @transaction.atomic
 def rescore(*, submission: Submission) -> list[str]:
-    """Hold what is stored against the keys of now. Of which splits the scores stay as they were and why, in words:
-    where a change would tell about few keys.
+    """Compare the stored responses with the current keys. Returns a message for each split whose score stays as it was,
+    because a change would reveal too much about few keys.
     """
-    Submission.objects.select_for_update().get(pk=submission.pk)  # each scoring looks at all that were before it
+    Submission.objects.select_for_update().get(pk=submission.pk)  # each scoring considers all earlier ones
     if submission.state in (Submission.State.FAILED, Submission.State.WITHDRAWN):
         raise Refused(f"A submission that is {submission.state} is not scored.")
     scored, stays = scoring.score(submission, rules_of(submission.benchmark))
@@ -124,7 +124,7 @@ def rescore(*, submission: Submission) -> list[str]:
 
 @transaction.atomic
 def withdraw(*, submission: Submission, by: User, reason: str = "", now: datetime) -> None:
-    """Take a submission out of everything that counts. It stays listed, with its mark. Raises Refused."""
+    """Take a submission out of everything that counts. It stays listed as withdrawn. Raises Refused."""
     taken = Submission.objects.filter(pk=submission.pk, state__in=[Submission.State.CHECKED, Submission.State.SCORED])
     if not taken.update(state=Submission.State.WITHDRAWN, reason=reason, changed_by=by, changed_at=now):
         raise Refused("Only a submission that passed, and is not withdrawn yet, can be withdrawn.")
@@ -133,7 +133,7 @@ def withdraw(*, submission: Submission, by: User, reason: str = "", now: datetim
 
 @transaction.atomic
 def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> list[str]:
-    """Take a withdrawal back; what ``rescore`` says. Raises Refused."""
+    """Undo a withdrawal; returns what ``rescore`` returns. Raises Refused."""
     if not reason:
         raise Refused("Say why the submission is restored.")
     withdrawn = Submission.objects.filter(pk=submission.pk, state=Submission.State.WITHDRAWN)
@@ -145,7 +145,7 @@ def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> 
 
 @transaction.atomic
 def release(*, submission: Submission, now: datetime, by: User | None = None) -> None:
-    """Show the score of the half that is kept back to whoever submitted. Raises Refused."""
+    """Show the score of the withheld half to the submitter. Raises Refused."""
     scored = Submission.objects.filter(pk=submission.pk, state=Submission.State.SCORED, released_at=None)
     if not scored.update(released_at=now):
         raise Refused("Only a scored submission has a final score to release, and each only once.")
@@ -164,7 +164,7 @@ def clean_name(name: str) -> str:
 
 
 def refuse_taken(*, name: str, person: User, benchmark: Benchmark) -> None:
-    """Raise NameTaken where the name is another model's, or has answered this benchmark."""
+    """Raises NameTaken if the name belongs to another model or has already answered this benchmark."""
     why = _taken(name, person, benchmark)
     if why:
         number = 2
@@ -177,22 +177,24 @@ def _taken(name: str, person: User, benchmark: Benchmark) -> str:
     model = EvaluatedModel.objects.filter(name=name).first()
     if model is None:
         return ""
-    own = model.submissions.filter(by=person)
-    if own.filter(benchmark=benchmark).exists():
+    own_submissions = model.submissions.filter(by=person)
+    if own_submissions.filter(benchmark=benchmark).exists():
         return f"has been submitted to {benchmark.title} already"
     others = model.submissions.exclude(by=person).exists() or model.responses.filter(submission=None).exists()
-    return "belongs to another model" if others or not own.exists() else ""
+    return "belongs to another model" if others or not own_submissions.exists() else ""
 
 
 def _claim(*, name: str, person: User, benchmark: Benchmark, organisation: str, is_open: bool | None) -> EvaluatedModel:
-    """The model of a submission, made now or the person's own. Two at once: the second waits, then finds it taken."""
+    """The submission's model, created now or the person's own. Of two at once, the second waits and then finds it
+    taken.
+    """
     fresh = [EvaluatedModel(name=name, organisation=organisation.strip()[:200], open=is_open)]
-    known = set(EvaluatedModel.objects.filter(name=name).values_list("pk", flat=True))
+    existing = set(EvaluatedModel.objects.filter(name=name).values_list("pk", flat=True))
     EvaluatedModel.objects.bulk_create(fresh, ignore_conflicts=True)
     model = EvaluatedModel.objects.select_for_update().filter(name=name).first()
     if model is None:
         raise ImportInProgress("An import is creating a model with this name right now.")
-    if known or model.submissions.exists() or model.responses.exists():
+    if existing or model.submissions.exists() or model.responses.exists():
         refuse_taken(name=name, person=person, benchmark=benchmark)
     return model
 
@@ -204,8 +206,8 @@ def _open_rules(benchmark: Benchmark) -> SubmissionRules:
     return rules
 
 
-def _failed(submission: Submission, found: Checked, *, rules: SubmissionRules, now: datetime) -> Submission:
-    submission.state, submission.problems = Submission.State.FAILED, found.faults()
+def _failed(submission: Submission, checked: Checked, *, rules: SubmissionRules, now: datetime) -> Submission:
+    submission.state, submission.problems = Submission.State.FAILED, checked.faults()
     with transaction.atomic():
         if rules.count_failed:
             quota.spend(rules=rules, person=submission.by, now=now)
@@ -216,7 +218,7 @@ def _failed(submission: Submission, found: Checked, *, rules: SubmissionRules, n
 
 
 def _store(submission: Submission, path: Path) -> None:
-    """Write the responses of a file that was checked."""
+    """Write the responses of a checked file."""
     samples = dict(submission.benchmark.samples.filter(status="approved").values_list("key", "pk"))
     for batch in batched(_records(submission, path), 1000):
         Response.objects.bulk_create(
@@ -234,11 +236,11 @@ def _store(submission: Submission, path: Path) -> None:
 
 
 def _records(submission: Submission, path: Path) -> Iterator[ResponseRecord]:
-    wanted = wanted_samples(submission.benchmark)
+    samples = wanted_samples(submission.benchmark)
     for row in read(path, benchmark=submission.benchmark, name=submission.name):
         if isinstance(row, Problem) and row.warning:
             continue
-        if not isinstance(row, Row) or row.data.sample not in wanted:
+        if not isinstance(row, Row) or row.data.sample not in samples:
             raise Refused("The benchmark was changed while your file was read. Send it again.")
         yield row.data
 

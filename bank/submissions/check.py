@@ -1,4 +1,4 @@
-"""Reading a submitted file against its benchmark: every bad row, what is missing, what should not be there."""
+"""Compares a submitted file with its benchmark: every bad row, what is missing, what should not be there."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ from bank.intake.parquet import NoPyarrow
 from bank.models import Benchmark, Sample, SubmissionRules
 
 MOST_ROWS = 2_000_000
-MOST_PROBLEMS = 2_000  # row errors that are kept; the others are counted
+MOST_PROBLEMS = 2_000  # row errors that are listed; further ones are only counted
 MOST_IDS = 200_000
 MOST_WARNINGS = 20
 ROTATION = re.compile(r"circular-(\d{1,2})")
@@ -23,7 +23,7 @@ ROTATION = re.compile(r"circular-(\d{1,2})")
 
 @dataclass
 class Checked:
-    """What a file holds and what is wrong with it. ``missing`` and ``extra`` are sample keys, with the rotation."""
+    """The contents of a file and its problems. ``missing`` and ``extra`` are sample keys, with the rotation."""
 
     rows: int = 0
     responses: int = 0
@@ -68,24 +68,25 @@ class Wanted:
 
 
 def wanted_samples(benchmark: Benchmark) -> dict[str, Wanted]:
-    """The samples that can be answered, by key: approved and not retired, whoever asks."""
-    found = benchmark.samples.filter(status=Sample.Status.APPROVED, retired_in="").order_by("position", "pk")
+    """The samples to answer, by key: approved and not retired, whoever asks."""
+    samples = benchmark.samples.filter(status=Sample.Status.APPROVED, retired_in="").order_by("position", "pk")
     return {
-        key: Wanted(key, split, tuple(options)) for key, split, options in found.values_list("key", "split", "options")
+        key: Wanted(key, split, tuple(options))
+        for key, split, options in samples.values_list("key", "split", "options")
     }
 
 
 def required_splits(rules: SubmissionRules, splits: set[str]) -> set[str]:
-    """The splits that a submission must answer: those named, of those that there are; else all."""
+    """The splits that a submission must answer: the required ones that exist, else all."""
     return set(rules.required_splits) & splits or splits
 
 
 def read(path: Path, *, benchmark: Benchmark, name: str) -> Iterator[Row | Problem]:
-    """The responses in a file, each of this model and with its rotation written in one way. Raises BadFile."""
+    """The responses in a file, each for this model and with a normalised rotation. Raises BadFile."""
     if not path.stat().st_size:
         raise BadFile(Where(path.name), "is empty")
     having = [module for module in formats.MODULES.values() if hasattr(module, "responses")]
-    # What no format recognises is read as the project's own, whose complaints name row and field.
+    # Unrecognised files are read as the project's own format, whose problems name row and field.
     module = next((module for module in having if module.recognises(path)), formats.MODULES["generic"])
     reader = formats.reader(module, "responses")
     for row in Addresses(benchmark, answerable=True).resolved(reader(path)):
@@ -101,44 +102,44 @@ def read(path: Path, *, benchmark: Benchmark, name: str) -> Iterator[Row | Probl
 
 
 def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str) -> Checked:
-    """Everything about a file that can be told without a key."""
-    found = Checked()
+    """Everything about a file that can be determined without a key."""
+    checked = Checked()
     samples = wanted_samples(benchmark)
     sent: dict[tuple[str, str], Where] = {}
     extra: dict[str, None] = {}
     try:
         for row in read(path, benchmark=benchmark, name=name):
-            found.rows += 1
-            if found.rows > MOST_ROWS:
+            checked.rows += 1
+            if checked.rows > MOST_ROWS:
                 raise BadFile(row.where, f"more than {MOST_ROWS:,} rows")
             if isinstance(row, Problem):
-                found.add(row)
+                checked.add(row)
                 continue
             record: ResponseRecord = row.data
             sample = samples.get(record.sample)
             if sample is None:
                 extra[named(record.sample, record.variant)] = None
                 continue
-            before = sent.setdefault((record.sample, record.variant), row.where)
-            if before is not row.where:
+            earlier = sent.setdefault((record.sample, record.variant), row.where)
+            if earlier is not row.where:
                 where = named(record.sample, record.variant)
-                found.add(Problem(row.where, "sample", f"{where} was answered already at {before}"))
+                checked.add(Problem(row.where, "sample", f"{where} was answered already at {earlier}"))
                 continue
             fault = variant_fault(record, sample)
             if fault is not None:
-                found.add(Problem(row.where, *fault))
+                checked.add(Problem(row.where, *fault))
     except BadFile as error:
-        found.add(error.problem)
-        return found
+        checked.add(error.problem)
+        return checked
     except NoPyarrow as error:
-        found.add(Problem(Where(path.name), "", str(error)))
-        return found
-    if not found.rows:
-        found.add(Problem(Where(path.name), "", "holds no rows"))
-    found.responses = len(sent)
-    found.extra, found.extra_count = list(extra)[:MOST_IDS], len(extra)
-    _completeness(found, samples=samples, sent=set(sent), rules=rules)
-    return found
+        checked.add(Problem(Where(path.name), "", str(error)))
+        return checked
+    if not checked.rows:
+        checked.add(Problem(Where(path.name), "", "holds no rows"))
+    checked.responses = len(sent)
+    checked.extra, checked.extra_count = list(extra)[:MOST_IDS], len(extra)
+    _completeness(checked, samples=samples, sent=set(sent), rules=rules)
+    return checked
 
 
 def named(key: str, variant: str) -> str:
@@ -171,10 +172,10 @@ def variant_fault(record: ResponseRecord, sample: Wanted) -> tuple[str, str] | N
 
 
 def _completeness(
-    found: Checked, *, samples: dict[str, Wanted], sent: set[tuple[str, str]], rules: SubmissionRules
+    checked: Checked, *, samples: dict[str, Wanted], sent: set[tuple[str, str]], rules: SubmissionRules
 ) -> None:
-    """Every required split, and every one that was begun, must be whole; so must the rotations once there is one."""
-    found.circular = any(variant for _, variant in sent)
+    """Every required split and every started one must be complete; so must the rotations if there are any."""
+    checked.circular = any(variant for _, variant in sent)
     begun = {samples[key].split for key, _ in sent}
     needed = begun | required_splits(rules, {sample.split for sample in samples.values()})
     of_split: Counter[str] = Counter()
@@ -182,16 +183,16 @@ def _completeness(
     for sample in samples.values():
         if sample.split not in needed:
             continue
-        passes = max(len(sample.labels), 1) if found.circular else 1
+        passes = max(len(sample.labels), 1) if checked.circular else 1
         of_split[sample.split] += 1
         for shift in range(passes):
             variant = f"circular-{shift}" if shift else ""
             if (sample.key, variant) in sent:
                 rotations[sample.split] += 1
                 continue
-            found.missing_count += 1
-            if len(found.missing) < MOST_IDS:
-                found.missing.append(named(sample.key, variant))
-    found.splits = {
+            checked.missing_count += 1
+            if len(checked.missing) < MOST_IDS:
+                checked.missing.append(named(sample.key, variant))
+    checked.splits = {
         split: {"samples": count, "responses": rotations[split]} for split, count in sorted(of_split.items())
     }

@@ -1,7 +1,7 @@
-"""Every model's stored responses held against the answer keys, for the boards.
+"""Every model's stored responses compared with the answer keys, for the boards.
 
-What a single response said stays with whoever asks: nothing of it is stored, and what is shown of it is the caller's
-to guard (see ``leaderboard.boards.keyed``).
+What a single response says stays with the caller: nothing of it is stored, and the caller must guard what is shown (see
+``leaderboard.boards.keyed``).
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,43 +24,43 @@ Read = Mapping[int, tuple[str, str]]  # by response: what a judge read in it, an
 
 
 def counted() -> Q:
-    """Responses that boards count: those that were brought in, and those of submissions that passed and stand."""
+    """Responses that boards count: imported ones, and those of submissions that passed and were not withdrawn."""
     return Q(submission=None) | Q(submission__state=Submission.State.SCORED)
 
 
 def as_frame(benchmark: Benchmark, samples: QuerySet[Sample], *, kind: str, read: Read) -> pd.DataFrame:
-    """One row a response to a sample whose key a rule can read, of questions of this ``kind`` (choice, yes_no).
+    """One row per response to a sample whose key a rule can read, for questions of this ``kind`` (choice, yes_no).
 
     Columns: ``model`` (id), ``sample``, ``split``, ``path`` (capability), ``group``, ``kind``, ``options`` (how many),
     ``key``, ``variant``, ``said`` (the sample's own label of the option, yes, no, or empty), ``how`` (label, judge,
-    random, none, no_text), ``right`` (bool), ``response``. A text that names no option by itself is taken as ``read``
-    has it. Keys are read page by page, and each page is logged.
+    random, none, no_text), ``right`` (bool), ``response``. If a text names no option itself, ``read`` decides. Keys are
+    read page by page, and each page is logged.
     """
     rows: list[tuple[Any, ...]] = []
     for page in _pages(samples, kind):
         keys = answer_keys.keys_for_boards(benchmark=benchmark, sample_ids=[sample.pk for sample in page])
         asked = {sample.pk: (sample, sample.kind_of(keys.get(sample.pk, ""))) for sample in page}
         for response in _responses([sample.pk for sample in page]):
-            sample, found = asked[response.sample_id]
-            if found is None or found[0] != kind:
+            sample, kind_and_key = asked[response.sample_id]
+            if kind_and_key is None or kind_and_key[0] != kind:
                 continue
             said, how = _said(response, sample.labels, read)
             about = (response.model_id, sample.pk, sample.split, sample.path, sample.cluster, kind, len(sample.labels))
-            rows.append((*about, found[1], response.variant, said, how, said == found[1], response.pk))
+            rows.append((*about, kind_and_key[1], response.variant, said, how, said == kind_and_key[1], response.pk))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _pages(samples: QuerySet[Sample], kind: str) -> Iterator[list[KeyedSample]]:
     ids = samples.order_by("pk").values_list("pk", flat=True)
     for page in batched(list(ids), PAGE):
-        found = Sample.objects.filter(pk__in=page).select_related("capability").order_by("pk")
-        yield [KeyedSample.of(sample) for sample in found if bool(sample.options) == (kind == "choice")]
+        rows = Sample.objects.filter(pk__in=page).select_related("capability").order_by("pk")
+        yield [KeyedSample.of(sample) for sample in rows if bool(sample.options) == (kind == "choice")]
 
 
 def _responses(ids: list[int]) -> Iterator[Any]:
     names = ("pk", "sample_id", "model_id", "variant", "text", "status", "option_order")
-    found = Response.objects.filter(counted(), sample_id__in=ids).order_by("sample", "model", "variant")
-    yield from found.values_list(*names, named=True).iterator(chunk_size=2000)
+    responses = Response.objects.filter(counted(), sample_id__in=ids).order_by("sample", "model", "variant")
+    yield from responses.values_list(*names, named=True).iterator(chunk_size=2000)
 
 
 def _said(response: Any, labels: tuple[str, ...], read: Read) -> tuple[str, str]:
@@ -70,5 +70,5 @@ def _said(response: Any, labels: tuple[str, ...], read: Read) -> tuple[str, str]
     if said:
         return said, LABEL
     option, how = read.get(response.pk, ("", NONE))
-    known = option in labels if labels else option in ("yes", "no")
-    return (option, how) if known else ("", how if option else NONE)
+    valid = option in labels if labels else option in ("yes", "no")
+    return (option, how) if valid else ("", how if option else NONE)

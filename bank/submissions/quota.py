@@ -1,4 +1,4 @@
-"""How many submissions a person has left. Counted by the database: exact whoever asks at once, from any process."""
+"""How many submissions a person has left. Counted in the database: exact for concurrent requests from any process."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ CHECKS_PER_HOUR = 60
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What is left today and in all; None is without limit."""
+    """What is left today and in total; None means no limit."""
 
     today: int | None
     in_all: int | None
@@ -31,7 +31,7 @@ def _day(now: datetime) -> str:
 
 
 def _until(now: datetime, *, hour: bool = False) -> int:
-    """Seconds to the next hour or the next day, both of UTC."""
+    """Seconds until the next hour or day, in UTC."""
     now = now.astimezone(UTC)
     start = now.replace(minute=0, second=0, microsecond=0)
     end = start + timedelta(hours=1) if hour else start.replace(hour=0) + timedelta(days=1)
@@ -39,11 +39,11 @@ def _until(now: datetime, *, hour: bool = False) -> int:
 
 
 def left(*, rules: SubmissionRules, person: User, now: datetime) -> Left:
-    """What a person may still send. Only ``spend`` decides."""
-    found = SubmissionCount.objects.filter(
+    """What a person may still submit. Only ``spend`` is binding."""
+    rows = SubmissionCount.objects.filter(
         benchmark=rules.benchmark_id, person=person, period__in=[ALL, _day(now)]
     ).values_list("period", "used")
-    used = dict(found)
+    used = dict(rows)
 
     def rest(limit: int | None, period: str) -> int | None:
         return None if limit is None else max(0, limit - used.get(period, 0))
@@ -52,7 +52,7 @@ def left(*, rules: SubmissionRules, person: User, now: datetime) -> Left:
 
 
 def refuse(*, rules: SubmissionRules, have: Left, now: datetime) -> None:
-    """Raise Exceeded where nothing is left."""
+    """Raises Exceeded if nothing is left."""
     if have.in_all == 0:
         raise _used_up(rules, now)
     if have.today == 0:
@@ -61,7 +61,7 @@ def refuse(*, rules: SubmissionRules, have: Left, now: datetime) -> None:
 
 @transaction.atomic
 def spend(*, rules: SubmissionRules, person: User, now: datetime) -> None:
-    """Count one submission, for the day and in all. Raises Exceeded, and then counts nothing."""
+    """Count one submission, for the day and in total. Raises Exceeded without counting."""
     if not _take(rules.benchmark_id, person, _day(now), rules.per_day):
         raise _used_up_today(rules, now)
     if not _take(rules.benchmark_id, person, ALL, rules.in_all):
@@ -70,7 +70,7 @@ def spend(*, rules: SubmissionRules, person: User, now: datetime) -> None:
 
 @transaction.atomic
 def spend_check(*, benchmark: Benchmark, person: User, now: datetime) -> None:
-    """Count one reading of a file that makes no submission. Raises Exceeded."""
+    """Count one check of a file that makes no submission. Raises Exceeded."""
     period = f"check {now.astimezone(UTC):%Y-%m-%dT%H}"
     if not _take(benchmark.pk, person, period, CHECKS_PER_HOUR):
         message = f"{CHECKS_PER_HOUR} files an hour are checked for one person; wait until the hour is over."
@@ -80,7 +80,7 @@ def spend_check(*, benchmark: Benchmark, person: User, now: datetime) -> None:
 
 
 def _take(benchmark: int, person: User, period: str, limit: int | None) -> bool:
-    """Raise the counter unless it stands at the limit. The one condition that decides is in the update itself."""
+    """Raise the counter unless it has reached the limit. The update's own condition decides."""
     row = SubmissionCount(benchmark_id=benchmark, person=person, period=period)
     SubmissionCount.objects.bulk_create([row], ignore_conflicts=True)
     counter = SubmissionCount.objects.filter(benchmark_id=benchmark, person=person, period=period)

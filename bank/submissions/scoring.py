@@ -1,8 +1,11 @@
-"""Holding a submission's responses against the answer keys: aggregates for every split, single marks for open keys.
+"""Compares a submission's responses with the answer keys: totals for every split, single marks for open keys.
 
-Keys are read through ``bank.criteria.for_scoring``, page by page, and each page is logged. Nothing that this module
-stores about a split whose keys are not all open to everybody tells about fewer than ``LEAST`` of these keys, also not
-held against what it stored before (``bank.submissions.scoring``).
+Keys are read through ``bank.criteria.for_scoring``, page by page, and each page is logged. Nothing stored about a split
+whose keys are not all public reveals anything about fewer than ``LEAST`` of these keys, neither alone nor compared with
+other numbers of the same submission, those of earlier scorings included.
+
+What a number depends on is, by sample, a keyed hash of the key and the answer: a cell of ``stats.disclosure``. An
+answer that names nothing, or another option in each rotation, is wrong whatever the key is, and reveals nothing.
 """
 
 import hashlib
@@ -52,21 +55,21 @@ def level_name(names: Sequence[str], measure: str) -> str:
 
 
 def tellable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], list[R]]], *, circular: bool) -> Cells:
-    """The numbers of one part that may stand together, each with what it is made of: the whole first, then levels."""
+    """The numbers of one part that may be shown together, each with its cells: the whole first, then levels."""
 
-    def cell(some: Sequence[R], measure: str) -> Cell:
+    def cell(level_rows: Sequence[R], measure: str) -> Cell:
         if measure == "circular":
-            return {str(row.sample): row.every for row in some if row.every}
-        return {str(row.sample): row.one for row in some if row.one and (measure != "accuracy" or row.said >= 0)}
+            return {str(row.sample): row.every for row in level_rows if row.every}
+        return {str(row.sample): row.one for row in level_rows if row.one and (measure != "accuracy" or row.said >= 0)}
 
     choice = kind == SubmissionScore.Kind.CHOICE
     measures = ["circular", "vanilla"][not circular :] if choice else ["accuracy"]
     groups = [{measure: cell(rows, measure)} for measure in measures]
     if not choice:
         groups.append({name: cell([row for row in rows if row.said == said], name) for name, said in PARTS.items()})
-    for names, some in sorted(levels, key=lambda level: -len(level[1])):
-        groups += [{level_name(names, measure): cell(some, measure)} for measure in measures]
-    everything = {name: one for group in groups for name, one in group.items()}
+    for names, level_rows in sorted(levels, key=lambda level: -len(level[1])):
+        groups += [{level_name(names, measure): cell(level_rows, measure)} for measure in measures]
+    everything = {name: cells for group in groups for name, cells in group.items()}
     if not tells_of_few(list(everything.values())):
         return everything
     return disclosure.tellable(groups)
@@ -76,19 +79,19 @@ def tellable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], lis
 
 
 def shown_before(submission: Submission) -> list[Cell]:
-    """What every number of a submission that was ever stored is made of; kept halves count as if they were shown."""
+    """The cells of every number of a submission that was ever stored; withheld halves count as shown."""
     rows = ScoredCells.objects.filter(submission=submission).order_by("pk")
     return [cell for row in rows for cell in row.cells]
 
 
 def keep(submission: Submission, cells: Sequence[Cell]) -> None:
-    """Remember what numbers that are shown from now on are made of."""
+    """Remember the cells of numbers that are shown from now on."""
     if cells:
         ScoredCells.objects.create(submission=submission, cells=cast(Any, cells))
 
 
 def may_follow(new: Sequence[Cell], before: Sequence[Cell]) -> bool:
-    """Whether these numbers, held against those that were shown before, tell of no few samples."""
+    """Whether these numbers, compared with those shown before, reveal nothing about few samples."""
     return all(cell in before for cell in new) or not tells_of_few([*before, *new])
 
 
@@ -96,19 +99,19 @@ MOST_DRAWN, MOST_HASHED = 64, 50_000  # among many clusters any seed is even eno
 
 
 def is_kept(*, seed: str, cluster: str) -> bool:
-    """Whether what belongs to this cluster (samples that share a picture) is in the half whose score is kept back.
+    """Whether this cluster (samples that share a picture) is in the half whose score is withheld.
 
-    It depends on the seed and the cluster alone, so that samples which come later move no other one between halves.
+    It depends only on the seed and the cluster, so samples added later never move others between halves.
     """
     return bool(hashlib.sha256(f"{seed}:{cluster}".encode()).digest()[0] & 1)
 
 
 def even_seed(clusters: Counter[str]) -> str:
-    """A secret seed whose halves hold about as many samples each; ``clusters`` counts the samples of each."""
+    """A secret seed whose halves have about the same number of samples; ``clusters`` counts the samples of each."""
 
     def unevenness(seed: str) -> int:
-        kept = sum(samples for cluster, samples in clusters.items() if is_kept(seed=seed, cluster=cluster))
-        return abs(2 * kept - clusters.total())
+        withheld = sum(samples for cluster, samples in clusters.items() if is_kept(seed=seed, cluster=cluster))
+        return abs(2 * withheld - clusters.total())
 
     draws = max(1, min(MOST_DRAWN, MOST_HASHED // max(1, len(clusters))))
     return min((new_seed() for _ in range(draws)), key=unevenness)
@@ -130,7 +133,7 @@ STAYS_OLD = "its keys have changed, and it was scored before this site kept what
 
 @dataclass(frozen=True, slots=True)
 class MarkedSample:
-    """One sample held against its key. ``said`` and ``key`` are for yes or no: 1, 0, -1 for neither."""
+    """One sample compared with its key. ``said`` and ``key`` apply to yes or no: 1, 0, -1 for neither."""
 
     split: str
     kind: str
@@ -156,7 +159,7 @@ Parts = dict[tuple[str, str, str], list[MarkedSample]]  # by split, part and kin
 
 @dataclass(frozen=True, slots=True)
 class KeyedSample:
-    """A sample that was answered, as scoring needs it."""
+    """An answered sample, with what scoring needs."""
 
     pk: int
     split: str
@@ -172,7 +175,7 @@ class KeyedSample:
         return cls(sample.pk, sample.split, tuple(sample.options), sample.cluster, level, path)
 
     def kind_of(self, key: str) -> tuple[str, str] | None:
-        """The kind of question and the key as answers say it; None where no rule reads the key."""
+        """The kind of question and the key as answers state it; None if no rule can read the key."""
         key = key.strip()
         if self.labels:
             return (CHOICE, key) if key in self.labels else None
@@ -180,12 +183,12 @@ class KeyedSample:
 
 
 def score(submission: Submission, rules: SubmissionRules) -> tuple[bool, list[str]]:
-    """Store the scores of a submission anew; whether anything in it has a key, and of which splits the scores stay as
-    they were and why, in words. Call it in a transaction.
+    """Replace the scores of a submission; returns whether anything in it has a key, and a message for each split whose
+    scores stay as they were. Call it in a transaction.
     """
     hidden = set(submission.benchmark.hidden_splits)
     ResponseMark.objects.filter(response__submission=submission).delete()
-    held: list[MarkedSample] = []
+    marked: list[MarkedSample] = []
     unscored = 0
     for page in _pages(submission):
         ids = [sample.pk for sample in page]
@@ -195,25 +198,25 @@ def score(submission: Submission, rules: SubmissionRules) -> tuple[bool, list[st
         answers = _answers(submission, ids)
         marks: list[ResponseMark] = []
         for sample in page:
-            one = _mark(sample, keys.get(sample.pk, ""), answers[sample.pk], open_=sample.pk in open_)
-            if one is None:
+            result = _mark(sample, keys.get(sample.pk, ""), answers[sample.pk], open_=sample.pk in open_)
+            if result is None:
                 unscored += 1
                 continue
-            held.append(one[0])
+            marked.append(result[0])
             if sample.pk in open_:
-                marks += one[1]
+                marks += result[1]
         ResponseMark.objects.bulk_create(marks, batch_size=1000)
-    stored, stays = _store(submission, _parts(held, hidden, rules), hidden)
+    stored, stays = _store(submission, _parts(marked, hidden, rules), hidden)
     submission.counts = submission.counts | {"unscored": unscored}
     return stored, stays
 
 
 def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool, list[str]]:
-    """Put the scores of these parts in the place of those stored, split by split, where that tells of no few keys."""
+    """Replace the stored scores of these parts, split by split, if that reveals nothing about few keys."""
     closed = {split for (split, _, _), rows in parts.items() if not all(row.open for row in rows)}
     made: dict[str, list[tuple[SubmissionScore, Cells]]] = defaultdict(list)
     for (split, part, kind), rows in sorted(parts.items()):
-        found, cells = numbers(
+        numbers_of_part, cells = numbers(
             kind,
             rows,
             circular=bool(submission.counts.get("circular")),
@@ -228,24 +231,24 @@ def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool
             part=part,
             kind=kind,
             n=len(rows),
-            numbers=found,
+            numbers=numbers_of_part,
         )
         made[split].append((score, cells))
     stored: dict[str, list[SubmissionScore]] = defaultdict(list)
     for score in SubmissionScore.objects.filter(submission=submission):
         stored[score.split].append(score)
-    before = shown_before(submission)
-    seen = {sample for cell in before for sample in cell}
+    shown_cells = shown_before(submission)
+    shown_samples = {sample for cell in shown_cells for sample in cell}
     fresh: list[Cell] = []
     stays: dict[str, str] = {}
     for split, scores in made.items():
         new = [cell for _, of in scores for cell in of.values()]
         old = [score for score in stored[split] if not score.open and score.numbers]
-        unknown = bool(old) and split in closed and seen.isdisjoint(sample for cell in new for sample in cell)
+        unknown = bool(old) and split in closed and shown_samples.isdisjoint(sample for cell in new for sample in cell)
         if unknown and not _the_same(old, [score for score, _ in scores]):
             stays[split] = STAYS_OLD
-        elif may_follow(new, [*before, *fresh]):
-            fresh += [cell for cell in new if cell not in before]
+        elif may_follow(new, [*shown_cells, *fresh]):
+            fresh += [cell for cell in new if cell not in shown_cells]
         elif stored[split]:
             stays[split] = STAYS
         else:
@@ -258,24 +261,24 @@ def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool
 
 
 def _the_same(old: list[SubmissionScore], new: list[SubmissionScore]) -> bool:
-    """Whether the main numbers are those of before, as far as there are both."""
+    """Whether the main numbers are unchanged, as far as both exist."""
 
     def values(scores: list[SubmissionScore]) -> dict[tuple[str, str, str], Any]:
-        found = {(one.part, one.kind, name): one.numbers.get(name) for one in scores for name in MAIN}
-        return {name: number["value"] for name, number in found.items() if number}
+        numbers = {(score.part, score.kind, name): score.numbers.get(name) for score in scores for name in MAIN}
+        return {name: number["value"] for name, number in numbers.items() if number}
 
     one, other = values(old), values(new)
     return all(one[name] == other[name] for name in one.keys() & other.keys()) and bool(one.keys() & other.keys())
 
 
 def marks(submission: Submission) -> QuerySet[ResponseMark]:
-    """The marked answers whose keys are open to everybody now, whatever they were when they were marked."""
+    """The marked answers whose keys are public now, whatever they were when marked."""
     open_ = answer_keys.with_open_keys(submission.benchmark.samples.order_by())
     return ResponseMark.objects.filter(response__submission=submission, response__sample__in=open_)
 
 
 def _pages(submission: Submission) -> Iterator[list[KeyedSample]]:
-    """The samples that were answered, page by page."""
+    """The answered samples, page by page."""
     answered = Response.objects.filter(submission=submission).order_by("sample").values_list("sample", flat=True)
     for ids in batched(list(answered.distinct()), PAGE):
         samples = submission.benchmark.samples.filter(pk__in=ids).select_related("capability").order_by("pk")
@@ -283,56 +286,56 @@ def _pages(submission: Submission) -> Iterator[list[KeyedSample]]:
 
 
 def _answers(submission: Submission, ids: Sequence[int]) -> dict[int, list[Response]]:
-    found: dict[int, list[Response]] = defaultdict(list)
+    answers: dict[int, list[Response]] = defaultdict(list)
     names = ("pk", "sample_id", "variant", "text", "status", "option_order")
     # By sample and model, for which there is an index: by submission, each page would read all of it.
-    own = Response.objects.filter(sample_id__in=ids, model=submission.model_id).only(*names, "submission_id")
-    for response in own:
+    responses = Response.objects.filter(sample_id__in=ids, model=submission.model_id).only(*names, "submission_id")
+    for response in responses:
         if response.submission_id == submission.pk:
-            found[response.sample_id].append(response)
-    return found
+            answers[response.sample_id].append(response)
+    return answers
 
 
 def _mark(
     sample: KeyedSample, key: str, responses: list[Response], *, open_: bool = False
 ) -> tuple[MarkedSample, list[ResponseMark]] | None:
-    """A sample's responses against its key; None where the key is none that a rule can read."""
+    """A sample's responses compared with its key; None if no rule can read the key."""
     asked = sample.kind_of(key)
     if asked is None:
         return None
-    kind, wanted = asked
-    said = {response.variant: chosen_option(response, sample.labels) for response in responses}
+    kind, expected = asked
+    options = {response.variant: chosen_option(response, sample.labels) for response in responses}
     marks = [
-        ResponseMark(response=response, option=said[response.variant], right=said[response.variant] == wanted)
+        ResponseMark(response=response, option=options[response.variant], right=options[response.variant] == expected)
         for response in responses
     ]
     rights = [mark.right for mark in marks]
-    first = said.get("", "")
+    first = options.get("", "")
     complete = len(rights) == max(len(sample.labels), 1)
-    owed = "" if open_ else keyed("cell", f"{wanted}\x1f{first}")[:16]
-    held = MarkedSample(
+    owed = "" if open_ else keyed("cell", f"{expected}\x1f{first}")[:16]
+    marked = MarkedSample(
         split=sample.split,
         kind=kind,
         cluster=sample.cluster,
         level=sample.level,
         options=len(sample.labels),
-        right=first == wanted,
+        right=first == expected,
         everywhere=all(rights) and complete,
         said=YES.get(first, -1),
-        key=YES.get(wanted, -1),
+        key=YES.get(expected, -1),
         sent=len(responses),
-        found=sum(option != "" for option in said.values()),
+        found=sum(option != "" for option in options.values()),
         silent=sum(response.status != Response.Status.OK for response in responses),
         sample=sample.pk,
         one=owed if first or kind == YES_NO else "",
-        every=owed if first and complete and set(said.values()) == {first} else "",
+        every=owed if first and complete and set(options.values()) == {first} else "",
         open=open_,
     )
-    return held, marks
+    return marked, marks
 
 
 class Answer(Protocol):
-    """What is read of a response."""
+    """What is read from a response."""
 
     @property
     def status(self) -> str: ...
@@ -345,7 +348,7 @@ class Answer(Protocol):
 
 
 def chosen_option(response: Answer, labels: tuple[str, ...]) -> str:
-    """The option that a response chose, named as the sample names it; yes or no without options; empty for none."""
+    """The option that a response chose, as the sample names it; yes or no without options; empty for none."""
     if response.status != Response.Status.OK:
         return ""
     if not labels:
@@ -358,23 +361,23 @@ def chosen_option(response: Answer, labels: tuple[str, ...]) -> str:
     return shown_as(label, labels, shift=shift, order=response.option_order)
 
 
-def _parts(held: Iterable[MarkedSample], hidden: set[str], rules: SubmissionRules) -> Parts:
+def _parts(marked: Iterable[MarkedSample], hidden: set[str], rules: SubmissionRules) -> Parts:
     """The samples by split, part and kind of question."""
     parts: Parts = defaultdict(list)
-    for one in held:
+    for sample in marked:
         part = SubmissionScore.Part.WHOLE
-        if one.split in hidden and rules.private_half:
-            kept = is_kept(seed=rules.seed, cluster=one.cluster)
-            part = SubmissionScore.Part.KEPT if kept else SubmissionScore.Part.SHOWN
-        parts[(one.split, part.value, one.kind)].append(one)
+        if sample.split in hidden and rules.private_half:
+            withheld = is_kept(seed=rules.seed, cluster=sample.cluster)
+            part = SubmissionScore.Part.KEPT if withheld else SubmissionScore.Part.SHOWN
+        parts[(sample.split, part.value, sample.kind)].append(sample)
     return parts
 
 
 def numbers(
     kind: str, rows: list[MarkedSample], *, circular: bool, least: int, seed: int
 ) -> tuple[dict[str, Any], Cells]:
-    """The numbers of one part, as stored and shown, and what they are made of; empty where they would be about fewer
-    than ``least`` samples. One: the keys are open, and everything is told.
+    """The numbers of one part, as stored and shown, and their cells; empty if they would be about fewer than ``least``
+    samples. With ``least`` 1 the keys are public and everything is shown.
     """
     if len(rows) < least:
         return {}, {}
@@ -382,25 +385,25 @@ def numbers(
     levels = levels if len(levels) > 1 else []
     cells = tellable(kind, rows, levels, circular=circular) if least > 1 else {}
 
-    def kept(found: dict[str, Any], names: Sequence[str] = ()) -> dict[str, Any]:
-        """Without the numbers that are not told."""
+    def kept(result: dict[str, Any], names: Sequence[str] = ()) -> dict[str, Any]:
+        """The numbers without those that may not be shown."""
         untold = {name for name in MAIN if least > 1 and level_name(names, name) not in cells}
         if not names and least > 1 and "yes" not in cells:
             untold |= {"precision", "recall", "f1"}
-        return {name: None if name in untold else value for name, value in found.items()}
+        return {name: None if name in untold else value for name, value in result.items()}
 
-    found = kept(_choice(rows, circular=circular) if kind == CHOICE else _yes_no(rows, seed=seed))
-    if not any(found.get(name) for name in MAIN):
+    result = kept(_choice(rows, circular=circular) if kind == CHOICE else _yes_no(rows, seed=seed))
+    if not any(result.get(name) for name in MAIN):
         return {}, {}
-    found["extraction"] = {
+    result["extraction"] = {
         "label": sum(row.found for row in rows),
         "none": sum(row.sent - row.found - row.silent for row in rows),
         "no_text": sum(row.silent for row in rows),
     }
-    shown = [kept(_level(kind, names, some, circular=circular), names) for names, some in levels]
+    shown = [kept(_level(kind, names, samples, circular=circular), names) for names, samples in levels]
     if shown := [level for level in shown if any(level.get(name) for name in MAIN)]:
-        found["levels"] = shown
-    return found, cells
+        result["levels"] = shown
+    return result, cells
 
 
 def _choice(rows: list[MarkedSample], *, circular: bool) -> dict[str, Any]:
@@ -438,8 +441,8 @@ def _level(kind: str, names: list[str], rows: list[MarkedSample], *, circular: b
 
 
 def grouped(rows: Iterable[MarkedSample], *, least: int) -> list[tuple[list[str], list[MarkedSample]]]:
-    """Levels with at least ``least`` samples each. Smaller ones stand together, with the smallest of the others where
-    they would still be too few: nothing can be had by subtracting what is shown.
+    """Levels with at least ``least`` samples each. Smaller ones are combined, if needed with the smallest of the
+    others: nothing can be computed by subtracting what is shown.
     """
     levels: dict[str, list[MarkedSample]] = defaultdict(list)
     for row in rows:
@@ -448,11 +451,11 @@ def grouped(rows: Iterable[MarkedSample], *, least: int) -> list[tuple[list[str]
     small: list[str] = []
     together: list[MarkedSample] = []
     while ordered and (len(ordered[0][1]) < least or 0 < len(together) < least):
-        name, some = ordered.pop(0)
+        name, samples = ordered.pop(0)
         small.append(name)
-        together += some
-    found = [([name], some) for name, some in sorted(ordered)]
-    return [*found, (sorted(small), together)] if together else found
+        together += samples
+    large = [([name], samples) for name, samples in sorted(ordered)]
+    return [*large, (sorted(small), together)] if together else large
 
 
 def as_json(estimate: Estimate) -> dict[str, Any]:

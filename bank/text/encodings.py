@@ -32,7 +32,7 @@ _FILLERS = "\u115f\u1160\u3164\uffa0\u2800"  # drawn as nothing, though they cou
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Characters, and the stretch of the original text that each was made from."""
+    """Characters, and the span of the original text that each was made from."""
 
     chars: str
     spans: Sequence[tuple[int, int]]
@@ -43,7 +43,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Letters:
-    """The letters and digits of a view as they compare, where words start, and where each came from."""
+    """The comparable letters and digits of a view, where words start, and where each came from."""
 
     letters: str
     starts: Sequence[int]  # of words, ascending
@@ -56,7 +56,7 @@ class Letters:
 
 @lru_cache(maxsize=20_000)
 def folded(char: str) -> str:
-    """What a character compares as: letters and digits, " " where a word ends, or "" where it is not seen."""
+    """What a character compares as: letters and digits, " " at the end of a word, or "" if it is invisible."""
     if char in _FILLERS:
         return ""
     result = ""
@@ -69,13 +69,13 @@ def folded(char: str) -> str:
 
 
 def is_ideograph(char: str) -> bool:
-    """Whether a letter is a word of its own, as in Chinese and Japanese."""
+    """Whether a letter is a word by itself, as in Chinese and Japanese."""
     return "\u3040" <= char <= "\u30ff" or "\u3400" <= char <= "\u9fff" or char >= "\U00020000"
 
 
 def letters(view: View) -> Letters:
     """The letters and digits of a view, and where its words start."""
-    found: list[str] = []
+    chars: list[str] = []
     starts: list[int] = []
     spans: list[tuple[int, int]] = []
     folds = list(map(folded, view.chars))
@@ -93,11 +93,11 @@ def letters(view: View) -> Letters:
                 continue
             alone = part > "\u303f" and is_ideograph(part)
             if between or alone:
-                starts.append(len(found))
-            found.append(part)
+                starts.append(len(chars))
+            chars.append(part)
             spans.append(span)
             between = alone
-    return Letters("".join(found), starts, spans)
+    return Letters("".join(chars), starts, spans)
 
 
 _WORD = re.compile("[^ ]+")
@@ -110,12 +110,12 @@ def plain(text: str) -> View:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text as they compare."""
+    """The comparable words of a text."""
     return letters(plain(text)).words()
 
 
 def views(view: View, depth: int, least: int = 4) -> Iterator[View]:
-    """The text itself, and whatever it holds in an encoding that has ``least`` characters or more."""
+    """The text itself, and everything encoded in it that has ``least`` characters or more."""
     yield view
     if depth and len(view.chars) >= least:
         for decode in (_unescaped, _from_base64, _from_hex, _from_runs, _unlaced):
@@ -148,7 +148,7 @@ def _unescaped(view: View, least: int) -> Iterator[View]:
 
 
 def _meaning(escape: str) -> str:
-    """What an escape stands for; itself where it stands for nothing."""
+    """What an escape stands for; itself if it stands for nothing."""
     if escape[0] == "&":
         return html.unescape(escape)
     if escape[0] in "%=" or escape[:2].lower() == "\\x":
@@ -164,13 +164,13 @@ _URLSAFE = str.maketrans("-_", "+/")
 
 
 def _from_base64(view: View, least: int) -> Iterator[View]:
-    """Whatever reads as base64, at each of four offsets: run by run, and over spaces and line ends."""
-    seen = [at for at, char in enumerate(view.chars) if not char.isspace() and folded(char)]
-    for places in (range(len(view.chars)), seen):
+    """Everything that decodes as base64, at each of four offsets: run by run, and across spaces and line ends."""
+    visible = [at for at, char in enumerate(view.chars) if not char.isspace() and folded(char)]
+    for places in (range(len(view.chars)), visible):
         for run in _BASE64.finditer("".join([view.chars[at] for at in places])):
-            whole = run[0].translate(_URLSAFE) if len(run[0]) >= least else ""
-            for offset in range(4 if whole else 0):
-                code = whole[offset:]
+            code_run = run[0].translate(_URLSAFE) if len(run[0]) >= least else ""
+            for offset in range(4 if code_run else 0):
+                code = code_run[offset:]
                 code = code[: len(code) - (len(code) % 4 == 1)]
                 data = base64.b64decode(code + "=" * (-len(code) % 4))
                 start = run.start() + offset
@@ -200,7 +200,7 @@ def _from_hex(view: View, least: int) -> Iterator[View]:
 
 @lru_cache(maxsize=64)
 def _stretch(least: int) -> re.Pattern[str]:
-    """Readable characters in a row, half as many as are looked for: some are drawn as one and read as several."""
+    """Readable characters in a row, half as many as required: some look like one and decode to several."""
     return re.compile(rf"[^\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]{{{max(4, least // 2)},}}")
 
 
@@ -216,13 +216,13 @@ def _readable(view: View, data: bytes, origin: Sequence[tuple[int, int]], least:
         size = 1 if "\udc80" <= char <= "\udcff" else len(char.encode())
         spans.append((view.spans[origin[at][0]][0], view.spans[origin[at + size - 1][1]][1]))
         at += size
-    whole = View(chars, spans)
+    decoded = View(chars, spans)
     for stretch in _stretch(least).finditer(chars):
-        yield whole.part(*stretch.span())
+        yield decoded.part(*stretch.span())
 
 
 def _is_packed(data: bytes) -> bool:
-    """Whether it begins as gzip or zlib does."""
+    """Whether it starts like gzip or zlib."""
     return data[:2] in (b"\x1f\x8b", b"x\x01", b"x\x5e", b"x\x9c", b"x\xda")
 
 
@@ -232,12 +232,12 @@ def _is_wide(data: bytes) -> bool:
 
 
 def _is_readable(data: bytes, least: int) -> bool:
-    known = _is_packed(data) or _is_wide(data)
-    return known or bool(_stretch(least).search(data.decode(errors="surrogateescape")))
+    recognised = _is_packed(data) or _is_wide(data)
+    return recognised or bool(_stretch(least).search(data.decode(errors="surrogateescape")))
 
 
 def _whole(view: View, data: bytes, start: int, end: int) -> Iterator[View]:
-    """What bytes mean that are read all or not at all, unpacked where they are packed."""
+    """The text of bytes that are decoded completely or not at all, decompressed if needed."""
     if _is_packed(data):
         try:
             data = zlib.decompressobj(wbits=47).decompress(data, UNPACKED)
@@ -291,7 +291,7 @@ _RUNS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
 
 
 def _from_runs(view: View, least: int) -> Iterator[View]:
-    """Base32, base85, character codes in decimal, binary and Morse: found by how they look, read as a whole."""
+    """Base32, base85, decimal character codes, binary and Morse: found by their appearance, decoded as a whole."""
     for pattern, decode in _RUNS:
         for run in pattern.finditer(view.chars):
             try:
@@ -306,7 +306,7 @@ _LACED = re.compile(r"\w(\w)\w(?:\1\w)+")
 
 
 def _unlaced(view: View, least: int) -> Iterator[View]:
-    """Without a letter that stands after every other one: "cxoxuxnxt"."""
+    """The text without a letter inserted after every other one: "cxoxuxnxt"."""
     places, last = [], 0
     for match in _LACED.finditer(view.chars):
         if match.end() - match.start() >= 7:

@@ -1,4 +1,4 @@
-"""Models' names in texts, hidden from annotators."""
+"""Hides models' names in texts from annotators."""
 
 import re
 from collections import defaultdict
@@ -41,7 +41,7 @@ _MADE_BY = re.compile(
 
 
 class Names:
-    """What to hide: for each first word (lower-case) the patterns that may follow from it, longest first."""
+    """What to hide: for each first word (lower-case) the patterns that may follow it, longest first."""
 
     def __init__(self) -> None:
         self.anywhere: dict[str, list[re.Pattern[str]]] = defaultdict(list)
@@ -51,10 +51,10 @@ class Names:
         self._add(self.anywhere, "claude", _CLAUDE, re.I)
 
     def add_name(self, name: str) -> None:
-        """A model's name in full, its beginning up to the version, and its first word.
+        """A model's full name, its beginning up to the version, and its first word.
 
-        "gpt-4-1106-vision-preview" hides "GPT-4" and "gpt 4 vision"; "Wren 3B" hides "wren-3b" but of "Wren" alone only
-        what speaks of itself.
+        "gpt-4-1106-vision-preview" hides "GPT-4" and "gpt 4 vision"; "Wren 3B" hides "wren-3b", but "Wren" alone only
+        where the text speaks about itself.
         """
         tokens = re.findall(r"[^\W_]+(?:\.\d+)*", name)
         if not tokens:
@@ -71,7 +71,7 @@ class Names:
         self.add_word(tokens[0])
 
     def add_word(self, word: str) -> None:
-        """A family's name, or a name's first word: anywhere where its capitals make it a name, else by context."""
+        """A family's name, or a name's first word: everywhere if its capitals mark it as a name, else by context."""
         stem = _flexible(word)
         if re.search(r"\d|[a-z][A-Z]|[A-Z]{2,}[a-z]|^[A-Z]{3,}$", word) and len(word) > 2:
             self._add(self.anywhere, _first_word(word), stem + _VERSION, re.I if re.search(r"\d", word) else 0)
@@ -94,11 +94,11 @@ class Names:
         table[word].append(re.compile(rf"(?:{pattern})(?!\w)", flags))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where the names stand in the text, in order, not overlapping."""
-        found: list[tuple[int, int]] = []
+        """Where names occur in the text, in order, without overlaps."""
+        spans: list[tuple[int, int]] = []
         for word in _WORD.finditer(text):
             start = word.start()
-            if found and start < found[-1][1]:
+            if spans and start < spans[-1][1]:
                 continue
             key = word[0].lower()
             end = max((m.end() for p in self.anywhere.get(key, ()) if (m := p.match(text, start))), default=0)
@@ -107,21 +107,21 @@ class Names:
                 if match and _speaks_of_itself(text, start, match.end()):
                     end = max(end, match.end())
             if end:
-                found.append((start, end))
-        return found
+                spans.append((start, end))
+        return spans
 
 
 _WORD = re.compile(r"(?<![^\W_])[^\W\d_]+|(?<![^\W_])\d+[^\W\d_]+")
 
 
 def _first_word(token: str) -> str:
-    """What ``_WORD`` finds where the token begins: its letters up to the first digit."""
-    found = _WORD.match(token)
-    return found[0].lower() if found else ""
+    """What ``_WORD`` finds at the start of the token: its letters up to the first digit."""
+    match = _WORD.match(token)
+    return match[0].lower() if match else ""
 
 
 def _flexible(token: str) -> str:
-    """A token as people write it: separators between letters and digits, the v of a version left out or added."""
+    """A token as people write it: separators between letters and digits, the v of a version added or left out."""
     chunks = re.findall(r"[^\W\d_]+|\d+", token)
     if len(chunks) > 1 and chunks[0].lower() == "v":
         return r"v?" + r"\.?".join(chunks[1:])
@@ -153,12 +153,12 @@ def names_of(models: tuple[tuple[str, str, str], ...]) -> Names:
 
 
 def mask(text: str, names: Names | Iterable[str], *, placeholder: str = PLACEHOLDER) -> str:
-    """The text with the names of models, families and makers that it mentions replaced.
+    """The text with the names of models, families and makers replaced.
 
-    Names in full and their beginnings with a version ("GPT-4", "LLaVA 1.5") are hidden in any case of letters and with
-    any separators; so are words that are nothing but a model's name. Ordinary words ("Gemini", "Wren", "Google") are
-    hidden only where the text speaks of its author ("I am Gemini", "trained by Google"), so that an answer about birds
-    keeps its wrens. Works on the source, before Markdown.
+    Full names and their beginnings with a version ("GPT-4", "LLaVA 1.5") are hidden in any case and with any
+    separators; so are words that are only ever a model's name. Ordinary words ("Gemini", "Wren", "Google") are hidden
+    only where the text speaks of its author ("I am Gemini", "trained by Google"), so that an answer about birds keeps
+    its wrens. Works on the source, before Markdown.
     """
     if not isinstance(names, Names):
         names = names_of(tuple((name, "", "") for name in names))

@@ -24,20 +24,20 @@ from bank.text.encodings import Letters, folded, is_ideograph, letters, plain, v
 WINDOW = 5  # words
 LETTERS = 28
 UNHIDEABLE = 3
-SHIFTED = 8  # letters that a match under a shifted alphabet has at least: shorter words turn into one another
+SHIFTED = 8  # minimum letters of a match under a shifted alphabet: shorter words turn into one another
 DEPTH = 2  # encodings within encodings
 LONGEST = 100_000  # characters; a longer text is withheld
-GONE = "[…]"  # holds no letter, so nothing ever matches it
+GONE = "[…]"  # contains no letter, so nothing ever matches it
 ROUNDS = 20
 STRIDES = 3  # turns from here on are every second letter
 
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """What may be shown. ``gaps`` counts the places where something was taken out.
+    """What may be shown. ``gaps`` counts the places where something was removed.
 
-    ``disguised``: some of it stood in an encoding, backwards or in another alphabet, as no quotation does.
-    ``parts`` is the text as it was, cut where it was taken out: (text, whether it is gone).
+    ``disguised``: some of it was encoded, backwards or in another alphabet, as no quotation is. ``parts`` is the
+    original text, cut at the gaps: (text, whether it was removed).
     """
 
     text: str
@@ -48,24 +48,24 @@ class Redacted:
 
 
 def redact(text: str, hidden: Iterable[str]) -> Redacted:
-    """The text without what it shares with any of the hidden ones."""
+    """The text without anything it shares with the hidden texts."""
     needles = _Needles.of([one for one in hidden if one.strip()])
     if text and (len(text) > LONGEST or needles.shortest <= UNHIDEABLE):
         return Redacted("", withheld=True, parts=((text, True),))
-    whole, places, disguised = text, list(range(len(text))), False
-    for _ in range(ROUNDS):  # what is taken out can bring together what stood around it
-        found = list(_shared(text, needles))
-        if not found:
-            parts = tuple(_parts(whole, set(places)))
+    original, places, disguised = text, list(range(len(text))), False
+    for _ in range(ROUNDS):  # a removal can bring together the text around it
+        matches = list(_shared(text, needles))
+        if not matches:
+            parts = tuple(_parts(original, set(places)))
             return Redacted(text, text.count(GONE), disguised=disguised, parts=parts)
-        open_ones = {span for span, open_one in found if open_one}
+        open_ones = {span for span, open_one in matches if open_one}
         disguised |= any(
             not open_one and not any(low < span[1] and span[0] < high for low, high in open_ones)
-            for span, open_one in found
+            for span, open_one in matches
         )
-        spans = _merged(text, [span for span, _ in found])
+        spans = _merged(text, [span for span, _ in matches])
         text, places = _without(text, places, spans)
-    return Redacted("", withheld=True, parts=((whole, True),))
+    return Redacted("", withheld=True, parts=((original, True),))
 
 
 # -- what to look for -----------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def redact(text: str, hidden: Iterable[str]) -> Redacted:
 
 @dataclass(frozen=True, slots=True)
 class _Needles:
-    """The hidden texts, cut up for looking: runs of words and of letters, and short ones whole.
+    """The hidden texts, cut up for the search: runs of words and of letters, and short texts whole.
 
     ``turned`` holds the same as steps from letter to letter, which no shift of the alphabet changes.
     """
@@ -88,30 +88,32 @@ class _Needles:
     def of(cls, hidden: Sequence[str]) -> "_Needles":
         runs: set[str] = set()
         grams: set[str] = set()
-        whole: set[str] = set()
+        short_texts: set[str] = set()
         turned: set[str] = set()
         sizes = [LETTERS]
         for text in hidden:
-            found = letters(plain(text))
-            sizes.append(len(found.letters))
-            runs.update(one for one, _, _ in _runs(found))
-            grams.update(found.letters[at : at + LETTERS] for at in range(len(found.letters) - LETTERS + 1))
-            if len(found.starts) < WINDOW or len(found.letters) < LETTERS:
-                whole.add(found.letters)
-            steps = _steps(found.letters)
-            turned.update(steps[start + 1 : end] for _, start, end in _runs(found))
-            turned.update(steps[at + 1 : at + LETTERS] for at in range(len(found.letters) - LETTERS + 1))
-        turned = {one for one in turned if len(_STEP.findall(one)) >= SHIFTED - 1}
-        return cls(frozenset(runs), frozenset(grams), frozenset(whole), frozenset(turned), min(sizes))
+            text_letters = letters(plain(text))
+            sizes.append(len(text_letters.letters))
+            runs.update(run for run, _, _ in _runs(text_letters))
+            grams.update(
+                text_letters.letters[at : at + LETTERS] for at in range(len(text_letters.letters) - LETTERS + 1)
+            )
+            if len(text_letters.starts) < WINDOW or len(text_letters.letters) < LETTERS:
+                short_texts.add(text_letters.letters)
+            steps = _steps(text_letters.letters)
+            turned.update(steps[start + 1 : end] for _, start, end in _runs(text_letters))
+            turned.update(steps[at + 1 : at + LETTERS] for at in range(len(text_letters.letters) - LETTERS + 1))
+        turned = {run for run in turned if len(_STEP.findall(run)) >= SHIFTED - 1}
+        return cls(frozenset(runs), frozenset(grams), frozenset(short_texts), frozenset(turned), min(sizes))
 
     @property
     def least(self) -> int:
-        """Letters below which nothing can match."""
+        """The number of letters below which nothing can match."""
         return min([LETTERS, *map(len, self.runs), *map(len, self.whole)])
 
 
 def _runs(found: Letters) -> Iterator[tuple[str, int, int]]:
-    """Every run of WINDOW words, with the place of its letters."""
+    """Every run of WINDOW words, with the position of its letters."""
     edges = [*found.starts, len(found.letters)]
     for start, end in zip(edges, edges[WINDOW:], strict=False):
         yield found.letters[start:end], start, end
@@ -124,16 +126,16 @@ _STEPS = {a + b: chr(0xE000 + (ord(b) - ord(a)) % 26) for a in _LATIN for b in _
 
 
 def _steps(text: str) -> str:
-    """How far each Latin letter is from the one before it, in the alphabet; other signs as they are."""
+    """The distance of each Latin letter from the previous one in the alphabet; other characters as they are."""
     pairs = map(str.__add__, text, text[1:])
     steps = [_STEPS.get(pair) or (_AFTER_OTHER if "a" <= pair[1] <= "z" else pair[1]) for pair in pairs]
     return text[:1] + "".join(steps)
 
 
 def _matches(found: Letters, needles: _Needles, *, plainly: bool, shifts: bool) -> Iterator[tuple[int, int]]:
-    """Stretches of letters, [start, end), that are shared; but for ``plainly`` of SHIFTED letters or more.
+    """Shared stretches of letters, [start, end); unless ``plainly``, of SHIFTED letters or more.
 
-    ``shifts``: under shifts of the alphabet, too.
+    ``shifts``: also under shifts of the alphabet.
     """
     text, size = found.letters, len(found.letters)
     begins, ends = set(found.starts), {*found.starts[1:], size}
@@ -158,15 +160,15 @@ def _matches(found: Letters, needles: _Needles, *, plainly: bool, shifts: bool) 
             yield from _places(_steps(needle)[1:], steps, begins, ends, before=1)
 
 
-def _grams(text: str, known: frozenset[str], before: int) -> Iterator[tuple[int, int]]:
-    """Where LETTERS in a row are known, the first ``before`` of them not looked at."""
-    found = [text[at + before : at + LETTERS] for at in range(len(text) - LETTERS + 1)]
-    if not known.isdisjoint(found):
-        yield from ((at, at + LETTERS) for at, gram in enumerate(found) if gram in known)
+def _grams(text: str, needles: frozenset[str], before: int) -> Iterator[tuple[int, int]]:
+    """Where LETTERS in a row are known, ignoring the first ``before`` of them."""
+    grams = [text[at + before : at + LETTERS] for at in range(len(text) - LETTERS + 1)]
+    if not needles.isdisjoint(grams):
+        yield from ((at, at + LETTERS) for at, gram in enumerate(grams) if gram in needles)
 
 
 def _places(needle: str, text: str, begins: set[int], ends: set[int], *, before: int = 0) -> Iterator[tuple[int, int]]:
-    """Where it stands whole, between the borders of words; ``before`` letters in front of it belong to it."""
+    """Where it occurs whole, between word boundaries; ``before`` letters in front of it belong to it."""
     at = text.find(needle, before)
     while at >= 0:
         start, end = at - before, at + len(needle)
@@ -179,29 +181,29 @@ def _places(needle: str, text: str, begins: set[int], ends: set[int], *, before:
 
 
 def _shared(text: str, needles: _Needles) -> Iterator[tuple[tuple[int, int], bool]]:
-    """Stretches of the text to take out, and whether each stands there openly, as a quotation does."""
+    """Stretches of the text to remove, and whether each is an open quotation."""
     if not needles.runs and not needles.whole:
         return
     least = max(needles.least, UNHIDEABLE + 1)
     for number, view in enumerate(views(plain(text), DEPTH, least)):
-        found = letters(view)
-        if len(found.letters) < least:
+        view_letters = letters(view)
+        if len(view_letters.letters) < least:
             continue
-        for turn, turned in enumerate(_turns(found)):
+        for turn, turned in enumerate(_turns(view_letters)):
             for start, end in _matches(turned, needles, plainly=not turn, shifts=turn < STRIDES):
                 origin = turned.spans[start:end]
                 span = min(low for low, _ in origin), max(high for _, high in origin)
-                said = turned.letters[start:end]
-                openly = not number and not turn and _is_open(said, needles)
+                stretch = turned.letters[start:end]
+                openly = not number and not turn and _is_open(stretch, needles)
                 yield span, openly
 
 
-def _is_open(said: str, needles: _Needles) -> bool:
-    return said in needles.runs or said in needles.grams or said in needles.whole
+def _is_open(stretch: str, needles: _Needles) -> bool:
+    return stretch in needles.runs or stretch in needles.grams or stretch in needles.whole
 
 
 def _turns(found: Letters) -> Iterator[Letters]:
-    """The letters forwards, backwards, word by word backwards, and every second one of them."""
+    """The letters forwards, backwards, word by word backwards, and every second letter."""
     yield found
     size = len(found.letters)
     ends = [*found.starts, size][1:]
@@ -222,7 +224,7 @@ def _turns(found: Letters) -> Iterator[Letters]:
 
 
 def _merged(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Stretches drawn out to whole words; those with nothing but signs between them are one."""
+    """Stretches extended to whole words; those separated only by punctuation are merged."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(set(spans)):
         while start > 0 and _in_word(text[start - 1]) and _in_word(text[start]):
@@ -241,23 +243,23 @@ def _in_word(char: str) -> bool:
 
 
 def _without(text: str, places: Sequence[int], spans: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:
-    """The text with gaps, and for each of its characters the place that it had at first, -1 for those of a gap."""
+    """The text with gaps, and for each of its characters the original position, -1 inside a gap."""
     parts: list[str] = []
-    kept: list[int] = []
+    positions: list[int] = []
     last = 0
     for start, end in [*spans, (len(text), len(text))]:
         parts.append(text[last:start])
-        kept += places[last:start]
+        positions += places[last:start]
         if start < len(text):
             parts.append(GONE)
-            kept += [-1] * len(GONE)
+            positions += [-1] * len(GONE)
         last = end
-    return "".join(parts), kept
+    return "".join(parts), positions
 
 
-def _parts(whole: str, kept: set[int]) -> Iterator[tuple[str, bool]]:
+def _parts(original: str, remaining: set[int]) -> Iterator[tuple[str, bool]]:
     at = 0
-    for end in range(1, len(whole) + 1):
-        if end == len(whole) or (end in kept) != (at in kept):
-            yield whole[at:end], at not in kept
+    for end in range(1, len(original) + 1):
+        if end == len(original) or (end in remaining) != (at in remaining):
+            yield original[at:end], at not in remaining
             at = end

@@ -1,7 +1,7 @@
-"""Text that models and people wrote, made fit to show: Markdown with code and LaTeX.
+"""Renders text by models and people for display: Markdown with code and LaTeX.
 
-Nothing that a text holds is executed, fetched or followed: HTML is shown as text, pictures become their words, links
-are inert in answers. The result of ``markdown`` passes through an allow-list of tags as a second wall.
+Nothing in a text is executed, fetched or followed: HTML is shown as text, pictures become their alternative text, links
+in answers are inert. The result of ``markdown`` also passes through an allow-list of tags.
 """
 
 import re
@@ -68,7 +68,7 @@ def raw(text: str, *, masked: bool = False) -> SafeString:
 
 
 def formulas(text: str) -> SafeString:
-    """The text as it is, escaped, but for its LaTeX, which stands in ``.tex``: for options, where a star is a star."""
+    """The text as it is, escaped, except its LaTeX, which goes into ``.tex``: for options, where a star is a star."""
     html = nh3.clean(_PLAIN.renderInline(text.replace(MARK, "")), tags={"span"}, attributes={}, allowed_classes=CLASSES)
     return mark_safe(html)  # noqa: S308 (nh3 cleaned it)
 
@@ -90,7 +90,7 @@ def _markdown(text: str, links: bool, pictures: tuple[tuple[str, Picture], ...])
 
 
 def _shown_marks(html: str) -> str:
-    """Hidden names between tags become the chip, inside a tag the bare words."""
+    """Hidden names become the chip between tags, and plain words inside a tag."""
     if MARK not in html:
         return html
     return re.sub(
@@ -121,7 +121,7 @@ def _build(*, links: bool) -> MarkdownIt:
 
 
 def _tame(state: StateCore) -> None:
-    """Headings two steps down, below the page's own; alignment of cells as a class; links to a new tab."""
+    """Headings two levels down, below the page's own; cell alignment as a class; links open a new tab."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
@@ -174,7 +174,7 @@ def _opening(source: str, at: int) -> str:
 
 
 def _find_closing(source: str, closing: str, start: int, end: int) -> int:
-    """Where the closing delimiter stands, unescaped, not farther than a formula is long; -1 where there is none."""
+    """The position of the closing delimiter, unescaped, within the length of a formula; -1 if there is none."""
     end = min(end, start + LONGEST_TEX)
     at = source.find(closing, start, end)
     while at > start and source[at - 1] == "\\":
@@ -183,7 +183,7 @@ def _find_closing(source: str, closing: str, start: int, end: int) -> int:
 
 
 def _is_money(source: str, content: str, after: int) -> bool:
-    """Whether the text between two dollar signs is no formula: "$5 and $10", "5$ or 6$"."""
+    """Whether the text between two dollar signs is not a formula: "$5 and $10", "5$ or 6$"."""
     if content[0].isspace() or content[-1].isspace() or source[after : after + 1].isdigit():
         return True
     return content[0].isdigit() and not _SURELY_TEX.search(content)
@@ -209,7 +209,7 @@ def _tex_inline(state: StateInline, silent: bool) -> bool:
 
 
 def _tex_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """A formula that starts a line and ends one, within one list item or quotation."""
+    """A formula that starts one line and ends another, within one list item or quotation."""
     start = state.bMarks[first] + state.tShift[first]
     opening = state.src[start : start + 2]
     if opening not in ("$$", "\\[") or state.is_code_block(first):

@@ -1,14 +1,14 @@
-"""Whether a text tells a hidden criterion in a way that the redactor cannot take out: then all of it is held back.
+"""Whether a text reveals a hidden criterion in a way the redactor cannot remove: then the whole text is withheld.
 
-Pure functions. ``examine`` redacts a text and says why what is left is not to be shown, if so:
+Pure functions. ``examine`` redacts a text and says why the rest must not be shown, if so:
 
-* something was taken out that stood in an encoding, backwards or in another alphabet: no honest text does that;
-* a criterion's words stand in it in order, close to one another, whatever is strewn between them; also with the letters
-  of a word in another order, as pig latin, with digits for letters, or without vowels;
-* a stretch of it is a criterion in some other alphabet, each letter exchanged for another one;
-* a stretch of it is no writing: hardly a vowel, or signs and digits within words.
+* something was removed that was encoded, backwards or in another alphabet: no honest text does that;
+* a criterion's words occur in order, close together, whatever is between them; also with scrambled letters, as pig
+  latin, with digits for letters, or without vowels;
+* a stretch is a criterion in another alphabet, each letter replaced by another one;
+* a stretch is not language: hardly a vowel, or symbols and digits inside words.
 
-What this cannot find: translations, paraphrases, a word here and a word there, a cipher that reads like prose.
+What this cannot find: translations, paraphrases, single words here and there, a cipher that reads like prose.
 """
 
 import re
@@ -48,14 +48,14 @@ _IN_WORD = re.compile(r"[@$€|!](?=\w)")
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A text without what it shares with criteria. ``why``, in words, says that it is rather held back; or "" ."""
+    """A text without what it shares with criteria. ``why`` says why it must be withheld, or is empty."""
 
     redacted: Redacted
     why: str = ""
 
 
 def examine(text: str, hidden: Sequence[str]) -> Examination:
-    """The redacted text, and why it is to be held back, if so. Quotes nothing hidden."""
+    """The redacted text, and why it must be withheld, if so. Quotes nothing hidden."""
     redacted = redact(text, hidden)
     if redacted.withheld or not hidden:
         return Examination(redacted)
@@ -65,16 +65,16 @@ def examine(text: str, hidden: Sequence[str]) -> Examination:
 
 
 def _reveals(text: str, hidden: Sequence[str]) -> str:
-    known = [one for one in (_Criterion.of(each) for each in hidden) if one]
-    if not known:
+    criteria = [criterion for criterion in (_Criterion.of(each) for each in hidden) if criterion]
+    if not criteria:
         return ""
-    shapes = frozenset().union(*(one.shapes for one in known))
+    shapes = frozenset().union(*(criterion.shapes for criterion in criteria))
     for view in views(plain(text), DEPTH, 16):
-        said = _tokens(view.chars)
+        tokens = _tokens(view.chars)
         letters = "".join(words(view.chars)) if shapes else ""
-        for one in known:
-            if found := one.most_in_order(said):
-                return f"It has {found} of the {one.size} telling words of a criterion, in order."
+        for criterion in criteria:
+            if matches := criterion.most_in_order(tokens):
+                return f"It has {matches} of the {criterion.size} telling words of a criterion, in order."
         if not shapes.isdisjoint(_shapes(letters)):
             return "A stretch of it repeats its letters as a criterion does: another alphabet."
     return ""
@@ -85,7 +85,7 @@ def _reveals(text: str, hidden: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Criterion:
-    """The telling words of a criterion: for each way to write one, the places where it stands, as bits."""
+    """The significant words of a criterion: for each spelling, the positions where it stands, as bits."""
 
     size: int
     places: dict[str, int]
@@ -103,18 +103,18 @@ class _Criterion:
         for at, word in enumerate(telling):
             for way in {_jumbled(word), "-" + _without_vowels(word)}:
                 places[way] = places.get(way, 0) | 1 << at
-        shapes = (one for one in _shapes("".join(listed)) if one.count(".") <= SAME * 2 // 3)
+        shapes = (shape for shape in _shapes("".join(listed)) if shape.count(".") <= SAME * 2 // 3)
         return cls(len(telling), places, frozenset(shapes))
 
-    def most_in_order(self, said: Sequence[Sequence[str]]) -> int:
-        """How many of the words stand in order where that is too many; 0 if nowhere."""
-        found = [self._bits(ways) for ways in said]
+    def most_in_order(self, tokens: Sequence[Sequence[str]]) -> int:
+        """The number of words in order if that is too many; 0 if not."""
+        positions = [self._bits(ways) for ways in tokens]
         for share, reach in ((DENSE, 0.7), (SPARSE, REACH)):
             least = max(FEWEST, -int(-share * self.size // 1))
             width = max(least, int(reach * self.size))
             step = max(1, width // 4)
-            for start in range(0, max(1, len(found) - width + step), step):
-                part = [bits for bits in found[start : start + width] if bits]
+            for start in range(0, max(1, len(positions) - width + step), step):
+                part = [bits for bits in positions[start : start + width] if bits]
                 if len(part) >= least and (most := _longest(part, self.size)) >= least:
                     return most
         return 0
@@ -126,32 +126,34 @@ class _Criterion:
         return bits
 
 
-def _longest(found: Sequence[int], size: int) -> int:
-    """The length of the longest common subsequence, by Hyyrö's bits: each word of the text is the places it fits."""
+def _longest(positions: Sequence[int], size: int) -> int:
+    """The length of the longest common subsequence, with Hyyrö's bit vectors: each word is the set of positions it
+    fits.
+    """
     full = (1 << size) - 1
     free = full
-    for bits in found:
+    for bits in positions:
         taken = free & bits
         free = ((free + taken) | (free - taken)) & full
     return size - free.bit_count()
 
 
 def _tokens(text: str) -> list[list[str]]:
-    """The words of a text that may tell something, each in the ways in which it could be meant."""
+    """The significant words of a text, each in every spelling it could stand for."""
     spoken = _IN_WORD.sub(lambda sign: sign[0].translate(_LEET), text)  # "c@t" is one word
     return [_ways(word) for word in words(spoken) if word not in _EMPTY and not (word.isdecimal() and len(word) < 3)]
 
 
 def _ways(word: str) -> list[str]:
-    found = [_jumbled(word)]
+    spellings = [_jumbled(word)]
     if not _VOWEL.search(word):
-        found.append("-" + word)
+        spellings.append("-" + word)
     if any(char.isdecimal() for char in word):
-        found.append(_jumbled(word.translate(_LEET)))
-        found.append(_jumbled(word.replace("1", "l").translate(_LEET)))
+        spellings.append(_jumbled(word.translate(_LEET)))
+        spellings.append(_jumbled(word.replace("1", "l").translate(_LEET)))
     if word.endswith("ay") and len(word) > 3:
-        found += [_jumbled(word[:-2]), _jumbled(word[:-3])]
-    return found
+        spellings += [_jumbled(word[:-2]), _jumbled(word[:-3])]
+    return spellings
 
 
 _VOWEL = re.compile("[aeiou]")
@@ -169,7 +171,7 @@ def _without_vowels(word: str) -> str:
 
 
 def _shapes(letters: str) -> list[str]:
-    """Every SAME letters as how far back each letter stood last: no exchange of letters for others changes that."""
+    """Every SAME letters as the distance to the previous same letter: no substitution of letters changes that."""
     last: dict[str, int] = {}
     backs = []
     for at, char in enumerate(letters):
@@ -184,7 +186,7 @@ def _shapes(letters: str) -> list[str]:
 
 
 def _unreadable(text: str) -> str:
-    """Why a text cannot be read by the person who checks it; "" if it can."""
+    """Why a human checker cannot read the text; "" if they can."""
     long_ones = "".join(word for word in words(text) if len(word) >= 4)
     sums = list(accumulate((char in "aeiouy" for char in long_ones if "a" <= char <= "z"), initial=0))
     if any(after - before < VOWELS * STRETCH for before, after in zip(sums, sums[STRETCH:], strict=False)):

@@ -64,9 +64,9 @@ def benchmark_new(request: HttpRequest) -> HttpResponse:
     """A form for a new benchmark; it is private until it is published."""
     form = NewBenchmark(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        given = {name: value for name, value in form.cleaned_data.items() if name != "edition"}
+        fields = {name: value for name, value in form.cleaned_data.items() if name != "edition"}
         try:
-            benchmark = actions.make_benchmark(**given)
+            benchmark = actions.make_benchmark(**fields)
         except BadInput as error:
             form.add_error("slug", str(error))
         else:
@@ -83,9 +83,9 @@ def benchmark_edit(request: HttpRequest, name: str) -> HttpResponse:
     form = Facts(request.POST if request.method == "POST" else None, initial=facts_of(benchmark))
     context: dict[str, Any] = {"section": "bank", "form": form, "benchmark": benchmark}
     if request.method == "POST" and form.is_valid():
-        given = dict(form.cleaned_data)
+        fields = dict(form.cleaned_data)
         try:
-            actions.change_benchmark(benchmark=benchmark, edition=given.pop("edition") or 0, **given)
+            actions.change_benchmark(benchmark=benchmark, edition=fields.pop("edition") or 0, **fields)
         except Stale as stale:
             context["stale"] = str(stale)
             form.data = {**form.data, "edition": str(benchmark.edition)}
@@ -101,11 +101,11 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
     """Who may see the benchmark, with what that shows."""
     benchmark = benchmark_named(name)
     if request.method == "POST":
-        wanted = request.POST.get("visibility")
-        if wanted in ("public", "private"):
-            actions.set_visibility(benchmark=benchmark, visibility=wanted, by=person(request))
-            said = "is published" if wanted == "public" else "is for staff only again"
-            messages.success(request, f"{benchmark.title} {said}.")
+        visibility = request.POST.get("visibility")
+        if visibility in ("public", "private"):
+            actions.set_visibility(benchmark=benchmark, visibility=visibility, by=person(request))
+            outcome = "is published" if visibility == "public" else "is for staff only again"
+            messages.success(request, f"{benchmark.title} {outcome}.")
         return redirect("bank:benchmark-detail", benchmark)
     groups = by_status(benchmark)
     context = {
@@ -126,17 +126,17 @@ def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
     benchmark = benchmark_named(name)
     form = Export(request.POST if request.method == "POST" else None, initial={"what": "samples", "shape": "jsonl"})
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
-        what, shape = given["what"], given["shape"]
-        wishes = {name: given[name] for name in ("criteria", "analyses", "names")}
-        asked = exports.ExportRequest(user=person(request), reason=given["reason"], **wishes)
-        records = exports.records(what, benchmark=benchmark, asked=asked)
-        if given["pictures"]:
+        values = form.cleaned_data
+        table, shape = values["what"], values["shape"]
+        wishes = {name: values[name] for name in ("criteria", "analyses", "names")}
+        asked = exports.ExportRequest(user=person(request), reason=values["reason"], **wishes)
+        records = exports.records(table, benchmark=benchmark, asked=asked)
+        if values["pictures"]:
             pieces, ending = exports.zipped(records=records, shape=shape), "zip"
         else:
-            pieces, ending = exports.pieces(records=records, what=what, shape=shape), shape
+            pieces, ending = exports.pieces(records=records, what=table, shape=shape), shape
         secret = "".join(f"-with-{name}" for name, wanted in wishes.items() if wanted)
-        filename = f"{benchmark.slug}-{benchmark.version}-{what}{secret}.{ending}"
+        filename = f"{benchmark.slug}-{benchmark.version}-{table}{secret}.{ending}"
         answer = StreamingHttpResponse(pieces, content_type=exports.TYPES[ending])
         answer["Content-Disposition"] = f'attachment; filename="{filename}"'
         answer["Cache-Control"] = "no-store"
@@ -151,6 +151,6 @@ def benchmark_check(request: HttpRequest, name: str) -> HttpResponse:
     """Look for quality hints again."""
     benchmark = benchmark_named(name)
     counts = quality.check(benchmark=benchmark, user=person(request))
-    found = ", ".join(f"{n:,} {quality.BY_NAME[hint].title}" for hint, n in counts.items() if n)
-    messages.success(request, f"Checked {benchmark.samples.count():,} samples: {found or 'nothing to look at'}.")
+    summary = ", ".join(f"{n:,} {quality.BY_NAME[hint].title}" for hint, n in counts.items() if n)
+    messages.success(request, f"Checked {benchmark.samples.count():,} samples: {summary or 'nothing to look at'}.")
     return redirect("bank:benchmark-detail", benchmark)

@@ -21,9 +21,9 @@ from bank.views.common import benchmark_named, person
 
 def _node(benchmark: Benchmark, text: str | None) -> Capability:
     if (key := whole_number(text)) is not None:
-        found = benchmark.capabilities.select_related("parent", "benchmark").filter(pk=key).first()
-        if found is not None:
-            return found
+        node = benchmark.capabilities.select_related("parent", "benchmark").filter(pk=key).first()
+        if node is not None:
+            return node
     raise BadInput("That capability is not there any more.")
 
 
@@ -32,7 +32,7 @@ def _node(benchmark: Benchmark, text: str | None) -> Capability:
 def capabilities(request: HttpRequest, name: str) -> HttpResponse:
     """The tree; a chosen node beside it can be renamed, moved, merged or deleted. Works without script."""
     benchmark = benchmark_named(name)
-    here = reverse("bank:capabilities", args=[benchmark])
+    url = reverse("bank:capabilities", args=[benchmark])
     if request.method == "POST":
         do = DOES.get(request.POST.get("do", ""))
         if do is None:
@@ -42,7 +42,7 @@ def capabilities(request: HttpRequest, name: str) -> HttpResponse:
             node = do(request, benchmark)
         except BadInput as error:
             messages.error(request, str(error))
-        return redirect(f"{here}?node={node}#tree" if node else f"{here}#tree")
+        return redirect(f"{url}?node={node}#tree" if node else f"{url}#tree")
     nodes = tree_of(benchmark)
     picked = next((n for n in nodes if str(n.capability.pk) == request.GET.get("node")), None)
     elsewhere = [n for n in nodes if picked is None or n.capability.pk not in picked.below]

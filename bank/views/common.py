@@ -35,13 +35,15 @@ def suggestions(benchmark: Benchmark) -> dict[str, list[str]]:
 
 def following(sample: Sample, chosen: Filter, *, back: bool = False) -> Sample | None:
     """The neighbour of a sample in the filtered list."""
-    found = (
+    samples = (
         chosen_samples(sample.benchmark, chosen)
         if chosen.active
         else sample.benchmark.samples.order_by("position", "pk")
     )
     if back:
-        before = found.filter(position=sample.position, pk__lt=sample.pk) | found.filter(position__lt=sample.position)
-        return before.order_by("-position", "-pk").only("pk").first()
-    after = found.filter(position=sample.position, pk__gt=sample.pk) | found.filter(position__gt=sample.position)
-    return after.only("pk").first()
+        earlier = samples.filter(position=sample.position, pk__lt=sample.pk) | samples.filter(
+            position__lt=sample.position
+        )
+        return earlier.order_by("-position", "-pk").only("pk").first()
+    later = samples.filter(position=sample.position, pk__gt=sample.pk) | samples.filter(position__gt=sample.position)
+    return later.only("pk").first()

@@ -1,4 +1,4 @@
-"""The form that makes items."""
+"""Items of a benchmark: how many there are, and making more."""
 
 from typing import Any
 
@@ -56,17 +56,17 @@ class MakeItems(Styled):
             self.initial.setdefault("anchor", benchmark.anchor.name)
 
     def plan(self) -> ItemPlan:
-        """What the form asks for. Raises BadInput."""
-        given = self.cleaned_data
-        pairs = given["kind"] == Item.Kind.PAIR
+        """The plan that the form requests. Raises BadInput."""
+        values = self.cleaned_data
+        pairs = values["kind"] == Item.Kind.PAIR
         return plan_items(
-            kind=given["kind"],
+            kind=values["kind"],
             benchmark=self.benchmark,
-            models=given["models"] or self.answering,
-            anchor=given["anchor"] if pairs else "",
-            sample=given["sample"],
-            seed=given["seed"] or 0,
-            rotations=given["rotations"] and given["kind"] == Item.Kind.SCORE,
+            models=values["models"] or self.answering,
+            anchor=values["anchor"] if pairs else "",
+            sample=values["sample"],
+            seed=values["seed"] or 0,
+            rotations=values["rotations"] and values["kind"] == Item.Kind.SCORE,
         )
 
 
@@ -77,7 +77,7 @@ WORDS = {Item.Kind.PAIR: "Pairs", Item.Kind.SCORE: "Single answers", Item.Kind.B
 @requires("write-bank")
 @require_http_methods(["GET", "HEAD", "POST"])
 def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
-    """Items are made for two seconds at a time; the page asks for the next ones by itself until all are there."""
+    """Items are made for two seconds at a time; the page requests the next ones until all are there."""
     benchmark = benchmark_named(name)
     form = MakeItems(benchmark, request.POST if request.method == "POST" else None)
     context: dict[str, Any] = {"section": "bank", "benchmark": benchmark, "form": form}
@@ -86,14 +86,14 @@ def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
             context["step"] = _step(form, request)
         except BadInput as error:
             form.add_error(None, str(error))
-    context |= {"there": _there(benchmark), "aside": bool(request.htmx)}
+    context |= {"there": _existing(benchmark), "aside": bool(request.htmx)}
     return render(request, "bank/_items-made.html" if context["aside"] else "bank/items.html", context)
 
 
 @requires("write-bank")
 @require_POST
 def items_count(request: HttpRequest, name: str) -> HttpResponse:
-    """How many items the form asks for."""
+    """How many items the form would make."""
     form = MakeItems(benchmark_named(name), request.POST)
     context: dict[str, Any] = {"form": form}
     if form.is_valid():
@@ -106,10 +106,10 @@ def items_count(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _step(form: MakeItems, request: HttpRequest) -> dict[str, Any]:
-    """The next items: what is done so far and how to go on."""
+    """Make the next items: what is done so far and how to continue."""
     plan = form.plan()
-    before = min(_number(request.POST.get("after", "")), len(plan.samples))
-    made, after = make_some(plan, after=before)
+    start = min(_number(request.POST.get("after", "")), len(plan.samples))
+    made, after = make_some(plan, after=start)
     fields = [(key, value) for key in form.fields for value in request.POST.getlist(key)]
     return {
         "made": _number(request.POST.get("made", "")) + made,
@@ -120,12 +120,12 @@ def _step(form: MakeItems, request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _there(benchmark: Benchmark) -> list[tuple[str, int, bool]]:
-    """Of each kind: its name, how many items there are, and whether there are more than were counted."""
+def _existing(benchmark: Benchmark) -> list[tuple[str, int, bool]]:
+    """For each kind: its name, how many items there are, and whether there are more than were counted."""
     counted = []
     for kind, word in WORDS.items():
-        found = Item.objects.filter(sample__benchmark=benchmark, kind=kind).order_by()
-        n = found.values("pk")[: MOST_COUNTED + 1].count()
+        items = Item.objects.filter(sample__benchmark=benchmark, kind=kind).order_by()
+        n = items.values("pk")[: MOST_COUNTED + 1].count()
         counted.append((word, min(n, MOST_COUNTED), n > MOST_COUNTED))
     return counted
 

@@ -74,12 +74,12 @@ def _models_of(benchmark: Benchmark) -> Any:
     return EvaluatedModel.objects.filter(pk__in=answered).order_by("name")
 
 
-def _facts_in(given: QueryDict, ids: list[int]) -> dict[int, tuple[str, bool | None]]:
+def _facts_in(values: QueryDict, ids: list[int]) -> dict[int, tuple[str, bool | None]]:
     facts = {}
     for pk in ids:
-        organisation, weights = given.get(f"organisation-{pk}"), given.get(f"weights-{pk}", "")
+        organisation, weights = values.get(f"organisation-{pk}"), values.get(f"weights-{pk}", "")
         if organisation is None or weights not in WEIGHTS:
             continue
-        if (organisation, weights) != (given.get(f"had-organisation-{pk}"), given.get(f"had-weights-{pk}")):
+        if (organisation, weights) != (values.get(f"had-organisation-{pk}"), values.get(f"had-weights-{pk}")):
             facts[pk] = organisation, WEIGHTS[weights]
     return facts

@@ -22,7 +22,8 @@ from bank.samples.listing import Filter, chosen_samples
 from bank.samples.reviews import rounds_of, shares_of, to_check, to_revise
 from bank.views.common import benchmark_named, person
 
-STEP = 56  # pixels a round
+# The bar chart of rounds, in pixels.
+STEP = 56  # per round
 BAR = 24
 HEIGHT = 112
 TOP = 20
@@ -30,7 +31,7 @@ LEFT = 8
 
 
 def revised_per_round(rows: Sequence[tuple[int, int, int]]) -> SafeString:
-    """Bars of (round, samples revised, sent back and not yet revised), the waiting ones outlined on top."""
+    """SVG bars of (round, samples revised, sent back and not yet revised), with the pending ones outlined on top."""
     most = max([revised + waiting for _, revised, waiting in rows], default=0) or 1
     floor = TOP + HEIGHT
     scale = HEIGHT / most
@@ -110,11 +111,11 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 def round_close(request: HttpRequest, pk: int) -> HttpResponse:
     """End a round before every review is given."""
-    found = get_object_or_404(ReviewRound.objects.select_related("benchmark"), pk=pk)
-    back = actions.close_round(round=found, by=person(request))
-    said = f" {back} without a review are drafts again." if back else ""
-    messages.success(request, f"Round {found.number} is closed.{said}")
-    return redirect("bank:benchmark-reviews", found.benchmark)
+    review_round = get_object_or_404(ReviewRound.objects.select_related("benchmark"), pk=pk)
+    back = actions.close_round(round=review_round, by=person(request))
+    returned_drafts = f" {back} without a review are drafts again." if back else ""
+    messages.success(request, f"Round {review_round.number} is closed.{returned_drafts}")
+    return redirect("bank:benchmark-reviews", review_round.benchmark)
 
 
 @requires("review-samples")
@@ -149,31 +150,35 @@ def _shown(request: HttpRequest, sample: Sample, how: str) -> dict[str, Any]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def review(request: HttpRequest, pk: int) -> HttpResponse:
     """One review of one's own: the guideline's six points and a verdict, beside the sample."""
-    found = get_object_or_404(
+    assigned = get_object_or_404(
         SampleReview.objects.select_related("round__benchmark", "sample__benchmark", "sample__capability"),
         pk=pk,
         reviewer=person(request),
     )
     form = Review(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
+        values = form.cleaned_data
         try:
             actions.give_review(
-                review=found, by=person(request), verdict=given["verdict"], points=form.points(), note=given["note"]
+                review=assigned,
+                by=person(request),
+                verdict=values["verdict"],
+                points=form.points(),
+                note=values["note"],
             )
         except BadInput as error:
             form.add_error(None, str(error))
         else:
-            share = next(iter(shares_of(person(request), round=found.round)), None)
+            share = next(iter(shares_of(person(request), round=assigned.round)), None)
             if share is not None and share.next is not None:
                 return redirect("bank:review", share.next)
-            messages.success(request, f"That was your last one in round {found.round.number}.")
+            messages.success(request, f"That was your last one in round {assigned.round.number}.")
             return redirect("bank:review-queue")
-    if found.verdict or found.round.closed_at:
+    if assigned.verdict or assigned.round.closed_at:
         messages.info(request, "This review is given already.")
         return redirect("bank:review-queue")
-    share = next(iter(shares_of(person(request), round=found.round)))
-    context = _shown(request, found.sample, "review") | {"review": found, "form": form, "share": share}
+    share = next(iter(shares_of(person(request), round=assigned.round)))
+    context = _shown(request, assigned.sample, "review") | {"review": assigned, "form": form, "share": share}
     return render(request, "bank/review.html", context)
 
 
@@ -185,11 +190,11 @@ def sample_check(request: HttpRequest, pk: int) -> HttpResponse:
     viewer = person(request)
     form = Check(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
+        values = form.cleaned_data
         try:
-            actions.decide(sample=sample, by=viewer, decision=given["decision"], reason=given["reason"])
+            actions.decide(sample=sample, by=viewer, decision=values["decision"], reason=values["reason"])
         except BadInput as error:
-            form.add_error(None if given["decision"] == "approve" else "reason", str(error))
+            form.add_error(None if values["decision"] == "approve" else "reason", str(error))
         else:
             following = to_check(viewer, benchmark=sample.benchmark).first()
             if following is not None:

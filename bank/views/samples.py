@@ -28,8 +28,8 @@ SHOWN_FIRST = 2
 
 
 def _sample(pk: int) -> Sample:
-    found = Sample.objects.select_related("benchmark", "capability", "author").prefetch_related("images")
-    return get_object_or_404(found, pk=pk)
+    samples = Sample.objects.select_related("benchmark", "capability", "author").prefetch_related("images")
+    return get_object_or_404(samples, pk=pk)
 
 
 @requires("read-bank")
@@ -74,12 +74,12 @@ def sample_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _alike(sample: Sample) -> list[Sample]:
-    """The samples whose pictures look almost the same, where the sample is marked for it."""
+    """Samples with almost the same pictures, if the sample has that hint."""
     bit = quality.BY_NAME["duplicate"]
     if not sample.quality_hints & bit.bit:
         return []
-    found = quality.lookalikes(sample, among=quality.masks_with(bit))
-    return list(Sample.objects.filter(pk__in=found[:20]).order_by("position"))
+    twins = quality.lookalikes(sample, among=quality.masks_with(bit))
+    return list(Sample.objects.filter(pk__in=twins[:20]).order_by("position"))
 
 
 @requires("read-criteria")
@@ -87,8 +87,8 @@ def _alike(sample: Sample) -> list[Sample]:
 def criteria(request: PageRequest, pk: int) -> HttpResponse:
     """What a sample is judged by; the access log gets one record."""
     sample = get_object_or_404(Sample.objects.select_related("benchmark"), pk=pk)
-    found = bank.criteria.for_staff(user=person(request), samples=[sample], how="page")
-    texts = found.get(sample.pk, [])
+    by_sample = bank.criteria.for_staff(user=person(request), samples=[sample], how="page")
+    texts = by_sample.get(sample.pk, [])
     context = {
         "section": "bank",
         "sample": sample,
@@ -198,20 +198,20 @@ def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> 
 
 
 def _since(sample: Sample | None, edition: int | None) -> list[Any]:
-    """What others changed after the edition that a form was opened with."""
+    """What others changed after the edition that the form was opened with."""
     if sample is None:
         return []
-    found = sample.revisions.select_related("by").filter(edition__gt=edition or 0)
-    return [(revision, _lines(revision.changes)) for revision in found[:5]]
+    revisions = sample.revisions.select_related("by").filter(edition__gt=edition or 0)
+    return [(revision, _lines(revision.changes)) for revision in revisions[:5]]
 
 
 @requires("write-bank")
 @require_http_methods(["GET", "HEAD", "POST"])
 def samples_change(request: HttpRequest, name: str) -> HttpResponse:
-    """Set values on all samples of the filter: first what and how many, then, confirmed, done."""
+    """Set values on all samples of the filter: first show what and how many, then, once confirmed, do it."""
     benchmark = benchmark_named(name)
     chosen = Filter.of(request.GET)
-    found = chosen_samples(benchmark, chosen)
+    samples = chosen_samples(benchmark, chosen)
     count = count_chosen(benchmark, chosen)
     form = Bulk(request.POST if request.method == "POST" else None, benchmark=benchmark)
     context: dict[str, Any] = {"section": "bank", "benchmark": benchmark, "chosen": chosen, "count": count}
@@ -223,10 +223,10 @@ def samples_change(request: HttpRequest, name: str) -> HttpResponse:
         elif values.get("status") == Sample.Status.REJECTED and not note:
             form.add_error("note", "Say why the samples are rejected.")
         elif request.POST.get("confirmed") == str(count):
-            changed = actions.change_many(by=person(request), samples=found, values=values, note=note)
+            changed = actions.change_many(by=person(request), samples=samples, values=values, note=note)
             same = f" {count - changed:,} had these values already." if changed < count else ""
             messages.success(request, f"Changed {changed:,} sample{'' if changed == 1 else 's'}.{same}")
-            return redirect(f"{reverse('bank:benchmark-detail', args=[benchmark])}?{_kept(chosen, values)}")
+            return redirect(f"{reverse('bank:benchmark-detail', args=[benchmark])}?{_remaining_filter(chosen, values)}")
         else:
             context["ask"] = True
             context["moved"] = "confirmed" in request.POST
@@ -234,7 +234,7 @@ def samples_change(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "bank/samples-change.html", context)
 
 
-def _kept(chosen: Filter, values: dict[str, Any]) -> str:
-    """The filter without what was changed: else the list would be empty."""
+def _remaining_filter(chosen: Filter, values: dict[str, Any]) -> str:
+    """The filter without changed fields: otherwise the list would be empty."""
     pairs = [pair for pair in chosen.address().split("&") if pair and pair.split("=")[0] not in values]
     return "&".join(pairs)

@@ -1,4 +1,4 @@
-"""The accounts of the demo, whose password everybody can read here: they are for this machine alone."""
+"""The demo accounts. Their password is public: they are for local installations only."""
 
 from accounts.models import User
 
@@ -17,6 +17,6 @@ def made(name: str) -> User:
 
 
 def still_open() -> list[User]:
-    """Those whose password is still that of the demo, and that may sign in."""
-    found = User.objects.filter(username__in=SIGN_INS, is_active=True).order_by("username")
-    return [person for person in found if person.check_password(PASSWORD)]
+    """Active accounts that still have the demo password."""
+    users = User.objects.filter(username__in=SIGN_INS, is_active=True).order_by("username")
+    return [person for person in users if person.check_password(PASSWORD)]

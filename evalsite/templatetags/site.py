@@ -1,4 +1,4 @@
-"""Filters and tags that every template has."""
+"""Filters and tags available in every template."""
 
 from functools import lru_cache
 from typing import cast

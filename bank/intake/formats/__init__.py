@@ -1,8 +1,8 @@
 """File formats. Each module is a small reader, file to records, and is listed here.
 
 A module has ``NAME``, ``recognises(path)`` and any of the readers ``samples``, ``responses``, ``labels``,
-``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``. One with perhaps
-millions of rows has ``blocks(path, part)`` as well, which gives ordinary ones by the thousand.
+``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``. A format that
+may have millions of rows also has ``blocks(path, part)``, which yields ordinary rows by the thousand.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ Reader = Callable[[Path], Iterator[Row | Problem]]
 
 
 def find(name: str, path: Path) -> ModuleType:
-    """The format of that name; for ``auto`` the one that recognises the content. Raises BadFile."""
+    """The format of that name; for ``auto`` the first that recognises the content. Raises BadFile."""
     if not path.exists():
         raise BadFile(Where(str(path)), "there is no such file or directory")
     if name != "auto":
@@ -48,18 +48,18 @@ def find(name: str, path: Path) -> ModuleType:
     raise BadFile(Where(str(path)), f"is none of the formats {', '.join(MODULES)}")
 
 
-def reader(module: ModuleType, what: str) -> Reader:
-    """The reader of ``samples``, ``responses``, ``labels`` or ``judgments``. Raises LookupError where there is none."""
-    found = getattr(module, what, None)
-    if found is None:
-        having = ", ".join(name for name, other in MODULES.items() if hasattr(other, what))
-        raise LookupError(f"The format {module.NAME} has no {what}. Formats that have: {having}.")
-    return found
+def reader(module: ModuleType, part: str) -> Reader:
+    """The reader of ``samples``, ``responses``, ``labels`` or ``judgments``. Raises LookupError if there is none."""
+    function = getattr(module, part, None)
+    if function is None:
+        having = ", ".join(name for name, other in MODULES.items() if hasattr(other, part))
+        raise LookupError(f"The format {module.NAME} has no {part}. Formats that have: {having}.")
+    return function
 
 
-def batches(module: ModuleType, what: str, path: Path) -> Iterator[Block | Row | Problem]:
-    """What the reader gives, in blocks where the format can. Raises LookupError, BadFile."""
-    found: Iterator[Block | Row | Problem] = (
-        module.blocks(path, what) if hasattr(module, "blocks") else reader(module, what)(path)
+def batches(module: ModuleType, part: str, path: Path) -> Iterator[Block | Row | Problem]:
+    """The reader's rows, in blocks if the format supports them. Raises LookupError, BadFile."""
+    rows: Iterator[Block | Row | Problem] = (
+        module.blocks(path, part) if hasattr(module, "blocks") else reader(module, part)(path)
     )
-    return found
+    return rows

@@ -69,10 +69,10 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
 def _files(path: Path, names: tuple[str, ...]) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = [path / name for name in names if (path / name).is_file()]
-    if not found:
+    present = [path / name for name in names if (path / name).is_file()]
+    if not present:
         raise BadFile(Where(str(path)), f"holds no {' or '.join(names)}")
-    return found
+    return present
 
 
 def _scores(file: Path) -> Iterator[Row | Problem]:
@@ -125,8 +125,8 @@ def _wording(file: Path) -> dict[str, str]:
 
 def _sample(key: str, folder: Path, wording: dict[str, str]) -> dict[str, Any]:
     picture, _, feature = key.rpartition("__")
-    known = (f"images/{picture}.{ending}" for ending in ENDINGS)
-    file = next((name for name in known if (folder / name).is_file()), f"images/{picture}.{ENDINGS[0]}")
+    candidates = (f"images/{picture}.{ending}" for ending in ENDINGS)
+    file = next((name for name in candidates if (folder / name).is_file()), f"images/{picture}.{ENDINGS[0]}")
     more = f": {wording[feature]}" if feature in wording else ""
     return {
         "key": key,

@@ -59,32 +59,33 @@ def _records(data: dict[str, Any]) -> list[dict[str, Any]]:
     kind = about.get("kind") or {0: "score", 1: "score", 2: "pair"}.get(len(responses), "batch")
     base = {"kind": kind, "sample": sample, "responses": responses}
     base |= {name: about[name] for name in ("protocol", "campaign") if about.get(name)}
-    found = []
+    labels_of_people = []
     for person, answers in _by_person(data.get("responses")).items():
         verdict: dict[str, Any] = {}
         for question, value in answers.items():
             _read(question, value, responses, verdict)
-        found.append(base | {"annotator": person} | verdict)
-    return found
+        labels_of_people.append(base | {"annotator": person} | verdict)
+    return labels_of_people
 
 
 def _by_person(responses: Any) -> dict[str, dict[str, Any]]:
     """What each person said, by question."""
     people: dict[str, dict[str, Any]] = {}
     if isinstance(responses, dict):
-        for question, given in responses.items():
-            for one in given if isinstance(given, list) else ():
-                if isinstance(one, dict) and one.get("status") in SUBMITTED:
-                    people.setdefault(who(one.get("user_id")), {})[question] = one.get("value")
+        for question, answers in responses.items():
+            for answer in answers if isinstance(answers, list) else ():
+                if isinstance(answer, dict) and answer.get("status") in SUBMITTED:
+                    people.setdefault(who(answer.get("user_id")), {})[question] = answer.get("value")
         return people
     if not isinstance(responses, list):
         raise ValueError("responses are neither by question nor by person")
-    for one in responses:
-        if isinstance(one, dict) and one.get("status") in SUBMITTED and isinstance(one.get("values"), dict):
-            said = {
-                name: value.get("value") if isinstance(value, dict) else value for name, value in one["values"].items()
+    for answer in responses:
+        if isinstance(answer, dict) and answer.get("status") in SUBMITTED and isinstance(answer.get("values"), dict):
+            values = {
+                name: value.get("value") if isinstance(value, dict) else value
+                for name, value in answer["values"].items()
             }
-            people[who(one.get("user_id"))] = said
+            people[who(answer.get("user_id"))] = values
     return people
 
 

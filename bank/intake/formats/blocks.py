@@ -1,4 +1,9 @@
-"""Ordinary rows of a file, a thousand at a time and by column: many times faster than pydantic."""
+"""Ordinary rows of a file, a thousand at a time and by column: many times faster than pydantic.
+
+``samples`` and ``responses`` accept rows only if ``SampleRecord`` and ``ResponseRecord`` accept every one of them, and
+return columns of what those records hold. At anything unusual in any row, a fault or merely a rare field, they return
+None, and pydantic decides row by row (tests/bank/test_quick.py).
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,8 +19,8 @@ from bank.intake.formats.reading import BadFile, Lines, Problem, Row, Where, jso
 from bank.intake.formats.records import MAX_INT, MAX_PATH, MAX_TEXT, ResponseRecord, SampleRecord
 
 Rows = Sequence[dict[str, Any]]
-Columns = dict[str, Any]  # by name, a value of each row
-Texts = dict[str, tuple[int, str | None]]  # how long a text may be, and what stands for one that is left out
+Columns = dict[str, Any]  # by name, with one value per row
+Texts = dict[str, tuple[int, str | None]]  # the maximum length of a text, and its default
 
 CRITERION: Texts = {
     "key": (60, ""),
@@ -52,41 +57,41 @@ REMEMBERED = 10_000
 
 
 def samples(rows: Rows) -> Columns | None:
-    """``criteria`` are columns of their own: ``owner`` is the number of the row, ``position`` that within its row."""
-    found = _columns(rows, SAMPLE, {"capability": [], "criteria": []})
-    if found is None or not (_filled(found["key"]) and _filled(found["instruction"])):
+    """``criteria`` are columns of their own: ``owner`` is the index of the row, ``position`` the index within it."""
+    columns = _columns(rows, SAMPLE, {"capability": [], "criteria": []})
+    if columns is None or not (_filled(columns["key"]) and _filled(columns["instruction"])):
         return None
-    if not SAMPLE_STATUS.issuperset(found["status"]):
+    if not SAMPLE_STATUS.issuperset(columns["status"]):
         return None
-    found["capability"] = list(map(_path, found["capability"]))
-    found["criteria"] = _criteria(found["criteria"])
-    if None in found["capability"] or found["criteria"] is None:
+    columns["capability"] = list(map(_path, columns["capability"]))
+    columns["criteria"] = _criteria(columns["criteria"])
+    if None in columns["capability"] or columns["criteria"] is None:
         return None
-    if "answer" in found["criteria"]["key"] and any(found["answer"]):  # perhaps twice the same key
+    if "answer" in columns["criteria"]["key"] and any(columns["answer"]):  # possibly a duplicate key
         return None
-    return found
+    return columns
 
 
 def responses(rows: Rows) -> Columns | None:
-    """``status`` is what the record's ``known_status`` is."""
-    found = _columns(rows, RESPONSE, {"tokens": None, "status": None})
-    if found is None or not _filled(found["sample"]):
+    """``status`` is the record's ``known_status``."""
+    columns = _columns(rows, RESPONSE, {"tokens": None, "status": None})
+    if columns is None or not _filled(columns["sample"]):
         return None
-    tokens, status, texts = found["tokens"], found["status"], found["text"]
+    tokens, status, texts = columns["tokens"], columns["status"], columns["text"]
     if not {int, NONE}.issuperset(kinds := set(map(type, tokens))):
         return None
     if int in kinds and not all(number is None or 0 <= number <= MAX_INT for number in tokens):
         return None
-    if not {str, NONE}.issuperset(map(type, status)) or not RESPONSE_STATUS.issuperset(given := set(status)):
+    if not {str, NONE}.issuperset(map(type, status)) or not RESPONSE_STATUS.issuperset(statuses := set(status)):
         return None
-    if given <= {"ok", None} and _filled(texts):
-        found["status"] = ["ok"] * len(rows)
+    if statuses <= {"ok", None} and _filled(texts):
+        columns["status"] = ["ok"] * len(rows)
     else:
-        known = ["empty" if not text or text.isspace() else "ok" for text in texts]
-        if ("ok", "empty") in zip(status, known, strict=True):
+        derived = ["empty" if not text or text.isspace() else "ok" for text in texts]
+        if ("ok", "empty") in zip(status, derived, strict=True):
             return None
-        found["status"] = [one or other for one, other in zip(status, known, strict=True)]
-    return found
+        columns["status"] = [stated or computed for stated, computed in zip(status, derived, strict=True)]
+    return columns
 
 
 COLUMN_READERS: dict[type[BaseModel], Callable[[Rows], Columns | None]] = {
@@ -96,25 +101,25 @@ COLUMN_READERS: dict[type[BaseModel], Callable[[Rows], Columns | None]] = {
 
 
 def _columns(rows: Rows, texts: Texts, others: dict[str, Any]) -> Columns | None:
-    """The values by name; ``others`` are the names of what is no text, with what stands for one that is left out."""
+    """The values by name; ``others`` maps the names of fields that are not text to their defaults."""
     shapes = set(map(tuple, rows))
     names = {name for shape in shapes for name in shape}
     if not names <= texts.keys() | others.keys():
         return None
     defaults = others | {name: default for name, (_, default) in texts.items()}
     if len(shapes) == 1 and names:
-        found: Columns = dict(zip(*shapes, zip(*map(dict.values, rows), strict=True), strict=True))
+        values: Columns = dict(zip(*shapes, zip(*map(dict.values, rows), strict=True), strict=True))
     else:
-        found = {name: [row.get(name, defaults[name]) for row in rows] for name in names}
+        values = {name: [row.get(name, defaults[name]) for row in rows] for name in names}
     for name in names & texts.keys():
-        column = found[name]
+        column = values[name]
         if set(map(type, column)) != {str} or max(map(len, column)) > texts[name][0] or not _storable(column):
             return None
     for name in defaults.keys() - names:
         if name in texts and defaults[name] is None:
             return None
-        found[name] = [defaults[name]] * len(rows)
-    return found
+        values[name] = [defaults[name]] * len(rows)
+    return values
 
 
 def _storable(column: Sequence[str]) -> bool:
@@ -133,31 +138,31 @@ def _filled(column: Sequence[str]) -> bool:
     return all(column) and not any(map(str.isspace, column))
 
 
-def _criteria(given: Sequence[Any]) -> Columns | None:
-    if set(map(type, given)) != {list}:
+def _criteria(lists: Sequence[Any]) -> Columns | None:
+    if set(map(type, lists)) != {list}:
         return None
-    rows = list(chain.from_iterable(given))
+    rows = list(chain.from_iterable(lists))
     if not rows:
         return {name: [] for name in (*CRITERION, "weight", "owner", "position")}
     if set(map(type, rows)) != {dict}:
         return None
-    found = _columns(rows, CRITERION, {"weight": None})
-    if found is None or not _filled(found["text"]):
+    columns = _columns(rows, CRITERION, {"weight": None})
+    if columns is None or not _filled(columns["text"]):
         return None
-    if not (KINDS.issuperset(found["kind"]) and SHOWN_TO.issuperset(found["shown_to"])):
+    if not (KINDS.issuperset(columns["kind"]) and SHOWN_TO.issuperset(columns["shown_to"])):
         return None
-    weights = found["weight"]
+    weights = columns["weight"]
     if not {int, float, NONE}.issuperset(map(type, weights)):
         return None
     if any(weight is not None and not 0 <= weight < 1e300 for weight in weights):
         return None
-    found["weight"] = [None if weight is None else float(weight) for weight in weights]
-    found["owner"] = [number for number, some in enumerate(given) for _ in some]
-    found["position"] = [position for some in given for position in range(len(some))]
-    found["key"] = [key or str(place + 1) for key, place in zip(found["key"], found["position"], strict=True)]
-    if len(set(zip(found["owner"], found["key"], strict=True))) < len(rows):
+    columns["weight"] = [None if weight is None else float(weight) for weight in weights]
+    columns["owner"] = [number for number, criteria in enumerate(lists) for _ in criteria]
+    columns["position"] = [position for criteria in lists for position in range(len(criteria))]
+    columns["key"] = [key or str(place + 1) for key, place in zip(columns["key"], columns["position"], strict=True)]
+    if len(set(zip(columns["owner"], columns["key"], strict=True))) < len(rows):
         return None
-    return found
+    return columns
 
 
 _good_paths: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -199,69 +204,69 @@ class Block:
         return len(self.data)
 
     def rows(self) -> list[Row]:
-        """The same one by one, for who finds something to say about one of them."""
+        """The same rows one by one, for code that reports on single rows."""
         pairs = zip(self.places, self.data, strict=True)
         return [Row(place, self.record.model_validate(data)) for place, data in pairs]
 
 
 def json_blocks(path: Path, record: type[BaseModel]) -> Iterator[Block | Row | Problem]:
-    """``validated(json_lines(path), record)``, with the ordinary rows in blocks."""
-    for number, some in _thousands(path):
-        block = _block(Lines(path.name, number, len(some)), some, record)
+    """``validated(json_lines(path), record)``, with ordinary rows in blocks."""
+    for number, block_lines in _thousands(path):
+        block = _block(Lines(path.name, number, len(block_lines)), block_lines, record)
         if block is not None:
             yield block
             continue
-        for line, raw in enumerate(some, number):
+        for line, raw in enumerate(block_lines, number):
             yield from validated(json_line(path.name, line, raw), record)
 
 
-def table_blocks(found: Iterable[Row | Problem], record: type[BaseModel]) -> Iterator[Block | Row | Problem]:
-    """``validated(found, record)`` of rows that are read one by one, with the ordinary ones in blocks."""
-    held: list[Row] = []
+def table_blocks(source: Iterable[Row | Problem], record: type[BaseModel]) -> Iterator[Block | Row | Problem]:
+    """``validated(source, record)`` for rows that are read one by one, with ordinary rows in blocks."""
+    pending: list[Row] = []
     try:
-        for one in found:
-            if isinstance(one, Row):
-                held.append(one)
-            if len(held) == ROWS or (held and not isinstance(one, Row)):
-                yield from _table_block(held, record)
-                held = []
-            if not isinstance(one, Row):
-                yield one
+        for entry in source:
+            if isinstance(entry, Row):
+                pending.append(entry)
+            if len(pending) == ROWS or (pending and not isinstance(entry, Row)):
+                yield from _table_block(pending, record)
+                pending = []
+            if not isinstance(entry, Row):
+                yield entry
     except BadFile:
-        yield from _table_block(held, record)
+        yield from _table_block(pending, record)
         raise
-    yield from _table_block(held, record)
+    yield from _table_block(pending, record)
 
 
-def _table_block(held: list[Row], record: type[BaseModel]) -> Iterator[Block | Row | Problem]:
-    data = [row.data for row in held]
-    columns = COLUMN_READERS[record](data) if held else None
+def _table_block(rows: list[Row], record: type[BaseModel]) -> Iterator[Block | Row | Problem]:
+    data = [row.data for row in rows]
+    columns = COLUMN_READERS[record](data) if rows else None
     if columns is None:
-        yield from validated(held, record)
+        yield from validated(rows, record)
     else:
-        yield Block(record, [row.where for row in held], data, columns)
+        yield Block(record, [row.where for row in rows], data, columns)
 
 
 def _thousands(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """As many lines at a time as the database takes best, and the number of the first. Raises BadFile."""
+    """Lines in the batch size that suits the database best, with the number of the first. Raises BadFile."""
     number = 1
-    held: list[bytes] = []
+    pending: list[bytes] = []
     bad = None
-    found = line_blocks(path)
+    source = line_blocks(path)
     while True:
         try:
-            held += next(found)[1]
+            pending += next(source)[1]
         except StopIteration:
             break
         except BadFile as error:
-            bad = error  # said when the lines before it have had their turn
+            bad = error  # raised after the lines before it
             break
-        whole = len(held) - len(held) % ROWS
-        for start in range(0, whole, ROWS):
-            yield number + start, held[start : start + ROWS]
-        number, held = number + whole, held[whole:]
-    if held:
-        yield number, held
+        complete = len(pending) - len(pending) % ROWS
+        for start in range(0, complete, ROWS):
+            yield number + start, pending[start : start + ROWS]
+        number, pending = number + complete, pending[complete:]
+    if pending:
+        yield number, pending
     if bad is not None:
         raise bad
 

@@ -27,7 +27,7 @@ RECORDS: dict[str, type[BaseModel]] = {
     "labels": LabelRecord,
     "judgments": JudgmentRecord,
 }
-# How the cells of a table, which are all text, become values.
+# How the text cells of a table become values.
 LISTS = frozenset(
     """images capability options criteria metadata option_order responses ranking parts spans flags order
     settings revisions""".split()
@@ -38,12 +38,12 @@ BOOLEANS = frozenset({"answer", "agree", "hallucination"})
 
 
 def recognises(path: Path) -> bool:
-    """Whether a row of this file carries the names of the format."""
+    """Whether a row of this file has the names of the format."""
     return bool(parts(path))
 
 
 def parts(path: Path) -> tuple[str, ...]:
-    """What a folder holds by the names of its files, a file by the names in its first good row."""
+    """The parts of a folder, by the names of its files; of a file, by the names in its first good row."""
     if path.is_dir():
         return tuple(part for part, names in FILES.items() if any((path / name).is_file() for name in names))
     try:
@@ -67,7 +67,7 @@ def responses(path: Path) -> Iterator[Row | Problem]:
 
 
 def labels(path: Path, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Iterator[Row | Problem]:
-    """``complete`` adds to a row what its reader knows beside the file; it may raise ValueError."""
+    """``complete`` adds to each row what its reader knows besides the file; it may raise ValueError."""
     return _read(path, "labels", complete)
 
 
@@ -75,46 +75,46 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
     return _read(path, "judgments")
 
 
-def blocks(path: Path, what: str) -> Iterator[Block | Row | Problem]:
-    """The rows of a part, the ordinary ones in blocks where there may be millions."""
-    path, record = _file(path, what), RECORDS[what]
+def blocks(path: Path, part: str) -> Iterator[Block | Row | Problem]:
+    """The rows of a part, with ordinary ones in blocks if there may be millions."""
+    path, record = _file(path, part), RECORDS[part]
     if record not in COLUMN_READERS:
-        return _read(path, what)
-    return json_blocks(path, record) if kind_of(path) == "jsonl" else table_blocks(_rows(path, what), record)
+        return _read(path, part)
+    return json_blocks(path, record) if kind_of(path) == "jsonl" else table_blocks(_rows(path, part), record)
 
 
-def _file(path: Path, what: str) -> Path:
+def _file(path: Path, part: str) -> Path:
     if not path.is_dir():
         return path
-    found = [path / name for name in FILES[what] if (path / name).is_file()]
-    if not found:
-        raise BadFile(Where(str(path)), f"holds none of {', '.join(FILES[what])}")
-    return found[0]
+    present = [path / name for name in FILES[part] if (path / name).is_file()]
+    if not present:
+        raise BadFile(Where(str(path)), f"holds none of {', '.join(FILES[part])}")
+    return present[0]
 
 
 def _read(
-    path: Path, what: str, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    path: Path, part: str, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 ) -> Iterator[Row | Problem]:
-    found = _rows(_file(path, what), what)
-    return validated(_completed(found, complete) if complete else found, RECORDS[what])
+    source = _rows(_file(path, part), part)
+    return validated(_completed(source, complete) if complete else source, RECORDS[part])
 
 
-def _rows(path: Path, what: str) -> Iterator[Row | Problem]:
-    return _typed(rows(path), what) if kind_of(path) in ("csv", "parquet") else rows(path)
+def _rows(path: Path, part: str) -> Iterator[Row | Problem]:
+    return _typed(rows(path), part) if kind_of(path) in ("csv", "parquet") else rows(path)
 
 
 def _completed(
-    found: Iterable[Row | Problem], complete: Callable[[dict[str, Any]], dict[str, Any]]
+    source: Iterable[Row | Problem], complete: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> Iterator[Row | Problem]:
-    for row in found:
+    for row in source:
         try:
             yield row if isinstance(row, Problem) else Row(row.where, complete(row.data))
         except ValueError as error:
             yield Problem(row.where, "sample", str(error))
 
 
-def _typed(found: Iterable[Row | Problem], what: str) -> Iterator[Row | Problem]:
-    for row in found:
+def _typed(source: Iterable[Row | Problem], part: str) -> Iterator[Row | Problem]:
+    for row in source:
         if isinstance(row, Problem):
             yield row
             continue
@@ -122,7 +122,7 @@ def _typed(found: Iterable[Row | Problem], what: str) -> Iterator[Row | Problem]
         faults = []
         for name, cell in row.data.items():
             try:
-                data[name] = _cell(name, cell, what) if isinstance(cell, str) else cell
+                data[name] = _cell(name, cell, part) if isinstance(cell, str) else cell
             except ValueError as error:
                 faults.append(Problem(row.where, name, str(error)))
         if faults:
@@ -131,7 +131,7 @@ def _typed(found: Iterable[Row | Problem], what: str) -> Iterator[Row | Problem]
             yield Row(row.where, data)
 
 
-def _cell(name: str, cell: str, what: str) -> Any:
+def _cell(name: str, cell: str, table: str) -> Any:
     cell = unescape(cell)
     text = cell.strip()
     if name in LISTS:
@@ -146,9 +146,9 @@ def _cell(name: str, cell: str, what: str) -> Any:
         return float(text)
     if name in INTEGERS:
         return int(text)
-    if name in BOOLEANS and what in ("labels", "judgments"):
-        known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        if text.lower() not in known:
+    if name in BOOLEANS and table in ("labels", "judgments"):
+        booleans = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if text.lower() not in booleans:
             raise ValueError("is neither true nor false")
-        return known[text.lower()]
+        return booleans[text.lower()]
     return cell

@@ -79,8 +79,8 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
     """
     files = [path]
     if path.is_dir():
-        found = sorted(path.glob("*-comparisons.csv"))
-        files = [file for file in found if not file.stem.removesuffix("-comparisons").endswith("crowd")]
+        files_found = sorted(path.glob("*-comparisons.csv"))
+        files = [file for file in files_found if not file.stem.removesuffix("-comparisons").endswith("crowd")]
         if not files:
             raise BadFile(Where(str(path)), "holds no *-comparisons.csv of a judge")
     for file in files:

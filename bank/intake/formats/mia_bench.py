@@ -70,24 +70,24 @@ def _is_answer(path: Path) -> bool:
 
 
 def _address(data: dict[str, Any]) -> str:
-    found = (data.get(name) for name in ADDRESSES)
-    return next((url for url in found if isinstance(url, str) and url.strip()), "")
+    values = (data.get(name) for name in ADDRESSES)
+    return next((url for url in values if isinstance(url, str) and url.strip()), "")
 
 
 def samples(path: Path) -> Iterator[Row | Problem]:
     file = path / INSTRUCTIONS if path.is_dir() else path
     if _is_answer(file):
         raise BadFile(Where(file.name), "holds a model's answers, not the instructions")
-    found = list(validated(json_array(file), Instruction))
-    names = Counter(_file_name(row.data.image) for row in found if isinstance(row, Row))
-    seen: dict[str, str] = {}
-    for row in found:
+    instructions = list(validated(json_array(file), Instruction))
+    names = Counter(_file_name(row.data.image) for row in instructions if isinstance(row, Row))
+    keys_by_instruction: dict[str, str] = {}
+    for row in instructions:
         if isinstance(row, Problem):
             yield row
             continue
         key, data = str(row.where.record), row.data
-        yield from _warnings(row, seen)
-        seen.setdefault(data.instruction, key)
+        yield from _warnings(row, keys_by_instruction)
+        keys_by_instruction.setdefault(data.instruction, key)
         yield from validated([Row(row.where, _sample(key, data, names))], SampleRecord)
 
 
@@ -131,7 +131,7 @@ def _sample(key: str, data: Instruction, names: Counter[str]) -> dict[str, Any]:
     }
 
 
-def _warnings(row: Row, seen: dict[str, str]) -> Iterator[Problem]:
+def _warnings(row: Row, keys_by_instruction: dict[str, str]) -> Iterator[Problem]:
     data = row.data
 
     def warn(field: str, reason: str) -> Problem:
@@ -150,14 +150,14 @@ def _warnings(row: Row, seen: dict[str, str]) -> Iterator[Problem]:
         yield warn("component_type", f"{', '.join(twice)} stands more than once; kept as it is")
     if data.num_of_component not in (None, len(data.components)):
         yield warn("num_of_component", f"says {data.num_of_component}, there are {len(data.components)}")
-    if data.instruction in seen:
-        yield warn("instruction", f"is the same as that of sample {seen[data.instruction]!r}")
+    if data.instruction in keys_by_instruction:
+        yield warn("instruction", f"is the same as that of sample {keys_by_instruction[data.instruction]!r}")
     if data.image_name and data.image_name != _file_name(data.image):
         yield warn("image_name", f"{data.image_name!r} is not the picture at the address; the address counts")
 
 
-def _responses(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
-    for row in found:
+def _responses(source: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
+    for row in source:
         if isinstance(row, Problem):
             yield row
             continue

@@ -145,12 +145,12 @@ def labels(path: Path) -> Iterator[Row | Problem]:
             yield item
             continue
         field = "human_answer" if item.kind == "batch" and item.data.human_answer is not None else "human"
-        given = getattr(item.data, field)
-        if given is None:
+        value = getattr(item.data, field)
+        if value is None:
             continue
-        verdict = verdict_of(item.kind, str(given), len(item.refs))
+        verdict = verdict_of(item.kind, str(value), len(item.refs))
         if verdict is None:
-            yield Problem(item.where, field, f"{given!r} is no verdict on {_article(item.kind)}")
+            yield Problem(item.where, field, f"{value!r} is no verdict on {_article(item.kind)}")
             continue
         yield from validated([Row(item.where, _about(item, verdict) | {"annotator": ANNOTATOR})], LabelRecord)
 
@@ -181,32 +181,32 @@ def verdict_of(kind: str, text: str, count: int) -> dict[str, Any] | None:
 
 def spelled_in(analysis: str, kind: str) -> str:
     """The last verdict in double brackets of an analysis; empty where there is none."""
-    found = (SEVERAL if kind == "batch" else SINGLE).findall(re.sub(r"\s", "", analysis))
-    return found[-1] if found else ""
+    verdicts = (SEVERAL if kind == "batch" else SINGLE).findall(re.sub(r"\s", "", analysis))
+    return verdicts[-1] if verdicts else ""
 
 
 def _judgment(item: Item) -> tuple[dict[str, Any], list[Problem]]:
     result: Result = item.data.result
-    given = "" if result.judge is None else str(result.judge).strip()
+    stated = "" if result.judge is None else str(result.judge).strip()
     spelled = spelled_in(result.analysis or "", item.kind)
-    said = verdict_of(item.kind, spelled, len(item.refs)) if spelled else None
+    spelled_verdict = verdict_of(item.kind, spelled, len(item.refs)) if spelled else None
     problems = []
-    if not given:
-        verdict = said
-        if said is not None:
+    if not stated:
+        verdict = spelled_verdict
+        if spelled_verdict is not None:
             reason = "is empty; the verdict is taken from the analysis"
             problems.append(Problem(item.where, "result.judge", reason, warning=True))
     else:
-        verdict = verdict_of(item.kind, given, len(item.refs))
-        if verdict is not None and said is not None and said != verdict:
-            reason = f"is {given!r}, but the analysis ends with {spelled}; kept as it is"
+        verdict = verdict_of(item.kind, stated, len(item.refs))
+        if verdict is not None and spelled_verdict is not None and spelled_verdict != verdict:
+            reason = f"is {stated!r}, but the analysis ends with {spelled}; kept as it is"
             problems.append(Problem(item.where, "result.judge", reason, warning=True))
     record = _about(item, verdict or {})
     record |= {"judge": result.name, "analysis": result.analysis}
     record |= {"settings": {"order": "fixed", "criteria": False, "context": "image"}}
     if verdict is None:
-        empty = not given and not (result.analysis or "").strip()
-        reason = f"{given!r} is no verdict on {_article(item.kind)}" if given else "no verdict is given"
+        empty = not stated and not (result.analysis or "").strip()
+        reason = f"{stated!r} is no verdict on {_article(item.kind)}" if stated else "no verdict is given"
         record |= {"status": "empty" if empty else "parse_failed", "reason": reason}
         problems.append(Problem(item.where, "result.judge", f"{reason}; kept as failed", warning=True))
     return record, problems
@@ -227,8 +227,8 @@ def _about(item: Item, verdict: dict[str, Any]) -> dict[str, Any]:
 
 
 def _article(kind: str) -> str:
-    wanted = {"score": "1 to 5", "pair": "A, B or C", "batch": "every letter of the answers once"}
-    return f"a {kind} ({wanted[kind]})"
+    expected = {"score": "1 to 5", "pair": "A, B or C", "batch": "every letter of the answers once"}
+    return f"a {kind} ({expected[kind]})"
 
 
 def _kind(names: set[str]) -> str:
@@ -251,7 +251,7 @@ def _items(path: Path) -> Iterator[Item | Problem]:
     if not files:
         raise BadFile(Where(str(path)), "holds no file of score, pair or batch items")
     first: dict[tuple[str, str], str] = {}  # the hash of each model's first answer to a sample
-    told: set[tuple[str, str, str]] = set()
+    emitted: set[tuple[str, str, str]] = set()
     for file in files:
         for row in rows(file):
             if isinstance(row, Problem):
@@ -263,24 +263,24 @@ def _items(path: Path) -> Iterator[Item | Problem]:
                 yield Problem(row.where, missing, "is missing")
                 continue
             for checked in validated([row], SHAPES[kind]):
-                yield checked if isinstance(checked, Problem) else _item(checked, kind, first, told)
+                yield checked if isinstance(checked, Problem) else _item(checked, kind, first, emitted)
 
 
-def _item(row: Row, kind: str, first: dict[tuple[str, str], str], told: set[tuple[str, str, str]]) -> Item:
+def _item(row: Row, kind: str, first: dict[tuple[str, str], str], emitted: set[tuple[str, str, str]]) -> Item:
     data = row.data
     image = _image(data.image_path)
     identity = json.dumps([data.original_dataset, image, data.instruction], ensure_ascii=True)
     key = f"{Path(image).stem}-{_short(identity)}"
     answers = {"score": lambda: [data], "pair": lambda: [data.answer1, data.answer2], "batch": lambda: data.answers}
-    found = [Answer(name=answer.name, answer=answer.answer) for answer in answers[kind]()]
+    answers_in_order = [Answer(name=answer.name, answer=answer.answer) for answer in answers[kind]()]
     refs, repeated = [], []
-    for answer in found:
+    for answer in answers_in_order:
         text = _short(answer.answer)
         variant = "" if first.setdefault((key, answer.name), text) == text else text
         refs.append({"model": answer.name, "variant": variant})
-        repeated.append((key, answer.name, variant) in told)
-        told.add((key, answer.name, variant))
-    return Item(row.where, kind, key, image, data, found, refs, repeated)
+        repeated.append((key, answer.name, variant) in emitted)
+        emitted.add((key, answer.name, variant))
+    return Item(row.where, kind, key, image, data, answers_in_order, refs, repeated)
 
 
 def _image(path: str) -> str:

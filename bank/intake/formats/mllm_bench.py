@@ -228,8 +228,8 @@ def _answers(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
         yield Row(row.where, record)
 
 
-def _votes(found: Iterable[Row | Problem], anchor_name: str) -> Iterator[Row | Problem]:
-    for row in found:
+def _votes(source: Iterable[Row | Problem], anchor_name: str) -> Iterator[Row | Problem]:
+    for row in source:
         if isinstance(row, Problem):
             yield row
             continue

@@ -66,12 +66,12 @@ class Survey:
 
     def rotations(self, index: int) -> dict[str, int]:
         """By how many places each copy of the question shifts its options."""
-        own, found = self.options.get(index, []), {}
+        options, shifts = self.options.get(index, []), {}
         for number, shown in sorted(self.copies.get(index, {}).items()):
-            shift = shift_of(own, shown, number)
+            shift = shift_of(options, shown, number)
             if shift is not None:
-                found[str(number)] = shift
-        return found
+                shifts[str(number)] = shift
+        return shifts
 
 
 def recognises(path: Path) -> bool:
@@ -97,10 +97,10 @@ def responses(path: Path) -> Iterator[Row | Problem]:
     return validated(_predictions(rows(path)), ResponseRecord)
 
 
-def shift_of(own: list[str], shown: list[str], likely: int) -> int | None:
+def shift_of(original: list[str], shown: list[str], likely: int) -> int | None:
     """k such that place i of ``shown`` holds option (i + k) mod N of ``own``; ``likely`` decides where several fit."""
-    count = len(own)
-    fitting = [k for k in range(count) if shown == own[k:] + own[:k]]
+    count = len(original)
+    fitting = [k for k in range(count) if shown == original[k:] + original[:k]]
     return likely if likely in fitting else next(iter(fitting), None)
 
 
@@ -131,10 +131,10 @@ def _tables(folder: Path) -> list[Path]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = [path / PARSED] if (path / PARSED).is_file() else _tables(path)
-    if not found:
+    present = [path / PARSED] if (path / PARSED).is_file() else _tables(path)
+    if not present:
         raise BadFile(Where(str(path)), f"holds neither {PARSED} nor a TSV with index, question and options")
-    return found
+    return present
 
 
 def _parsed(file: Path) -> Iterator[Row | Problem]:
@@ -182,9 +182,9 @@ def _table(file: Path) -> Iterator[Row | Problem]:
             yield from _question(row, index, survey, language)
 
 
-def _lowered(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
+def _lowered(source: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
     """Rows with their names in lower case, as CSV and TSV give them; empty cells left out."""
-    for row in found:
+    for row in source:
         if isinstance(row, Row):
             row = Row(row.where, {name.lower(): cell for name, cell in row.data.items() if cell not in (None, "")})
         yield row
@@ -192,7 +192,7 @@ def _lowered(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
 
 def _survey(file: Path) -> Survey:
     survey = Survey()
-    wanted: set[int] = set()
+    named_rows: set[int] = set()
     for row in _lowered(rows(file)):
         index = _index(row.data.get("index")) if isinstance(row, Row) else None
         if isinstance(row, Problem) or index is None:
@@ -204,10 +204,10 @@ def _survey(file: Path) -> Survey:
         survey.answers[index] = _answer(row.data)
         named = _index(row.data.get("image"))
         if named is not None and len(str(row.data["image"])) <= LONGEST_INDEX:
-            wanted.add(named)
-    if wanted:
+            named_rows.add(named)
+    if named_rows:
         for row in _lowered(rows(file)):
-            if isinstance(row, Row) and (index := _index(row.data.get("index"))) in wanted and "image" in row.data:
+            if isinstance(row, Row) and (index := _index(row.data.get("index"))) in named_rows and "image" in row.data:
                 survey.shared[index] = str(row.data["image"])
     return survey
 
@@ -229,10 +229,10 @@ def _answer(data: dict[str, Any]) -> str:
 def _question(row: Row, index: int, survey: Survey, language: str) -> Iterator[Row | Problem]:
     data = row.data
     present = [letter for letter in LETTERS if letter.lower() in data]
-    gap = next((letter for letter, wanted in zip(present, LETTERS, strict=False) if letter != wanted), "")
+    gap = next((letter for letter, expected in zip(present, LETTERS, strict=False) if letter != expected), "")
     if gap:
-        before = LETTERS[LETTERS.index(gap) - 1]
-        yield Problem(row.where, gap, f"there is an option {gap} but none {before}")
+        previous = LETTERS[LETTERS.index(gap) - 1]
+        yield Problem(row.where, gap, f"there is an option {gap} but none {previous}")
         return
     if not present:
         yield Problem(row.where, "A", "there are no options")
@@ -280,23 +280,27 @@ def _image(row: Row, data: dict[str, Any], survey: Survey) -> dict[str, Any] | P
 def _copy_problems(row: Row, index: int, survey: Survey) -> Iterator[Problem]:
     """What is wrong with a circular copy: it is no sample, but it must fit its question."""
     question, number = index % OFFSET, index // OFFSET
-    own = survey.options.get(question)
-    if own is None:
+    options = survey.options.get(question)
+    if options is None:
         yield Problem(row.where, "index", f"is circular copy {number} of question {question}, which the file lacks")
         return
-    shift = shift_of(own, _options(row.data), number)
+    shift = shift_of(options, _options(row.data), number)
     if shift is None:
         yield Problem(row.where, "A", f"the options are no rotation of those of question {question}")
         return
-    right, here = survey.answers[question], _answer(row.data)
-    letters = LETTERS[: len(own)]
-    if right in letters and here in letters and (letters.index(here) + shift) % len(own) != letters.index(right):
-        reason = f"{here!r} is another option than the answer {right!r} of question {question}; that one counts"
+    right, answer = survey.answers[question], _answer(row.data)
+    letters = LETTERS[: len(options)]
+    if (
+        right in letters
+        and answer in letters
+        and (letters.index(answer) + shift) % len(options) != letters.index(right)
+    ):
+        reason = f"{answer!r} is another option than the answer {right!r} of question {question}; that one counts"
         yield Problem(row.where, "answer", reason, warning=True)
 
 
-def _predictions(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
-    for row in _lowered(found):
+def _predictions(source: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
+    for row in _lowered(source):
         if isinstance(row, Problem):
             yield row
             continue

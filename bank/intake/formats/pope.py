@@ -77,18 +77,18 @@ def responses(path: Path) -> Iterator[Row | Problem]:
 
 
 def _subset(file: Path) -> str:
-    found = SUBSET.search(file.stem)
-    if found is None:
+    match = SUBSET.search(file.stem)
+    if match is None:
         reason = f"its name says none of {', '.join(SUBSETS)}, and ids repeat across these; rename the file"
         raise BadFile(Where(file.name), reason)
-    return found[1].lower()
+    return match[1].lower()
 
 
 def _question_files(folder: Path) -> list[Path]:
     """The folder's files by subset, in the order of the paper."""
     named = [(file, SUBSET.search(file.stem)) for file in sorted(folder.glob("*.json*")) if file.is_file()]
-    found = [(SUBSETS.index(match[1].lower()), file) for file, match in named if match]
-    return [file for _, file in sorted(found)]
+    files = [(SUBSETS.index(match[1].lower()), file) for file, match in named if match]
+    return [file for _, file in sorted(files)]
 
 
 def _is_question_file(file: Path) -> bool:
@@ -152,8 +152,8 @@ def _sample(row: Row, subset: str) -> Row:
     return Row(row.where, record)
 
 
-def _responses(found: Iterable[Row | Problem], subset: str) -> Iterator[Row | Problem]:
-    for number, row in enumerate(found, start=1):
+def _responses(source: Iterable[Row | Problem], subset: str) -> Iterator[Row | Problem]:
+    for number, row in enumerate(source, start=1):
         if isinstance(row, Problem):
             yield row
             continue

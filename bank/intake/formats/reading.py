@@ -25,7 +25,7 @@ csv.field_size_limit(MAX_LINE)
 
 
 class Where(NamedTuple):
-    """A place in a file: the line, or the record where lines mean nothing."""
+    """A place in a file: the line, or the record if lines mean nothing."""
 
     file: str
     line: int | None = None
@@ -39,7 +39,7 @@ class Where(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lines(Sequence[Where]):
-    """The places of rows that follow one another, a line each."""
+    """The places of consecutive rows, one line each."""
 
     file: str
     first: int
@@ -53,7 +53,7 @@ class Lines(Sequence[Where]):
 
 
 class Problem(NamedTuple):
-    """Why a row is not taken, or, as a warning, what is odd about a row that is."""
+    """Why a row is refused or, as a warning, what is odd about an accepted row."""
 
     where: Where
     field: str
@@ -70,7 +70,7 @@ class Row(NamedTuple):
 
 
 class BadFile(Exception):
-    """The file as a whole cannot be read from here on."""
+    """The file cannot be read from here on."""
 
     def __init__(self, where: Where, reason: str) -> None:
         super().__init__(f"{where}: {reason}")
@@ -81,7 +81,7 @@ Rec = TypeVar("Rec", bound=BaseModel)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """The file's bytes, unpacked when it is gzip. Raises BadFile when it is absent or a directory."""
+    """The file's bytes, decompressed if it is gzip. Raises BadFile if it is missing or a directory."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -96,13 +96,13 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines without byte order mark and without their ends. Raises BadFile."""
-    for first, found in line_blocks(path):
-        yield from enumerate(found, first)
+    """Numbered lines without byte order mark and line ends. Raises BadFile."""
+    for first, block in line_blocks(path):
+        yield from enumerate(block, first)
 
 
 def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """The same, as many at once as come in a megabyte: the number of the first, and they. Raises BadFile."""
+    """The same, as many lines at once as a megabyte holds, with the number of the first. Raises BadFile."""
     name, number, rest = path.name, 1, b""
     with open_bytes(path) as file:
         while True:
@@ -117,15 +117,15 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
                 block = block.removeprefix(b"\xef\xbb\xbf")
             if not block:
                 break
-            found = (rest + block).split(b"\n")
-            rest = found.pop()
-            if found and len(max(found, key=len)) > MAX_LINE:
-                found = list(itertools.takewhile(lambda raw: len(raw) <= MAX_LINE, found))
-                yield number, found
-                raise _too_long(name, number + len(found))
-            if found:
-                yield number, found
-                number += len(found)
+            complete = (rest + block).split(b"\n")
+            rest = complete.pop()
+            if complete and len(max(complete, key=len)) > MAX_LINE:
+                complete = list(itertools.takewhile(lambda raw: len(raw) <= MAX_LINE, complete))
+                yield number, complete
+                raise _too_long(name, number + len(complete))
+            if complete:
+                yield number, complete
+                number += len(complete)
             if len(rest) > MAX_LINE:
                 raise _too_long(name, number)
         if rest:
@@ -145,19 +145,19 @@ def _decoded(name: str, number: int, raw: bytes) -> str:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of UTF-8 text, each with its end. Raises BadFile at the first that is not."""
+    """Numbered lines of UTF-8 text with their line ends. Raises BadFile at the first that is not UTF-8."""
     name = path.name
     for number, raw in raw_lines(path):
         yield number, _decoded(name, number, raw) + "\n"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the name {twice!r} stands twice in one object")
-    return found
+    return unique
 
 
 def _number(text: str) -> float:
@@ -175,7 +175,7 @@ _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_number, pars
 
 
 def parse_json(text: str) -> Any:
-    """JSON as the standard has it: no repeated names, no NaN, no numbers beyond a double. Raises ValueError."""
+    """Standard JSON: no repeated names, no NaN, no numbers beyond a double. Raises ValueError."""
     try:
         return _decoder.decode(text)
     except RecursionError:
@@ -183,14 +183,14 @@ def parse_json(text: str) -> Any:
 
 
 def json_lines(path: Path) -> Iterator[Row | Problem]:
-    """One JSON object a line; blank lines are passed over."""
+    """One JSON object per line; blank lines are skipped."""
     name = path.name
     for number, raw in raw_lines(path):
         yield from json_line(name, number, raw)
 
 
 def json_line(name: str, number: int, raw: bytes) -> Iterator[Row | Problem]:
-    """The object of one line, or what is wrong with it; nothing for a blank one. Raises BadFile."""
+    """The object of one line, or its problem; nothing for a blank line. Raises BadFile."""
     try:
         data = from_json(raw, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
     except ValueError:
@@ -202,7 +202,7 @@ def json_line(name: str, number: int, raw: bytes) -> Iterator[Row | Problem]:
 
 
 def _odd_line(where: Where, line: str) -> Iterator[Row | Problem]:
-    """The same as the fast way, which does not say what is wrong."""
+    """The same as the fast path, which does not say what is wrong."""
     if not line.strip():
         return
     try:
@@ -235,7 +235,7 @@ def _holds_infinite(values: Iterable[Any]) -> bool:
 
 
 def json_value(path: Path) -> Any:
-    """The one JSON value of a file. Raises BadFile."""
+    """The single JSON value of a file. Raises BadFile."""
     try:
         return parse_json("".join(line for _, line in lines(path)))
     except json.JSONDecodeError as error:
@@ -255,18 +255,18 @@ def json_array(path: Path) -> Iterator[Row | Problem]:
 
 
 def csv_rows(path: Path) -> Iterator[Row | Problem]:
-    """Rows of a CSV file with a header; comma, semicolon or tab. Every cell is text; an empty cell is left out."""
+    """Rows of a CSV file with a header; comma, semicolon or tab. Every cell is text; empty cells are left out."""
     source = lines(path)
     first = next(source, None)
     if first is None:
         return
     header_line = first[1]
     delimiter = max(",;\t", key=header_line.count)
-    seen = [0]
+    last_line = [0]
 
     def text() -> Iterator[str]:
         for number, line in itertools.chain([first], source):
-            seen[0] = number
+            last_line[0] = number
             yield line
 
     reader = csv.reader(text(), delimiter=delimiter, strict=True)
@@ -276,7 +276,7 @@ def csv_rows(path: Path) -> Iterator[Row | Problem]:
         if len(set(header)) != len(header):
             raise BadFile(Where(path.name, 1), "two columns have the same name")
         while True:
-            start = seen[0] + 1
+            start = last_line[0] + 1
             try:
                 cells = next(reader)
             except StopIteration:
@@ -306,7 +306,7 @@ def parquet_rows(path: Path) -> Iterator[Row | Problem]:
 
 
 def kind_of(path: Path) -> str:
-    """``jsonl``, ``json``, ``csv``, ``parquet`` or ``zip`` by the first bytes, whatever the name says."""
+    """``jsonl``, ``json``, ``csv``, ``parquet`` or ``zip``, detected from the first bytes and not from the name."""
     start = head(path)
     if start.startswith(b"PAR1"):
         return "parquet"
@@ -325,7 +325,7 @@ READERS: dict[str, Callable[[Path], Iterator[Row | Problem]]] = {
 
 
 def first_names(path: Path) -> set[str]:
-    """The names in the first row of a file; none where it is no file of rows. Reads no more than it must."""
+    """The names in the first row of a file; none if it holds no rows. Reads as little as possible."""
     try:
         if kind_of(path) == "json":
             text = head(path, MAX_FIRST).decode(errors="replace").lstrip("\ufeff \r\n\t[")
@@ -338,7 +338,7 @@ def first_names(path: Path) -> set[str]:
 
 
 def head(path: Path, size: int = 4096) -> bytes:
-    """The first bytes of a file, unpacked. Raises BadFile."""
+    """The first bytes of a file, decompressed. Raises BadFile."""
     with open_bytes(path) as file:
         try:
             return file.read(size)
@@ -347,7 +347,7 @@ def head(path: Path, size: int = 4096) -> bytes:
 
 
 def rows(path: Path) -> Iterator[Row | Problem]:
-    """The rows of a file in whichever of the four shapes it has."""
+    """The rows of a file in any of the four formats."""
     kind = kind_of(path)
     if kind not in READERS:
         raise BadFile(Where(path.name), "is an archive; unpack it first")
@@ -363,9 +363,9 @@ IN_WORDS = {
 }
 
 
-def validated(found: Iterable[Row | Problem], record: type[Rec]) -> Iterator[Row | Problem]:
-    """Rows whose data is a valid record; each fault of the others as a Problem that names the field."""
-    for row in found:
+def validated(rows_in: Iterable[Row | Problem], record: type[Rec]) -> Iterator[Row | Problem]:
+    """Rows whose data is a valid record; for the others, a Problem per fault that names the field."""
+    for row in rows_in:
         if isinstance(row, Problem):
             yield row
             continue

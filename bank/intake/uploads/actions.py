@@ -1,4 +1,4 @@
-"""Writes over uploads: begun, received piece by piece, confirmed, cancelled, swept away."""
+"""Writes to uploads: started, received piece by piece, confirmed, cancelled, swept away."""
 
 import hmac
 import re
@@ -18,16 +18,16 @@ from bank.intake.imports import scratch, writer
 from bank.intake.uploads import staging
 from bank.models import Upload
 
-CHUNK = 8 * 2**20  # what a browser sends at once
+CHUNK = 8 * 2**20  # the size of a browser's pieces
 MAX_CHUNK = 64 * 2**20
-PIECE = 256 * 2**10  # what is in memory at once
-KEPT = timedelta(hours=24)  # how long files wait to be confirmed, and problem lists to be read
-SPARE = 256 * 2**20  # bytes of the disk that stay free
+PIECE = 256 * 2**10  # the most in memory at once
+KEPT = timedelta(hours=24)  # how long files wait for confirmation, and problem lists are kept
+SPARE = 256 * 2**20  # bytes that stay free on the disk
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class WrongOffset(Exception):
-    """A piece that does not begin where the last one ended; ``received`` says where it should."""
+    """A piece that does not start where the last one ended; ``received`` says where it should."""
 
     def __init__(self, received: int) -> None:
         super().__init__(f"The next piece begins at byte {received}.")
@@ -35,13 +35,13 @@ class WrongOffset(Exception):
 
 
 class WrongState(Exception):
-    """The upload is past what was asked for, or not there yet."""
+    """The upload is past the requested step, or not there yet."""
 
 
 def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Upload:
-    """Begin an upload of these files (path, bytes), whose content comes as one stream in this order. Raises BadInput.
+    """Start an upload of these files (path, bytes), whose content arrives as one stream in this order. Raises BadInput.
 
-    ``sha256`` is that of the whole stream, where the sender knows it; it is checked when all is there.
+    ``sha256`` is the digest of the whole stream, if the sender knows it; it is verified at the end.
     """
     if not files:
         raise BadInput("There is no file in it.")
@@ -64,7 +64,7 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Up
     if sha256 and not SHA256.fullmatch(sha256):
         raise BadInput("sha256 is 64 characters from 0-9 and a-f.")
     settings.STAGED.mkdir(mode=staging.PRIVATE, parents=True, exist_ok=True)
-    if shutil.disk_usage(settings.STAGED).free < 2 * size + SPARE:  # a worker reads a copy that is not encrypted
+    if shutil.disk_usage(settings.STAGED).free < 2 * size + SPARE:  # a worker reads an unencrypted copy
         raise BadInput("There is no room on the disk for it. Ask whoever runs this site.")
     upload = Upload(
         by=by,
@@ -85,10 +85,10 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Up
 
 
 def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes], sha256: str = "") -> Upload:
-    """Take the piece of the stream that begins at ``offset``; sent again, it changes nothing.
+    """Accept the piece of the stream that starts at ``offset``; receiving it again changes nothing.
 
-    What was received is on disk when this returns. A piece that ends early counts as far as it came, unless it was
-    promised with a digest. Raises WrongOffset, WrongState, BadInput, staging.Busy.
+    What was received is on disk when this returns. A piece that ends early counts as far as it came, unless it was sent
+    with a digest. Raises WrongOffset, WrongState, BadInput, staging.Busy.
     """
     if not 0 < length <= MAX_CHUNK:
         raise BadInput(f"A piece has from 1 byte to {MAX_CHUNK // 2**20} MB.")
@@ -96,25 +96,25 @@ def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes]
         with staging.locked(upload):
             upload.refresh_from_db()
             if upload.received >= offset + length and offset >= 0:
-                return upload  # a reply was lost, and the piece sent again
+                return upload  # the reply was lost, so the piece came again
             if upload.state != Upload.State.RECEIVING:
                 raise WrongState("This upload takes no more pieces.")
             if offset != upload.received:
                 raise WrongOffset(upload.received)
             if offset + length > upload.size:
                 raise BadInput("This is more than was announced.")
-            written, found = staging.write(upload, offset=offset, pieces=pieces, most=length)
-            if sha256 and not hmac.compare_digest(sha256.lower(), found):
+            written, digest = staging.write(upload, offset=offset, pieces=pieces, most=length)
+            if sha256 and not hmac.compare_digest(sha256.lower(), digest):
                 raise BadInput("The piece came in damaged (its SHA-256 is another). Send it again.")
             upload.received += written
             if upload.received == upload.size:
                 upload.state = Upload.State.RECEIVED
-            kept = Upload.objects.filter(pk=upload.pk, state=Upload.State.RECEIVING).update(
+            updated = Upload.objects.filter(pk=upload.pk, state=Upload.State.RECEIVING).update(
                 received=upload.received, state=upload.state, changed_at=timezone.now()
             )
     except FileNotFoundError:
         raise WrongState("This upload has ended.") from None
-    if not kept:  # cancelled while the piece came in
+    if not updated:  # cancelled while the piece came in
         staging.remove(upload)
         raise WrongState("This upload was cancelled.")
     return upload
@@ -135,19 +135,19 @@ def receive_form(*, by: User, files: Sequence[UploadedFile]) -> Upload:
 
 
 def check(*, upload: Upload, choices: dict[str, Any]) -> None:
-    """Have the files looked at (again), with these choices. Raises WrongState."""
+    """Have the files checked (again) with these choices. Raises WrongState."""
     _step(upload, Upload.State.CHECKED, Upload.State.RECEIVED, choices=choices)
 
 
 def confirm(*, upload: Upload, choices: dict[str, Any]) -> None:
-    """Have them brought in as they were checked. Raises WrongState."""
+    """Have the files imported as they were checked. Raises WrongState."""
     _step(upload, Upload.State.CHECKED, Upload.State.IMPORTING, choices=choices)
 
 
 def cancel(*, upload: Upload) -> bool:
-    """End the upload and remove its files: True when it has ended, False when its worker was asked and soon will.
+    """End the upload and remove its files. True if it has ended; False if its worker was asked to end it and soon will.
 
-    Raises WrongState when it has ended already.
+    Raises WrongState if it has ended already.
     """
     if upload.has_ended:
         raise WrongState("This upload has ended already.")
@@ -160,40 +160,40 @@ def cancel(*, upload: Upload) -> bool:
     except FileNotFoundError:
         return _end(upload)
     except staging.Busy:
-        # A worker ends it by itself: its database may be locked for us until then. A piece that comes in is refused.
+        # The worker ends it: the database may be locked for us until then. Further pieces are refused.
         upload.refresh_from_db()
         return upload.state == Upload.State.RECEIVING and _end(upload)
 
 
 def sweep(*, now: Any = None) -> int:
-    """End uploads that nobody went on with for a day, and remove the folders of those that ended; returns how many.
+    """End uploads that nobody continued for a day and remove the folders of ended ones; returns how many.
 
-    What an import that was killed had unpacked and stored goes, too.
+    Also removes what a killed import unpacked and stored.
     """
     scratch.sweep()
     writer.sweep()
-    before = (now or timezone.now()) - KEPT
+    deadline = (now or timezone.now()) - KEPT
     swept = 0
     forgotten = (Upload.State.RECEIVING, Upload.State.CHECKED)
-    for upload in Upload.objects.filter(state__in=forgotten, changed_at__lt=before):
+    for upload in Upload.objects.filter(state__in=forgotten, changed_at__lt=deadline):
         cancel(upload=upload)
         Upload.objects.filter(pk=upload.pk).update(fault="Nobody went on with it for a day, so its files were removed.")
         swept += 1
-    for upload in Upload.objects.filter(state__in=Upload.ENDED, changed_at__lt=before):
+    for upload in Upload.objects.filter(state__in=Upload.ENDED, changed_at__lt=deadline):
         if staging.folder(upload).exists():
             staging.remove(upload)
             swept += 1
-    return swept + _sweep_strangers(before.timestamp())
+    return swept + _sweep_unknown(deadline.timestamp())
 
 
-def _sweep_strangers(before: float) -> int:
-    """Folders and files that belong to no upload: a process died before it could say what they are."""
+def _sweep_unknown(deadline: float) -> int:
+    """Remove folders and files that belong to no upload: a process died before it could record them."""
     if not settings.STAGED.is_dir():
         return 0
-    known = set(Upload.objects.open().values_list("folder", flat=True))
-    known |= set(Upload.objects.filter(changed_at__gte=timezone.now() - KEPT).values_list("folder", flat=True))
-    strangers = [path for path in settings.STAGED.iterdir() if path.name not in known]
-    old = [path for path in strangers if path.lstat().st_mtime < before]
+    folders = set(Upload.objects.open().values_list("folder", flat=True))
+    folders |= set(Upload.objects.filter(changed_at__gte=timezone.now() - KEPT).values_list("folder", flat=True))
+    unknown = [path for path in settings.STAGED.iterdir() if path.name not in folders]
+    old = [path for path in unknown if path.lstat().st_mtime < deadline]
     for path in old:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -215,9 +215,9 @@ def pieces_of(stream: Any, length: int) -> Iterator[bytes]:
         yield piece
 
 
-def _step(upload: Upload, before: str, after: str, **values: Any) -> None:
-    moved = Upload.objects.filter(pk=upload.pk, state=before).update(
-        state=after, tries=0, changed_at=timezone.now(), **values
+def _step(upload: Upload, state_before: str, state_after: str, **values: Any) -> None:
+    moved = Upload.objects.filter(pk=upload.pk, state=state_before).update(
+        state=state_after, tries=0, changed_at=timezone.now(), **values
     )
     if not moved:
         raise WrongState("This upload has gone on meanwhile; look at where it stands.")
@@ -232,7 +232,7 @@ def _end(upload: Upload) -> bool:
 
 
 def _name_of(names: Sequence[str]) -> str:
-    """One file's name; for several the folder they are all in, or the first and how many more."""
+    """The name of a single file; for several files the folder they share, or the first one and the number of others."""
     if len(names) == 1:
         return names[0].rpartition("/")[2][:255]
     tops = {name.partition("/")[0] for name in names}

@@ -1,4 +1,4 @@
-"""What the page shows of an upload: its first samples, proposed settings, counts and reasons in words."""
+"""What the page shows of an upload: its first samples, proposed settings, and counts and reasons in words."""
 
 import io
 import re
@@ -26,7 +26,7 @@ TEXT = 1_200  # characters of an instruction
 
 
 def keep_preview(upload: Upload, source: Source) -> None:
-    """Leave the first samples and small copies of their pictures in the upload's folder."""
+    """Store the first samples and small copies of their pictures in the upload's folder."""
     if "samples" not in source.parts:
         return
     folder = staging.folder(upload) / "preview"
@@ -45,7 +45,7 @@ def keep_preview(upload: Upload, source: Source) -> None:
                 number += 1
             shown.append(_shown(record) | {"images": pictures})
     except BadFile:
-        pass  # the check says so
+        pass  # the check reports it
     staging.write_json(upload, "preview.json", shown)
 
 
@@ -77,8 +77,8 @@ def _small(image: Any, folder: Path, target: Path) -> dict[str, Any]:
         images.ingest(data, keep=False)
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(data), formats=list(images.FORMATS)) as found:
-                small = ImageOps.exif_transpose(found)
+            with Image.open(io.BytesIO(data), formats=list(images.FORMATS)) as picture:
+                small = ImageOps.exif_transpose(picture)
                 small.thumbnail((EDGE, EDGE))
                 plain = small.convert("RGBA")
                 ground = Image.new("RGB", plain.size, "white")
@@ -93,8 +93,9 @@ LOOKED_AT = 50
 
 
 def propose(upload: Upload, source: Source) -> dict[str, Any]:
-    """``{benchmark, version, title, visibility, anchor, parts}``: the benchmark is that of the format, or of the
-    file's name; of files without samples the one that holds the samples they name."""
+    """``{benchmark, version, title, visibility, anchor, parts}``: the benchmark of the format or of the file's name;
+    for files without samples, the benchmark with the samples they name.
+    """
     stored = None
     if "samples" in source.parts:
         slug = re.sub(r"[^a-z0-9_-]+", "-", _stem(upload.name).lower()).strip("-")[:80] or "benchmark"
@@ -116,7 +117,7 @@ def propose(upload: Upload, source: Source) -> dict[str, Any]:
 
 
 def _named_in(source: Source) -> Benchmark | None:
-    """The benchmark that holds most of the samples that the first rows name; of several versions the newest."""
+    """The benchmark with most of the samples that the first rows name; of several versions the newest."""
     keys: set[str] = set()
     for part in source.parts:
         try:
@@ -143,7 +144,7 @@ def _title(slug: str) -> str:
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*")
 ONE = {"criteria": "criterion"}
-# Reasons as a library or a terminal says them, and as the page does.
+# Reasons as a library or the command line words them, and as the page does.
 ON_THE_PAGE = (
     ("Extra inputs are not permitted", "is no field that is known here; is it spelled right?"),
     ("Field required", "is missing"),
@@ -155,7 +156,7 @@ ON_THE_PAGE = (
 
 
 def counts(made: "Counter[str] | dict[str, int]") -> str:
-    """``420 samples, 1 image``; "" where nothing."""
+    """``420 samples, 1 image``; "" if nothing."""
     return ", ".join(f"{count:,} {_noun(noun, count)}" for noun, count in made.items() if count)
 
 
@@ -163,12 +164,12 @@ def _noun(noun: str, count: int) -> str:
     if count != 1:
         return noun
     first, _, rest = noun.partition(" ")
-    one = ONE.get(first, first[:-1] if first.endswith("s") else first)
-    return f"{one} {rest}".strip()
+    singular = ONE.get(first, first[:-1] if first.endswith("s") else first)
+    return f"{singular} {rest}".strip()
 
 
 def reason(problem: Problem) -> str:
-    """Why, for somebody at the page."""
+    """The reason as the page words it."""
     text = problem.reason
     for terminal, page in ON_THE_PAGE:
         text = text.replace(terminal, page)
@@ -176,13 +177,13 @@ def reason(problem: Problem) -> str:
 
 
 def kind(problem: Problem) -> str:
-    """The same for all rows that have the same fault: names and numbers left out."""
+    """The same text for all rows with the same fault: names and numbers are left out."""
     text = NUMBER.sub("…", QUOTED.sub("…", reason(problem)))
     field = ".".join(part for part in problem.field.split(".") if not part.isdigit())
     return f"{field}: {text}" if field else text
 
 
 def without_paths(text: str, upload: Upload) -> str:
-    """The text without the place where the files lie on this machine."""
+    """The text without the files' location on this machine."""
     root = str(staging.plain(upload))
     return text.replace(f"{root}/", "").replace(root, upload.name)

@@ -1,10 +1,10 @@
-"""The private folder of an upload: its files, its lock, its progress, the wish to cancel, its list of problems.
+"""The private folder of an upload: its files, lock, progress, cancel request and list of problems.
 
-staged/<random>/files/...        what was sent, under the names it was sent with, encrypted
-                plain/...        the same to be read, while a worker reads it
-                lock             held, by the operating system's lock, while somebody works the upload
+staged/<random>/files/...        what was sent, under its original names, encrypted
+                plain/...        the same decrypted, while a worker reads it
+                lock             locked through the operating system while a process works on the upload
                 progress.json    how far the worker is
-                cancel           there when somebody wants it to end
+                cancel           exists once somebody asked to cancel
                 problems.csv     every problem by row: place, field and reason, no content
                 preview.json, preview/...  the first samples and their pictures
 """
@@ -38,11 +38,11 @@ BLOCK = 16  # bytes of AES
 
 
 class BadName(ValueError):
-    """A file's name that cannot be used as it is; the message says why."""
+    """A file name that cannot be used; the message says why."""
 
 
 class Busy(Exception):
-    """Somebody holds the upload."""
+    """Another process holds the upload."""
 
 
 def folder(upload: Upload) -> Path:
@@ -55,12 +55,12 @@ def plain(upload: Upload) -> Path:
 
 @contextlib.contextmanager
 def opened(upload: Upload) -> Iterator[Path]:
-    """The one file that was sent, or the folder of several: that which holds them all, where they share one.
+    """The one file that was sent, or the folder of several: the one that holds them all, if they share one.
 
-    They can be read while the block runs. Only who holds the upload may open it.
+    They can be read while the block runs. Only the process that holds the upload may open it.
     """
     root = plain(upload)
-    shutil.rmtree(root, ignore_errors=True)  # what a killed worker left
+    shutil.rmtree(root, ignore_errors=True)  # left by a killed worker
     try:
         for index, (name, _) in enumerate(upload.files):
             path = root / name
@@ -78,7 +78,7 @@ def opened(upload: Upload) -> Iterator[Path]:
 
 
 def _cipher(upload: Upload, index: int, offset: int = 0) -> CipherContext:
-    """AES-CTR (NIST SP 800-38A, 6.5) at a place of a file: the counter is the file's number, then the block's."""
+    """AES-CTR (NIST SP 800-38A, 6.5) at an offset of a file: the counter is the file's index, then the block's."""
     counter = index.to_bytes(8, "big") + (offset // BLOCK).to_bytes(8, "big")
     stream = Cipher(algorithms.AES256(bytes.fromhex(upload.secret)), modes.CTR(counter)).encryptor()
     stream.update(bytes(offset % BLOCK))
@@ -93,7 +93,7 @@ def _read(upload: Upload, index: int) -> Iterator[bytes]:
 
 
 def make(upload: Upload) -> None:
-    """The folder with its files, still empty, each of its announced length."""
+    """Create the folder with its files, still empty."""
     settings.STAGED.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     root = folder(upload)
     root.mkdir(mode=PRIVATE)
@@ -105,7 +105,7 @@ def make(upload: Upload) -> None:
 
 
 def remove(upload: Upload, *, keep_problems: bool = False) -> None:
-    """Remove the folder with all that is in it; with ``keep_problems`` all but the list of problems."""
+    """Remove the folder with its contents; with ``keep_problems`` everything but the list of problems."""
     root = folder(upload)
     if not keep_problems:
         shutil.rmtree(root, ignore_errors=True)
@@ -118,12 +118,12 @@ def remove(upload: Upload, *, keep_problems: bool = False) -> None:
 
 
 def checked_name(name: str) -> str:
-    """A path below the upload's folder, as it was sent. Raises BadName where it could lead elsewhere or is no name."""
+    """A path below the upload's folder, as it was sent. Raises BadName if it could lead elsewhere or is invalid."""
     if not isinstance(name, str) or not name:
         raise BadName("A file has no name.")
     shown = name.encode("ascii", "backslashreplace").decode()[:80]
     try:
-        raw = name.encode()
+        encoded = name.encode()
     except UnicodeEncodeError:
         raise BadName(f"The name {shown} holds half of a character.") from None
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in name) or "\\" in name or ":" in name:
@@ -131,29 +131,29 @@ def checked_name(name: str) -> str:
     parts = name.split("/")
     if any(part in ("", ".", "..") for part in parts) or PurePosixPath(name).is_absolute():
         raise BadName(f"The name {shown} leads out of its folder.")
-    if len(parts) > MAX_DEPTH or len(raw) > 1000 or any(len(part.encode()) > 200 for part in parts):
+    if len(parts) > MAX_DEPTH or len(encoded) > 1000 or any(len(part.encode()) > 200 for part in parts):
         raise BadName(f"The name {shown} is too long.")
     return name
 
 
 def checked_names(names: Iterable[str]) -> list[str]:
-    """All of them, none twice (whatever the case), none both a file and a folder. Raises BadName."""
-    seen: set[str] = set()
-    found = [checked_name(name) for name in names]
-    for name in found:
-        if name.casefold() in seen:
+    """All names, none twice (ignoring case), none both a file and a folder. Raises BadName."""
+    taken: set[str] = set()
+    checked = [checked_name(name) for name in names]
+    for name in checked:
+        if name.casefold() in taken:
             raise BadName(f"Two files have the name {name[:80]}.")
-        seen.add(name.casefold())
-    for name in found:
+        taken.add(name.casefold())
+    for name in checked:
         for above in PurePosixPath(name.casefold()).parents:
-            if str(above) in seen:
+            if str(above) in taken:
                 raise BadName(f"{str(above)[:80]} is both a file and a folder.")
-    return found
+    return checked
 
 
 @contextlib.contextmanager
 def locked(upload: Upload, *, wait: bool = False) -> Iterator[None]:
-    """Hold the upload against everybody else; a process that dies lets go. Raises Busy, or FileNotFoundError."""
+    """Hold the upload against every other process; a dying process lets go. Raises Busy, or FileNotFoundError."""
     with (folder(upload) / "lock").open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -163,7 +163,7 @@ def locked(upload: Upload, *, wait: bool = False) -> Iterator[None]:
 
 
 def is_locked(upload: Upload) -> bool:
-    """Whether somebody works it now."""
+    """Whether a process works on it now."""
     try:
         with locked(upload):
             return False
@@ -174,9 +174,10 @@ def is_locked(upload: Upload) -> bool:
 
 
 def write(upload: Upload, *, offset: int, pieces: Iterable[bytes], most: int) -> tuple[int, str]:
-    """Write pieces of the stream of files from ``offset`` on, encrypted, to disk; (how many bytes, their SHA-256).
+    """Write pieces of the file stream from ``offset`` on, encrypted, to disk; returns the number of bytes and their
+    SHA-256.
 
-    Takes no more than ``most`` bytes. Memory is one piece.
+    Accepts at most ``most`` bytes. Keeps one piece in memory.
     """
     starts = list(accumulate((size for _, size in upload.files), initial=0))
     digest, place = hashlib.sha256(), offset
@@ -210,16 +211,16 @@ def _close(file: Any) -> None:
 
 
 def digest(upload: Upload) -> str:
-    """SHA-256 of all files in their order, read from disk."""
-    found = hashlib.sha256()
+    """SHA-256 of all files in order, read from disk."""
+    sha256 = hashlib.sha256()
     for index in range(len(upload.files)):
         for piece in _read(upload, index):
-            found.update(piece)
-    return found.hexdigest()
+            sha256.update(piece)
+    return sha256.hexdigest()
 
 
 def write_json(upload: Upload, name: str, value: Any) -> None:
-    """Leave a JSON file for the pages, whole or not at all."""
+    """Leave a JSON file for the pages, complete or not at all."""
     root = folder(upload)
     handle, draft = tempfile.mkstemp(dir=root)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -228,7 +229,7 @@ def write_json(upload: Upload, name: str, value: Any) -> None:
 
 
 def read_json(upload: Upload, name: str) -> Any:
-    """What was left under that name, or None."""
+    """The JSON file of that name, or None."""
     try:
         return json.loads((folder(upload) / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -244,19 +245,19 @@ def cancel_requested(upload: Upload) -> bool:
     return (folder(upload) / "cancel").exists()
 
 
-MANY = 300_000  # rows: SQLite takes some ten seconds to write them, and lets nobody else write meanwhile
+MANY = 300_000  # rows; SQLite takes about ten seconds to write them and blocks other writers meanwhile
 
 
 def progress(upload: Upload) -> dict[str, Any]:
-    """How far the worker is: ``{doing, phase, part, rows, of, percent}``; ``held`` says whether one is at it."""
+    """How far the worker is: ``{doing, phase, part, rows, of, percent}``; ``held``: one is working on it."""
     if not upload.is_worked:
         return {}
     progress = read_json(upload, "progress.json") or {}
     rows, total = progress.get("rows", 0), progress.get("of") or 0
-    held, cancelling = is_locked(upload), cancel_requested(upload)
+    is_held, cancelling = is_locked(upload), cancel_requested(upload)
     return progress | {
-        "doing": "Cancelling" if cancelling else _doing(upload, held=held, phase=progress.get("phase")),
-        "held": held,
+        "doing": "Cancelling" if cancelling else _doing(upload, held=is_held, phase=progress.get("phase")),
+        "held": is_held,
         "cancelling": cancelling,
         "percent": min(100.0, 100 * rows / total) if total else None,
     }
@@ -277,13 +278,13 @@ def preview(upload: Upload) -> list[dict[str, Any]]:
 
 
 def others_wait(upload: Upload) -> bool:
-    """Whether people who label would notice the import."""
+    """Whether annotators would notice the import."""
     rows = sum(part["rows"] - part["unchanged"] for part in upload.found.get("counted", []))
     return connection.vendor == "sqlite" and rows > MANY
 
 
 class UnnamedUploadedFile(TemporaryUploadedFile):
-    """A file of a form, on the disk of uploads but under no name: nothing of it is left when the request ends."""
+    """A form's file on the uploads disk but without a name: nothing of it remains after the request."""
 
     def __init__(self, name: str, content_type: str, charset: str | None) -> None:
         file = tempfile.TemporaryFile(dir=settings.STAGED)  # noqa: SIM115 (closed with the request)
@@ -291,7 +292,7 @@ class UnnamedUploadedFile(TemporaryUploadedFile):
 
 
 class SignedInUploadHandler(TemporaryFileUploadHandler):
-    """Takes no files from who is not signed in, and none beyond the limit: before a byte of them is written."""
+    """Accepts files only from signed-in users and only up to the limit, checked before a byte is written."""
 
     def handle_raw_input(self, input_data: Any, META: Any, content_length: int, *args: Any, **kwargs: Any) -> None:
         if content_length > settings.UPLOAD_LIMIT + 2**20:

@@ -1,7 +1,7 @@
-"""What a worker does with uploads: looks at the files, and brings them in once that was confirmed.
+"""What a worker does with uploads: checks the files, and imports them once that is confirmed.
 
-Whoever works an upload holds the lock of its folder: a killed worker lets go of it, and the next one begins that step
-again. Of an import that was killed nobody sees anything, and what it had stored is removed first.
+The process that works on an upload holds the lock of its folder: a killed worker lets go of it, and the next one
+repeats that step. Rows of a killed import are not visible to anyone and are removed first.
 """
 
 import csv
@@ -34,7 +34,7 @@ TRIES = 5
 
 
 class ProgressReporter:
-    """Leaves the progress where the pages find it, a few times a second, and looks for the wish to cancel."""
+    """Writes the progress for the pages a few times a second, and checks for a request to cancel."""
 
     def __init__(self, upload: Upload, stop: Callable[[], bool], totals: dict[str, int] | None = None) -> None:
         self.upload, self.stop, self.totals = upload, stop, totals or {}
@@ -48,8 +48,8 @@ class ProgressReporter:
         self.told = now
         writing = part == "write"
         of = sum(self.totals.values()) if writing else self.totals.get(part, 0)
-        told = {"phase": "writing" if writing else "checking", "part": "all" if writing else part}
-        staging.write_json(self.upload, "progress.json", told | {"rows": rows, "of": of})
+        progress = {"phase": "writing" if writing else "checking", "part": "all" if writing else part}
+        staging.write_json(self.upload, "progress.json", progress | {"rows": rows, "of": of})
 
     def cancelled(self) -> bool:
         now = time.monotonic()
@@ -60,7 +60,7 @@ class ProgressReporter:
 
 
 def work_all(*, stop: Callable[[], bool] = lambda: False, linger: float = 0) -> int:
-    """Work every upload that waits, and for ``linger`` seconds those that come; returns how many steps were made."""
+    """Work on every waiting upload, and for ``linger`` seconds on new ones; returns the number of steps."""
     done = 0
     actions.sweep()
     until = time.monotonic() + linger
@@ -77,13 +77,13 @@ def work_all(*, stop: Callable[[], bool] = lambda: False, linger: float = 0) -> 
 
 
 def is_waiting() -> bool:
-    """Whether there is an upload that nobody works, or something to clear away after an import that was killed."""
+    """Whether an upload waits that nobody works on, or a killed import is to be cleaned up."""
     waiting = (upload for upload in Upload.objects.waiting() if staging.folder(upload).exists())
     return writer.abandoned_import() is not None or any(not staging.is_locked(upload) for upload in waiting)
 
 
 def work(upload: Upload, *, stop: Callable[[], bool] = lambda: False) -> bool:
-    """One step of one upload; False when another worker holds it, or it waits no more."""
+    """One step of one upload; False if another worker holds it or it no longer waits."""
     try:
         with staging.locked(upload):
             upload.refresh_from_db()
@@ -110,12 +110,12 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
         upload.tries += 1
         upload.save(update_fields=["tries"])
         if upload.state == Upload.State.IMPORTING:
-            _bring(upload, stop)
+            _import(upload, stop)
         else:
             _check(upload, stop)
     except Cancelled:
         if not staging.cancel_requested(upload):
-            upload.tries = 0  # this worker is asked to end: the next one begins the step again
+            upload.tries = 0  # this worker was asked to stop: the next one repeats the step
             upload.save(update_fields=["tries"])
             return
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
@@ -144,12 +144,12 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
     if promised and promised != found_digest:
         raise BadInput("What came in is not what was sent: its SHA-256 is another. Send it again.")
     staging.write_json(upload, "progress.json", {"phase": "unpacking"})
-    with staging.opened(upload) as sent, sources.open_source(sent, reporter.cancelled) as here:
-        source = sources.inspect(here)
+    with staging.opened(upload) as sent, sources.open_source(sent, reporter.cancelled) as opened:
+        source = sources.inspect(opened)
         proposed = preview.propose(upload, source)
         choices = proposed | upload.choices
         keep_preview(upload, source)
-        found = {
+        findings = {
             "format": source.format,
             "format_title": source.name,
             "parts": list(source.parts),
@@ -161,21 +161,21 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
             if not choices["benchmark"]:
                 raise BadInput("Name the benchmark that these belong to.")
             reports = engine.run_import(
-                path=here, dry_run=True, progress=reporter, cancelled=reporter.cancelled, **_arguments(choices)
+                path=opened, dry_run=True, progress=reporter, cancelled=reporter.cancelled, **_arguments(choices)
             )
-        except (BadInput, LookupError) as error:  # other choices may do
-            found["fault"] = preview.without_paths(str(error), upload)
+        except (BadInput, LookupError) as error:  # other choices may work
+            findings["fault"] = preview.without_paths(str(error), upload)
         newest = Benchmark.objects.filter(slug=choices["benchmark"]).order_by("-pk").first()
         if newest is not None and "samples" in choices["parts"] and reports:
             rows = reader(source.module, "samples")(source.path)
-            found["diff"] = diff.against(
+            findings["diff"] = diff.against(
                 benchmark=newest, rows=rows, images=source.images, cancelled=reporter.cancelled
             ) | {"retires": choices["version"] != newest.version}
-    found |= summary(reports, upload)
+    findings |= summary(reports, upload)
     changed = Upload.objects.filter(pk=upload.pk, state=Upload.State.CHECKING).update(
         state=Upload.State.CHECKED,
         tries=0,
-        found=found,
+        found=findings,
         choices=choices,
         sha256=found_digest,
         changed_at=timezone.now(),
@@ -190,7 +190,9 @@ def _arguments(choices: dict[str, Any]) -> dict[str, Any]:
 
 
 def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
-    """What the pages tell of reports: counts by part, problems by reason with their first rows; the CSV of all."""
+    """What the pages show of reports: counts by part, problems by reason with their first rows. Writes the CSV of all
+    problems.
+    """
     made: Counter[str] = Counter()
     for report in reports.values():
         made.update(report.made)
@@ -244,17 +246,17 @@ def _by_reason(faults: list[tuple[str, Problem]], upload: Upload) -> list[dict[s
 # -- the import -----------------------------------------------------------------------------------------------------
 
 
-def _bring(upload: Upload, stop: Callable[[], bool]) -> None:
+def _import(upload: Upload, stop: Callable[[], bool]) -> None:
     totals = {part["name"]: part["rows"] for part in upload.found["counted"]}
     reporter = ProgressReporter(upload, stop, totals)
     began = time.monotonic()
-    kept: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
 
     def finish(benchmark: Benchmark, reports: dict[str, Report]) -> None:
-        """Inside the import's transaction: what it made and that it is done are true together."""
-        kept["report"] = _report(upload, reports, seconds=time.monotonic() - began)
+        """Inside the import's transaction: its rows and its completion take effect together."""
+        outcome["report"] = _report(upload, reports, seconds=time.monotonic() - began)
         done = Upload.objects.filter(pk=upload.pk, state=Upload.State.IMPORTING).update(
-            state=Upload.State.DONE, report=kept["report"], changed_at=timezone.now()
+            state=Upload.State.DONE, report=outcome["report"], changed_at=timezone.now()
         )
         if not done:
             raise Cancelled
@@ -272,26 +274,28 @@ def _bring(upload: Upload, stop: Callable[[], bool]) -> None:
         staging.remove(upload, keep_problems=True)
         return
     fault = "The bank has changed since the check, and some rows cannot come in any more. Source at what is found now."
-    found = upload.found | summary(reports, upload) | {"fault": fault}
+    findings = upload.found | summary(reports, upload) | {"fault": fault}
     Upload.objects.filter(pk=upload.pk, state=Upload.State.IMPORTING).update(
-        state=Upload.State.CHECKED, found=found, changed_at=timezone.now()
+        state=Upload.State.CHECKED, found=findings, changed_at=timezone.now()
     )
 
 
 def _report(upload: Upload, reports: dict[str, Report], seconds: float) -> dict[str, Any]:
-    told = {key: value for key, value in summary(reports, upload).items() if key in ("made", "words")}
-    told |= {"parts": [_counted(name, report) for name, report in reports.items()], "seconds": round(seconds, 1)}
-    told["left_out"] = sum(report.bad for report in reports.values())
-    return told
+    result = {key: value for key, value in summary(reports, upload).items() if key in ("made", "words")}
+    result |= {"parts": [_counted(name, report) for name, report in reports.items()], "seconds": round(seconds, 1)}
+    result["left_out"] = sum(report.bad for report in reports.values())
+    return result
 
 
-LINGER = 120  # seconds that it stays for the next upload, or for what somebody confirms: starting takes a while
-REST = 5.0  # seconds before another process after one that failed
-PATIENCE = 20.0  # seconds it gets to undo what it began
+LINGER = 120  # seconds to wait for another upload or a confirmation, because starting takes a while
+REST = 5.0  # seconds before the next process after a failed one
+PATIENCE = 20.0  # seconds to undo its current step
 
 
 class UploadWorkerProcess:
-    """Starts ``manage.py work_uploads`` whenever an upload waits and none runs."""
+    """Starts ``manage.py work_uploads`` whenever an upload waits and no such process runs. Separate from the worker, so
+    that a check that runs out of memory ends alone.
+    """
 
     def __init__(self, *, linger: float = LINGER) -> None:
         self.linger = linger
@@ -303,7 +307,7 @@ class UploadWorkerProcess:
         return self.process is not None
 
     def poll(self) -> None:
-        """To be called every second or so."""
+        """Call this every second or so."""
         if self.process is not None:
             status = self.process.poll()
             if status is None:
@@ -316,7 +320,7 @@ class UploadWorkerProcess:
             self.process = subprocess.Popen(command, cwd=settings.BASE_DIR)  # noqa: S603 (ours)
 
     def stop(self) -> None:
-        """End it; what it began is undone or begun again by another."""
+        """End the process; its step is undone, or repeated by another."""
         if self.process is not None:
             self.process.terminate()
             try:

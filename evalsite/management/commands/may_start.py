@@ -17,5 +17,5 @@ class Command(BaseCommand):
     def handle(self, *, web: bool, **options: Any) -> None:
         if found := list(checks.faults(web=web)):
             raise CommandError("evalsite does not start.\n" + "\n".join(found))
-        for said in checks.told():
-            self.stderr.write(said)
+        for fault in checks.warnings():
+            self.stderr.write(fault)

@@ -70,8 +70,8 @@ class Command(BaseCommand):
     def _prepare(self, *, with_demo: bool) -> bool:
         call_command("migrate", verbosity=0, interactive=False)
         call_command("collectstatic", verbosity=0, interactive=False)
-        if found := list(checks.faults(web=True)):
-            raise CommandError("evalsite does not start.\n" + "\n".join(found))
+        if faults := list(checks.faults(web=True)):
+            raise CommandError("evalsite does not start.\n" + "\n".join(faults))
         if not with_demo:
             return False
         if not Benchmark.objects.exists():
@@ -97,8 +97,8 @@ class Command(BaseCommand):
             self.stdout.write(f"\nevalsite listens at {_own(address)} for a proxy that speaks HTTPS as {names}\n")
         if demo:
             self.stdout.write("Sign in as one of these:")
-            for name, what in SIGN_INS.items():
-                self.stdout.write(f"  {name:<11} {PASSWORD:<15} {what}")
+            for name, description in SIGN_INS.items():
+                self.stdout.write(f"  {name:<11} {PASSWORD:<15} {description}")
         self.stdout.write("Ctrl-C stops it.\n")
         self.stdout.flush()
 

@@ -28,8 +28,8 @@ def _app(name: str) -> Iterator[str]:
     models = sorted(apps.get_app_config(name).get_models(), key=lambda model: model.__name__)
     yield from (f"## {name}", "", "| table | what it holds |", "|---|---|")
     for model in models:
-        said = (inspect.cleandoc(model.__doc__ or "").split("\n\n")[0]).replace("\n", " ").replace("|", "\\|")
-        yield f"| `{model.__name__}` | {'' if said.startswith(model.__name__ + '(') else said} |"
+        summary = (inspect.cleandoc(model.__doc__ or "").split("\n\n")[0]).replace("\n", " ").replace("|", "\\|")
+        yield f"| `{model.__name__}` | {'' if summary.startswith(model.__name__ + '(') else summary} |"
     yield from ("", "```mermaid", "erDiagram")
     for model in models:
         fields = [field for field in model._meta.local_concrete_fields if field.name != "id" and not field.is_relation]
@@ -51,8 +51,8 @@ def _arrow(model: type[Model], field: Any) -> str:
     to = field.related_model
     where = "" if to._meta.app_label == model._meta.app_label else f"{to._meta.app_label}_"
     many = "||" if field.one_to_one else "}o"
-    one = "o{" if field.many_to_many else "o|" if field.null else "||"
-    return f"{model.__name__} {many}--{one} {where}{to.__name__} : {field.name}"
+    target_end = "o{" if field.many_to_many else "o|" if field.null else "||"
+    return f"{model.__name__} {many}--{target_end} {where}{to.__name__} : {field.name}"
 
 
 class Command(BaseCommand):
