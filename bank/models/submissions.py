@@ -89,7 +89,7 @@ class SubmissionScoreQuerySet(models.QuerySet["SubmissionScore"]):
 
 
 class SubmissionScore(models.Model):
-    """The result for one part of one split. Read it through ``visible_to``: the withheld half is for staff."""
+    """The result for one part of one split. Read it through ``visible_to``: the kept half is for staff."""
 
     class Part(models.TextChoices):
         WHOLE = "whole"

@@ -145,7 +145,7 @@ def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> 
 
 @transaction.atomic
 def release(*, submission: Submission, now: datetime, by: User | None = None) -> None:
-    """Show the score of the withheld half to the submitter. Raises Refused."""
+    """Show the score of the kept half to the submitter. Raises Refused."""
     scored = Submission.objects.filter(pk=submission.pk, state=Submission.State.SCORED, released_at=None)
     if not scored.update(released_at=now):
         raise Refused("Only a scored submission has a final score to release, and each only once.")

@@ -79,7 +79,7 @@ def tellable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], lis
 
 
 def shown_before(submission: Submission) -> list[Cell]:
-    """The cells of every number of a submission that was ever stored; withheld halves count as shown."""
+    """The cells of every number of a submission that was ever stored; kept halves count as shown."""
     rows = ScoredCells.objects.filter(submission=submission).order_by("pk")
     return [cell for row in rows for cell in row.cells]
 
@@ -99,7 +99,7 @@ MOST_DRAWN, MOST_HASHED = 64, 50_000  # among many clusters any seed is even eno
 
 
 def is_kept(*, seed: str, cluster: str) -> bool:
-    """Whether this cluster (samples that share a picture) is in the half whose score is withheld.
+    """Whether this cluster (samples that share a picture) is in the kept half, whose score is released later.
 
     It depends only on the seed and the cluster, so samples added later never move others between halves.
     """
@@ -110,8 +110,8 @@ def even_seed(clusters: Counter[str]) -> str:
     """A secret seed whose halves have about the same number of samples; ``clusters`` counts the samples of each."""
 
     def unevenness(seed: str) -> int:
-        withheld = sum(samples for cluster, samples in clusters.items() if is_kept(seed=seed, cluster=cluster))
-        return abs(2 * withheld - clusters.total())
+        in_kept_half = sum(samples for cluster, samples in clusters.items() if is_kept(seed=seed, cluster=cluster))
+        return abs(2 * in_kept_half - clusters.total())
 
     draws = max(1, min(MOST_DRAWN, MOST_HASHED // max(1, len(clusters))))
     return min((new_seed() for _ in range(draws)), key=unevenness)
@@ -367,8 +367,8 @@ def _parts(marked: Iterable[MarkedSample], hidden: set[str], rules: SubmissionRu
     for sample in marked:
         part = SubmissionScore.Part.WHOLE
         if sample.split in hidden and rules.private_half:
-            withheld = is_kept(seed=rules.seed, cluster=sample.cluster)
-            part = SubmissionScore.Part.KEPT if withheld else SubmissionScore.Part.SHOWN
+            in_kept_half = is_kept(seed=rules.seed, cluster=sample.cluster)
+            part = SubmissionScore.Part.KEPT if in_kept_half else SubmissionScore.Part.SHOWN
         parts[(sample.split, part.value, sample.kind)].append(sample)
     return parts
 

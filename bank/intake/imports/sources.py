@@ -195,30 +195,12 @@ def _checked(path: Path, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipI
         if info.header_offset < end:
             raise _bad(path, "overlaps another entry", name)
         end = info.header_offset + 30 + info.compress_size
-        parts = PurePosixPath(name).parts
-        if "\x00" in name or "\\" in name or name != info.filename:
-            raise _bad(path, "a file name may not hold a backslash or NUL", name)
-        if name.startswith("/") or ".." in parts or not parts or ":" in parts[0]:
-            raise _bad(path, "leads out of the archive", name)
-        if len(name) > 500 or len(parts) > 20 or any(len(part.encode()) > 255 for part in parts):
-            raise _bad(path, "the file name is too long", name)
-        if any(ord(letter) < 32 for letter in name):
-            raise _bad(path, "a file name may not hold control characters", name)
-        mode = info.external_attr >> 16
-        if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise _bad(path, "is a link or device, not a file", name)
-        if info.flag_bits & 0x41:
-            raise _bad(path, "is encrypted; send it without a password", name)
-        if info.is_dir():
+        if fault := _name_fault(info) or _entry_fault(info):
+            raise _bad(path, fault, name)
+        if info.is_dir() or any(part in IGNORED for part in PurePosixPath(name).parts):
             continue
-        if any(part in IGNORED for part in parts):
-            continue
-        if info.compress_type not in METHODS:
-            raise _bad(path, "uses an unsupported compression method; use plain zip (deflate)", name)
-        if name.lower().endswith(ARCHIVES):
-            raise _bad(path, "is an archive inside the archive; unpack it first", name)
-        if info.file_size > 2**20 and info.file_size > MAX_RATIO * max(1, info.compress_size):
-            raise _bad(path, f"would unpack to more than {MAX_RATIO} times its size", name)
+        if fault := _content_fault(info):
+            raise _bad(path, fault, name)
         plain = unicodedata.normalize("NFC", str(PurePosixPath(name))).casefold()
         if plain in taken:
             raise _bad(path, "the name occurs twice", name)
@@ -233,6 +215,37 @@ def _checked(path: Path, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipI
     if not entries:
         raise _bad(path, "holds no files")
     return entries
+
+
+def _name_fault(info: zipfile.ZipInfo) -> str:
+    """Why an entry's name is refused, or ""."""
+    name = info.orig_filename
+    parts = PurePosixPath(name).parts
+    if "\x00" in name or "\\" in name or name != info.filename:
+        return "a file name may not hold a backslash or NUL"
+    if name.startswith("/") or ".." in parts or not parts or ":" in parts[0]:
+        return "leads out of the archive"
+    if len(name) > 500 or len(parts) > 20 or any(len(part.encode()) > 255 for part in parts):
+        return "the file name is too long"
+    return "a file name may not hold control characters" if any(ord(letter) < 32 for letter in name) else ""
+
+
+def _entry_fault(info: zipfile.ZipInfo) -> str:
+    """Why an entry is refused whatever it contains, or ""."""
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return "is a link or device, not a file"
+    return "is encrypted; send it without a password" if info.flag_bits & 0x41 else ""
+
+
+def _content_fault(info: zipfile.ZipInfo) -> str:
+    """Why a file's compressed content is refused, or ""."""
+    if info.compress_type not in METHODS:
+        return "uses an unsupported compression method; use plain zip (deflate)"
+    if info.orig_filename.lower().endswith(ARCHIVES):
+        return "is an archive inside the archive; unpack it first"
+    if info.file_size > 2**20 and info.file_size > MAX_RATIO * max(1, info.compress_size):
+        return f"would unpack to more than {MAX_RATIO} times its size"
+    return ""
 
 
 def _room(path: Path, folder: Path, size: int) -> None:
