@@ -1,22 +1,24 @@
-"""Rows of a board as files: CSV, JSON, Parquet."""
+"""Rows of a board as files (CSV, JSON, Parquet) and as text for a terminal."""
 
 import csv
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.utils.text import get_valid_filename
+from rich.console import Console
+from rich.table import Table
 
 from bank.intake import parquet
-from leaderboard.rows import columns_of, flat
+from leaderboard.rows import JSON, columns_of, flat
 
 TYPES = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
 }
-Row = dict[str, Any]
 
 
 def offered() -> list[str]:
@@ -24,7 +26,7 @@ def offered() -> list[str]:
     return [shape for shape in TYPES if shape != "parquet" or parquet.available()]
 
 
-def answer(rows: list[Row], shape: str, stem: str) -> HttpResponse:
+def answer(rows: list[JSON], shape: str, stem: str) -> HttpResponse:
     """Rows as a file to download; 404 for a shape that there is not, 501 for one that a package is missing for."""
     if shape not in TYPES:
         raise Http404("no such shape")
@@ -45,7 +47,7 @@ def _file(body: bytes, shape: str, stem: str) -> HttpResponse:
     return made
 
 
-def csv_text(rows: list[Row]) -> str:
+def csv_text(rows: list[JSON]) -> str:
     """One level deep; see ``rows.flat``."""
     cells = [flat(row) for row in rows]
     out = io.StringIO()
@@ -55,7 +57,7 @@ def csv_text(rows: list[Row]) -> str:
     return out.getvalue()
 
 
-def as_parquet(rows: list[Row]) -> bytes:
+def as_parquet(rows: list[JSON]) -> bytes:
     """The same columns as the CSV; a column that holds text and numbers is text."""
     pa, pq = parquet.load()
     cells = [flat(row) for row in rows]
@@ -71,3 +73,121 @@ def as_parquet(rows: list[Row]) -> bytes:
     out = io.BytesIO()
     pq.write_table(pa.table(columns), out)
     return out.getvalue()
+
+
+# ---- text for a terminal ----
+
+
+Column = tuple[str, Callable[[JSON], str]]
+
+
+def three(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def with_interval(row: JSON, name: str, digits: int = 3) -> str:
+    """``0.943 [0.917, 0.962]``."""
+    if row[name] is None:
+        return "–"
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    interval = "" if low is None else f" [{three(low, digits)}, {three(high, digits)}]"
+    return three(row[name], digits) + interval
+
+
+def whole(value: float | None) -> str:
+    return "–" if value is None else f"{value:g}"
+
+
+def rank_of(row: JSON) -> str:
+    if row["rank"] is None:
+        return "–"
+    if row.get("rank_low") in (None, row.get("rank_high")):
+        return str(row["rank"])
+    return f"{row['rank']} ({row['rank_low']}–{row['rank_high']})"
+
+
+def wtl(numbers: JSON) -> str:
+    """Wins/ties/losses, as the papers print them."""
+    return "/".join(whole(numbers[name]) for name in ("wins", "ties", "losses"))
+
+
+def level_column(level: str) -> Column:
+    return level or "no level", lambda row: wtl(row["levels"][level])
+
+
+def score_column(group: str, level: str) -> Column:
+    return level or "no level", lambda row: three(row[group][level], 2)
+
+
+def interval_column(name: str, label: str = "") -> Column:
+    return label or name.replace("_", " "), lambda row: with_interval(row, name)
+
+
+MODEL: list[Column] = [("rank", rank_of), ("model", lambda row: row["model"])]
+N: Column = ("n", lambda row: str(row["n"]))
+
+
+def columns(what: str, rows: list[JSON]) -> list[Column]:
+    first = rows[0] if rows else {}
+    if what == "models" and "score" in first:
+        group = "categories" if "categories" in first else "levels"
+        names = [name for name in first[group] if len(first[group]) > 1 or name]
+        score: Column = ("score", lambda row: with_interval(row, "score", 2))
+        return [*MODEL, score, N, *(score_column(group, name) for name in names)]
+    if what == "models" and "vanilla" in first:
+        steps = ("label", "judge", "random", "none", "no_text")
+        found: Column = ("/".join(steps), lambda row: "/".join(str(row["extraction"][step]) for step in steps))
+        return [*MODEL, *(interval_column(name) for name in ("circular", "vanilla", "difference")), N, found]
+    if what == "models" and "accuracy" in first:
+        names = ["accuracy", "precision", "recall", "f1", "yes_ratio"]
+        return [*MODEL, *(interval_column(name) for name in names), N]
+    if what == "models":
+        levels = list(first["levels"]) if rows else []
+        return [
+            *MODEL,
+            ("wins/ties/losses", wtl),
+            ("win rate", lambda row: with_interval(row, "win_rate")),
+            ("BT", lambda row: with_interval(row, "bt", 2)),
+            ("Elo", lambda row: with_interval(row, "elo", 0)),
+            ("n", lambda row: str(row["n"])),
+            *(level_column(level) for level in levels if len(levels) > 1 or level),
+        ]
+    if what == "bias":
+        return [
+            ("judge", lambda row: row["judge"]),
+            ("run", lambda row: "–" if row["run"] is None else str(row["run"])),
+            ("bias", lambda row: row["bias"]),
+            ("value", lambda row: with_interval(row, "value")),
+            N,
+        ]
+    if what == "judges":
+        return [
+            ("judge", lambda row: row["judge"]),
+            ("run", lambda row: str(row["run"])),
+            ("data set", lambda row: row["source_dataset"]),
+            ("reference", lambda row: row["reference"]),
+            ("metric", lambda row: row["metric"]),
+            ("value", lambda row: with_interval(row, "value")),
+            ("n", lambda row: str(row["n"])),
+        ]
+    return [
+        ("a", lambda row: row["a"]),
+        ("b", lambda row: row["b"]),
+        ("metric", lambda row: row["metric"]),
+        ("value", lambda row: with_interval(row, "value")),
+        ("agree", lambda row: str(row["agree"])),
+        ("n", lambda row: str(row["n"])),
+    ]
+
+
+def print_table(what: str, rows: list[JSON], *, stream: Any) -> None:
+    """The rows as a table; as wide as it needs where the output is not a terminal."""
+    shown = columns(what, rows)
+    table = Table(box=None, pad_edge=False)
+    for name, _ in shown:
+        table.add_column(name, no_wrap=True)
+    for row in rows:
+        table.add_row(*(cell(row) for _, cell in shown))
+    terminal = hasattr(stream, "isatty") and stream.isatty()
+    console = Console(file=stream, width=None if terminal else 1000, markup=False, highlight=False)
+    console.print(table)

@@ -20,7 +20,7 @@ from leaderboard.boards.correlation import CorrelationBoard, correlations, usual
 from leaderboard.boards.languages import languages
 from leaderboard.rows import JSON
 from leaderboard.scope import PEOPLE, Scope, answers_shown
-from leaderboard.votes import row_counts
+from leaderboard.votes import verdict_cache
 from stats.verdicts import majority, three_way
 
 MOST_COMPARED = 12
@@ -109,7 +109,9 @@ def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
     # Those that failed are few, and lie at both ends of an index.
     ends = [Judgment.objects.filter(run__benchmark__in=ids, **{f"status__{end}": ok}) for end in ("lt", "gt")]
     failed = [_by(rows.exclude(run__in=withheld), "run__benchmark", Count("pk")) for rows in ends]
-    judged = {pk: sum(n for run, n in row_counts.per_run(Judgment, pk).items() if run not in withheld) for pk in ids}
+    judged = {
+        pk: sum(n for run, n in verdict_cache.rows_per_run(Judgment, pk).items() if run not in withheld) for pk in ids
+    }
     counts = {
         "samples": samples,
         "models": models,

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import stdtr
 
 from stats.arrays import FloatArray
-from stats.multiple import benjamini_yekutieli
+from stats.ranks import benjamini_yekutieli
 from stats.results import StatisticsError
 
 FEWEST = 30  # items of an annotator below which the test has too little power (2501.10970, section 3)

@@ -13,7 +13,7 @@ from bank.models import Item
 from judging.protocols.base import CannotAsk, Material, Protocol
 from judging.protocols.replies import NONE_OF_THEM, Found, NoVerdict, Place, plain, stated
 from judging.protocols.settings import Settings
-from stats.said import option_in
+from stats.answers import option_in
 
 
 def parse_option(text: str, *, place: Place, labels: Sequence[str]) -> Found:

@@ -6,7 +6,7 @@ from bank.models import Item
 from judging.protocols.base import CannotAsk, Material, Protocol
 from judging.protocols.replies import NONE_OF_THEM, Found, NoVerdict, Place, plain, stated
 from judging.protocols.settings import Settings
-from stats.said import answer_in
+from stats.answers import answer_in
 
 
 def parse_yes_no(text: str, *, place: Place) -> Found:

@@ -17,8 +17,8 @@ from judging import protocols
 from judging.models import Run, Trial
 from judging.runs.attacks import PAIRS, Attack, get
 from stats import paired
-from stats.multiple import benjamini_hochberg
 from stats.proportions import mean, proportion, rate
+from stats.ranks import benjamini_hochberg
 from stats.results import Estimate
 from stats.verdicts import combine_orders
 

@@ -13,7 +13,7 @@ from leaderboard import cache, methods, votes
 from leaderboard.hidden import is_kept_back, newest_edition
 from leaderboard.rows import JSON, Row
 from leaderboard.scope import Scope
-from stats.means import Place
+from stats.ranks import Place
 
 B = TypeVar("B", bound="Board")
 
@@ -154,7 +154,13 @@ def kept(scope: Scope, what: str, compute: Callable[[Scope], B]) -> B:
 def key_of(scope: Scope, what: str) -> str:
     """The name of a view together with the data it is computed from."""
     view = {name: getattr(scope, name) for name in scope.__dataclass_fields__ if name != "benchmark"}
-    view |= {"benchmark": scope.benchmark.pk, "rule": scope.rule, "what": what, "methods": methods.VERSION}
+    view |= {
+        "benchmark": scope.benchmark.pk,
+        "kind": scope.kind.name,
+        "rule": scope.rule,
+        "what": what,
+        "methods": methods.VERSION,
+    }
     if is_kept_back(scope):  # live data are no part of what is seen
         edition = newest_edition(scope)
         data: Any = edition and edition.pk

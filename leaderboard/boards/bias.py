@@ -26,8 +26,8 @@ from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores, verdict_cache
 from stats.bias import high_scores, length, own_family, position
-from stats.multiple import benjamini_hochberg
 from stats.proportions import mean
+from stats.ranks import benjamini_hochberg
 from stats.results import Estimate
 from stats.verdicts import MISSING, VERDICTS, majority
 

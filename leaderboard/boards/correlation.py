@@ -15,8 +15,8 @@ from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope, scope_of
-from stats.multiple import benjamini_yekutieli
 from stats.rankings import rank_correlation
+from stats.ranks import benjamini_yekutieli
 
 FEWEST = 3  # models that two rankings must share
 

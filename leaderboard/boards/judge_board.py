@@ -17,8 +17,8 @@ from leaderboard.metrics import CONSISTENCY, MCC, Metric, OfGrades, OfPairs
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
-from stats.means import Place
 from stats.proportions import mean, rate
+from stats.ranks import Place
 from stats.reliability import steadiness
 from stats.results import Estimate
 from stats.verdicts import RULES, VERDICTS, encode, majority, words

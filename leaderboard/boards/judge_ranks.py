@@ -18,8 +18,7 @@ from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.metrics import Metric
 from stats.arrays import FloatArray, IntArray, dense_codes, ratio
 from stats.classification import confusion_by_cluster
-from stats.means import Place
-from stats.ranks import rank_ranges, tiers
+from stats.ranks import Place, rank_ranges, tiers
 from stats.resampling import distinct_rows
 from stats.verdicts import three_way
 

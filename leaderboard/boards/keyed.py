@@ -28,8 +28,8 @@ from leaderboard.rows import UNKNOWN, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.answers import yes_no_scores
 from stats.disclosure import LEAST, Cell, tellable, tells_of_few
-from stats.means import Place, places_of_means
 from stats.proportions import mean, rate, rate_by_sizes
+from stats.ranks import Place, places_of_means
 
 NO_ANSWERS = "No answers to questions with a key yet."
 REST_ON_SAID = ("precision", "recall", "f1")  # from these, what is right among the answers yes follows

@@ -21,9 +21,9 @@ from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
 from stats.disclosure import LEAST
-from stats.multiple import benjamini_hochberg
 from stats.paired import difference
 from stats.proportions import mean, rate
+from stats.ranks import benjamini_hochberg
 
 MOST = 3  # comparisons on one page
 ALSO = {"zh": {"zh", "cn"}}  # how keys call a language beside its code

@@ -14,8 +14,8 @@ from leaderboard.rows import JSON, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import scores
 from stats.disclosure import LEAST
-from stats.means import places_of_means
 from stats.proportions import mean
+from stats.ranks import places_of_means
 
 NO_VERDICTS = "No verdicts yet."
 NO_MODELS = "What is scored here are pictures, not answers of models: see the board of judges."

@@ -24,8 +24,8 @@ from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores
 from stats.arrays import FloatArray, dense_codes
 from stats.correlation import pearson, spearman, williams
-from stats.multiple import benjamini_hochberg
 from stats.paired import change, difference
+from stats.ranks import benjamini_hochberg
 from stats.resampling import BOOTSTRAP
 from stats.results import StatisticsError
 from stats.verdicts import decided, majority, three_way

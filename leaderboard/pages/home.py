@@ -25,7 +25,7 @@ from leaderboard.pages.address import Address, source_of
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.scope import BadScope
 from leaderboard.votes import of_item
-from stats.means import Place
+from stats.ranks import Place
 
 BLANK = SafeString()
 TOP = 5

@@ -29,10 +29,10 @@ from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select, settings_in_words
 from leaderboard.pages.bias import Chip
 from leaderboard.pages.provenance import Fact, data_facts, rule_fact, run_link, verdicts_link
-from leaderboard.pages.table import Cell, Head, Sorting, ends_of_groups, tints
+from leaderboard.pages.table import Cell, Head, Sorting, ends_of_groups, row_css, tints
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
-from stats.means import Place
+from stats.ranks import Place
 
 EACH_LABEL = "each label"
 BEST_FIRST = "-value"
@@ -50,8 +50,7 @@ class JudgeRow:
     link: str
     rank: str
     ranks: str
-    tinted: bool
-    last_of_tier: bool
+    css: str
     value: str
     bar: SafeString
     beside: list[Cell]
@@ -277,9 +276,10 @@ def _judge_row(
         and value.value is not None
         and row.n < PROVISIONAL
     )
+    kind = "baseline" if judge.is_baseline else "provisional" if provisional else ""
     return JudgeRow(
         name=judge.name,
-        kind="baseline" if judge.is_baseline else "provisional" if provisional else "",
+        kind=kind,
         chip="floor" if judge.is_baseline else "provisional" if provisional else "",
         settings=settings_in_words(run.protocol, run.settings) if not judge.is_baseline else "",
         run=str(run.pk),
@@ -287,8 +287,7 @@ def _judge_row(
         link=verdicts_link(address, run),
         rank="" if judge.is_baseline else NONE if standing is None else str(standing.tier),
         ranks="" if standing is None else span(standing.rank_low, standing.rank_high),
-        tinted=tinted,
-        last_of_tier=last,
+        css=row_css(kind, tinted=tinted, last=last),
         value=two(value.value),
         bar=marks.interval_bar(scale, *value.ends, provisional=provisional, ceiling=ceiling),
         beside=[
@@ -316,8 +315,7 @@ def _ceiling_row(
         link="",
         rank="",
         ranks="",
-        tinted=False,
-        last_of_tier=True,
+        css=row_css("ceiling", tinted=False, last=True),
         value=two(ceiling.number.value),
         bar=marks.interval_bar(scale, *ceiling.number.ends, ceiling=ceiling.number.value),
         beside=[_value_cell(every.get(one.name)) for one in beside],

@@ -1,19 +1,22 @@
 """The board of models by pairs as a page."""
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from django.utils.safestring import SafeString
 
 from bank.models import EvaluatedModel
 from leaderboard.boards.base import ModelRow as Row
+from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard, Tally
 from leaderboard.figures import NONE, count, interval, percent, signed, span, whole
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address
-from leaderboard.pages.table import BLANK, RANK, Cell, Head, Sorting, ends_of_groups, tints
+from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.table import BLANK, RANK, Cell, Head, Sorting, ends_of_groups, row_css, tints
 
 R = TypeVar("R", bound=Row)
 COLUMNS = (RANK, "model", "win_rate", "n", "bt", "elo")
@@ -29,8 +32,7 @@ class ModelRow:
     rank: str
     ranks: str  # the range
     kind: str  # "", "anchor" or "provisional"
-    tinted: bool
-    last_of_tier: bool
+    css: str
     win: str
     win_link: str
     win_title: str
@@ -146,6 +148,7 @@ def _row(
     last: bool,
 ) -> ModelRow:
     provisional = is_provisional(row, anchor)
+    kind = "anchor" if row.model == anchor else "provisional" if provisional else ""
     own = address.view() | {"model": row.model}
     won = row.win_rate.value is not None
     return ModelRow(
@@ -154,9 +157,8 @@ def _row(
         link=address.to("leaderboard:votes", **own),
         rank=NONE if provisional or row.rank is None else str(row.place),
         ranks="" if provisional else span(row.rank_low, row.rank_high),
-        kind="anchor" if row.model == anchor else "provisional" if provisional else "",
-        tinted=tinted,
-        last_of_tier=last,
+        kind=kind,
+        css=row_css(kind, tinted=tinted, last=last),
         win=percent(row.win_rate.value),
         win_link=address.to("leaderboard:votes", **own, outcome="win") if won else "",
         win_title=in_words(row) if won else "",
@@ -236,3 +238,58 @@ def forest(board: PairsBoard, anchor: str) -> SafeString:
         title="Bradley–Terry strengths with 95% intervals; the table holds the same numbers",
         write=lambda value: "0" if abs(value) < 1e-9 else signed(value).removesuffix("0").removesuffix(".0"),
     )
+
+
+# ---- which models are shown ----
+
+
+FILTERS = ("weights", "organisation")
+WEIGHTS = {"open": "open", "closed": "closed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The board with the rows that are shown, what has to be said about it, and the controls."""
+
+    board: ModelsBoard
+    facts: str  # a short name of what is known of the models: a page that shows it is made again when it changes
+    note: str
+    selects: list[Select]
+
+
+def shown_of(address: Address, board: ModelsBoard) -> Shown:
+    """The rows of the address' models; a control appears where there is something to choose from."""
+    models = EvaluatedModel.objects.filter(name__in=[row.model for row in board.rows])
+    facts = {
+        name: (organisation, is_open)
+        for name, organisation, is_open in models.values_list("name", "organisation", "open")
+    }
+    weights, organisation = (address.given.get(name, "") for name in FILTERS)
+    rows = [row for row in board.rows if _matches(facts.get(row.model, ("", None)), weights, organisation)]
+    note = ""
+    if weights or organisation:
+        note = (
+            f"{len(rows)} of {len(board.rows)} models are shown. Ranks, strengths and intervals are those among all: "
+            "the filter hides rows, it does not compute anew."
+        )
+    digest = hashlib.sha256(json.dumps(sorted(facts.items())).encode()).hexdigest()[:16]
+    return Shown(replace(board, rows=rows), digest, note, _selects(facts, weights, organisation))
+
+
+def _matches(facts: tuple[str, bool | None], weights: str, organisation: str) -> bool:
+    whose, is_open = facts
+    if weights and is_open is not {"open": True, "closed": False}.get(weights, "no such weights"):
+        return False
+    return not organisation or whose == organisation
+
+
+def _selects(facts: dict[str, tuple[str, bool | None]], weights: str, organisation: str) -> list[Select]:
+    found = []
+    if weights or any(is_open is not None for _, is_open in facts.values()):
+        choices = [Choice("", "all"), *(Choice(value, label) for value, label in WEIGHTS.items())]
+        found.append(Select("weights", "Weights", [("", choices)], weights, on=bool(weights)))
+    names = sorted({whose for whose, _ in facts.values() if whose}, key=str.casefold)
+    if organisation or len(names) > 1:
+        choices = [Choice("", "all"), *(Choice(name, name) for name in names)]
+        found.append(Select("organisation", "Organisation", [("", choices)], organisation, on=bool(organisation)))
+    return found

@@ -15,7 +15,7 @@ from leaderboard.kinds.base import Column, Shape
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
 from leaderboard.pages.models import is_provisional, organisations, rank_heads, sorted_rows, value_of
-from leaderboard.pages.table import Cell, Head, Sorting, ends_of_groups, tints
+from leaderboard.pages.table import Cell, Head, Sorting, ends_of_groups, row_css, tints
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
 
@@ -30,8 +30,7 @@ class ScoredRow:
     rank: str
     ranks: str
     provisional: bool
-    tinted: bool
-    last_of_tier: bool
+    css: str
     value: str
     title: str
     bar: SafeString
@@ -168,8 +167,7 @@ def _row(
         rank=NONE if provisional or row.rank is None else str(row.place),
         ranks="" if provisional else span(row.rank_low, row.rank_high),
         provisional=provisional,
-        tinted=tinted,
-        last_of_tier=last,
+        css=row_css("provisional" if provisional else "", tinted=tinted, last=last),
         value=main.write(number.value),
         title=interval(number, main.write),
         bar=marks.interval_bar(scale, *number.ends, write=main.write, provisional=provisional),

@@ -7,13 +7,13 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from leaderboard.figures import NONE, signed
+from leaderboard.files import columns, three
 from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.provenance import Fact
 from leaderboard.rows import JSON
-from leaderboard.tables import columns, three
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}
 # What tells the rows of a board apart, and the numbers that are followed from one snapshot to the next.

@@ -91,3 +91,11 @@ def ends_of_groups(rows: Sequence[K], tinted: dict[K, bool]) -> list[bool]:
     return [bool(tinted) and tinted.get(row) is not after for row, after in zip(rows, following, strict=False)] + [
         False
     ] * bool(rows)
+
+
+OUTSIDE = {"anchor": "base", "baseline": "base", "ceiling": "base", "provisional": "prov"}  # how unranked rows look
+
+
+def row_css(kind: str, *, tinted: bool, last: bool) -> str:
+    """The classes of a row. ``kind``: what it is where it is not ranked among the others."""
+    return " ".join(filter(None, [OUTSIDE.get(kind, "ga" if tinted else ""), "gend" if last else ""]))

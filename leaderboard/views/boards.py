@@ -22,7 +22,7 @@ from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import languages as languages_page
-from leaderboard.pages import marks, provenance, whose
+from leaderboard.pages import marks, provenance
 from leaderboard.pages import models as models_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
@@ -35,13 +35,15 @@ from leaderboard.views.plots import plot_link
 @requires("read-public")
 def models(request: HttpRequest, name: str) -> HttpResponse:
     """The board of models."""
-    return board_page(request, "models", name, known=(*VIEW, "elo", "sort", "depth", *whose.NAMES), main=_models)
+    return board_page(
+        request, "models", name, known=(*VIEW, "elo", "sort", "depth", *models_page.FILTERS), main=_models
+    )
 
 
 def _models(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
     scope = source.scope
-    chosen = whose.shown_of(address, kept(scope, "models", boards.models))
+    chosen = models_page.shown_of(address, kept(scope, "models", boards.models))
     board = chosen.board
     selects = [
         *(addresses.edition_selects(address, scope) if is_kept_back(scope) else _verdict_selects(address, source)),

@@ -16,7 +16,7 @@ from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
-from leaderboard.pages import marks, plots, provenance, whose
+from leaderboard.pages import marks, plots, provenance
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
 from leaderboard.pages import profile as profile_page
@@ -26,7 +26,7 @@ from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope
 from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, frame
 
-OF_MODELS = (*VIEW, "elo", "depth", *whose.NAMES, *profile_page.SIDES)
+OF_MODELS = (*VIEW, "elo", "depth", *models_page.FILTERS, *profile_page.SIDES)
 OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "who", "all", "page")
 
 
@@ -106,7 +106,7 @@ def plot_link(address: Address, what: str) -> str:
 
 def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
-    board = whose.shown_of(address, kept(scope, "models", boards.models)).board
+    board = models_page.shown_of(address, kept(scope, "models", boards.models)).board
     if not isinstance(board, PairsBoard):
         raise BadScope("Only boards of pairs have strengths.")
     return models_page.forest(board, scope.anchor)

@@ -15,8 +15,7 @@ from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard.cache import until_written
 from leaderboard.methods import FEWEST_CLUSTERS
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
-from leaderboard.votes import row_counts
-from leaderboard.votes import verdict_cache as columns_of
+from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
 from stats.verdicts import VERDICTS, combine, majority
 
@@ -53,7 +52,7 @@ def pairs(scope: Scope) -> pd.DataFrame:
     samples["group"] = samples["group"].where(samples["group"] != "", samples["key"])
     samples["dataset"] = dataset_of(scope, samples["dataset"])
 
-    items = columns_of.pair_items(scope.benchmark)
+    items = verdict_cache.pair_items(scope.benchmark)
     held, place = held_at(samples["pk"].to_numpy(np.int32), items.sample)
     seen = slice(None) if held.all() else held
     names, codes = _model_names(items.sides)
@@ -92,7 +91,7 @@ def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
 
 def is_large(benchmark: Benchmark) -> bool:
     """Whether the benchmark has so many pairs that a bootstrap over them takes seconds."""
-    return row_counts.items(benchmark).get(Item.Kind.PAIR, 0) > MANY
+    return verdict_cache.items_by_kind(benchmark).get(Item.Kind.PAIR, 0) > MANY
 
 
 def dataset_of(scope: Scope, source: "pd.Series[str]") -> "pd.Series[str]":
@@ -187,7 +186,7 @@ def judge_groups(scope: Scope) -> list[list[Run]]:
 
 def of_runs(runs: Sequence[Run]) -> Outcomes:
     """One outcome an item and repeat from a judge's runs of the same settings; a further run counts as more repeats."""
-    parts = [columns_of.verdicts(run) for run in runs]
+    parts = [verdict_cache.verdicts(run) for run in runs]
     item, choice = (_joined([part[n] for part in parts]) for n in (0, 2))
     # Repeats are numbered through all runs.
     used = [np.flatnonzero(np.bincount(repeat)) for _, repeat, *_ in parts]
@@ -207,7 +206,7 @@ def of_runs(runs: Sequence[Run]) -> Outcomes:
         repeat = np.zeros(len(of_item), dtype=np.int16)
     said = pd.Categorical.from_codes(found.choice[found.complete], categories=list(VERDICTS))
     frame = pd.DataFrame({"item": of_item, "repeat": repeat, "choice": said}, copy=False)
-    asked = [columns_of.asked(run) for run in runs]
+    asked = [verdict_cache.asked(run) for run in runs]
     return Outcomes(
         frame, pd.Index(asked[0] if len(asked) == 1 else np.unique(np.concatenate(asked))), repeats, tuple(runs)
     )
@@ -311,7 +310,7 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
         "run_items": _per_run(RunItem, scope.benchmark, withheld),
         "adjudications": list(decided.order_by("pk").values_list("pk", "choice")),
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
-        "items": sum(row_counts.items(scope.benchmark).values()),
+        "items": sum(verdict_cache.items_by_kind(scope.benchmark).values()),
         "samples": sample_groups(scope.benchmark),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **(_hidden_facts(scope) if scope.kind.hidden else {}),
@@ -335,7 +334,7 @@ def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, withou
     """How many rows each run has and its newest. Asked apart, each comes from an index."""
     newest = model.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     found = benchmark.runs.exclude(pk__in=without).order_by("pk").values_list(Subquery(newest), flat=True)
-    counts = row_counts.per_run(model, benchmark.pk)
+    counts = verdict_cache.rows_per_run(model, benchmark.pk)
     return [[(run, n) for run, n in counts.items() if run not in without], list(found)]
 
 

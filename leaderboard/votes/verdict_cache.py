@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
-from django.db.models import FilteredRelation, Q, QuerySet
+from django.db.models import Count, FilteredRelation, Q, QuerySet
 
-from bank.models import Benchmark, Import, Item
+from bank.models import Benchmark, Import, ImportRange, Item
 from judging.models import Judgment, Run, RunItem
-from leaderboard.votes import row_counts
+from leaderboard.cache import until_written
 from stats.verdicts import MISSING, VERDICTS
 
 MOST_BYTES = 128_000_000  # of arrays in one process
@@ -82,7 +82,7 @@ def forget() -> None:
     """Keep nothing: for a database that is thrown away."""
     with _lock:
         _kept.clear()
-    row_counts.forget()
+    _counts.clear()
 
 
 def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
@@ -92,7 +92,7 @@ def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
     item, repeat, choice, turned = _rows(
         ("verdicts", run.pk),
         Judgment.objects.filter(run=run),
-        lambda: row_counts.per_run(Judgment, run.benchmark_id).get(run.pk, 0),
+        lambda: rows_per_run(Judgment, run.benchmark_id).get(run.pk, 0),
         lambda found: found.values_list("pk", "item_id", "repeat", "choice", "order"),
         lambda row: (row[1], row[2], CHOICES[row[3]], row[4] == "10"),
         (ID, np.int16, np.int8, np.bool_),
@@ -108,7 +108,7 @@ def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
     item, first, second = _rows(
         ("lengths", unit, benchmark.pk),
         Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
-        lambda: row_counts.items(benchmark).get(Item.Kind.PAIR, 0),
+        lambda: items_by_kind(benchmark).get(Item.Kind.PAIR, 0),
         lambda found: found.annotate(**_places()).values_list("pk", *(f"{name}__response__{field}" for name in SIDES)),
         lambda row: (row[0], _length(row[1]), _length(row[2])),
         (ID, np.int32, np.int32),
@@ -126,7 +126,7 @@ def asked(run: Run) -> Column:
     (item,) = _rows(
         ("asked", run.pk),
         RunItem.objects.filter(run=run),
-        lambda: row_counts.per_run(RunItem, run.benchmark_id).get(run.pk, 0),
+        lambda: rows_per_run(RunItem, run.benchmark_id).get(run.pk, 0),
         lambda found: found.values_list("pk", "item_id"),
         lambda row: row[1:],
         (ID,),
@@ -151,7 +151,7 @@ def pair_items(benchmark: Benchmark) -> PairItems:
     item, sample, first, second = _rows(
         ("pairs", benchmark.pk),
         Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
-        lambda: row_counts.items(benchmark).get(Item.Kind.PAIR, 0),
+        lambda: items_by_kind(benchmark).get(Item.Kind.PAIR, 0),
         lambda found: found.annotate(**_places()).values_list("pk", "sample_id", *names),
         lambda row: (row[0], row[1], _sides.code(row[2], row[3]), _sides.code(row[4], row[5])),
         (ID, ID, np.int32, np.int32),
@@ -241,3 +241,56 @@ def _rows(
 def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
     while some := list(islice(rows, AT_ONCE)):
         yield some
+
+
+# ---- how many rows there are: of a million each count takes 40 ms, so they are kept as long as they are right ----
+
+
+Counts = dict[Any, int]
+_counts: dict[Hashable, tuple[Hashable, Counts]] = {}
+
+
+def rows_per_run(model: type[Judgment] | type[RunItem], benchmark: int) -> dict[int, int]:
+    """Rows of each run that has some, by their ids."""
+
+    def count() -> dict[int, int]:
+        runs = list(Run.objects.filter(benchmark=benchmark).order_by("pk").values_list("pk", flat=True))
+        # Looking at each row whether it has arrived takes a third of the time, and mostly no import is under way.
+        coming = ImportRange.objects.filter(table=model._meta.db_table).exists()
+        every = model.objects if coming else model._base_manager
+        found = every.filter(run__in=runs).order_by("run").values_list("run").annotate(n=Count("*"))
+        return dict(found)
+
+    return _counted(model, benchmark, count)
+
+
+def items_by_kind(benchmark: Benchmark) -> dict[str, int]:
+    """Items of each kind."""
+
+    def count() -> dict[str, int]:
+        # One by one each is a count in an index; grouped, the rows would be sorted.
+        return {kind: Item.objects.filter(sample__benchmark=benchmark, kind=kind).count() for kind in Item.Kind}
+
+    return _counted(Item, benchmark.pk, count)
+
+
+def _counted(model: type[Judgment] | type[RunItem] | type[Item], benchmark: int, count: Callable[[], Counts]) -> Counts:
+    """What ``count`` gives, kept until rows came or went.
+
+    SQLite counts a whole table in a few milliseconds and gives no id twice: with the same number of rows, the same last
+    id and no import done since they are the same rows. They never move to another run or sample.
+    """
+
+    def made() -> Counts:
+        if connection.vendor != "sqlite" or connection.in_atomic_block:
+            return count()
+        every = model._base_manager  # with the rows of an import under way: only all of them are counted at once
+        newest = every.order_by("-pk").values_list("pk", flat=True).first()
+        rows = (newest, every.count(), until_written("last import", Import.objects.last_done))
+        seen, found = _counts.get((model, benchmark), (None, {}))
+        if seen != rows:
+            found = count()
+            _counts[model, benchmark] = (rows, found)
+        return found
+
+    return until_written(("totals", model, benchmark), made)

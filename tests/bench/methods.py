@@ -11,11 +11,12 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit
 
-from stats import bradley_terry, elo, replicated
+from stats import bradley_terry, elo
 from stats.bradley_terry import Votes, solve
 from stats.correlation import kendall, pearson, spearman
 from stats.reliability import krippendorff_alpha
 from tests.bench.parts import Result, cpu, cpus
+from tests.stats import replicated
 
 VOTES, MODELS, PROMPTS, REPLICATES = 1_000_000, 200, 5_000, 1_000
 FEW = 5  # passes of a slow peer

@@ -14,7 +14,7 @@ from leaderboard.boards.base import kept
 from leaderboard.boards.judge_board import beside_majority_of_others
 from leaderboard.scope import scope_of
 from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
-from stats.means import Place
+from stats.ranks import Place
 from stats.results import DuplicateVerdict
 from stats.verdicts import VERDICTS
 from tests.leaderboard.conftest import PEOPLE, judgments, labels

@@ -16,8 +16,8 @@ from stats.bradley_terry import (
     solve,
 )
 from stats.ranks import rank_ranges, tiers
-from stats.replicated import strengths
 from stats.results import InvalidCount, InvalidOutcome, LengthMismatch
+from tests.stats.replicated import strengths
 
 # Wins of the row over the column: the worked example of Wikipedia, "Bradley-Terry model".
 EXAMPLE = np.array([[0, 2, 0, 1], [3, 0, 5, 0], [0, 3, 0, 1], [4, 0, 3, 0]], dtype=float)

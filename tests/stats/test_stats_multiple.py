@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stats.multiple import InvalidProbability, benjamini_hochberg, benjamini_yekutieli
+from stats.ranks import InvalidProbability, benjamini_hochberg, benjamini_yekutieli
 
 # The 15 p-values of Benjamini and Hochberg 1995's example (thrombolysis after myocardial infarction).
 PAPER = [

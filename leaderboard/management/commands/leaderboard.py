@@ -8,10 +8,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from bank.errors import BadInput
 from bank.samples.benchmarks import find_benchmark
 from leaderboard import boards
-from leaderboard.files import csv_text
+from leaderboard.files import csv_text, print_table
 from leaderboard.kinds import KINDS, default_of
 from leaderboard.scope import ELO, BadScope, scope_of
-from leaderboard.tables import print_table
 
 
 class Command(BaseCommand):
