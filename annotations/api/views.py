@@ -1,4 +1,4 @@
-"""Campaigns and labels for scripts: the contract of the labelling API."""
+"""Campaigns and labels for scripts: the labelling API."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +49,7 @@ from bank.models.verdict import COLUMNS
 
 
 class Conflict(exceptions.APIException):
-    """409, in words."""
+    """409 with a message."""
 
     status_code = status.HTTP_409_CONFLICT
 
@@ -59,7 +59,7 @@ def _refused(refusal: Refused) -> Conflict:
 
 
 class Campaigns(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Campaign]):
-    """Campaigns: all that the caller may read, or those that an annotator belongs to."""
+    """Campaigns: all that the caller may read, or those an annotator belongs to."""
 
     access_rule = "be-signed-in"
     serializer_class = CampaignSerializer
@@ -95,27 +95,27 @@ class CampaignLabels(views.APIView):
     def get(self, request: Request, name: str) -> HttpResponseBase:
         unknown = sorted(set(request.query_params) - {"as", "names"})
         if unknown:
-            raise exceptions.ValidationError(dict.fromkeys(unknown, "Not a parameter of this address."))
+            raise exceptions.ValidationError(dict.fromkeys(unknown, "Unknown parameter."))
         viewer = cast(User, request.user)
         return download(get_object_or_404(visible_campaigns(viewer), name=name), viewer, request.query_params)
 
 
 class Next(views.APIView):
-    """The caller's open assignment of a campaign, or a new one; 204 when nothing is left for them."""
+    """The caller's open assignment in a campaign, or a new one. 204 when nothing is left."""
 
     access_rule = "label"
 
     @extend_schema(request=NextIn, responses={200: AssignmentOut, 204: None, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     def post(self, request: Request, name: str) -> Response:
-        asked = NextIn(data=request.data)
-        asked.is_valid(raise_exception=True)
+        payload = NextIn(data=request.data)
+        payload.is_valid(raise_exception=True)
         try:
             campaign, annotator = enter(person=cast(User, request.user), name=name)
         except NotInvited:
             raise Http404("no such campaign") from None
         if campaign.protocol not in ballots.BALLOTS:
             raise Http404("not labelled here")
-        prefetch = asked.validated_data["prefetch"]
+        prefetch = payload.validated_data["prefetch"]
         enqueue_new_items(campaign)
         now = database.now()
         try:
@@ -134,7 +134,7 @@ class Next(views.APIView):
 
 
 class ReturnedLabels(views.APIView):
-    """The caller's labels that staff gave back, each with the note; ``labels/<id>/`` changes or confirms one."""
+    """The caller's labels that staff returned, each with the note. ``labels/<id>/`` changes or confirms one."""
 
     access_rule = "label"
 
@@ -145,9 +145,9 @@ class ReturnedLabels(views.APIView):
         except NotInvited:
             raise Http404("no such campaign") from None
         answer = []
-        for back in notices.open_returns(campaign=campaign, annotator=annotator).select_related("label"):
-            assignment = _assignment(request, back.label.assignment_id)
-            answer.append(_described(assignment) | {"note": back.note, "given": _own(back.label, assignment)})
+        for returned in notices.open_returns(campaign=campaign, annotator=annotator).select_related("label"):
+            assignment = _assignment(request, returned.label.assignment_id)
+            answer.append(_described(assignment) | {"note": returned.note, "given": _own(returned.label, assignment)})
         return Response(answer)
 
 
@@ -171,7 +171,7 @@ class AssignmentImage(views.APIView):
 
 
 class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
-    """Labels of everybody for those who may read them; POST stores one's own."""
+    """All labels, for those who may read them. POST stores one's own."""
 
     access_rule = "read-labels"
     access_rules = {"create": "label"}
@@ -194,13 +194,13 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
     @extend_schema(request=LabelIn, responses={201: OwnLabel, 200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     def create(self, request: Request) -> Response:
         """Store a verdict: 201 the first time, 200 with the same label for the same key."""
-        asked = LabelIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given = asked.validated_data
-        assignment = _assignment(request, given["assignment"])
-        with _in_words():
-            key = given["idempotency_key"]
-            submitted = submit_label(assignment=assignment, idempotency_key=key, now=database.now(), **_verdict(given))
+        payload = LabelIn(data=request.data)
+        payload.is_valid(raise_exception=True)
+        data = payload.validated_data
+        assignment = _assignment(request, data["assignment"])
+        with _refusals_as_responses():
+            key = data["idempotency_key"]
+            submitted = submit_label(assignment=assignment, idempotency_key=key, now=database.now(), **_verdict(data))
         answer = _own(submitted.label, assignment)
         if assignment.campaign_item.practice:
             answer["practice"] = _practice(submitted.label, assignment)
@@ -214,13 +214,13 @@ class OneLabel(views.APIView):
 
     @extend_schema(request=VerdictIn, responses={200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     def put(self, request: Request, pk: int) -> Response:
-        """Change it, whole; the same verdict again confirms one that came back."""
+        """Replace it. Sending the same verdict confirms a returned label."""
         label = get_object_or_404(Label, pk=pk, assignment__state=Assignment.State.SUBMITTED)
         assignment = _assignment(request, label.assignment_id)
-        asked = VerdictIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        with _in_words():
-            change_label(assignment=assignment, now=database.now(), **_verdict(asked.validated_data))
+        payload = VerdictIn(data=request.data)
+        payload.is_valid(raise_exception=True)
+        with _refusals_as_responses():
+            change_label(assignment=assignment, now=database.now(), **_verdict(payload.validated_data))
         return Response(_own(Label.objects.get(pk=pk), assignment))
 
 
@@ -229,8 +229,8 @@ def _assignment(request: Request, pk: int) -> Assignment:
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
-    """What the actions refuse, as the API says it."""
+def _refusals_as_responses() -> Iterator[None]:
+    """Turn refusals into API responses."""
     try:
         yield
     except BadVerdict as error:
@@ -241,40 +241,45 @@ def _in_words() -> Iterator[None]:
         raise _refused(refusal) from None
 
 
-def _verdict(given: dict[str, Any]) -> dict[str, Any]:
-    """What ``submit_label`` and ``change_label`` take."""
-    beside = {name: given.get(name) for name in ("seconds", "comment", "flags", "confidence")}
-    return {"verdict": {name: given.get(name) for name in ballots.FIELDS}, **beside}
+def _verdict(data: dict[str, Any]) -> dict[str, Any]:
+    """Arguments for ``submit_label`` and ``change_label``."""
+    extras = {name: data.get(name) for name in ("seconds", "comment", "flags", "confidence")}
+    return {"verdict": {name: data.get(name) for name in ballots.FIELDS}, **extras}
 
 
 def _practice(label: Label, assignment: Assignment) -> dict[str, Any]:
-    """How a practice item went. Who has been told here is not told again on the page."""
-    place = assignment.campaign_item
-    ballot, gold = ballots.of(place.campaign), place.gold or {}
+    """The result of a practice item. The page does not show it again."""
+    campaign_item = assignment.campaign_item
+    ballot, gold = ballots.of(campaign_item.campaign), campaign_item.gold or {}
     Assignment.objects.filter(pk=assignment.pk).update(feedback_seen=True)
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "right": is_right(label.verdict(), gold),
         "verdict": ballot.present(
             {name: gold.get(name) for name in COLUMNS}, material.material_for(assignment, ballot)
         ),
-        "note": place.note,
+        "note": campaign_item.note,
     }
-    over = notices.practice_round(place.campaign, assignment.annotator)
-    if over is not None:
-        told["round"] = {"right": over.right, "of": over.of, "needed": over.needed, "passed": over.passed}
-    return told
+    practice_round = notices.practice_round(campaign_item.campaign, assignment.annotator)
+    if practice_round is not None:
+        result["round"] = {
+            "right": practice_round.right,
+            "of": practice_round.of,
+            "needed": practice_round.needed,
+            "passed": practice_round.passed,
+        }
+    return result
 
 
 def _described(assignment: Assignment) -> dict[str, Any]:
-    place = assignment.campaign_item
-    sample = place.item.sample
-    ballot = ballots.of(place.campaign)
+    campaign_item = assignment.campaign_item
+    sample = campaign_item.item.sample
+    ballot = ballots.of(campaign_item.campaign)
     shown = material.shown_material(assignment, ballot)
     texts = [
         text.replace(bank.text.masking.MARK, bank.text.masking.PLACEHOLDER)
         for text, _ in presented_responses(assignment)
     ]
-    about: dict[str, Any] = {
+    content: dict[str, Any] = {
         "instruction": sample.instruction,
         "images": [
             image.as_dict() | {"url": reverse("api-assignment-image", args=[assignment.pk, image.position])}
@@ -282,21 +287,21 @@ def _described(assignment: Assignment) -> dict[str, Any]:
         ],
     }
     if shown.material.options:
-        about["options"] = {option.shown: option.text for option in shown.material.options}
+        content["options"] = {option.shown: option.text for option in shown.material.options}
     described = {
         "assignment": assignment.pk,
-        "item": place.item_id,
-        "protocol": place.campaign.protocol,
-        "sample": about,
+        "item": campaign_item.item_id,
+        "protocol": campaign_item.campaign.protocol,
+        "sample": content,
         "responses": [{"text": text} for text in texts],
         "verdicts": ballot.allowed_answers(shown.material),
         "lease_until": assignment.lease_until,
     }
     if assignment.shows_criteria:
-        described["criteria"] = [{"text": one.text} for one in shown.criteria]
+        described["criteria"] = [{"text": criterion.text} for criterion in shown.criteria]
     if shown.review is not None:
-        said = {"verdict": shown.review.verdict, "analysis": shown.review.analysis}
-        described["review"] = said | {"analysis_sha256": assignment.displayed_sha256}
+        review = {"verdict": shown.review.verdict, "analysis": shown.review.analysis}
+        described["review"] = review | {"analysis_sha256": assignment.displayed_sha256}
     return described
 
 

@@ -1,4 +1,4 @@
-"""Campaigns, for staff and researchers."""
+"""The pages of campaigns: list and overview for researchers; making, copying and changing them for staff."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -55,7 +55,7 @@ PAGE = 50
 @requires("read-judging")
 @require_safe
 def campaign_list(request: HttpRequest) -> HttpResponse:
-    """The campaigns, newest first."""
+    """All campaigns, newest first."""
     viewer = cast(User, request.user)
     page = Paginator(with_counts(visible_campaigns(viewer)), PAGE).get_page(request.GET.get("page"))
     context = {
@@ -71,7 +71,7 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 @requires("read-judging")
 @require_safe
 def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
-    """How far the campaign is, who labels how fast and how consistently."""
+    """The progress of a campaign, and how fast and how consistently its annotators label."""
     viewer = cast(User, request.user)
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
     may_write = allowed(viewer, "write-campaigns")
@@ -84,7 +84,7 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "recent": recent_labels(campaign, viewer, noted=noted),
         "noted": noted,
         "may_write": may_write,
-        "board": _board(campaign),
+        "board": _leaderboard_url(campaign),
         "tab": "overview",
         "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
     }
@@ -97,31 +97,31 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("write-campaigns")
 @require_POST
 def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:
-    return _act(request, pk, open_campaign)
+    return _change_state(request, pk, open_campaign)
 
 
 @requires("write-campaigns")
 @require_POST
 def campaign_pause(request: HttpRequest, pk: int) -> HttpResponse:
-    return _act(request, pk, pause_campaign)
+    return _change_state(request, pk, pause_campaign)
 
 
 @requires("write-campaigns")
 @require_POST
 def campaign_close(request: HttpRequest, pk: int) -> HttpResponse:
-    return _act(request, pk, close_campaign, now=timezone.now())
+    return _change_state(request, pk, close_campaign, now=timezone.now())
 
 
-def _act(request: HttpRequest, pk: int, action: Callable[..., None], **given: Any) -> HttpResponse:
+def _change_state(request: HttpRequest, pk: int, action: Callable[..., None], **options: Any) -> HttpResponse:
     try:
-        action(campaign=get_object_or_404(Campaign, pk=pk), **given)
+        action(campaign=get_object_or_404(Campaign, pk=pk), **options)
     except Refused as refusal:
         messages.error(request, str(refusal))
     return redirect("annotations:campaign-detail", pk)
 
 
-def _board(campaign: Campaign) -> str:
-    """The address of the leaderboard that these labels feed, where there is one."""
+def _leaderboard_url(campaign: Campaign) -> str:
+    """The URL of the leaderboard these labels feed, or ""."""
     try:
         return reverse("leaderboard:models", args=[campaign.benchmark])
     except NoReverseMatch:
@@ -131,22 +131,22 @@ def _board(campaign: Campaign) -> str:
 @requires("write-campaigns")
 @require_http_methods(["GET", "HEAD", "POST"])
 def campaign_new(request: HttpRequest) -> HttpResponse:
-    """A form for a campaign, which is open as soon as it is made, or a draft."""
+    """The form for a new campaign, which is made open or as a draft."""
     posted = request.method == "POST"
-    form = CampaignForm(request.POST, request.FILES) if posted else CampaignForm(initial=_wanted(request))
+    form = CampaignForm(request.POST, request.FILES) if posted else CampaignForm(initial=_initial(request))
     if posted and form.is_valid():
-        given = form.cleaned_data
-        these = list(given["annotators"]) if given["who"] == CHOSEN_PEOPLE else None
+        data = form.cleaned_data
+        annotators = list(data["annotators"]) if data["who"] == CHOSEN_PEOPLE else None
         names = ("name", "benchmark", "protocol", "overlap", "lease_minutes", "guidelines", "blind", "shows_criteria")
         opened = "draft" not in request.POST
         try:
             campaign = make_campaign(
-                annotators=these,
+                annotators=annotators,
                 plan=form.plan(),
-                ballot=form.ballot(given["protocol"], given["benchmark"]),
-                seed=given["seed"],
+                ballot=form.ballot(data["protocol"], data["benchmark"]),
+                seed=data["seed"],
                 opened=opened,
-                **{name: given[name] for name in names},
+                **{name: data[name] for name in names},
                 **form.options(),
             )
         except BadInput as error:
@@ -160,59 +160,62 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
 
 
 def _benchmark(form: CampaignForm) -> Benchmark | None:
-    """The benchmark that is chosen in the form: the first one of a new form."""
+    """The benchmark chosen in the form; in a new form, the first one."""
     if form.is_bound:
-        found: Benchmark | None = form.cleaned_data.get("benchmark")
-        return found
-    wanted = form.initial.get("benchmark")
-    offered: Any = form.fields["benchmark"]
-    return offered.queryset.filter(pk=_number(str(wanted))).first() if wanted else offered.queryset.first()
+        chosen: Benchmark | None = form.cleaned_data.get("benchmark")
+        return chosen
+    initial = form.initial.get("benchmark")
+    field: Any = form.fields["benchmark"]
+    return field.queryset.filter(pk=_number(str(initial))).first() if initial else field.queryset.first()
 
 
-def _wanted(request: HttpRequest) -> dict[str, Any]:
-    """What a link to the form asks for: ``?benchmark=1&how=run&run=3&reasons=differs``."""
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    """Initial values from a link to the form: ``?benchmark=1&how=run&run=3&reasons=differs``."""
     names = ("benchmark", "protocol", "how", "run")
-    found: dict[str, Any] = {name: request.GET[name] for name in names if request.GET.get(name)}
-    return found | ({"reasons": request.GET.getlist("reasons")} if request.GET.get("reasons") else {})
+    initial: dict[str, Any] = {name: request.GET[name] for name in names if request.GET.get(name)}
+    return initial | ({"reasons": request.GET.getlist("reasons")} if request.GET.get("reasons") else {})
 
 
 @requires("write-campaigns")
 @require_POST
 def campaign_count(request: HttpRequest) -> HttpResponse:
-    """What the campaign that is being put together would be made of."""
+    """How many items the campaign in the form would have."""
     form = CampaignForm(request.POST)
     form.is_valid()  # a name may still be missing
-    given = form.cleaned_data
+    data = form.cleaned_data
     context: dict[str, Any] = {}
-    if given.get("benchmark") and given.get("protocol"):
+    if data.get("benchmark") and data.get("protocol"):
         try:
-            seed = given.get("seed")
-            chosen = select_items(
-                benchmark=given["benchmark"],
-                protocol=given["protocol"],
+            seed = data.get("seed")
+            selection = select_items(
+                benchmark=data["benchmark"],
+                protocol=data["protocol"],
                 plan=form.plan(),
                 seed=new_seed() if seed is None else seed,
-                shows_criteria=bool(given.get("shows_criteria")),
-                ballot=form.ballot(given["protocol"], given["benchmark"]),
+                shows_criteria=bool(data.get("shows_criteria")),
+                ballot=form.ballot(data["protocol"], data["benchmark"]),
             )
-            items = len(chosen.candidates)
-            if not items and not candidates_for(benchmark=given["benchmark"], protocol=given["protocol"]):
-                raise BadInput(why_no_items(benchmark=given["benchmark"], ballot=ballots.get(given["protocol"])))
-            context = {"items": items, "samples": chosen.samples, "labels": items * (given.get("overlap") or 1)}
-            if given["protocol"] == "review" and form.ballot("review", given["benchmark"]).get("analyses", True):
-                judged = Judgment.objects.filter(pk__in=[candidate.pk for candidate in chosen.candidates])
-                context["readable"] = analyses.open_count(judged)
+            items = len(selection.candidates)
+            if not items and not candidates_for(benchmark=data["benchmark"], protocol=data["protocol"]):
+                raise BadInput(why_no_items(benchmark=data["benchmark"], ballot=ballots.get(data["protocol"])))
+            context = {"items": items, "samples": selection.samples, "labels": items * (data.get("overlap") or 1)}
+            if data["protocol"] == "review" and form.ballot("review", data["benchmark"]).get("analyses", True):
+                judgments = Judgment.objects.filter(pk__in=[candidate.pk for candidate in selection.candidates])
+                context["readable"] = analyses.open_count(judgments)
         except BadInput as error:
-            lacks = ballots.get(given["protocol"]).kind
-            there = Item.objects.filter(sample__benchmark=given["benchmark"], kind=lacks) if lacks else None
-            context = {"why": str(error), "make_for": given["benchmark"] if there is not None and not there else None}
+            kind = ballots.get(data["protocol"]).kind
+            existing = Item.objects.filter(sample__benchmark=data["benchmark"], kind=kind) if kind else None
+            context = {
+                "why": str(error),
+                "make_for": data["benchmark"] if existing is not None and not existing else None,
+            }
     return render(request, "annotations/_campaign_count.html", context)
 
 
 @requires("write-campaigns")
 @require_POST
 def campaign_scale(request: HttpRequest) -> HttpResponse:
-    """The marks of a scale of its own, with the words typed so far."""
+    """The marks of a custom scale, with the labels typed so far."""
     form = BallotForm(request.POST)
     form.is_valid()
     benchmark = Benchmark.objects.filter(pk=_number(request.POST.get("benchmark", ""))).first()
@@ -222,7 +225,7 @@ def campaign_scale(request: HttpRequest) -> HttpResponse:
 @requires("write-campaigns")
 @require_POST
 def campaign_ballot(request: HttpRequest, pk: int) -> HttpResponse:
-    """Set up anew what annotators may answer, while there are no labels."""
+    """Change the ballot while there are no labels."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     form = BallotForm(request.POST)
     try:
@@ -232,14 +235,14 @@ def campaign_ballot(request: HttpRequest, pk: int) -> HttpResponse:
     except (BadInput, Refused) as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, "The ballot is set up anew.")
+        messages.success(request, "The ballot was changed.")
     return redirect("annotations:campaign-settings", pk)
 
 
 @requires("write-campaigns")
 @require_POST
 def guidelines_preview(request: HttpRequest) -> HttpResponse:
-    """Guidelines as annotators will read them; ``campaign`` says whose pictures they may show."""
+    """Guidelines as annotators will read them. ``campaign`` says whose pictures they may show."""
     campaign = Campaign.objects.filter(pk=_number(request.POST.get("campaign", ""))).first()
     html = guidelines.render_guidelines(request.POST.get("guidelines", "")[:50_000], campaign)
     return render(request, "annotations/_guidelines.html", {"html": html})
@@ -248,7 +251,7 @@ def guidelines_preview(request: HttpRequest) -> HttpResponse:
 @requires("write-campaigns")
 @require_http_methods(["GET", "HEAD", "POST"])
 def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
-    """How a campaign hands out its items, and its guidelines."""
+    """How a campaign assigns items, its ballot, and its guidelines."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     names = [name for name in AssignmentForm().fields if hasattr(campaign, name)]
     posted = request.method == "POST"
@@ -258,13 +261,13 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
         else AssignmentForm(initial={name: getattr(campaign, name) for name in names})
     )
     if posted and form.is_valid():
-        shape = {name: form.cleaned_data[name] for name in ("overlap", "lease_minutes")}
+        sizes = {name: form.cleaned_data[name] for name in ("overlap", "lease_minutes")}
         try:
-            change_campaign(campaign=campaign, **shape, **form.options())
+            change_campaign(campaign=campaign, **sizes, **form.options())
         except BadInput as error:
             form.add_error(error.field if error.field in form.fields else None, str(error))
         else:
-            messages.success(request, "The settings are changed.")
+            messages.success(request, "The settings were changed.")
             return redirect("annotations:campaign-settings", pk)
     ballot_form = BallotForm(initial=initial_of(campaign)) if campaign.protocol in ballots.BALLOTS else None
     context = {
@@ -286,21 +289,21 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("write-campaigns")
 @require_POST
 def campaign_copy(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another campaign over the same items."""
+    """Make another campaign with the same items."""
     campaign = get_object_or_404(Campaign, pk=pk)
     try:
         copied = copy_campaign(campaign=campaign, name=request.POST.get("name", ""))
     except (BadInput, Refused) as error:
         messages.error(request, str(error))
         return redirect("annotations:campaign-detail", pk)
-    messages.success(request, f"{copied.name} is a draft with the same items. Look at it, then open it.")
+    messages.success(request, f"{copied.name} is a draft with the same items. Check it, then open it.")
     return redirect("annotations:campaign-detail", copied.pk)
 
 
 @requires("write-campaigns")
 @require_POST
 def campaign_guidelines(request: HttpRequest, pk: int) -> HttpResponse:
-    """Change what annotators read under Guidelines, and its pictures."""
+    """Change the guidelines and their pictures."""
     campaign = get_object_or_404(Campaign, pk=pk)
     form = GuidelinesForm(request.POST)
     if not form.is_valid():
@@ -313,19 +316,19 @@ def campaign_guidelines(request: HttpRequest, pk: int) -> HttpResponse:
             guidelines.add_picture(campaign=campaign, name=file.name or "", data=file)
         except NotAnImage as error:
             messages.error(request, f"{file.name}: {error}.")
-    gone = [name for name in request.POST.getlist("remove") if name]
-    campaign.pictures.filter(name__in=gone).delete()
-    messages.success(request, "The guidelines are changed.")
+    removed = [name for name in request.POST.getlist("remove") if name]
+    campaign.pictures.filter(name__in=removed).delete()
+    messages.success(request, "The guidelines were changed.")
     return redirect("annotations:campaign-settings", pk)
 
 
 @requires("be-signed-in")
 @require_safe
 def guidelines_picture(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
-    """A picture of the guidelines, for those who may label in the campaign or read it."""
+    """A picture of the guidelines, for those who may label in the campaign or manage it."""
     viewer = cast(User, request.user)
-    seen = Campaign.objects.all() if allowed(viewer, "write-campaigns") else campaigns_of(annotator_of(viewer))
-    return image_response(get_object_or_404(GuidelinePicture, campaign__in=seen, campaign=pk, name=name), request)
+    visible = Campaign.objects.all() if allowed(viewer, "write-campaigns") else campaigns_of(annotator_of(viewer))
+    return image_response(get_object_or_404(GuidelinePicture, campaign__in=visible, campaign=pk, name=name), request)
 
 
 def _number(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Labels out, and what judges leave in doubt in."""
+"""Exports of labels, and items that judges' runs leave in doubt."""
 
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -28,13 +28,13 @@ from bank.intake.exports import pieces
 from judging.judgments.exports import of_keys
 from judging.models import Judgment, Run
 
-MOST_CHOSEN = 10_000
+MAX_CHOSEN = 10_000
 
 
 @requires("read-labels")
 @require_safe
 def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
-    """Downloads of the labels, and the rule by which items flow in."""
+    """Downloads of the labels, and the rule that adds items automatically."""
     viewer = cast(User, request.user)
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
     may_write = allowed(viewer, "write-campaigns") and not campaign.imported
@@ -64,14 +64,14 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("read-labels")
 @require_safe
 def campaign_download(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The labels of a campaign as a file; names of annotators only for staff who ask for them."""
+    """The labels of a campaign as a file. Staff may ask for annotators' names."""
     viewer = cast(User, request.user)
     return download(get_object_or_404(visible_campaigns(viewer), pk=pk), viewer, request.GET)
 
 
-def download(campaign: Campaign, viewer: User, asked: Any) -> HttpResponseBase:
-    """A file in the shape ``as``; 501 without the package that it needs. Raises Http404 for an unknown shape."""
-    shape = asked.get("as", "jsonl")
+def download(campaign: Campaign, viewer: User, query: Any) -> HttpResponseBase:
+    """A file in the shape ``as``. 501 without the package it needs. Raises Http404 for an unknown shape."""
+    shape = query.get("as", "jsonl")
     if shape not in exports.SHAPES:
         raise Http404("no such file")
     if shape not in exports.available_shapes():
@@ -81,7 +81,7 @@ def download(campaign: Campaign, viewer: User, asked: Any) -> HttpResponseBase:
     body = exports.file_pieces(
         shape=shape,
         campaign=campaign,
-        names=staff and asked.get("names") == "1",
+        names=staff and query.get("names") == "1",
         staff=staff,
         parts=None if staff else material.public_parts,
     )
@@ -94,37 +94,39 @@ def download(campaign: Campaign, viewer: User, asked: Any) -> HttpResponseBase:
 @requires("write-campaigns")
 @require_POST
 def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
-    """What flows into the campaign by itself."""
+    """Change the rule that adds items automatically."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     chosen = [number for run in request.POST.getlist("runs") if (number := whole_number(run)) is not None]
     runs = auto_enqueue.ALL if request.POST.get("all_runs") else chosen
     try:
-        brought = auto_enqueue.set_rule(campaign=campaign, runs=runs, reasons=request.POST.getlist("reasons"))
+        added = auto_enqueue.set_rule(campaign=campaign, runs=runs, reasons=request.POST.getlist("reasons"))
     except (BadInput, Refused) as error:
         messages.error(request, str(error))
     else:
-        said = f"It brought {brought:,} item{'' if brought == 1 else 's'}." if campaign.rule else "Nothing flows in."
-        messages.success(request, f"The rule is changed. {said}")
+        effect = "No items are added automatically any more."
+        if campaign.rule:
+            effect = f"It added {added:,} item{'' if added == 1 else 's'}."
+        messages.success(request, f"The rule was changed. {effect}")
     return redirect("annotations:campaign-data", pk)
 
 
 @requires("write-campaigns")
 @require_safe
 def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
-    """What of a judge's run people should look at, and its HQ and HARD subsets."""
+    """What people should look at in a judge's run, and its HQ and HARD subsets."""
     run = get_object_or_404(Run.objects.select_related("judge", "benchmark"), pk=pk)
-    found = doubts_of(run)
-    reasons = [(name, words, sum(name in held for held in found.values())) for name, words in REASONS.items()]
-    asked: list[tuple[str, Any]] = [("benchmark", run.benchmark_id), ("protocol", run.protocol), ("how", "run")]
-    asked += [("run", run.pk), *(("reasons", name) for name, _, count in reasons if count)]
+    doubts = doubts_of(run)
+    reasons = [(name, words, sum(name in why for why in doubts.values())) for name, words in REASONS.items()]
+    parameters: list[tuple[str, Any]] = [("benchmark", run.benchmark_id), ("protocol", run.protocol), ("how", "run")]
+    parameters += [("run", run.pk), *(("reasons", name) for name, _, count in reasons if count)]
     context = {
         "section": "judging",
         "run": run,
         "reasons": reasons,
-        "new_campaign": f"{reverse('annotations:campaign-new')}?{urlencode(asked)}",
+        "new_campaign": f"{reverse('annotations:campaign-new')}?{urlencode(parameters)}",
         "subsets": [(name, words, len(subset_of(run, name))) for name, words in SUBSETS.items()],
         "campaigns": Campaign.objects.filter(benchmark=run.benchmark, imported=False).exclude(state="closed"),
-        "doubted": len(found),
+        "doubted": len(doubts),
     }
     return render(request, "annotations/run-doubts.html", context)
 
@@ -132,7 +134,7 @@ def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("read-analyses")
 @require_safe
 def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
-    """The HQ or HARD judgments of a run as rows of the generic format, without analyses."""
+    """The HQ or HARD judgments of a run in the generic format, without analyses."""
     run = get_object_or_404(Run.objects.select_related("benchmark"), pk=pk)
     if subset not in SUBSETS:
         raise Http404("no such subset")
@@ -146,38 +148,38 @@ def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
 @requires("write-campaigns")
 @require_POST
 def doubts_add(request: HttpRequest, pk: int) -> HttpResponse:
-    """Add what is in doubt in a run to a campaign that there is."""
+    """Add the doubtful items of a run to an existing campaign."""
     run = get_object_or_404(Run.objects.select_related("benchmark"), pk=pk)
     campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), benchmark=run.benchmark)
     reasons = [name for name in request.POST.getlist("reasons") if name in REASONS]
     try:
         candidates = candidates_of(campaign)
-        brought = auto_enqueue.add_doubtful_items(campaign=campaign, run=run, reasons=reasons, candidates=candidates)
+        added = auto_enqueue.add_doubtful_items(campaign=campaign, run=run, reasons=reasons, candidates=candidates)
     except (BadInput, Refused) as error:
         messages.error(request, str(error))
         return redirect("annotations:run-doubts", pk)
-    messages.success(request, f"{brought:,} item{'' if brought == 1 else 's'} added; the others were there already.")
+    messages.success(request, f"{added:,} item{'' if added == 1 else 's'} added. The others were there already.")
     return redirect("annotations:campaign-detail", campaign.pk)
 
 
 @requires("write-campaigns")
 @require_POST
 def judgments_add(request: HttpRequest) -> HttpResponse:
-    """The items of chosen judgments (``judgment``, several) into a campaign; without ``campaign`` it asks which."""
-    asked = request.POST.getlist("judgment")[:MOST_CHOSEN]
-    ids = sorted({number for text in asked if (number := whole_number(text)) is not None})
+    """Add the items of chosen judgments (``judgment``, repeated) to ``campaign``, or ask which campaign."""
+    texts = request.POST.getlist("judgment")[:MAX_CHOSEN]
+    ids = sorted({number for text in texts if (number := whole_number(text)) is not None})
     if "campaign" not in request.POST:
         return _which_campaign(request, ids)
     campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), imported=False)
     try:
-        chosen = auto_enqueue.select_judged_items(campaign=campaign, ids=ids)
-        brought = add_items(campaign=campaign, selection=chosen)
+        selection = auto_enqueue.select_judged_items(campaign=campaign, ids=ids)
+        added = add_items(campaign=campaign, selection=selection)
     except Refused as error:
         messages.error(request, str(error))
     else:
-        left = len(ids) - len(chosen.candidates)
+        left = len(ids) - len(selection.candidates)
         more = f" {left:,} are on items that this campaign cannot take, or on the same item." if left else ""
-        messages.success(request, f"{brought:,} item{'' if brought == 1 else 's'} added to {campaign.name}.{more}")
+        messages.success(request, f"{added:,} item{'' if added == 1 else 's'} added to {campaign.name}.{more}")
     return redirect("annotations:campaign-items", campaign.pk)
 
 

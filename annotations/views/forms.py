@@ -1,4 +1,4 @@
-"""The part of the campaign forms that says what annotators may answer, protocol by protocol."""
+"""Forms of the campaign pages. The actions validate the values; the forms do not repeat that."""
 
 import csv
 import io
@@ -26,8 +26,6 @@ from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.models import Benchmark, EvaluatedModel, Item
 from judging.models import Judgment, Run
 
-PAIRS = ("pair", "pairwise-criteria")
-
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -40,7 +38,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What the form shows of a scale; without marks ``error`` says why."""
+    """What the form shows of a scale. ``error`` says why there are no marks."""
 
     marks: list[Mark]
     own: bool
@@ -55,7 +53,7 @@ class Scale:
 
 
 class BallotForm(Styled):
-    """What may be answered. A part for another protocol than the campaign's is not read."""
+    """The ballot's settings. Fields for other protocols are ignored."""
 
     allowed = forms.MultipleChoiceField(
         choices=[("tie", "Tie"), ("undecided", "Unable to decide, with the situation")],
@@ -65,55 +63,56 @@ class BallotForm(Styled):
         initial=["tie", "undecided"],
     )
     ties = forms.BooleanField(required=False, label="Answers may share a place")
-    analyses = forms.BooleanField(required=False, initial=True, label="Show the judge's analysis, where it is released")
-    confidence = forms.BooleanField(required=False, label="Ask how certain they are")
-    own_scale = forms.BooleanField(required=False, label="A scale of its own")
+    analyses = forms.BooleanField(required=False, initial=True, label="Show the judge's analysis if it is released")
+    confidence = forms.BooleanField(required=False, label="Ask how sure they are")
+    own_scale = forms.BooleanField(required=False, label="Custom scale")
     lowest = forms.FloatField(required=False, label="Lowest", widget=forms.NumberInput(attrs={"step": "any"}))
     highest = forms.FloatField(required=False, label="Highest", widget=forms.NumberInput(attrs={"step": "any"}))
     step = forms.FloatField(required=False, widget=forms.NumberInput(attrs={"step": "any", "min": "0"}))
     weight = forms.FloatField(
         required=False,
-        label="Points for a part without a weight",
+        label="Weight of parts without one",
         widget=forms.NumberInput(attrs={"step": "any", "min": "0"}),
-        help_text="Where the benchmark has weights, those count. Empty: samples without weights are left out.",
+        help_text="The benchmark's own weights take precedence. Empty: leave out samples without weights.",
     )
     weights = CleanCharField(
         required=False,
-        label="Other points for some parts",
+        label="Other weights for some parts",
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "length 4"}),
-        help_text="A part's key and its points, one a line.",
+        help_text="A part's key and its weight, one per line.",
     )
 
     def ballot(self, protocol: str, benchmark: Benchmark) -> dict[str, Any]:
-        """The settings that the form gives; ``asked`` says that its part of the form was sent. Raises BadInput."""
-        given = self.cleaned_data
-        found: dict[str, Any] = {"confidence": given["confidence"]}
+        """The settings in the form. ``asked`` tells that this part of the form was submitted. Raises BadInput."""
+        data = self.cleaned_data
+        settings: dict[str, Any] = {"confidence": data["confidence"]}
         if "asked" not in self.data:
-            return found
-        if protocol in PAIRS:
-            found["choices"] = ["left", "right", *given["allowed"]]
-        elif protocol == "batch":
-            found["ties"] = given["ties"]
-        elif protocol == "review":
-            found["analyses"] = given["analyses"]
-        elif protocol == "components":
-            found |= {"weight": given.get("weight"), "weights": _weights(given.get("weights") or "")}
-        elif protocol == "score" and given["own_scale"]:
-            scale = self.scale(benchmark)
-            if scale.error:
-                raise BadInput(scale.error)
-            found["scale"] = [
-                {"value": float(mark.value), "label": mark.word, "about": mark.meaning} for mark in scale.marks
-            ]
-        return found
+            return settings
+        match protocol:
+            case "pair" | "pairwise-criteria":
+                settings["choices"] = ["left", "right", *data["allowed"]]
+            case "batch":
+                settings["ties"] = data["ties"]
+            case "review":
+                settings["analyses"] = data["analyses"]
+            case "components":
+                settings |= {"weight": data.get("weight"), "weights": _weights(data.get("weights") or "")}
+            case "score" if data["own_scale"]:
+                scale = self.scale(benchmark)
+                if scale.error:
+                    raise BadInput(scale.error)
+                settings["scale"] = [
+                    {"value": float(mark.value), "label": mark.word, "about": mark.meaning} for mark in scale.marks
+                ]
+        return settings
 
     def scale(self, benchmark: Benchmark | None) -> "Scale":
-        """The scale that the form shows: its own where that is ticked, else the benchmark's or the usual one."""
-        usual = _default_marks(benchmark)
-        values = [float(mark.value) for mark in usual]
+        """The scale in the form: a custom one if ticked, else the benchmark's or the default one."""
+        default_marks = _default_marks(benchmark)
+        values = [float(mark.value) for mark in default_marks]
         gap = min(after - before for before, after in pairwise(values))
         if not self.is_bound:
-            rows = _rows(self.initial["scale"]) if self.initial.get("own_scale") else usual
+            rows = _rows(self.initial["scale"]) if self.initial.get("own_scale") else default_marks
             values = [float(mark.value) for mark in rows]
             gap = min(after - before for before, after in pairwise(values))
             return Scale(rows, bool(self.initial.get("own_scale")), rows[0].value, rows[-1].value, gap)
@@ -123,23 +122,23 @@ class BallotForm(Styled):
             default if number is None else number
             for number, default in zip(typed, (values[0], values[-1], gap), strict=True)
         )
-        shown = Scale(usual, own, f"{lowest:g}", f"{highest:g}", step)
+        shown = Scale(default_marks, own, f"{lowest:g}", f"{highest:g}", step)
         if not own:
             return shown
         try:
-            wanted = marks_between(lowest, highest, step)
+            values_wanted = marks_between(lowest, highest, step)
         except BadSettings as error:
             return replace(shown, marks=[], error=_sentence(error))
-        words = {mark.value: mark for mark in usual} if (lowest, highest) == (values[0], values[-1]) else {}
+        words = {mark.value: mark for mark in default_marks} if (lowest, highest) == (values[0], values[-1]) else {}
         words |= dict(self._typed())
-        return replace(shown, marks=[words.get(f"{value:g}", Mark(f"{value:g}", "", "")) for value in wanted])
+        return replace(shown, marks=[words.get(f"{value:g}", Mark(f"{value:g}", "", "")) for value in values_wanted])
 
     def faults(self) -> str:
-        """What is wrong with single fields, in one line."""
+        """The errors of all fields in one line."""
         return " ".join(f"{self[name].label}: {why.as_text()[2:]}" for name, why in self.errors.items())
 
     def _typed(self) -> Iterator[tuple[str, Mark]]:
-        """The rows that came with the form, by their mark."""
+        """The submitted rows, by their mark."""
         if not hasattr(self.data, "getlist"):
             return
         columns = (self.data.getlist(name) for name in ("mark", "word", "meaning"))
@@ -150,18 +149,18 @@ class BallotForm(Styled):
 
 
 def initial_of(campaign: Campaign) -> dict[str, Any]:
-    """What the form begins with for a campaign's ballot."""
+    """The initial values for a campaign's ballot."""
     settings = ballots.of(campaign).settings
-    found: dict[str, Any] = {
+    initial: dict[str, Any] = {
         name: settings[name] for name in ("confidence", "ties", "analyses", "weight", "scale") if name in settings
     }
-    usual = ballots.get(campaign.protocol).clean_settings({}, scale=ballots.scale_of(campaign.benchmark))
-    if found.get("scale") == usual.get("scale"):
-        found.pop("scale", None)
-    found["own_scale"] = "scale" in found
-    found["allowed"] = settings.get("choices", [])
-    found["weights"] = "\n".join(f"{key} {worth:g}" for key, worth in settings.get("weights", {}).items())
-    return found
+    default = ballots.get(campaign.protocol).clean_settings({}, scale=ballots.scale_of(campaign.benchmark))
+    if initial.get("scale") == default.get("scale"):
+        initial.pop("scale", None)
+    initial["own_scale"] = "scale" in initial
+    initial["allowed"] = settings.get("choices", [])
+    initial["weights"] = "\n".join(f"{key} {weight:g}" for key, weight in settings.get("weights", {}).items())
+    return initial
 
 
 def _default_marks(benchmark: Benchmark | None) -> list[Mark]:
@@ -174,18 +173,18 @@ def _rows(steps: list[dict[str, Any]]) -> list[Mark]:
 
 
 def _weights(text: str) -> dict[str, float]:
-    found = {}
+    weights = {}
     for line in filter(None, (line.strip() for line in text.splitlines())):
         key, _, points = line.rpartition(" ")
-        worth = parse_number(points)
-        if not key.strip() or worth is None:
-            raise BadInput(f"Each line is a part's key and its points, as “length 4”, not “{line[:60]}”.")
-        found[key.strip()] = worth
-    return found
+        weight = parse_number(points)
+        if not key.strip() or weight is None:
+            raise BadInput(f"Each line must have a part's key and its weight, like “length 4”, not “{line[:60]}”.")
+        weights[key.strip()] = weight
+    return weights
 
 
 def _sentence(error: BadSettings) -> str:
-    """Without the name of the setting, which a page does not show."""
+    """The message without the setting's name, which the page does not show."""
     words = str(error).partition(": ")[2] or str(error)
     return words[0].upper() + words[1:]
 
@@ -207,7 +206,7 @@ class PeopleField(forms.ModelMultipleChoiceField):
 
 
 class PercentField(forms.FloatField):
-    """A share, written in percent."""
+    """A share, entered in percent."""
 
     widget = forms.NumberInput
 
@@ -247,19 +246,24 @@ class SamplingForm(Styled):
         required=False,
         widget=forms.Textarea(attrs={"rows": 4}),
         label="Sample keys",
-        help_text="One a line, or a file below: text, or CSV with a column named sample or key.",
+        help_text="One per line, or a file below: text, or CSV with a column named sample or key.",
     )
     keys_file = forms.FileField(required=False, label="File of keys")
     models = forms.ModelMultipleChoiceField(
         queryset=EvaluatedModel.objects.none(),
         required=False,
         label="Only these models",
-        help_text="And the anchor. None chosen: all.",
+        help_text="Plus the anchor. None selected: all models.",
         widget=forms.SelectMultiple(attrs={"size": 5}),
     )
-    most = forms.IntegerField(required=False, min_value=1, label="At most", help_text="Items in all. Empty: no limit.")
+    most = forms.IntegerField(
+        required=False, min_value=1, label="At most", help_text="Items in total. Empty: no limit."
+    )
     seed = forms.IntegerField(
-        required=False, min_value=0, max_value=2**31 - 1, help_text="The same seed chooses the same. Empty: drawn."
+        required=False,
+        min_value=0,
+        max_value=2**31 - 1,
+        help_text="The same seed selects the same items. Empty: random.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -271,20 +275,20 @@ class SamplingForm(Styled):
         models.queryset = EvaluatedModel.objects.order_by("name")
 
     def plan(self) -> Plan:
-        """What the form asks for. Raises BadInput."""
-        given = self.cleaned_data
-        how = given.get("how") or sampling.ALL
-        asked: dict[str, Any] = {"how": how, "most": given.get("most")}
-        asked["models"] = [model.name for model in given.get("models") or ()]
+        """The plan in the form. Raises BadInput."""
+        data = self.cleaned_data
+        how = data.get("how") or sampling.ALL
+        plan: dict[str, Any] = {"how": how, "most": data.get("most")}
+        plan["models"] = [model.name for model in data.get("models") or ()]
         if how in (sampling.PER_CAPABILITY, sampling.STRATIFIED):
-            asked["n"] = given.get("n")
-        if how == sampling.STRATIFIED and given.get("by"):
-            asked["by"] = given["by"]
+            plan["n"] = data.get("n")
+        if how == sampling.STRATIFIED and data.get("by"):
+            plan["by"] = data["by"]
         if how == sampling.RUN:
-            asked |= {"run": given["run"].pk if given.get("run") else None, "reasons": given.get("reasons")}
+            plan |= {"run": data["run"].pk if data.get("run") else None, "reasons": data.get("reasons")}
         if how == sampling.KEYS:
-            asked["keys"] = [*_lines(given.get("keys") or ""), *_keys_in(given.get("keys_file"))]
-        return parse_plan(asked)
+            plan["keys"] = [*_lines(data.get("keys") or ""), *_keys_in(data.get("keys_file"))]
+        return parse_plan(plan)
 
 
 def _lines(text: str) -> list[str]:
@@ -292,7 +296,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _keys_in(file: Any) -> list[str]:
-    """The keys in a file of one a line, or of CSV with a column ``sample`` or ``key``. Raises BadInput."""
+    """The keys in a file with one per line, or in a CSV file with a column ``sample`` or ``key``. Raises BadInput."""
     if file is None:
         return []
     if file.size > MAX_KEYS_FILE:
@@ -313,7 +317,7 @@ def _keys_in(file: Any) -> list[str]:
 
 
 class AssignmentForm(Styled):
-    """How items are handed out and labels looked at."""
+    """How items are assigned and labels checked."""
 
     overlap = forms.IntegerField(
         label="Labels per item", initial=2, min_value=1, max_value=MAX_OVERLAP, help_text="By different annotators."
@@ -323,53 +327,56 @@ class AssignmentForm(Styled):
         initial=30,
         min_value=1,
         max_value=MAX_LEASE_MINUTES,
-        help_text="After this an item that was begun goes to somebody else.",
+        help_text="After this time an unfinished item goes to somebody else.",
     )
     order = forms.ChoiceField(choices=Campaign.Order.choices, required=False, initial=Campaign.Order.LEAST)
     daily_cap = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MAX_DAILY_CAP,
-        label="Labels a day",
-        help_text="Of one person. Empty: any.",
+        label="Labels per day",
+        help_text="Per person. Empty: no limit.",
     )
     due = forms.DateField(
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        help_text="Annotators see it; nothing stops then.",
+        help_text="Shown to annotators. Labelling does not stop then.",
     )
     practice_pass = PercentField(
-        label="Practice, % right to pass", help_text="Empty: no practice round. Its items are chosen on the item pages."
+        label="Practice, % right to pass", help_text="Empty: no practice round. Choose its items on the item pages."
     )
     gold_rate = PercentField(
         most=100 * MAX_GOLD_RATE,
         label="Hidden gold, % of items",
-        help_text="Whose verdict is certain. Empty: none.",
+        help_text="Items whose right verdict is known. Empty: none.",
     )
-    gold_pass = PercentField(label="Gold, % right wanted", initial=0.7)
+    gold_pass = PercentField(label="Gold, % right to pass", initial=0.7)
     gold_least = forms.IntegerField(
         required=False, min_value=1, max_value=1000, initial=5, label="Gold items first", help_text="Before a warning."
     )
     gold_stops = forms.BooleanField(
-        required=False, initial=True, label="After a warning without effect, hand out nothing more"
+        required=False, initial=True, label="After a warning without effect, assign no more items"
     )
 
     def options(self) -> dict[str, Any]:
-        """What ``actions.make_campaign`` takes; a field that is not in a form of the old kind keeps its default."""
-        given = {name: self.cleaned_data.get(name) for name in OPTIONS}
-        usual = {"order": Campaign.Order.LEAST, "gold_rate": 0.0, "gold_pass": 0.7, "gold_least": 5}
-        return {name: usual[name] if name in usual and value in (None, "") else value for name, value in given.items()}
+        """The options for ``make_campaign``. Missing fields get their defaults."""
+        values = {name: self.cleaned_data.get(name) for name in OPTIONS}
+        defaults = {"order": Campaign.Order.LEAST, "gold_rate": 0.0, "gold_pass": 0.7, "gold_least": 5}
+        return {
+            name: defaults[name] if name in defaults and value in (None, "") else value
+            for name, value in values.items()
+        }
 
 
 class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
-    name = forms.CharField(max_length=200, help_text="Annotators see it, and scripts use it.")
+    name = forms.CharField(max_length=200, help_text="Shown to annotators and used by scripts.")
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.none(), empty_label=None)
     protocol = forms.ChoiceField()
     who = forms.ChoiceField(
         label="Who labels",
         choices=[
-            (EVERYONE, "Every annotator, also those who join later"),
-            (CHOSEN_PEOPLE, "These people, and those invited"),
+            (EVERYONE, "Every annotator, including those who join later"),
+            (CHOSEN_PEOPLE, "These people and those invited"),
         ],
         initial=EVERYONE,
         widget=forms.RadioSelect,
@@ -377,14 +384,14 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
     annotators = PeopleField(
         queryset=User.objects.none(), required=False, widget=forms.CheckboxSelectMultiple, label=""
     )
-    blind = forms.BooleanField(required=False, initial=True, label="Blind: hide models' names that answers mention")
+    blind = forms.BooleanField(required=False, initial=True, label="Blind: hide model names mentioned in answers")
     shows_criteria = forms.BooleanField(
-        required=False, label="Show criteria that are marked for campaigns (each look is logged)"
+        required=False, label="Show criteria marked for campaigns (each reading is logged)"
     )
     guidelines = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 10}),
-        help_text="Markdown. Annotators open it with G. Pictures are added on the campaign's page.",
+        help_text="Markdown. Annotators open it with G. Add pictures on the campaign's settings page.",
         max_length=50_000,
     )
 
@@ -425,9 +432,9 @@ class GuidelinesForm(Styled):
 
 
 class InvitationForm(Styled):
-    """A link for anybody who has it, or a mail to one person each."""
+    """A link for anyone who has it, or a mail to each person."""
 
-    days = forms.IntegerField(initial=14, min_value=1, max_value=365, label="Good for (days)")
+    days = forms.IntegerField(initial=14, min_value=1, max_value=365, label="Valid for (days)")
     most = forms.IntegerField(
         required=False, min_value=1, max_value=10_000, label="People", help_text="Leave empty for any number."
     )
@@ -435,12 +442,12 @@ class InvitationForm(Styled):
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
         label="E-mail to",
-        help_text="One address a line; each gets a link for one person. Empty: a link to pass on.",
+        help_text="One address per line. Each gets a link for one person. Empty: a link to pass on.",
     )
 
 
 class JoinForm(Styled):
-    """An account for somebody who was invited."""
+    """A new account for somebody who was invited."""
 
     username = forms.CharField(max_length=150, label=lazy("Name"), help_text=lazy("Letters, digits and @ . + - _"))
     password = forms.CharField(

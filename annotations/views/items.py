@@ -1,4 +1,4 @@
-"""A campaign's items and how far their labels agree; adjudication, gold and practice items, labels given back."""
+"""The items of a campaign and their agreement; adjudication, gold and practice items, returned labels."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,9 +30,9 @@ from bank.errors import BadInput
 from bank.forms.fields import whole_number
 
 PAGE = 50
-MOST_IN_MATRIX = 30
-LARGEST_FILE = 5 * 2**20  # bytes
-MOST_NAMED = 5  # problems in one message
+MAX_IN_MATRIX = 30
+MAX_FILE_SIZE = 5 * 2**20  # bytes
+MAX_PROBLEMS = 5  # listed in one message
 
 
 @requires("read-judging")
@@ -42,16 +42,13 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     viewer = cast(User, request.user)
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
     agreement = agreement_of(campaign, label_rows(campaign))
-    people = {one.pk: one for one in Annotator.objects.filter(pk__in=agreement.people)}
-    shown = agreement.people[:MOST_IN_MATRIX]
-    cells = agreement.cells
-    matrix = [
-        (
-            people[a].name if allowed(viewer, "read-names") else people[a].pseudonym,
-            [None if a == b else cells.get((min(a, b), max(a, b))) for b in shown],
-        )
-        for a in shown
-    ]
+    named = allowed(viewer, "read-names")
+    names = {
+        annotator.pk: annotator.name if named else annotator.pseudonym
+        for annotator in Annotator.objects.filter(pk__in=agreement.people)
+    }
+    shown, cells = agreement.people[:MAX_IN_MATRIX], agreement.cells
+    matrix = [(names[a], [None if a == b else cells.get((min(a, b), max(a, b))) for b in shown]) for a in shown]
     context = {
         "section": "campaigns",
         "campaign": campaign,
@@ -68,17 +65,16 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("write-campaigns")
 @require_safe
 def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
-    """The items, the least agreed first."""
+    """The items, least agreement first."""
     campaign = get_object_or_404(Campaign, pk=pk)
     show = request.GET.get("show", "")
     show = show if show in adjudication.FILTERS else ""
     search = request.GET.get("q", "").strip()[:200]
+    items = adjudication.list_items(campaign, show=show, search=search)
     context = {
         "section": "campaigns",
         "campaign": campaign,
-        "page": Paginator(adjudication.list_items(campaign, show=show, search=search), PAGE).get_page(
-            request.GET.get("page")
-        ),
+        "page": Paginator(items, PAGE).get_page(request.GET.get("page")),
         "shows": adjudication.FILTERS,
         "show": show,
         "search": search,
@@ -93,29 +89,30 @@ def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("write-campaigns")
 @require_safe
 def item_detail(request: HttpRequest, pk: int, place: int) -> HttpResponse:
-    """One item with every label; a verdict beside them, or what is right about it."""
-    found = _place(pk, place)
-    return _page(request, found)
+    """One item with its labels, and a form to adjudicate it or mark it as gold."""
+    return _item_page(request, _campaign_item(pk, place))
 
 
-def _page(request: HttpRequest, place: CampaignItem, error: str = "", status: int = 200) -> HttpResponse:
-    campaign = place.campaign
-    labels = adjudication.labels_on(place)
-    verdicts = [said.label.verdict() for said in labels if not said.label.excluded]
-    before, after = adjudication.neighbours(campaign, place)
+def _item_page(request: HttpRequest, campaign_item: CampaignItem, error: str = "", status: int = 200) -> HttpResponse:
+    campaign = campaign_item.campaign
+    labels = adjudication.labels_on(campaign_item)
+    verdicts = [row.label.verdict() for row in labels if not row.label.excluded]
+    before, after = adjudication.neighbours(campaign, campaign_item)
+    initial = adjudication.initial_verdict(campaign_item, verdicts)
+    adjudicated = getattr(campaign_item, "adjudication", None)
     context = {
         "section": "campaigns",
         "campaign": campaign,
-        "place": place,
-        "sample": place.item.sample,
-        "images": place.item.sample.images.all(),
-        "answers": adjudication.answers_to(place),
+        "campaign_item": campaign_item,
+        "sample": campaign_item.item.sample,
+        "images": campaign_item.item.sample.images.all(),
+        "answers": adjudication.answers_to(campaign_item),
         "labels": labels,
-        "entry": adjudication.verdict_input(place, verdicts, adjudication.initial_verdict(place, verdicts)),
-        "adjudication": getattr(place, "adjudication", None),
-        "adjudicated": describe(place.adjudication.verdict()) if hasattr(place, "adjudication") else "",
-        "gold": describe(place.gold) if place.gold else "",
-        "untouched": not place.assignments.exists() and not campaign.imported,
+        "entry": adjudication.verdict_input(campaign_item, verdicts, initial),
+        "adjudication": adjudicated,
+        "adjudicated": describe(adjudicated.verdict()) if adjudicated else "",
+        "gold": describe(campaign_item.gold) if campaign_item.gold else "",
+        "untouched": not campaign_item.assignments.exists() and not campaign.imported,
         "before": before,
         "after": after,
         "question": ballots.BALLOTS[campaign.protocol].question if campaign.protocol in ballots.BALLOTS else "",
@@ -129,56 +126,58 @@ def _page(request: HttpRequest, place: CampaignItem, error: str = "", status: in
 @requires("write-campaigns")
 @require_POST
 def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
-    """Adjudicate an item, or say that its verdict is known."""
-    found, by = _place(pk, place), cast(User, request.user)
-    verdicts = [label.verdict() for label in Label.objects.filter(assignment__campaign_item=found, excluded=False)]
-    note, do = request.POST.get("note", ""), request.POST.get("do", "")
+    """Adjudicate an item, or mark it as gold or practice."""
+    campaign_item, by = _campaign_item(pk, place), cast(User, request.user)
+    labels = Label.objects.filter(assignment__campaign_item=campaign_item, excluded=False)
+    note, action = request.POST.get("note", ""), request.POST.get("do", "")
     try:
-        match do:
+        match action:
             case "withdraw":
-                withdraw_adjudication(campaign_item=found)
+                withdraw_adjudication(campaign_item=campaign_item)
             case "ordinary":
-                unmark_gold(campaign_item=found)
+                unmark_gold(campaign_item=campaign_item)
             case _:
-                verdict = adjudication.read_verdict(adjudication.verdict_input(found, verdicts, {}), request.POST)
-                if do in ("gold", "practice"):
-                    mark_gold(campaign_item=found, verdict=verdict, note=note, practice=do == "practice")
+                question = adjudication.verdict_input(campaign_item, [label.verdict() for label in labels], {})
+                verdict = adjudication.read_verdict(question, request.POST)
+                if action in ("gold", "practice"):
+                    practice = action == "practice"
+                    mark_gold(campaign_item=campaign_item, verdict=verdict, note=note, practice=practice)
                 else:
-                    adjudicate(campaign_item=found, by=by, verdict=verdict, comment=note)
+                    adjudicate(campaign_item=campaign_item, by=by, verdict=verdict, comment=note)
     except (BadInput, Refused) as refusal:
-        return _page(request, found, str(refusal), 400)
-    messages.success(request, "Saved. The labels stay as they are." if do == "adjudicate" else "Saved.")
-    after = adjudication.neighbours(found.campaign, found)[1] if do == "adjudicate" else None
+        return _item_page(request, campaign_item, str(refusal), 400)
+    messages.success(request, "Saved. The labels stay as they are." if action == "adjudicate" else "Saved.")
+    after = adjudication.neighbours(campaign_item.campaign, campaign_item)[1] if action == "adjudicate" else None
     return redirect("annotations:item-detail", pk, after or place)
 
 
 @requires("write-campaigns")
 @require_POST
 def items_known(request: HttpRequest, pk: int) -> HttpResponse:
-    """Many items at once as hidden gold or practice, their verdicts from a file or from another campaign."""
+    """Mark many items as hidden gold or practice, with verdicts from a file or from another campaign."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     practice = request.POST.get("kind") == "practice"
     try:
-        found = _known_in(request, campaign)
-        if found.problems and "skip_bad" not in request.POST:
-            raise BadInput(_first_of(found.problems) + " Nothing was marked.")
-        done = mark_all_gold(found.verdicts, practice=practice)
+        marked = _gold_verdicts(request, campaign)
+        if marked.problems and "skip_bad" not in request.POST:
+            raise BadInput(_summary(marked.problems) + " Nothing was marked.")
+        count = mark_all_gold(marked.verdicts, practice=practice)
     except (BadInput, Refused) as refusal:
         messages.error(request, str(refusal))
         return redirect("annotations:campaign-items", pk)
-    left = f" {_first_of(found.problems)}" if found.problems else ""
+    problems = f" {_summary(marked.problems)}" if marked.problems else ""
     kind = "practice" if practice else "hidden gold"
-    messages.success(request, f"{done:,} item{' is' if done == 1 else 's are'} {kind} now.{left}")
+    messages.success(request, f"{count:,} item{' is' if count == 1 else 's are'} now {kind}.{problems}")
     return redirect(reverse("annotations:campaign-items", args=[pk]) + f"?show={'practice' if practice else 'gold'}")
 
 
-def _known_in(request: HttpRequest, campaign: Campaign) -> gold.GoldVerdicts:
+def _gold_verdicts(request: HttpRequest, campaign: Campaign) -> gold.GoldVerdicts:
     file = request.FILES.get("file")
     if file is not None:
-        if (file.size or 0) > LARGEST_FILE:
-            raise BadInput(f"{file.name} is larger than {LARGEST_FILE // 2**20} MB: use manage.py mark_items.")
+        if (file.size or 0) > MAX_FILE_SIZE:
+            raise BadInput(f"{file.name} is larger than {MAX_FILE_SIZE // 2**20} MB: use manage.py mark_items.")
         with TemporaryDirectory() as folder:
-            # Its ending says what it is; its name is not trusted.
+            # The suffix gives the format; the rest of the name is not trusted.
             path = Path(folder) / f"verdicts{Path(file.name or '').suffix.lower()[:10]}"
             path.write_bytes(file.read())
             return gold.gold_from_file(campaign, path)
@@ -188,9 +187,9 @@ def _known_in(request: HttpRequest, campaign: Campaign) -> gold.GoldVerdicts:
     return gold.gold_from_campaign(campaign, source, most=_number(request.POST.get("most", "")) or None)
 
 
-def _first_of(problems: list[str]) -> str:
-    more = f" And {len(problems) - MOST_NAMED:,} more." if len(problems) > MOST_NAMED else ""
-    return " ".join(f"{problem.rstrip('.')}." for problem in problems[:MOST_NAMED]) + more
+def _summary(problems: list[str]) -> str:
+    more = f" And {len(problems) - MAX_PROBLEMS:,} more." if len(problems) > MAX_PROBLEMS else ""
+    return " ".join(f"{problem.rstrip('.')}." for problem in problems[:MAX_PROBLEMS]) + more
 
 
 def _number(text: str) -> int:
@@ -200,19 +199,19 @@ def _number(text: str) -> int:
 @requires("write-campaigns")
 @require_POST
 def label_return(request: HttpRequest, pk: int, label: int) -> HttpResponse:
-    """Give a label back to its annotator with a note."""
+    """Return a label to its annotator with a note."""
     labels = Label.objects.select_related("campaign", "assignment__campaign_item", "annotator")
-    found = get_object_or_404(labels, pk=label, campaign=pk)
-    place = found.assignment.campaign_item_id
+    returned = get_object_or_404(labels, pk=label, campaign=pk)
+    campaign_item = returned.assignment.campaign_item_id
     try:
         note = request.POST.get("note", "")
-        return_label(label=found, by=cast(User, request.user), note=note, now=timezone.now())
+        return_label(label=returned, by=cast(User, request.user), note=note, now=timezone.now())
     except (BadInput, Refused) as refusal:
-        return _page(request, _place(pk, place), str(refusal), 400)
-    messages.success(request, f"{found.annotator.name} will be shown the item with your note before anything else.")
-    return redirect("annotations:item-detail", pk, place)
+        return _item_page(request, _campaign_item(pk, campaign_item), str(refusal), 400)
+    messages.success(request, f"{returned.annotator.name} will see the item with your note before anything else.")
+    return redirect("annotations:item-detail", pk, campaign_item)
 
 
-def _place(campaign: int, place: int) -> CampaignItem:
+def _campaign_item(campaign: int, pk: int) -> CampaignItem:
     related = ("campaign__benchmark", "item__sample", "adjudication__by", "reviewed")
-    return get_object_or_404(CampaignItem.objects.select_related(*related), pk=place, campaign=campaign)
+    return get_object_or_404(CampaignItem.objects.select_related(*related), pk=pk, campaign=campaign)

@@ -1,6 +1,6 @@
-"""The pages on which annotators label. Nothing here tells which model answered.
+"""The pages on which annotators label. Nothing on them reveals which model answered.
 
-The labelling page and the fragment that its script swaps in are one template. Without the script every step is a form
+The full page and the fragment that its script swaps in share one template. Without the script every step is a form
 and a redirect.
 """
 
@@ -42,7 +42,7 @@ CONFIDENCES = (
 @requires("label")
 @require_safe
 def index(request: PageRequest) -> HttpResponse:
-    """The campaigns that this person labels in."""
+    """The campaigns this person labels in."""
     mine = my_campaigns(annotator_of(cast(User, request.user)))
     return render(request, "annotations/index.html", {"section": "annotate", "mine": mine})
 
@@ -50,7 +50,7 @@ def index(request: PageRequest) -> HttpResponse:
 @requires("label")
 @require_safe
 def work(request: PageRequest, pk: int) -> HttpResponse:
-    """The annotator's open item of this campaign, or the next one."""
+    """The annotator's open item in this campaign, or the next one."""
     campaign, annotator = _campaign(request, pk)
     if (returned := notices.next_returned(campaign=campaign, annotator=annotator)) is not None:
         return redirect("annotations:assignment-detail", returned)
@@ -61,16 +61,16 @@ def work(request: PageRequest, pk: int) -> HttpResponse:
     try:
         assignment = next_assignment(campaign=campaign, annotator=annotator, now=database.now())
     except Refused as refusal:
-        return _nothing(request, campaign, annotator, str(refusal))
+        return _no_work(request, campaign, annotator, str(refusal))
     if assignment is None:
-        return _nothing(request, campaign, annotator)
-    return _show(request, assignment)
+        return _no_work(request, campaign, annotator)
+    return _show_work(request, assignment)
 
 
 @requires("label")
 @require_POST
 def go_on(request: PageRequest, pk: int) -> HttpResponse:
-    """What was told between two items has been read."""
+    """The annotator has read the notice between two items."""
     campaign, annotator = _campaign(request, pk)
     mark_notices_read(campaign=campaign, annotator=annotator)
     return redirect("annotations:work", campaign.pk)
@@ -79,7 +79,7 @@ def go_on(request: PageRequest, pk: int) -> HttpResponse:
 @requires("label")
 @require_POST
 def ahead(request: PageRequest, pk: int) -> HttpResponse:
-    """The item after the open one, leased now so that the page has it at hand; 204 when there is none."""
+    """Prefetch the item after the open one and lease it. 204 if there is none."""
     campaign, annotator = _campaign(request, pk)
     try:
         assignment = next_assignment(campaign=campaign, annotator=annotator, now=database.now(), prefetch=True)
@@ -87,23 +87,23 @@ def ahead(request: PageRequest, pk: int) -> HttpResponse:
         assignment = None
     if assignment is None:
         return HttpResponse(status=204)
-    return _show(request, assignment, ahead=True)
+    return _show_work(request, assignment, ahead=True)
 
 
 @requires("label")
 @require_safe
 def assignment_detail(request: PageRequest, pk: int) -> HttpResponse:
-    """One of the annotator's own items: open, run out, or labelled and to be changed."""
-    return _show(request, _assignment(request, pk))
+    """One of the annotator's own items: open, expired, or labelled and to be changed."""
+    return _show_work(request, _assignment(request, pk))
 
 
 @requires("label")
 @require_POST
 def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
-    """Store the label, or the change of it, and go on."""
+    """Store the label or its change, and continue."""
     assignment, now = _assignment(request, pk), database.now()
-    posted = _posted(request, assignment)
-    given: dict[str, Any] = {
+    posted = _form_values(request, assignment)
+    label: dict[str, Any] = {
         "verdict": {name: posted.get(name) for name in ballots.FIELDS},
         **{name: posted[name] for name in ("seconds", "comment", "flags", "confidence")},
     }
@@ -112,16 +112,16 @@ def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
         if request.POST.get("editing"):
             if assignment.state != Assignment.State.SUBMITTED:
                 raise Http404("no label to change")
-            change_label(assignment=assignment, now=now, seen=_moment(request.POST.get("seen", "")), **given)
+            change_label(assignment=assignment, now=now, seen=_parse_time(request.POST.get("seen", "")), **label)
         else:
             key = request.POST.get("key", "")
-            until = submit_label(assignment=assignment, now=now, idempotency_key=key, **given).next_until
+            until = submit_label(assignment=assignment, now=now, idempotency_key=key, **label).next_until
     except BadVerdict as error:
-        return _refuse(request, assignment, posted, str(error), error.field, 400)
+        return _show_refusal(request, assignment, posted, str(error), error.field, 400)
     except NotInvited:
         raise Http404("no longer a member") from None
     except Refused as refusal:
-        return _refuse(request, assignment, posted, str(refusal), refusal.code, 409)
+        return _show_refusal(request, assignment, posted, str(refusal), refusal.code, 409)
     if request.htmx:
         return JsonResponse({"saved": True, "lease_until": until.isoformat() if until else None})
     return redirect("annotations:work", assignment.campaign_item.campaign_id)
@@ -130,14 +130,14 @@ def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
 @requires("label")
 @require_POST
 def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
-    """Give the item back and go on."""
+    """Skip the item and continue."""
     assignment, now = _assignment(request, pk), database.now()
     try:
         until = skip(assignment=assignment, now=now)
     except NotInvited:
         raise Http404("no longer a member") from None
     except Refused as refusal:
-        return _refuse(request, assignment, _posted(request, assignment), str(refusal), refusal.code, 409)
+        return _show_refusal(request, assignment, _form_values(request, assignment), str(refusal), refusal.code, 409)
     if request.htmx:
         return JsonResponse({"saved": True, "lease_until": until.isoformat() if until else None})
     return redirect("annotations:work", assignment.campaign_item.campaign_id)
@@ -146,11 +146,11 @@ def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
 @requires("label")
 @require_POST
 def assignment_draft(request: PageRequest, pk: int) -> HttpResponse:
-    """Keep what is typed so far."""
+    """Store what has been typed so far."""
     assignment, now = _assignment(request, pk), database.now()
     try:
         editing = bool(request.POST.get("editing"))
-        save_draft(assignment=assignment, draft=_posted(request, assignment), now=now, editing=editing)
+        save_draft(assignment=assignment, draft=_form_values(request, assignment), now=now, editing=editing)
     except BadVerdict as error:
         return JsonResponse({"error": str(error), "code": error.field}, status=400)
     except Refused as refusal:
@@ -161,7 +161,7 @@ def assignment_draft(request: PageRequest, pk: int) -> HttpResponse:
 @requires("label")
 @require_safe
 def assignment_image(request: PageRequest, pk: int, position: int) -> HttpResponseBase:
-    """A picture of the item, under an address that tells nothing."""
+    """A picture of the item, at an address that reveals nothing."""
     sample = _assignment(request, pk).campaign_item.item.sample_id
     return image_response(get_object_or_404(SampleImage, sample=sample, position=position), request)
 
@@ -180,17 +180,17 @@ def _assignment(request: PageRequest, pk: int) -> Assignment:
     return assignment_of(cast(User, request.user), pk)
 
 
-def _show(
+def _show_work(
     request: PageRequest,
     assignment: Assignment,
     *,
     ahead: bool = False,
-    given: dict[str, Any] | None = None,
+    typed: dict[str, Any] | None = None,
     notice: str = "",
     code: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    page = load_work(assignment, ahead=ahead, typed=given)
+    page = load_work(assignment, ahead=ahead, typed=typed)
     context = {
         "work": page,
         "progress": page.progress,
@@ -202,7 +202,7 @@ def _show(
     return _render(request, page.campaign, assignment.annotator, context, status=status)
 
 
-def _nothing(request: PageRequest, campaign: Campaign, annotator: Annotator, why: str = "") -> HttpResponse:
+def _no_work(request: PageRequest, campaign: Campaign, annotator: Annotator, why: str = "") -> HttpResponse:
     progress = progress_of(campaign=campaign, annotator=annotator)
     return _render(request, campaign, annotator, {"work": None, "why": why, "progress": progress})
 
@@ -217,18 +217,18 @@ def _render(
     return render(request, template, context, status=status)
 
 
-def _refuse(
+def _show_refusal(
     request: PageRequest, assignment: Assignment, posted: dict[str, Any], words: str, code: str, status: int
 ) -> HttpResponse:
-    """Say why, and keep what was typed."""
+    """Show why it was refused, and keep what was typed."""
     if request.htmx:
         return JsonResponse({"error": words, "code": code}, status=status)
     assignment = _assignment(request, assignment.pk)
-    return _show(request, assignment, given=posted, notice=words, code=code, status=status)
+    return _show_work(request, assignment, typed=posted, notice=words, code=code, status=status)
 
 
-def _posted(request: PageRequest, assignment: Assignment) -> dict[str, Any]:
-    """The form's fields in presented terms; what is no verdict is left to the ballot to refuse."""
+def _form_values(request: PageRequest, assignment: Assignment) -> dict[str, Any]:
+    """The form's fields in presented terms. Invalid values are left for the ballot to reject."""
     form, ballot = ballots.PostedForm(request.POST), ballots.of(assignment.campaign_item.campaign)
     return ballot.from_form(form, material.material_for(assignment, ballot)) | {
         "comment": form.text("comment"),
@@ -238,7 +238,7 @@ def _posted(request: PageRequest, assignment: Assignment) -> dict[str, Any]:
     }
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_time(text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who labels in a campaign: added, invited, taken out, let on."""
+"""Who labels in a campaign: adding, inviting and removing annotators, and letting them continue."""
 
 from typing import cast
 
@@ -33,27 +33,27 @@ def campaign_add(request: HttpRequest, pk: int) -> HttpResponse:
         added = add_annotators(campaign=campaign, people=form.cleaned_data["people"])
         messages.success(request, f"Added {added} annotator{'' if added == 1 else 's'}.")
     else:
-        messages.warning(request, "Choose somebody to add.")
+        messages.warning(request, "Choose at least one person.")
     return redirect("annotations:campaign-detail", pk)
 
 
 @requires("write-campaigns")
 @require_POST
 def campaign_remove(request: HttpRequest, pk: int, annotator: int) -> HttpResponse:
-    """Take an annotator out; their labels stay, and count or not."""
+    """Remove an annotator. Their labels stay; ``exclude`` stops them from counting."""
     campaign = get_object_or_404(Campaign, pk=pk)
-    found = get_object_or_404(campaign.memberships.select_related("annotator"), annotator=annotator).annotator
+    member = get_object_or_404(campaign.memberships.select_related("annotator"), annotator=annotator)
     exclude = bool(request.POST.get("exclude"))
-    gone = remove_annotator(campaign=campaign, annotator=found, now=timezone.now(), exclude=exclude)
-    kept = f"{gone:,} labels are excluded, and those items are free again" if exclude else "What they labelled counts"
-    messages.success(request, f"{found.name} labels here no more. {kept}.")
+    excluded = remove_annotator(campaign=campaign, annotator=member.annotator, now=timezone.now(), exclude=exclude)
+    labels = f"{excluded:,} labels are excluded and their items free again" if exclude else "Their labels still count"
+    messages.success(request, f"{member.annotator.name} was removed. {labels}.")
     return redirect("annotations:campaign-detail", pk)
 
 
 @requires("write-campaigns")
 @require_POST
 def annotator_change(request: HttpRequest, pk: int, annotator: int) -> HttpResponse:
-    """Another practice round, past it, on after a stop, or in again."""
+    """Repeat or skip the practice round, lift a stop, or exclude labels."""
     member = get_object_or_404(Membership, campaign=pk, annotator=annotator)
     try:
         match request.POST.get("do"):
@@ -75,7 +75,7 @@ def annotator_change(request: HttpRequest, pk: int, annotator: int) -> HttpRespo
 @requires("write-campaigns")
 @require_POST
 def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
-    """A link to pass on, or mails."""
+    """Create a link to pass on, or send mails."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     form, by = InvitationForm(request.POST), cast(User, request.user)
     if not form.is_valid():
@@ -83,7 +83,7 @@ def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("annotations:campaign-detail", pk)
     given = form.cleaned_data
     try:
-        made = invitations.invite(
+        created = invitations.invite(
             campaign=campaign,
             by=by,
             days=given["days"],
@@ -94,44 +94,43 @@ def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
     except BadInput as error:
         messages.error(request, str(error))
         return redirect("annotations:campaign-detail", pk)
-    unsent = [one.email for one in made if one.email and not invitations.send(one, request)]
+    unsent = [row.email for row in created if row.email and not invitations.send(row, request)]
     if unsent:
-        messages.error(request, f"The mail to {', '.join(unsent)} could not be sent; pass their link on yourself.")
+        messages.error(request, f"The mail to {', '.join(unsent)} could not be sent. Pass their links on yourself.")
     else:
-        messages.success(request, "Mails are sent." if made[0].email else "The link is below: pass it on.")
+        messages.success(request, "The mails were sent." if created[0].email else "The link is below. Pass it on.")
     return redirect(f"{reverse('annotations:campaign-detail', args=[pk])}#invitations")
 
 
 @requires("write-campaigns")
 @require_POST
 def invitation_revoke(request: HttpRequest, pk: int, invitation: int) -> HttpResponse:
-    """The link opens nothing any more; who came in by it stays."""
+    """Revoke a link. Those who already joined stay."""
     invitations.revoke(get_object_or_404(Invitation, pk=invitation, campaign=pk), now=timezone.now())
-    messages.success(request, "The invitation is revoked.")
+    messages.success(request, "The invitation was revoked.")
     return redirect("annotations:campaign-detail", pk)
 
 
 @requires("read-public")
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """What an invitation leads to: join with the account at hand, or with a new one."""
-    found = invitations.find(token, now=timezone.now())
-    if found is None:
+    """The page of an invitation: join with the current account or with a new one."""
+    invite = invitations.find(token, now=timezone.now())
+    if invite is None:
         return render(request, "annotations/invitation.html", {"invitation": None}, status=404)
     person = request.user if isinstance(request.user, User) else None
     form = JoinForm(request.POST if request.method == "POST" and person is None else None)
-    context = {"invitation": found, "form": form, "may_join": person is None or allowed(person, "label")}
+    context = {"invitation": invite, "form": form, "may_join": person is None or allowed(person, "label")}
     if request.method == "POST" and context["may_join"] and (person or form.is_valid()):
         try:
             if person is None:
-                given = form.cleaned_data
-                person = invitations.sign_up(invitation=found, now=timezone.now(), **given)
+                person = invitations.sign_up(invitation=invite, now=timezone.now(), **form.cleaned_data)
                 login(request, person)
                 audit.record("sign-in", by=person, address=client_address(request))
             else:
-                invitations.accept(invitation=found, person=person, now=timezone.now())
+                invitations.accept(invitation=invite, person=person, now=timezone.now())
         except BadInput as error:
             form.add_error(None, str(error)) if form.is_bound else messages.error(request, str(error))
         else:
-            return redirect("annotations:work", found.campaign_id)
+            return redirect("annotations:work", invite.campaign_id)
     return render(request, "annotations/invitation.html", context)

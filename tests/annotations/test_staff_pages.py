@@ -401,7 +401,7 @@ class TestMaking:
         assert [(one["value"], one["label"]) for one in made.ballot["scale"]] == [(0, "No"), (1, "Half"), (2, "")]
         settings = f"/campaigns/{made.pk}/settings/"
         assert 'value="Half"' in text_of(client.get(settings))
-        assert "set up anew" in text_of(client.post(f"/campaigns/{made.pk}/ballot/", {"asked": 1}, follow=True))
+        assert "The ballot was changed" in text_of(client.post(f"/campaigns/{made.pk}/ballot/", {"asked": 1}, follow=True))
         made.refresh_from_db()
         assert len(made.ballot["scale"]) == 5
         place = made.campaign_items.first()
@@ -462,7 +462,7 @@ class TestGoldInBulk:
         assert "no item of the sample &#x27;none&#x27;" in answer
         assert "Nothing was marked" in answer
         assert not campaign.campaign_items.filter(gold__isnull=False).exists()
-        assert "1 item is practice now" in send(bad, skip_bad="1", kind="practice")
+        assert "1 item is now practice" in send(bad, skip_bad="1", kind="practice")
         practice = campaign.campaign_items.get(practice=True)
         assert (practice.gold, practice.note, practice.item.sample.key) == ({"choice": "first"}, "Clear.", "s0")
         turned = "sample,responses,choice\ns2,model-two|model-one,first\n"
@@ -477,7 +477,7 @@ class TestGoldInBulk:
         campaign = make_campaign(name="Round 2", benchmark=source.benchmark, protocol=source.protocol, seed=1)
         out = io.StringIO()
         call_command("mark_items", "Round 2", "--from", "Round 1", "--most", "3", stdout=out)
-        assert "3 items of 'Round 2' are hidden gold now." in out.getvalue()
+        assert "3 items of 'Round 2' are now hidden gold." in out.getvalue()
         call_command("mark_items", "Round 2", "--from", "Round 1", "--practice", stdout=out)
         found = {place.item_id: place.gold["choice"] for place in campaign.campaign_items.all()}
         assert [found[place.item_id] for place in source.campaign_items.order_by("position")] == [

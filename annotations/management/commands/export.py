@@ -44,7 +44,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         hidden = options["with_criteria"] or options["with_analyses"]
         if hidden and not options["reason"].strip():
-            raise Failed("Hidden text leaves only with a reason: --reason TEXT.")
+            raise Failed("Exporting hidden text needs a reason: --reason TEXT.")
         asked = exports.ExportRequest(
             command=f"export {options['what']}",
             reason=options["reason"],
@@ -53,7 +53,7 @@ class Command(BaseCommand):
             names=options["names"],
         )
         if options["with_images"] and (options["what"] != "samples" or options["shape"] == LABEL_STUDIO):
-            raise Failed("Pictures go with samples: export samples --with-images.")
+            raise Failed("Only samples have pictures: export samples --with-images.")
         with bad_input_fails():
             benchmark = find_benchmark(options["benchmark"])
             records = _part(benchmark, options) or exports.records(options["what"], benchmark=benchmark, asked=asked)
@@ -73,20 +73,20 @@ class Command(BaseCommand):
 
 
 def _part(benchmark: Benchmark, options: dict[str, Any]) -> exports.Records | None:
-    """A part of a table: of one campaign, or a subset of a run; None for the whole. Raises BadInput."""
+    """The records of one campaign or of a subset of a run. None to export the whole table. Raises BadInput."""
     what = options["what"]
     if options["shape"] == LABEL_STUDIO and what != "labels":
-        raise BadInput(f"{LABEL_STUDIO} is a format of labels.")
+        raise BadInput(f"{LABEL_STUDIO} is a format for labels only.")
     if options["subset"]:
-        found = Run.objects.filter(pk=options["run"] or 0, benchmark=benchmark).select_related("benchmark").first()
-        if found is None or what != "judgments":
-            raise BadInput(f"A subset is one of the judgments of a run on {benchmark}: --run ID.")
-        return of_keys(chunks(subset_of(found, options["subset"])))
+        run = Run.objects.filter(pk=options["run"] or 0, benchmark=benchmark).select_related("benchmark").first()
+        if run is None or what != "judgments":
+            raise BadInput(f"A subset needs judgments and a run on {benchmark}: --run ID.")
+        return of_keys(chunks(subset_of(run, options["subset"])))
     if options["campaign"] is None:
         return None
     campaign = Campaign.objects.filter(name=options["campaign"]).first()
     if campaign is None or what not in ("labels", "preferences"):
-        raise BadInput(f"There are no {what} of a campaign {options['campaign']!r}.")
+        raise BadInput(f"No {what} of a campaign {options['campaign']!r}.")
     if what == "preferences":
         return preferences(benchmark=benchmark, campaign=campaign)
     return label_records(benchmark=benchmark, campaign=campaign, names=options["names"])

@@ -6,7 +6,7 @@ from bank.management.importing import ImportCommand
 
 
 class Command(ImportCommand):
-    help = "Bring people's labels in, into a closed campaign; the items they name are made."
+    help = "Import people's labels into a closed campaign, and make the items they name."
     part, passed = "labels", ("campaign",)
 
     def more_arguments(self, parser: CommandParser) -> None:

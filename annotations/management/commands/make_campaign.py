@@ -16,7 +16,7 @@ from judging.models import Run
 
 
 class Command(BaseCommand):
-    help = "Make a campaign over all items of the protocol's kind. It is open at once."
+    help = "Make a campaign with all items of the protocol's kind. It is open immediately."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME")
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--run", type=int, metavar="ID", help="review: the judgments of this run (default: of all)")
         parser.add_argument("--criteria", action="store_true", help="show the criteria that are marked for campaigns")
-        parser.add_argument("--guidelines", type=Path, metavar="FILE", help="a Markdown file that annotators can open")
+        parser.add_argument("--guidelines", type=Path, metavar="FILE", help="a Markdown file for annotators")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with bad_input_fails():
@@ -68,12 +68,12 @@ def _run(pk: int, benchmark: str) -> Run:
 
 def _people(names: str) -> list[User]:
     wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    found = {person.username: person for person in User.objects.filter(username__in=wanted)}
-    missing = [name for name in wanted if name not in found]
+    people = {person.username: person for person in User.objects.filter(username__in=wanted)}
+    missing = [name for name in wanted if name not in people]
     if missing:
         command = f"manage.py make_user {missing[0]} --role annotator"
-        raise BadInput(f"There is no account {missing[0]!r}; make it: {command}")
-    return [found[name] for name in wanted]
+        raise BadInput(f"Unknown account: {missing[0]!r}. Make it with: {command}")
+    return [people[name] for name in wanted]
 
 
 def _text(path: Path | None) -> str:
