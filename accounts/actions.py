@@ -1,6 +1,6 @@
-"""Accounts: made, given a role or another password, switched off and on. An administrator always stays.
+"""Accounts: creating them, roles, passwords, switching them off and on. An administrator always remains.
 
-Each is in the audit log, by the person who did it or, where that is nobody, by the command or page that did.
+The audit log records each action with the person who did it, or else the command or page.
 """
 
 import secrets
@@ -19,7 +19,7 @@ _followers: list[tuple[Role, Callable[[User], object]]] = []
 
 
 def on_role(role: Role, follow: Callable[[User], object]) -> None:
-    """Have ``follow`` called with everybody who is given this role; apps above say so when they start."""
+    """Register ``follow``, which is called with everyone who is given this role. For apps above this one."""
     _followers.append((role, follow))
 
 
@@ -27,11 +27,11 @@ def on_role(role: Role, follow: Callable[[User], object]) -> None:
 def make_account(
     *, name: str, role: str, password: str | None = None, email: str = "", by: User | None = None, how: str = ""
 ) -> tuple[User, str]:
-    """A new account and its password, which is made up where none is given. Raises ValidationError."""
+    """Create an account. Returns it and its password, generated if none is given. Raises ValidationError."""
     person = User(username=name, role=_role(role), email=email)
     User._meta.get_field("username").run_validators(name)
     password = _set_password(person, password)
-    taken = ValidationError(_("Somebody has this name already; choose another."))
+    taken = ValidationError(_("This name is taken. Choose another."))
     if User.objects.filter(username__iexact=name).exists():
         raise taken
     try:
@@ -46,9 +46,9 @@ def make_account(
 
 @transaction.atomic
 def set_role(*, person: User, role: str, by: User | None = None, how: str = "") -> None:
-    """Another role, from the next request on. Raises ValidationError for one's own: nobody locks themselves out."""
+    """Change a role, effective from the next request. Raises ValidationError for one's own role, to avoid lock-outs."""
     if by == person and role != person.role:
-        raise ValidationError("Your own role stays: another administrator can change it.")
+        raise ValidationError("You cannot change your own role. Another administrator can.")
     before, person.role = person.role, _role(role)
     person.save(update_fields=["role"])
     _tell_followers(person)
@@ -58,7 +58,7 @@ def set_role(*, person: User, role: str, by: User | None = None, how: str = "") 
 
 @transaction.atomic
 def set_active(*, person: User, active: bool, by: User) -> None:
-    """Switch an account off, with its tokens, or on again. What it made stays. Raises ValidationError for one's own."""
+    """Switch an account off, with its tokens, or on again. Its data stays. Raises ValidationError for one's own."""
     if by == person:
         raise ValidationError("You cannot switch your own account off.")
     person.is_active = active
@@ -70,7 +70,7 @@ def set_active(*, person: User, active: bool, by: User) -> None:
 
 @transaction.atomic
 def new_password(*, person: User, password: str | None = None, by: User | None = None, how: str = "") -> str:
-    """Another password, made up where none is given; signs the person out everywhere. Raises ValidationError."""
+    """Set or generate a password, and sign the person out everywhere. Raises ValidationError."""
     password = _set_password(person, password)
     person.save(update_fields=["password"])
     AuthToken.objects.filter(user=person).delete()
@@ -95,5 +95,5 @@ def _set_password(person: User, password: str | None) -> str:
 
 def _role(role: str) -> str:
     if role not in Role.values:
-        raise ValidationError(f"There is no role {role[:40]!r}. There are: {', '.join(Role.values)}.")
+        raise ValidationError(f"Unknown role: {role[:40]!r}. Choose one of: {', '.join(Role.values)}.")
     return role

@@ -1,4 +1,4 @@
-"""The lowest app: what guards people and hidden text."""
+"""The lowest app: accounts, access rules and encryption."""
 
 from django.apps import AppConfig
 

@@ -1,7 +1,7 @@
-"""The log of what people did with their rights: who signed in, what was published, released, taken away.
+"""The audit log: who signed in, and who published, released or changed what.
 
-Each entry is chained to the one before by a keyed hash: whoever changes one, or takes one out, cannot make the hashes
-fit without the installation's key. What was cut off at the end shows against a number and digest noted elsewhere.
+Each entry is chained to the one before it by a keyed hash, so nobody can change or remove one without the
+installation's key. Truncation at the end shows when compared with a number and digest noted elsewhere.
 """
 
 import json
@@ -17,7 +17,7 @@ from accounts.installation_key import keyed
 from accounts.models import AuditEntry, AuditHead
 
 ONLY = 1
-# What is kept, with its words for the page. An action that is not here is an error.
+# The recorded actions, with their texts for the page. Any other action is an error.
 ACTIONS = {
     "sign-in": "signed in",
     "sign-in-failed": "failed to sign in",
@@ -43,7 +43,7 @@ EMPTY = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """An entry that does not fit the one before it."""
+    """An entry that does not match the one before it."""
 
     number: int
     why: str
@@ -59,9 +59,9 @@ def record(
     address: str = "",
     **details: Any,
 ) -> AuditEntry:
-    """Add an entry. It goes with the transaction it is called in. ``details`` are plain values without hidden text."""
+    """Add an entry, in the caller's transaction. ``details`` are plain values without hidden text."""
     if action not in ACTIONS:
-        raise KeyError(f"{action!r} is not among accounts.audit.ACTIONS")
+        raise KeyError(f"{action!r} is not in accounts.audit.ACTIONS")
     with transaction.atomic():
         AuditHead.objects.get_or_create(pk=ONLY, defaults={"digest": EMPTY})
         head = AuditHead.objects.select_for_update().get(pk=ONLY)
@@ -84,23 +84,23 @@ def record(
 
 
 def digest_of(entry: AuditEntry, before: str) -> str:
-    """The keyed hash over an entry and the digest of the one before it."""
+    """The keyed hash of an entry and the digest before it."""
     names = ("number", "action", "who_id", "name", "command", "about", "address", "details")
     values = {name: getattr(entry, name) for name in names} | {"at": entry.at.isoformat(), "before": before}
     return keyed("audit", json.dumps(values, sort_keys=True, ensure_ascii=False))
 
 
 def broken() -> Iterator[Broken]:
-    """Every place where the chain does not hold, oldest first; none if the log is whole."""
+    """Every place where the chain is broken, oldest first."""
     before, expected = EMPTY, 1
     for entry in AuditEntry.objects.order_by("number").iterator():
         if entry.number != expected:
             yield Broken(expected, f"entries {expected} to {entry.number - 1} are missing")
         elif entry.digest != digest_of(entry, before):
-            yield Broken(entry.number, "was changed, or one before it was exchanged")
+            yield Broken(entry.number, "was changed, or an entry before it was replaced")
         before, expected = entry.digest, entry.number + 1
     head = AuditHead.objects.filter(pk=ONLY).first()
     if head is None and expected == 1:
         return
     if head is None or (head.number, head.digest) != (expected - 1, before):
-        yield Broken(expected, "the log was cut off here, or its end was exchanged")
+        yield Broken(expected, "the log was truncated here, or its end was replaced")

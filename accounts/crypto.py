@@ -1,4 +1,4 @@
-"""A text column that is encrypted at rest."""
+"""Fields that are encrypted at rest."""
 
 import json
 import os
@@ -18,11 +18,11 @@ NONCE = 12
 
 
 class Unreadable(Exception):
-    """The stored text was changed, or none of CRITERIA_KEYS made it."""
+    """The stored text was changed, or is not encrypted with any of CRITERIA_KEYS."""
 
 
 class Cipher:
-    """AES-256-GCM with a random nonce for every text, which one key may do four billion times (NIST SP 800-38D, 8.3).
+    """AES-256-GCM with a random nonce per text, safe for four billion texts per key (NIST SP 800-38D, 8.3).
 
     Encrypts with the first key and decrypts with any. A token is base64 of nonce, text and tag.
     """
@@ -35,7 +35,7 @@ class Cipher:
         return b64encode(nonce + self._ciphers[0].encrypt(nonce, text, None))
 
     def encrypt_all(self, texts: Iterable[str | None]) -> list[str | None]:
-        """The same for many texts at once; None and empty ones stay as they are."""
+        """Encrypt many texts at once. None and empty texts stay as they are."""
         plain = list(texts)
         nonces, seal = os.urandom(NONCE * len(plain)), self._ciphers[0].encrypt
         tokens: list[str | None] = []
@@ -53,15 +53,15 @@ class Cipher:
             data = a2b_base64(token, strict_mode=True)
         except (Error, ValueError):
             raise InvalidTag from None
-        for one in self._ciphers:
+        for key in self._ciphers:
             try:
-                return one.decrypt(data[:NONCE], data[NONCE:], None)
+                return key.decrypt(data[:NONCE], data[NONCE:], None)
             except (InvalidTag, ValueError):  # ValueError: shorter than a nonce
                 continue
         raise InvalidTag
 
     def rotate(self, token: str | bytes) -> bytes:
-        """The same text under the first key."""
+        """The same text encrypted with the first key."""
         return self.encrypt(self.decrypt(token))
 
 
@@ -76,9 +76,9 @@ def cipher() -> Cipher:
 
 
 class EncryptedTextField(models.TextField):
-    """Text whose column holds a token of the cipher; an empty text stays empty.
+    """Text stored as an encrypted token. An empty text stays empty.
 
-    It cannot be filtered on: every write makes another token.
+    It cannot be filtered on, because every write makes a different token.
     """
 
     description = "encrypted text"
@@ -93,14 +93,14 @@ class EncryptedTextField(models.TextField):
             return cipher().decrypt(value).decode()
         except InvalidTag:
             place = f"{self.model.__name__}.{self.name}"
-            raise Unreadable(f"{place} was changed, or none of CRITERIA_KEYS made it") from None
+            raise Unreadable(f"{place} was changed, or is not encrypted with any of CRITERIA_KEYS") from None
 
     def get_lookup(self, lookup_name: str) -> Any:
         return super().get_lookup(lookup_name) if lookup_name == "isnull" else None
 
 
 class EncryptedFloatField(EncryptedTextField):
-    """A number, stored as the token of its text."""
+    """A number, stored as an encrypted token of its text."""
 
     description = "encrypted number"
 
@@ -108,15 +108,15 @@ class EncryptedFloatField(EncryptedTextField):
         return None if value is None else super().get_prep_value(repr(float(value)))
 
     def from_db_value(self, value: Any, expression: object, connection: object) -> Any:
-        found = super().from_db_value(value, expression, connection)
-        return found if found is None else float(found)
+        text = super().from_db_value(value, expression, connection)
+        return text if text is None else float(text)
 
     def to_python(self, value: Any) -> Any:
         return None if value in (None, "") else float(value)
 
 
 class EncryptedJSONField(EncryptedTextField):
-    """An object, stored as the token of its JSON; an empty one stays empty."""
+    """An object, stored as an encrypted token of its JSON. An empty one stays empty."""
 
     description = "encrypted JSON"
 
@@ -124,15 +124,15 @@ class EncryptedJSONField(EncryptedTextField):
         return super().get_prep_value(json.dumps(value, ensure_ascii=False) if value else "")
 
     def from_db_value(self, value: Any, expression: object, connection: object) -> Any:
-        found = super().from_db_value(value, expression, connection)
-        return json.loads(found) if found else {}
+        text = super().from_db_value(value, expression, connection)
+        return json.loads(text) if text else {}
 
     def to_python(self, value: Any) -> Any:
         return json.loads(value) if isinstance(value, str) and value else value or {}
 
 
 class PackedJSONField(EncryptedJSONField):
-    """The same, compressed first: for large objects that repeat themselves."""
+    """The same with compression, for large repetitive objects."""
 
     description = "packed and encrypted JSON"
 
@@ -141,5 +141,5 @@ class PackedJSONField(EncryptedJSONField):
         return EncryptedTextField.get_prep_value(self, text)
 
     def from_db_value(self, value: Any, expression: object, connection: object) -> Any:
-        found = EncryptedTextField.from_db_value(self, value, expression, connection)
-        return json.loads(zlib.decompress(a2b_base64(found))) if found else {}
+        text = EncryptedTextField.from_db_value(self, value, expression, connection)
+        return json.loads(zlib.decompress(a2b_base64(text))) if text else {}

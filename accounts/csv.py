@@ -1,4 +1,4 @@
-"""Tables as CSV, a line at a time, in which no spreadsheet finds a formula."""
+"""CSV downloads, row by row, with cells that no spreadsheet reads as a formula."""
 
 import csv
 import re
@@ -11,7 +11,7 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")  # with the apostrophes that escaping put
 
 
 def escape(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula; ``unescape`` gives it back."""
+    """Escape a cell that a spreadsheet would read as a formula. ``unescape`` reverses it."""
     return "'" + cell if FORMULA.match(cell) else cell
 
 
@@ -20,14 +20,14 @@ def unescape(cell: str) -> str:
 
 
 def download(name: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> StreamingHttpResponse:
-    """The file ``name`` for a browser, sent while ``rows`` are read; texts are escaped."""
+    """A CSV file for the browser, sent while ``rows`` are read. Texts are escaped."""
     response = StreamingHttpResponse(_lines(head, rows), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
 class _Line:
-    """What csv.writer writes to: hands each line on."""
+    """A file for csv.writer that returns each line."""
 
     def write(self, text: str) -> str:
         return text

@@ -1,4 +1,4 @@
-"""Signing in, a new account, and how pages look and speak to a person."""
+"""Forms for signing in, accounts and preferences."""
 
 import json
 from typing import Any, cast
@@ -20,7 +20,7 @@ MAY = {
     Role.CURATOR: "bank, criteria, campaigns, judges and runs",
     Role.ADMINISTRATOR: "everything, and people",
 }
-# What a key may be bound to. The script knows what they do; see static/js/labelling.js.
+# The actions that keys can be bound to; static/js/labelling.js carries them out.
 ACTIONS = (
     *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tie", "undecided"),
     *("skip", "flag", "comment", "guidelines", "help", "zoom", "turn", "both", "mark"),
@@ -39,10 +39,12 @@ class Styled(forms.Form):
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password; how often it may be tried stands in ``accounts.attempts``."""
+    """Name and password. ``accounts.attempts`` limits the attempts."""
 
     error_messages = AuthenticationForm.error_messages | {
-        "invalid_login": lazy("Name or password is wrong. Forgotten? An administrator can give you a new one.")
+        "invalid_login": lazy(
+            "The name or password is wrong. If you forgot it, an administrator can give you a new one."
+        )
     }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -60,7 +62,7 @@ class SignInForm(AuthenticationForm):
         if not attempt.allowed:
             if attempt.first_refused:
                 audit.record("sign-in-failed", name=name, address=address, locked=True)
-            raise ValidationError(_("Too many attempts. Wait a quarter of an hour, then try again."))
+            raise ValidationError(_("Too many attempts. Wait 15 minutes, then try again."))
         try:
             cleaned = super().clean()
         except ValidationError:
@@ -77,7 +79,7 @@ class NewAccount(Styled):
         required=False,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="At least 10 characters. Empty: one is made up and shown once.",
+        help_text="At least 10 characters. Empty: one is generated and shown once.",
     )
 
 
@@ -86,7 +88,7 @@ class Preferences(forms.Form):
     theme = forms.ChoiceField(
         label=lazy("Colours"),
         required=False,
-        choices=[("", lazy("As the device has them")), ("light", lazy("Light")), ("dark", lazy("Dark"))],
+        choices=[("", lazy("Same as the device")), ("light", lazy("Light")), ("dark", lazy("Dark"))],
     )
     text = forms.ChoiceField(
         label=lazy("Size of text"),
@@ -102,19 +104,19 @@ class Preferences(forms.Form):
             ("stacked", lazy("Picture left, answers one below the other")),
         ],
     )
-    at_once = forms.BooleanField(label=lazy("Submit at once after the choice"), required=False)
+    at_once = forms.BooleanField(label=lazy("Submit right after choosing"), required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         language: Any = self.fields["language"]
-        language.choices = [("", _("As the browser asks")), *settings.LANGUAGES]
+        language.choices = [("", _("Same as the browser")), *settings.LANGUAGES]
         for name, field in self.fields.items():
             if name != "at_once":
                 field.widget.attrs["class"] = "input"
 
 
 def bound_keys(text: str) -> dict[str, str]:
-    """Keys by action out of JSON: one character each, none twice. Raises ValueError."""
+    """Keyboard bindings from JSON, by action: one character each, none twice. Raises ValueError."""
     given = json.loads(text or "{}")
     if not isinstance(given, dict) or set(given) - set(ACTIONS):
         raise ValueError("not a set of keys")

@@ -1,4 +1,4 @@
-"""Requests as views get them, and the client address that they come from."""
+"""The request class for views, and the client address a request came from."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 
@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django_htmx.middleware import HtmxDetails
 
-UNKNOWN = "unknown"  # a server behind a local socket gives none
+UNKNOWN = "unknown"  # a local socket has no address
 
 
 class PageRequest(HttpRequest):
@@ -16,11 +16,10 @@ class PageRequest(HttpRequest):
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address of whoever asks.
+    """The address of the client.
 
-    Each of TRUSTED_PROXIES notes at the end of X-Forwarded-For whom it was asked by; what stands before that was said
-    by the client and may be made up. A request that passed fewer proxies than that came round them: it counts as its
-    own peer.
+    Each of TRUSTED_PROXIES appends the address it was called from to X-Forwarded-For; anything before that comes from
+    the client and may be forged. A request that passed fewer proxies bypassed them, so its peer address is used.
     """
     hops = settings.TRUSTED_PROXIES
     named = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()]
@@ -29,7 +28,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def network_of(address: str) -> str:
-    """What is counted as one place: the address, or the /64 that one household of IPv6 has at its will."""
+    """What is counted as one place: the address, or for IPv6 the /64 network that one household controls."""
     if address == UNKNOWN:
         return address
     found = ip_address(address)
@@ -39,7 +38,7 @@ def network_of(address: str) -> str:
 
 
 def _without_port(text: str) -> str:
-    """The address alone, without what some proxies add to it; nothing if it is none."""
+    """The address without a port; "" if it is not an address."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

@@ -1,4 +1,4 @@
-"""Hashes that nobody can make who has the public source and a guess at hidden text, but not this installation's key."""
+"""Hashes that need this installation's key, so that nobody can check a guess at hidden text with the public source."""
 
 import hmac
 import os
@@ -17,12 +17,12 @@ _kept: bytes | None = None
 
 
 class WrongKeys(Exception):
-    """CRITERIA_KEYS are not those of this database."""
+    """CRITERIA_KEYS are not the keys of this database."""
 
     def __init__(self) -> None:
         super().__init__(
-            "CRITERIA_KEYS (or local-keys.env in the data folder) are not the keys of this database: what is hidden in "
-            "it cannot be read. Put back the keys that belong to it. Nothing was changed."
+            "CRITERIA_KEYS (or local-keys.env in the data folder) are not the keys of this database: its hidden text "
+            "cannot be read. Restore the keys that belong to it. Nothing was changed."
         )
 
 
@@ -32,13 +32,13 @@ def keyed(purpose: str, message: str) -> str:
 
 
 def check_keys() -> None:
-    """Raises WrongKeys where CRITERIA_KEYS do not open this database. A database without its key gets one."""
+    """Create the key in a new database. Raises WrongKeys if CRITERIA_KEYS do not decrypt this one."""
     global _kept
     _kept = _stored() or _made()
 
 
 def forget() -> None:
-    """Read the key anew when it is next needed: after the database was exchanged, or in a test."""
+    """Read the key again when it is next needed: after the database was replaced, or in a test."""
     global _kept
     _kept = None
 
@@ -52,15 +52,15 @@ def _key() -> bytes:
 
 def _stored() -> bytes | None:
     try:
-        found = InstallationKey.objects.filter(pk=ONLY).first()
+        row = InstallationKey.objects.filter(pk=ONLY).first()
     except Unreadable:
         raise WrongKeys from None
-    return bytes.fromhex(found.secret) if found else None
+    return bytes.fromhex(row.secret) if row else None
 
 
 def _made() -> bytes:
-    """A new key, unless there are texts that these CRITERIA_KEYS cannot read: then they are the wrong ones."""
-    if not _opens_what_is_there():
+    """Create the key, unless there are texts that CRITERIA_KEYS cannot decrypt."""
+    if not _can_decrypt_existing():
         raise WrongKeys
     key = os.urandom(32)
     try:
@@ -71,7 +71,7 @@ def _made() -> bytes:
     return key
 
 
-def _opens_what_is_there() -> bool:
+def _can_decrypt_existing() -> bool:
     for model in apps.get_models():
         for field in model._meta.local_concrete_fields:
             if isinstance(field, EncryptedTextField):

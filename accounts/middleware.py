@@ -1,4 +1,4 @@
-"""What every request passes that depends on who asks: the rule of the view, and the language of the page."""
+"""Middleware that depends on the user: the access rule of the view, and the language of the page."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,13 +12,13 @@ from django.utils.cache import patch_vary_headers
 
 from accounts.rules import allowed, rule_of
 
-# Pages that annotators meet are translated whole and speak the person's language, else the browser's. All others speak
-# English: a page half translated is worse than one in a language that its reader did not choose.
+# Annotators' pages are fully translated, into the language of the person or else the browser. All other pages are in
+# English: a half-translated page is worse than one in a language the reader did not choose.
 TRANSLATED = ("/annotate/", "/accounts/", "/invitations/")
 
 
 def speak(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Activate the page's language for the time of the request."""
+    """Activate the page's language for the request."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if not request.path.startswith(TRANSLATED):
@@ -32,7 +32,7 @@ def speak(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[Http
 
 
 def language_of(request: HttpRequest) -> str:
-    """What the person chose, else what the browser asks for, else English."""
+    """The language the person chose, else the one the browser asks for, else English."""
     chosen = getattr(request.user, "preferences", {}).get("language")
     if chosen in dict(settings.LANGUAGES):
         return str(chosen)
@@ -40,9 +40,9 @@ def language_of(request: HttpRequest) -> str:
 
 
 class AccessMiddleware:
-    """Closes every view that declares no rule, and enforces the declared one on pages.
+    """Closes every view that declares no rule, and enforces the declared rule on pages.
 
-    API views authenticate later (by token) and are held to the same table by ``Declared``.
+    API views authenticate later (by token); ``Declared`` applies the same table to them.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

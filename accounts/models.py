@@ -1,4 +1,4 @@
-"""People who sign in, the key of an installation, the log of what people did, and the counts of sign-ins."""
+"""Users, the installation key, the audit log, and counts of sign-in attempts."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from accounts.crypto import EncryptedTextField
 
 
 class Role(models.TextChoices):
-    """What each may do stands in ``accounts.rules``."""
+    """``accounts.rules`` says what each may do."""
 
     ANNOTATOR = "annotator"
     RESEARCHER = "researcher"
@@ -22,7 +22,7 @@ class User(AbstractUser):
     """Somebody who signs in."""
 
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.ANNOTATOR)
-    # How pages look and speak to this person, on every device; see accounts.forms.Preferences.
+    # Language and appearance of pages, on every device; see accounts.forms.Preferences.
     preferences = models.JSONField(default=dict, blank=True, db_default={})
 
     class Meta:
@@ -32,8 +32,8 @@ class User(AbstractUser):
 class InstallationKey(models.Model):
     """32 random bytes in hex, the key of every hash over hidden text. One row; see accounts.installation_key.
 
-    It is encrypted by CRITERIA_KEYS as everything hidden is, so whether it opens tells whether those keys belong to
-    this database.
+    It is encrypted with CRITERIA_KEYS like everything hidden, so decrypting it tells whether those keys belong to this
+    database.
     """
 
     secret = EncryptedTextField()
@@ -41,24 +41,24 @@ class InstallationKey(models.Model):
 
 
 class AppendOnly(models.QuerySet[Any]):
-    """Rows that are written once: neither changed nor deleted."""
+    """Rows that are never changed or deleted."""
 
     def update(self, **values: Any) -> int:
-        raise TypeError("An audit log is only added to.")
+        raise TypeError("The audit log is append-only.")
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        raise TypeError("An audit log is only added to.")
+        raise TypeError("The audit log is append-only.")
 
 
 class AuditEntry(models.Model):
-    """One thing that somebody did. Written by ``accounts.audit.record`` alone, each chained to the one before."""
+    """An entry of the audit log, chained to the one before it. Only ``accounts.audit.record`` writes it."""
 
     number = models.PositiveBigIntegerField(unique=True)  # from 1, without gaps
     at = models.DateTimeField(db_index=True)
     action = models.CharField(max_length=40)  # one of accounts.audit.ACTIONS
     who = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
-    name = models.CharField(max_length=150, blank=True)  # as it was then, or as it was typed
-    command = models.CharField(max_length=100, blank=True)  # where no person is known
+    name = models.CharField(max_length=150, blank=True)  # at that time, or as typed
+    command = models.CharField(max_length=100, blank=True)  # if no person is known
     about = models.CharField(max_length=200, blank=True)
     address = models.CharField(max_length=45, blank=True)
     details = models.JSONField(default=dict)
@@ -78,22 +78,22 @@ class AuditEntry(models.Model):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if self.pk is not None:
-            raise TypeError("An audit log is only added to.")
+            raise TypeError("The audit log is append-only.")
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        raise TypeError("An audit log is only added to.")
+        raise TypeError("The audit log is append-only.")
 
 
 class AuditHead(models.Model):
-    """Where the log ends. One row; who adds to the log holds it locked, so entries come one after the other."""
+    """The end of the audit log. One row, locked while an entry is added, so entries are added one at a time."""
 
     number = models.PositiveBigIntegerField(default=0)
     digest = models.CharField(max_length=64, blank=True)
 
 
 class SignInCount(models.Model):
-    """Attempts to sign in of one name, place or browser, hashed; see accounts.attempts."""
+    """Sign-in attempts of one name, place or browser, hashed; see accounts.attempts."""
 
     subject = models.CharField(max_length=64, unique=True)
     since = models.DateTimeField(db_index=True)

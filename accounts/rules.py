@@ -1,8 +1,7 @@
-"""Every permission rule, in one table.
+"""All access rules, in one table.
 
-A page's view carries ``@requires("rule")``; an API class carries ``access_rule = "rule"``. Whatever carries none is
-answered with 404 by ``AccessMiddleware``: a URL that was not declared is closed. Which *objects* somebody sees is
-decided by QuerySets (``visible_to``); what is not visible is 404, as if absent.
+A page's view is decorated with ``@requires("rule")``; an API class has ``access_rule = "rule"``. ``AccessMiddleware``
+answers 404 for views without a rule. QuerySets decide which *objects* somebody sees (``visible_to``); others are 404.
 """
 
 from collections.abc import Callable
@@ -54,7 +53,7 @@ def role_of(viewer: Viewer) -> str:
 
 
 def allowed(viewer: Viewer, rule: str) -> bool:
-    """Whether the table lets this viewer do what the rule names. Raises Undeclared for an unknown rule."""
+    """Whether this viewer has the right. Raises Undeclared for an unknown rule."""
     try:
         return role_of(viewer) in RULES[rule]
     except KeyError:
@@ -62,7 +61,7 @@ def allowed(viewer: Viewer, rule: str) -> bool:
 
 
 def requires(rule: str) -> Callable[[View], View]:
-    """Declare the rule of a view; AccessMiddleware enforces it before the view runs."""
+    """Declare the rule of a view. AccessMiddleware enforces it before the view runs."""
     if rule not in RULES:
         raise Undeclared(rule)
 
@@ -74,7 +73,7 @@ def requires(rule: str) -> Callable[[View], View]:
 
 
 def rule_of(view: Any) -> str | None:
-    """The rule that a view or the class behind it carries."""
+    """The rule of a view or of its class."""
     for holder in (view, getattr(view, "cls", None), getattr(view, "view_class", None)):
         rule = getattr(holder, "access_rule", None)
         if rule is not None:
@@ -83,12 +82,12 @@ def rule_of(view: Any) -> str | None:
 
 
 class Declared(BasePermission):
-    """The same table for API classes; an action may carry its own rule in ``access_rules``."""
+    """Applies the table to API classes. An action may have a rule of its own in ``access_rules``."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         own = getattr(view, "access_rules", {})
         actions = [getattr(view, "action", None)]
-        if request.method == "OPTIONS":  # asks about the route: whoever may do something here may ask
+        if request.method == "OPTIONS":  # allowed for anyone who may use one of the route's methods
             actions = list(getattr(view, "action_map", {}).values()) or actions
         rules = {own.get(action, getattr(view, "access_rule", None)) for action in actions}
         return any(rule is not None and allowed(request.user, rule) for rule in rules)

@@ -1,4 +1,4 @@
-"""Signing in and out, one's own settings, password and tokens; ``people`` are administrators' pages."""
+"""Pages for signing in and out, settings, password and tokens; ``people`` are pages for administrators."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Signing in and out, one's own settings, password and tokens; for administrators people and the audit log."""
+"""Signing in and out, settings, password and tokens; people and the audit log for administrators."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
@@ -27,13 +27,13 @@ from accounts.middleware import language_of
 from accounts.models import AuditEntry, Role, User
 from accounts.rules import requires
 
-A_PAGE = 100
+PAGE_SIZE = 100
 YEAR = 365 * 24 * 3600
-MOST_TOKENS = 10
+MAX_TOKENS = 10
 SHOWN = 8  # characters of a token that tell it from one's others
 FILTERS = ("person", "action", "since", "until")
 HEAD = ("number", "time", "action", "who", "about", "address", "details", "digest")
-NOT_A_DAY = "Days are written like 2026-03-31; this filter was left out."
+INVALID_DAY = "Write days like 2026-03-31. This filter was ignored."
 
 
 class SignIn(LoginView):
@@ -56,7 +56,7 @@ class SignOut(LogoutView):
 
 
 class NewPassword(PasswordChangeView):
-    """The old one is asked for; other devices are signed out and tokens for the API end, for whoever has them."""
+    """Asks for the old password. Signs other devices out and deletes API tokens, whoever holds them."""
 
     template_name = "accounts/password.html"
     success_url = reverse_lazy("accounts:settings")
@@ -85,17 +85,17 @@ class NewPassword(PasswordChangeView):
 @requires("be-signed-in")
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
-    """A new token stands in the answer that made it and never again, for only its hash is stored."""
+    """API tokens. A new one is shown once, because only its hash is stored."""
     user = cast(User, request.user)
     own = AuthToken.objects.filter(user=user).order_by("-created")
-    context: dict[str, Any] = {"most": MOST_TOKENS}
+    context: dict[str, Any] = {"most": MAX_TOKENS}
     if request.method == "POST" and "revoke" in request.POST:
         start = request.POST["revoke"]
         if len(start) == SHOWN and own.filter(token_key__startswith=start).delete()[0]:
             audit.record("token-ended", by=user, about=start, address=client_address(request))
             messages.success(request, _("The token is revoked. Scripts that send it are refused from now on."))
         return redirect("accounts:tokens")
-    if request.method == "POST" and own.count() < MOST_TOKENS:
+    if request.method == "POST" and own.count() < MAX_TOKENS:
         made, context["made"] = AuthToken.objects.create(user)
         audit.record("token-made", by=user, about=made.token_key[:SHOWN], address=client_address(request))
     context["tokens"] = [(token.token_key[:SHOWN], token.created) for token in own]
@@ -105,7 +105,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 @requires("be-signed-in")
 @require_http_methods(["GET", "HEAD", "POST"])
 def preferences(request: PageRequest) -> HttpResponse:
-    """The person's own settings. The labelling page sends its own part of them alone."""
+    """The person's own settings. The labelling page submits only its own part of them."""
     user = cast(User, request.user)
     back = request.POST.get("next") or request.GET.get("next", "")
     back = (
@@ -125,7 +125,7 @@ def preferences(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         _keep(user, form.cleaned_data)
         with override(language_of(request)):
-            messages.success(request, _("Your settings are kept."))
+            messages.success(request, _("Your settings are saved."))
         response = redirect(back or "accounts:settings")
         if form.cleaned_data["theme"]:
             response.set_cookie("theme", form.cleaned_data["theme"], max_age=YEAR, samesite="Lax")
@@ -143,32 +143,32 @@ def _keep(user: User, values: dict[str, Any]) -> None:
 @requires("administer")
 @require_http_methods(["GET", "HEAD", "POST"])
 def people(request: HttpRequest) -> HttpResponse:
-    """Every account, and a form for another one. A password that was made up stands in this one answer."""
+    """All accounts, and a form for a new one. A generated password is shown only once."""
     context: dict[str, Any] = {"section": "people"}
     form = NewAccount(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
+        data = form.cleaned_data
         try:
             made, password = actions.make_account(
-                name=given["name"], role=given["role"], password=given["password"] or None, by=cast(User, request.user)
+                name=data["name"], role=data["role"], password=data["password"] or None, by=cast(User, request.user)
             )
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            if given["password"]:
+            if data["password"]:
                 messages.success(request, f"{made.username} can sign in now, as {made.role}.")
                 return redirect("people")
             context["made"] = (made, password)
             form = NewAccount()
     search, role = request.GET.get("q", "").strip()[:150], request.GET.get("role", "")
-    found = User.objects.annotate(tokens=Count("auth_token_set")).order_by("username")
+    accounts = User.objects.annotate(tokens=Count("auth_token_set")).order_by("username")
     if search:
-        found = found.filter(username__icontains=search)
+        accounts = accounts.filter(username__icontains=search)
     if role in Role.values:
-        found = found.filter(role=role)
+        accounts = accounts.filter(role=role)
     context |= {
         "form": form,
-        "page": Paginator(found, A_PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(accounts, PAGE_SIZE).get_page(request.GET.get("page")),
         "search": search,
         "role": role,
         "roles": Role.values,
@@ -180,51 +180,51 @@ def people(request: HttpRequest) -> HttpResponse:
 @requires("administer")
 @require_http_methods(["GET", "HEAD", "POST"])
 def person(request: HttpRequest, pk: int) -> HttpResponse:
-    """One account: its role, another password, off and on."""
-    found, by = get_object_or_404(User, pk=pk), cast(User, request.user)
-    context: dict[str, Any] = {"section": "people", "person": found, "own": found == by, "roles": MAY.items()}
+    """One account: its role, a new password, switching it off and on."""
+    account, by = get_object_or_404(User, pk=pk), cast(User, request.user)
+    context: dict[str, Any] = {"section": "people", "person": account, "own": account == by, "roles": MAY.items()}
     if request.method == "POST":
         try:
-            said = _done(request.POST.get("do", ""), request.POST.get("role", ""), found, by, context)
+            result = _apply(request.POST.get("do", ""), request.POST.get("role", ""), account, by, context)
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
             return redirect("person", pk)
-        if said:
-            messages.success(request, said)
+        if result:
+            messages.success(request, result)
             return redirect(reverse("person", args=[pk]))
-    context["tokens"] = AuthToken.objects.filter(user=found).count()
+    context["tokens"] = AuthToken.objects.filter(user=account).count()
     return render(request, "accounts/person.html", context)
 
 
-def _done(do: str, role: str, found: User, by: User, context: dict[str, Any]) -> str:
-    """What was done, in words; empty where the answer itself shows it. Raises ValidationError."""
+def _apply(do: str, role: str, account: User, by: User, context: dict[str, Any]) -> str:
+    """Carry out the action. Returns what was done, or "" if the page itself shows it. Raises ValidationError."""
     match do:
         case "role":
-            actions.set_role(person=found, role=role, by=by)
-            return f"{found.username} is {found.role} now."
+            actions.set_role(person=account, role=role, by=by)
+            return f"{account.username} is {account.role} now."
         case "password":
-            if found == by:
-                raise ValidationError("Your own password is changed in your settings.")
-            context["password"] = actions.new_password(person=found, by=by)
+            if account == by:
+                raise ValidationError("Change your own password in your settings.")
+            context["password"] = actions.new_password(person=account, by=by)
             return ""
         case "off" | "on":
-            actions.set_active(person=found, active=do == "on", by=by)
-            return f"{found.username} can {'sign in again' if do == 'on' else 'no longer sign in'}."
-    raise ValidationError("There is nothing of that name to do.")
+            actions.set_active(person=account, active=do == "on", by=by)
+            return f"{account.username} can {'sign in again' if do == 'on' else 'no longer sign in'}."
+    raise ValidationError(f"Unknown action: {do[:40]!r}.")
 
 
 @requires("administer")
 @require_safe
 def audit_log(request: HttpRequest) -> HttpResponse:
-    """What was done, newest first, by action, person and day."""
-    found, given, problem = _entries(request)
-    shown = Paginator(found, A_PAGE).get_page(request.GET.get("page"))
+    """The entries, newest first, filtered by action, person and day."""
+    entries, filters, problem = _entries(request)
+    shown = Paginator(entries, PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "section": "audit",
         "page": shown,
-        "rows": [(entry, audit.ACTIONS.get(entry.action, entry.action), _told(entry.details)) for entry in shown],
-        "given": given,
-        "query": urlencode(given),
+        "rows": [(entry, audit.ACTIONS.get(entry.action, entry.action), _described(entry.details)) for entry in shown],
+        "given": filters,
+        "query": urlencode(filters),
         "actions": audit.ACTIONS.items(),
         "problem": problem,
     }
@@ -234,13 +234,13 @@ def audit_log(request: HttpRequest) -> HttpResponse:
 @requires("administer")
 @require_safe
 def audit_export(request: HttpRequest) -> HttpResponseBase:
-    """The same entries as CSV, all of them, oldest first, with the digests that chain them."""
-    found, _, _ = _entries(request)
-    return csv.download("audit-log.csv", HEAD, _rows(found.order_by("number")))
+    """The same entries as CSV, oldest first, with the digests that chain them."""
+    entries, _, _ = _entries(request)
+    return csv.download("audit-log.csv", HEAD, _rows(entries.order_by("number")))
 
 
-def _told(details: dict[str, Any]) -> list[tuple[str, str]]:
-    """Each detail in short, and in full where that leaves something out."""
+def _described(details: dict[str, Any]) -> list[tuple[str, str]]:
+    """Each detail in short, with the full text if the short one leaves something out."""
     return [
         (f"{len(value)} {name}", ", ".join(map(str, value))) if isinstance(value, list) else (f"{name} {value}", "")
         for name, value in details.items()
@@ -248,29 +248,38 @@ def _told(details: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _rows(found: "QuerySet[AuditEntry]") -> Iterator[list[object]]:
-    for one in found.iterator():
-        details = " ".join(f"{name}={value}" for name, value in one.details.items())
-        when = one.at.isoformat(timespec="seconds")
-        yield [one.number, when, one.action, one.name or one.command, one.about, one.address, details, one.digest]
+def _rows(entries: "QuerySet[AuditEntry]") -> Iterator[list[object]]:
+    for entry in entries.iterator():
+        details = " ".join(f"{name}={value}" for name, value in entry.details.items())
+        when = entry.at.isoformat(timespec="seconds")
+        yield [
+            entry.number,
+            when,
+            entry.action,
+            entry.name or entry.command,
+            entry.about,
+            entry.address,
+            details,
+            entry.digest,
+        ]
 
 
 def _entries(request: HttpRequest) -> tuple["QuerySet[AuditEntry]", dict[str, str], str]:
-    """The entries that the address asks for, its filters, and what is wrong with them in words."""
-    given = {name: request.GET.get(name, "").strip().replace("\x00", "")[:150] for name in FILTERS}
-    given, problem = {name: value for name, value in given.items() if value}, ""
-    if given.get("action") not in audit.ACTIONS:
-        given.pop("action", None)
-    found = AuditEntry.objects.select_related("who").order_by("-number")
-    if "person" in given:
-        found = found.filter(Q(name=given["person"]) | Q(command=given["person"]) | Q(about=given["person"]))
-    if "action" in given:
-        found = found.filter(action=given["action"])
+    """The entries for the filters in the URL, the filters, and an error message."""
+    filters = {name: request.GET.get(name, "").strip().replace("\x00", "")[:150] for name in FILTERS}
+    filters, problem = {name: value for name, value in filters.items() if value}, ""
+    if filters.get("action") not in audit.ACTIONS:
+        filters.pop("action", None)
+    entries = AuditEntry.objects.select_related("who").order_by("-number")
+    if "person" in filters:
+        entries = entries.filter(Q(name=filters["person"]) | Q(command=filters["person"]) | Q(about=filters["person"]))
+    if "action" in filters:
+        entries = entries.filter(action=filters["action"])
     for name, lookup, days in (("since", "at__gte", 0), ("until", "at__lt", 1)):
-        if name in given:
+        if name in filters:
             try:
-                day = date.fromisoformat(given[name]) + timedelta(days=days)
-                found = found.filter(**{lookup: datetime.combine(day, time.min, tzinfo=UTC)})
+                day = date.fromisoformat(filters[name]) + timedelta(days=days)
+                entries = entries.filter(**{lookup: datetime.combine(day, time.min, tzinfo=UTC)})
             except (ValueError, OverflowError):
-                problem = NOT_A_DAY
-    return found, given, problem
+                problem = INVALID_DAY
+    return entries, filters, problem

@@ -110,6 +110,7 @@ def _item_page(request: HttpRequest, campaign_item: CampaignItem, error: str = "
         "labels": labels,
         "entry": adjudication.verdict_input(campaign_item, verdicts, initial),
         "adjudication": adjudicated,
+        "note": adjudicated.comment if adjudicated else campaign_item.note,
         "adjudicated": describe(adjudicated.verdict()) if adjudicated else "",
         "gold": describe(campaign_item.gold) if campaign_item.gold else "",
         "untouched": not campaign_item.assignments.exists() and not campaign.imported,

@@ -79,7 +79,7 @@ def test_administrators_filter_the_log_and_take_it_along(people, client_of):
     assert "ada" not in administrator.get(f"{LOG}?action=role-changed").content.decode().split("<tbody>")[1]
     assert "changed a role" in administrator.get(f"{LOG}?person=curator").content.decode().split("<tbody>")[1]
     assert "No entry matches" in administrator.get(f"{LOG}?until=2020-01-01").content.decode()
-    assert "this filter was left out" in administrator.get(f"{LOG}?since=yesterday").content.decode()
+    assert "This filter was ignored" in administrator.get(f"{LOG}?since=yesterday").content.decode()
     lines = b"".join(administrator.get(f"{LOG}export/?action=sign-in-failed")).decode()
     rows = list(csv.DictReader(io.StringIO(lines)))
     assert [row["who"] for row in rows] == ["ada", "'=bo"]

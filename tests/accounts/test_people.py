@@ -37,7 +37,7 @@ def test_an_administrator_makes_an_account_whose_password_is_shown_once_and_work
     ("given", "said"),
     [
         ({"name": "a b"}, "Enter a valid username"),
-        ({"name": "Curator"}, "Somebody has this name already"),
+        ({"name": "Curator"}, "This name is taken"),
         ({"password": "short"}, "too short"),
         ({"password": "7392018465"}, "entirely numeric"),
         ({"password": "password123"}, "too common"),

@@ -237,7 +237,7 @@ class TestRuns:
         answer = flat(client.post(path, {"judgment": chosen, "campaign": few.pk}, follow=True))
         assert "2 items added to few" in answer
         assert set(others) <= set(few.campaign_items.values_list("item", flat=True))
-        assert "No judgment was chosen" in flat(client.post(path))
+        assert "No judgments selected" in flat(client.post(path))
         client.force_login(User.objects.create_user("reader", role="researcher"))
         assert 'name="judgment"' not in flat(client.get("/judging/judgments/"))
 

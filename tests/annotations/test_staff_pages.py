@@ -190,12 +190,12 @@ class TestAdjudication:
         campaign, _ = voted(["fs"])
         path = f"/campaigns/{campaign.pk}/items/{CampaignItem.objects.get().pk}/"
         page = text_of(client_of("curator").get(path))
-        told = re.search(r"<details[^>]*><summary>Whose answers these are</summary>(.*?)</details>", page, re.DOTALL)
+        told = re.search(r"<details[^>]*><summary>Show the models</summary>(.*?)</details>", page, re.DOTALL)
         assert "A is model-one, B is model-two." in told[1]
         assert "model-one" not in page.replace(told[0], "")
         Campaign.objects.update(blind=False)
         open_page = text_of(client_of("curator").get(path))
-        assert "Whose answers" not in open_page
+        assert "Show the models" not in open_page
         assert "model-one" in open_page
 
     def test_gold_and_practice_are_made_of_items_that_nobody_had(self, campaign_of, client_of, now):
@@ -401,7 +401,7 @@ class TestMaking:
         assert [(one["value"], one["label"]) for one in made.ballot["scale"]] == [(0, "No"), (1, "Half"), (2, "")]
         settings = f"/campaigns/{made.pk}/settings/"
         assert 'value="Half"' in text_of(client.get(settings))
-        assert "The ballot was changed" in text_of(client.post(f"/campaigns/{made.pk}/ballot/", {"asked": 1}, follow=True))
+        assert "ballot was changed" in text_of(client.post(f"/campaigns/{made.pk}/ballot/", {"asked": 1}, follow=True))
         made.refresh_from_db()
         assert len(made.ballot["scale"]) == 5
         place = made.campaign_items.first()
@@ -466,7 +466,7 @@ class TestGoldInBulk:
         practice = campaign.campaign_items.get(practice=True)
         assert (practice.gold, practice.note, practice.item.sample.key) == ({"choice": "first"}, "Clear.", "s0")
         turned = "sample,responses,choice\ns2,model-two|model-one,first\n"
-        assert "1 item is hidden gold now" in send(turned)
+        assert "1 item is now hidden gold" in send(turned)
         assert campaign.campaign_items.get(item__sample__key="s2").gold == {"choice": "second"}
         assert "Say which situation" in send("sample,choice\ns3,undecided\n")
 

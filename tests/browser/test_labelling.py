@@ -317,7 +317,7 @@ class TestShown:
     def test_the_choice_submits_by_itself_where_that_is_wished(self, work):
         before = current(work)
         work.keyboard.press("h")
-        work.get_by_label("Submit at once after the choice").check()
+        work.get_by_label("Submit right after choosing").check()
         work.keyboard.press("Escape")
         work.keyboard.press("2")
         expect(work.locator("#work")).not_to_have_attribute("data-assignment", before)

@@ -12,9 +12,9 @@ from django.utils.module_loading import import_string
 CONSTANTS = {
     # Sign-in, and what an address may ask (docs/operations.md)
     "accounts.attempts.WINDOW": timedelta(minutes=15),
-    "accounts.attempts.OF_NAME_AT_PLACE": 10,
-    "accounts.attempts.OF_PLACE": 100,
-    "accounts.attempts.OF_NAME": 50,
+    "accounts.attempts.MAX_NAME_AND_PLACE": 10,
+    "accounts.attempts.MAX_PLACE": 100,
+    "accounts.attempts.MAX_NAME": 50,
     # What of a judge's words leaves (ADR 9, ADR 24)
     "bank.text.redactor.WINDOW": 5,
     "bank.text.redactor.LETTERS": 28,

@@ -1,4 +1,4 @@
-"""manage.py make_user NAME --role ROLE: an account, its role, and on request a token for scripts."""
+"""manage.py make_user NAME --role ROLE: make an account or change its role, with an optional API token."""
 
 import getpass
 import sys
@@ -23,35 +23,35 @@ class Command(BaseCommand):
         parser.add_argument(
             "--password",
             action="store_true",
-            help="ask for it, or take a line of standard input; else a new account gets a random one, printed once",
+            help="ask for it, or read it from standard input (default: a new account gets a random one, printed once)",
         )
         parser.add_argument("--token", action="store_true", help="make an API token that never expires, and print it")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        name, role, given = options["name"], options["role"], _asked() if options["password"] else None
+        name, role, chosen = options["name"], options["role"], _read_password() if options["password"] else None
         try:
             with transaction.atomic():
                 person = User.objects.filter(username=name).first()
                 made = person is None
                 password = ""
                 if person is None:
-                    person, password = make_account(name=name, role=role, password=given, how="make_user")
+                    person, password = make_account(name=name, role=role, password=chosen, how="make_user")
                 else:
                     set_role(person=person, role=role, how="make_user")
-                    if given is not None:
-                        new_password(person=person, password=given, how="make_user")
+                    if chosen is not None:
+                        new_password(person=person, password=chosen, how="make_user")
                 token = AuthToken.objects.create(person, expiry=None)[1] if options["token"] else ""
                 if token:
                     audit.record("token-made", command="make_user", about=person.username)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages), returncode=1) from None
         self.stdout.write(f"{'Made' if made else 'Changed'} {name}: {person.role}.")
-        if made and given is None:
+        if made and chosen is None:
             self.stdout.write(f"Password: {password}")
         if token:
             self.stdout.write(token)
 
 
-def _asked() -> str:
-    """A password that no list of processes shows."""
+def _read_password() -> str:
+    """A password that does not appear in the list of processes."""
     return getpass.getpass("Password: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")

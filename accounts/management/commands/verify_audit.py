@@ -10,8 +10,8 @@ from accounts.models import AuditEntry
 
 class Command(BaseCommand):
     help = (
-        "Check that every entry of the audit log is as it was written and none is missing. Prints the last number and "
-        "its digest: noted elsewhere and given to --expect later, they show that nothing was cut off meanwhile."
+        "Check that no entry of the audit log was changed or removed. Prints the last number and its digest: note them "
+        "elsewhere and pass them to --expect later, to check that nothing was truncated in the meantime."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,7 +24,7 @@ class Command(BaseCommand):
             if not number.isdigit() or not digest:
                 raise CommandError("--expect takes NUMBER:DIGEST, as this command prints them.", returncode=2)
             if not AuditEntry.objects.filter(number=number, digest=digest).exists():
-                found.append(f"{number}: is not the entry that was there")
+                found.append(f"{number}: is not the entry that was there before")
         if found:
             raise CommandError("The audit log is not whole.\n" + "\n".join(found))
         last = AuditEntry.objects.order_by("-number").first()
