@@ -1,4 +1,4 @@
-"""Campaigns, who labels what, and the labels."""
+"""Campaigns, assignments and labels."""
 
 import secrets
 from typing import Any
@@ -35,7 +35,7 @@ class Annotator(models.Model):
 
 
 class Campaign(models.Model):
-    """Items to label, by whom and how."""
+    """Items to label, with the settings for labelling them."""
 
     class State(models.TextChoices):
         DRAFT = "draft"
@@ -61,12 +61,14 @@ class Campaign(models.Model):
     daily_cap = models.PositiveIntegerField(null=True, blank=True)  # labels of one annotator in a day of UTC
     due = models.DateField(null=True, blank=True)
     plan = models.JSONField(default=dict, blank=True)  # how the items were chosen; see annotations.campaigns.sampling
-    rule = models.JSONField(default=dict, blank=True)  # what flows in by itself; see annotations.campaigns.auto_enqueue
+    rule = models.JSONField(
+        default=dict, blank=True
+    )  # which items are added automatically; see annotations.campaigns.auto_enqueue
     practice_pass = models.FloatField(null=True, blank=True)  # share of the practice items to get right
-    gold_rate = models.FloatField(default=0)  # share of hidden gold items in what an annotator is given
+    gold_rate = models.FloatField(default=0)  # share of hidden gold among an annotator's items
     gold_pass = models.FloatField(default=0.7)  # share of them to get right
-    gold_least = models.PositiveSmallIntegerField(default=5)  # so many are needed before anything is said
-    gold_stops = models.BooleanField(default=True)  # a second time below the mark hands out nothing more
+    gold_least = models.PositiveSmallIntegerField(default=5)  # number needed before a warning
+    gold_stops = models.BooleanField(default=True)  # below the mark again after a warning: no more items
     lease_minutes = models.PositiveSmallIntegerField(default=30)
     seed = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=6, choices=State.choices, default=State.DRAFT)
@@ -86,18 +88,18 @@ class Campaign(models.Model):
 
 
 class Membership(models.Model):
-    """An annotator of a campaign. ``qualified`` is null until a practice round, where there is one, is done.
+    """An annotator in a campaign. ``qualified`` is null until a practice round, if there is one, is finished.
 
-    Who was withdrawn keeps the row, so that nobody comes back by asking, and is no member any more.
+    Removed annotators keep the row, so that they cannot rejoin on their own.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="memberships")
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="memberships")
     qualified = models.BooleanField(null=True, blank=True)
     tries = models.JSONField(default=list, blank=True)  # finished practice rounds: [{"right", "of", "at"}]
-    warned_at = models.DateTimeField(null=True, blank=True)  # told that hidden gold items went wrong
+    warned_at = models.DateTimeField(null=True, blank=True)  # warned about wrong labels on hidden gold
     warning_seen = models.BooleanField(default=False)
-    stopped_at = models.DateTimeField(null=True, blank=True)  # nothing more is handed out
+    stopped_at = models.DateTimeField(null=True, blank=True)  # no more items are assigned
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     joined_at = models.DateTimeField(auto_now_add=True)
 
@@ -109,25 +111,25 @@ class Membership(models.Model):
 
 class CampaignItemQuerySet(models.QuerySet["CampaignItem"]):
     def assignable(self) -> "CampaignItemQuerySet":
-        """Without those of samples that staff have withdrawn since: their labels stay, nobody gets them any more."""
+        """Without items of samples that staff have withdrawn. Their labels stay, but nobody gets them any more."""
         return self.filter(item__sample__status=Sample.Status.APPROVED)
 
 
 class CampaignItem(models.Model):
-    """An item of a campaign. ``taken`` counts the slots that are leased or labelled: never more than the overlap.
+    """An item of a campaign. ``taken`` counts the slots that are leased or labelled, at most the overlap.
 
-    A hidden gold item (``gold``, its right verdict in canonical order) and a practice item (``practice``, with
-    ``gold``) go to everybody: their slots are without limit. ``note`` says why that verdict is right.
+    Hidden gold items (``gold`` is their right verdict in canonical order) and practice items (``practice``, with
+    ``gold``) go to everyone, so their slots are unlimited. ``note`` says why that verdict is right.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="campaign_items")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="campaign_items")
-    # RESTRICT: a verdict that goes must not take people's labels along.
+    # RESTRICT: deleting a judgment must not delete people's labels.
     reviewed = models.ForeignKey(Judgment, on_delete=models.RESTRICT, null=True, blank=True, related_name="+")
     gold = models.JSONField(null=True, blank=True)
     practice = models.BooleanField(default=False)
     note = models.TextField(blank=True)
-    why = models.CharField(max_length=200, blank=True)  # what brought it here: "no majority in run 3"
+    why = models.CharField(max_length=200, blank=True)  # why it was added: "no majority in run 3"
     priority = models.IntegerField(default=0)
     position = models.PositiveIntegerField(default=0)
     taken = models.PositiveSmallIntegerField(default=0)
@@ -151,11 +153,11 @@ class CampaignItem(models.Model):
 
 
 class Assignment(models.Model):
-    """One annotator's hold on one campaign item.
+    """One annotator's assignment of one campaign item.
 
-    A slot is held while the state is leased or submitted; ``slot`` then is its number below the overlap, and the
-    database lets nobody else have it. A skipped or expired assignment has no slot and may be leased again; a withdrawn
-    one has a label that is excluded, and may not.
+    It holds a slot while it is leased or submitted; ``slot`` is then its number below the overlap, unique in the
+    database. A skipped or expired assignment has no slot and can be leased again; a withdrawn one has an excluded
+    label and cannot.
     """
 
     class State(models.TextChoices):
@@ -172,10 +174,10 @@ class Assignment(models.Model):
     slot = models.PositiveSmallIntegerField(null=True, blank=True)
     leased_at = models.DateTimeField()
     lease_until = models.DateTimeField()
-    draft: Any = EncryptedJSONField(default=dict, blank=True)  # its words can quote criteria that a campaign shows
+    draft: Any = EncryptedJSONField(default=dict, blank=True)  # it may quote criteria that the campaign shows
     draft_at = models.DateTimeField(null=True, blank=True)
     feedback_seen = models.BooleanField(default=False)  # of a practice item
-    # The judge's analysis as it was displayed last, for spans: its SHA-256, and how many characters it has.
+    # The judge's analysis as last displayed, for spans: its SHA-256 and its length in characters.
     displayed_sha256 = models.CharField(max_length=64, blank=True)
     displayed_length = models.PositiveIntegerField(null=True, blank=True)
 
@@ -196,7 +198,7 @@ class Assignment(models.Model):
             models.Index(fields=["lease_until"], condition=Q(state="leased"), name="assignment_lease_end"),
         ]
 
-    # What bank.criteria.for_assignment asks.
+    # Used by bank.criteria.for_assignment.
     @property
     def shows_criteria(self) -> bool:
         return self.campaign_item.campaign.shows_criteria
@@ -209,7 +211,7 @@ class Assignment(models.Model):
     def reader(self) -> User:
         person = self.annotator.person
         if person is None:
-            raise ValueError("An annotator without an account reads nothing.")
+            raise ValueError("An annotator without an account cannot read criteria.")
         return person
 
 
@@ -217,7 +219,7 @@ class Label(Verdict):
     """One annotator's verdict on one item, in canonical order. Every change is kept as a revision."""
 
     assignment = models.OneToOneField(Assignment, on_delete=models.CASCADE, related_name="label")
-    # Copied from the assignment, so that labels and judgments meet in one query and the database forbids a second one.
+    # Copied from the assignment, so that one query covers labels and judgments and the database can forbid duplicates.
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="labels")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="labels")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="labels")
@@ -226,7 +228,7 @@ class Label(Verdict):
     flags = models.JSONField(default=list, blank=True)
     idempotency_key = models.CharField(max_length=64, null=True, blank=True)
     excluded = models.BooleanField(default=False)
-    displayed_sha256 = models.CharField(max_length=64, blank=True)  # of the text that grade and spans are about
+    displayed_sha256 = models.CharField(max_length=64, blank=True)  # of the text that grade and spans refer to
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 
@@ -241,7 +243,7 @@ class Label(Verdict):
 
 
 class LabelRevision(models.Model):
-    """What a label was before a change: by whom and when it was given, and when it was replaced."""
+    """An earlier version of a label: whose it was, when it was given, and when it was replaced."""
 
     label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="revisions")
     verdict = models.JSONField()
@@ -259,7 +261,7 @@ class LabelRevision(models.Model):
 
 
 class LabelReturn(models.Model):
-    """A label that staff gave back to its annotator with a note. It stands until it is changed or confirmed."""
+    """A label that staff returned to its annotator with a note. It counts until it is changed or confirmed."""
 
     label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="returns")
     note = models.TextField()
@@ -285,7 +287,7 @@ class Invitation(models.Model):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
-    most = models.PositiveIntegerField(null=True, blank=True)  # people who may come in by it
+    most = models.PositiveIntegerField(null=True, blank=True)  # people who may join with it
     used = models.PositiveIntegerField(default=0)
 
     class Meta:
@@ -293,7 +295,7 @@ class Invitation(models.Model):
 
 
 class GuidelinePicture(models.Model):
-    """A picture that the guidelines of a campaign show as ``![words](name)``."""
+    """A picture in a campaign's guidelines, shown with ``![words](name)``."""
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="pictures")
     name = models.CharField(max_length=100)
@@ -308,12 +310,12 @@ class GuidelinePicture(models.Model):
 
     @property
     def path(self) -> str:
-        """Below the media folder."""
+        """Relative to the media folder."""
         return f"images/{self.sha256[:2]}/{self.sha256}.{self.kind}"
 
 
 class Adjudication(Verdict):
-    """A curator's verdict on an item that annotators disagreed about; the raw labels stay."""
+    """A curator's verdict on an item that annotators disagreed about. The labels stay."""
 
     campaign_item = models.OneToOneField(CampaignItem, on_delete=models.CASCADE, related_name="adjudication")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
@@ -326,5 +328,5 @@ class Adjudication(Verdict):
 
 
 def new_pseudonym() -> str:
-    """A name that tells nothing: "annotator-" and six characters."""
+    """A name that reveals nothing: "annotator-" and six characters."""
     return f"annotator-{secrets.token_hex(3)}"
