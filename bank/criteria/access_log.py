@@ -13,6 +13,7 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from accounts.models import User
+from bank.database import keyset
 from bank.models import AccessedSample, CriteriaAccess, Sample
 
 PAGE = 50
@@ -65,46 +66,41 @@ def _next_way(after: str) -> str | None:
 
 def page(asked: LogFilter, *, before: int | None = None, after: int | None = None) -> LogPage:
     """The newest records, or those before (older) or after (newer) a key."""
-    if after is not None:
-        matching = _keys(asked, oldest_first=True, after=after, limit=PAGE + 1)
-        keys, more_newer, more_older = matching[:PAGE][::-1], len(matching) > PAGE, True
-    else:
-        matching = _keys(asked, before=before, limit=PAGE + 1)
-        keys, more_newer, more_older = matching[:PAGE], before is not None, len(matching) > PAGE
+    newwards = after is not None
+    place = after if newwards else before
+    matching = _keys(asked, place, newwards=newwards, limit=PAGE + 1)
+    keys, has_newer, has_older = keyset.cut(matching, PAGE, begun=place is not None, backwards=newwards)
     return LogPage(
         rows=_rows(keys, NAMED),
-        older=keys[-1] if keys and more_older else None,
-        newer=keys[0] if keys and more_newer else None,
+        older=keys[-1] if keys and has_older else None,
+        newer=keys[0] if keys and has_newer else None,
     )
 
 
 def everything(asked: LogFilter) -> Iterator[Row]:
     """All records, newest first, for a file."""
     last: int | None = None
-    while keys := _keys(asked, before=last, limit=1000):
+    while keys := _keys(asked, last, limit=1000):
         yield from _rows(keys, NAMED_IN_FILE)
         last = keys[-1]
 
 
-def _keys(
-    asked: LogFilter, *, before: int | None = None, after: int | None = None, oldest_first: bool = False, limit: int
-) -> list[int]:
-    """Keys of matching records, in order."""
+def _keys(asked: LogFilter, place: int | None, *, newwards: bool = False, limit: int) -> list[int]:
+    """Keys of matching records beyond a place, newest first; ``newwards`` those before it, from the nearest on."""
     conditions = _conditions(asked)
     if conditions is None:
         return []
-    if before is not None:
-        conditions["pk__lt"] = before
-    if after is not None:
-        conditions["pk__gt"] = after
-    sign = "" if oldest_first else "-"
+    start = None if place is None else (0, place)
     ids = _sample_ids(asked)
     if ids is None:
-        rows = CriteriaAccess.objects.filter(**conditions).order_by(f"{sign}pk")
-        return list(rows.values_list("pk", flat=True)[:limit])
+        order = keyset.Keyset(descending=True)
+        rows = order.beyond(CriteriaAccess.objects.filter(**conditions), start, backwards=newwards)
+        return list(rows.order_by(*order.ordering(backwards=newwards)).values_list("pk", flat=True)[:limit])
     # Query from the sample's side: its index has the records in order.
     moved = {f"access__{name}".replace("access__pk", "access_id"): value for name, value in conditions.items()}
-    touched = AccessedSample.objects.filter(sample_id__in=ids, **moved).order_by(f"{sign}access_id")
+    order = keyset.Keyset(descending=True, key="access_id")
+    touched = order.beyond(AccessedSample.objects.filter(sample_id__in=ids, **moved), start, backwards=newwards)
+    touched = touched.order_by(*order.ordering(backwards=newwards))
     return list(touched.values_list("access_id", flat=True).distinct()[:limit])
 
 

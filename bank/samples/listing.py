@@ -15,6 +15,7 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Collate, Lower
 from django.http import QueryDict
 
+from bank.database import keyset
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Response, Sample
 from bank.samples import quality
@@ -22,6 +23,7 @@ from bank.samples.benchmarks import Group, groups_of
 from bank.samples.capabilities import Node, tree_of
 
 PAGE = 50
+BY_POSITION = keyset.Keyset("position")
 ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 STRETCH, MOST_AT_ONCE = 500, 8000
 MOST_COUNTED = 1000  # matches of a text that are counted; beyond, the list says "more than"
@@ -164,7 +166,7 @@ def count_chosen(benchmark: Benchmark, chosen: Filter) -> int:
 
 
 def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", before: str = "") -> Listing:
-    """The page after, or before, the place ``position.id``; the first page without either."""
+    """The page after, or before, a place; the first page without either."""
     groups = groups_of(benchmark)
     nodes = tree_of(benchmark)
     level, node = _subtrees(nodes, chosen)
@@ -185,48 +187,35 @@ def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", befor
         # A rare choice is sorted using the facet index; walking in order would visit every sample.
         rare = not chosen.text and passing * 20 < sum(groups.values())
         text = chosen.text if capped else ""
-        _page(listing, samples, after=_place(after), before=_place(before), rare=rare, text=text)
+        _page(listing, samples, after=keyset.read(after), before=keyset.read(before), rare=rare, text=text)
     return listing
-
-
-def _place(text: str) -> tuple[int, int] | None:
-    position, pk = map(whole_number, (text.partition(".")[::2]))
-    return None if position is None or pk is None else (position, pk)
 
 
 def _page(
     listing: Listing,
     samples: QuerySet[Sample],
     *,
-    after: tuple[int, int] | None,
-    before: tuple[int, int] | None,
+    after: keyset.Place | None,
+    before: keyset.Place | None,
     rare: bool,
     text: str,
 ) -> None:
     """``text`` is a search text that very many samples contain; only those are wanted."""
     backwards = before is not None and after is None
     place = before if backwards else after
-    if place is not None:
-        position, pk = place
-        if backwards:
-            samples = samples.filter(Q(position__lt=position) | Q(position=position, pk__lt=pk))
-        else:
-            samples = samples.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))
-    order: list[Any] = ["-position", "-pk"] if backwards else ["position", "pk"]
+    samples = BY_POSITION.beyond(samples, place, backwards=backwards)
+    order: list[Any] = BY_POSITION.ordering(backwards=backwards)
     if rare:
         order[0] = (F("position") + 0).desc() if backwards else (F("position") + 0).asc()
     ordered = samples.order_by(*order).values_list("pk", flat=True)
     ids = _walk(ordered, text) if text else list(ordered[: PAGE + 1])
-    more = len(ids) > PAGE
-    ids = ids[:PAGE]
+    ids, earlier, later = keyset.cut(ids, PAGE, begun=place is not None, backwards=backwards)
     rows = Sample.objects.filter(pk__in=ids).select_related("capability").prefetch_related("images")
     listing.rows = sorted(rows.defer("metadata", "options"), key=lambda sample: (sample.position, sample.pk))
     if listing.rows:
         first, last = listing.rows[0], listing.rows[-1]
-        if (backwards and more) or (not backwards and place is not None):
-            listing.before = f"{first.position}.{first.pk}"
-        if backwards or more:
-            listing.after = f"{last.position}.{last.pk}"
+        listing.before = keyset.written((first.position, first.pk)) if earlier else ""
+        listing.after = keyset.written((last.position, last.pk)) if later else ""
     counts = Response.objects.filter(sample__in=ids).order_by().values_list("sample").annotate(n=Count("pk"))
     listing.responses = dict(counts)
 

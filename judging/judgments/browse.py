@@ -13,10 +13,12 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 
 from accounts.rules import Viewer, allowed
+from bank.database import keyset
+from bank.database.keyset import Place
 from bank.forms.fields import whole_number
 from bank.models import Item, Sample
 from judging.judgments import analyses
-from judging.judgments.filters import ORDERS, Chosen, Order, amount, benchmarks_named
+from judging.judgments.filters import ORDERS, Chosen, Order, benchmarks_named
 from judging.models import Judgment, Run
 from judging.runs.queries import STATUSES
 
@@ -47,9 +49,6 @@ class Listing:
     @property
     def used_criteria(self) -> bool:
         return any(row.run.used_criteria for row in self.rows)
-
-
-Found = tuple[float, int]  # value of the order's column (0 where there is none) and key
 
 
 def listing(chosen: Chosen, viewer: Viewer, *, after: str = "") -> Listing:
@@ -178,33 +177,33 @@ class _View:
 
     def sorted(self, after: str) -> tuple[list[int], str, bool]:
         """Keys of a page, where the next begins, and whether the look ended before the page was full."""
-        order, place = ORDERS[self.chosen.sort], _place(after)
+        order, place = ORDERS[self.chosen.sort], keyset.read(after)
         sources = self.sources()
         look = max(1_000, LOOK // len(sources)) if self.unindexed and self.items is None else None
-        tops: list[list[Found]] = []
-        ends: list[Found] = []
+        tops: list[list[Place]] = []
+        ends: list[Place] = []
         for source in sources:
             # Where a page ends tells how many rows there are: not of runs that go on.
             there = Judgment.objects.filter(**source).exclude(run__in=self.withheld)
-            stretch = _beyond(self.indexed(there), order, place)
+            stretch = order.keyset.beyond(self.indexed(there), place)
             found = self.restricted(
-                _beyond(self.indexed(Judgment.objects.visible_to(self.viewer).filter(**source)), order, place)
+                order.keyset.beyond(self.indexed(Judgment.objects.visible_to(self.viewer).filter(**source)), place)
             )
             if look is not None and (last := _found(stretch, order, look, look + 1)):
                 ends += last
-                found = _up_to(found, order, last[0])
+                found = order.keyset.up_to(found, last[0])
             tops.append(_found(found, order, 0, PAGE + 1))
         sign = -1 if order.falling else 1
 
-        def rank(one: Found) -> tuple[float, int]:
+        def rank(one: Place) -> tuple[float, int]:
             return sign * one[0], sign * one[1]
 
         # Beyond the nearest end of a look, another source might still have something to put in between.
         end = min(ends, key=rank) if ends else None
         merged = [one for one in heapq.merge(*tops, key=rank) if end is None or rank(one) <= rank(end)]
         if len(merged) > PAGE:
-            return [pk for _, pk in merged[:PAGE]], _address(merged[PAGE - 1]), False
-        return [pk for _, pk in merged], _address(end) if end else "", end is not None
+            return [pk for _, pk in merged[:PAGE]], keyset.written(merged[PAGE - 1]), False
+        return [pk for _, pk in merged], keyset.written(end) if end else "", end is not None
 
     # -- items whose verdicts differ ----------------------------------------------------------------------------
 
@@ -278,40 +277,11 @@ def _items(chosen: Chosen) -> list[int] | None:
     return list(found.values_list("pk", flat=True)[:5_000])
 
 
-def _found(query: QuerySet[Judgment], order: Order, start: int, stop: int) -> list[Found]:
-    rows = query.order_by(*order.by)[start:stop]
+def _found(query: QuerySet[Judgment], order: Order, start: int, stop: int) -> list[Place]:
+    rows = query.order_by(*order.keyset.ordering())[start:stop]
     if order.column:
         return list(rows.values_list(order.column, "pk"))
     return [(0.0, pk) for pk in rows.values_list("pk", flat=True)]
-
-
-def _beyond(query: QuerySet[Judgment], order: Order, place: Found | None) -> QuerySet[Judgment]:
-    """What comes after a place."""
-    if place is None:
-        return query
-    value, pk = place
-    if not order.column:
-        return query.filter(pk__lt=pk) if order.falling else query.filter(pk__gt=pk)
-    return query.filter(Q(**{f"{order.column}__lt": value}) | Q(pk__lt=pk), **{f"{order.column}__lte": value})
-
-
-def _up_to(query: QuerySet[Judgment], order: Order, place: Found) -> QuerySet[Judgment]:
-    """What comes before a place, or at it."""
-    value, pk = place
-    if not order.column:
-        return query.filter(pk__gte=pk) if order.falling else query.filter(pk__lte=pk)
-    return query.filter(Q(**{f"{order.column}__gt": value}) | Q(pk__gte=pk), **{f"{order.column}__gte": value})
-
-
-def _address(place: Found) -> str:
-    value, pk = place
-    return f"{value!r}_{pk}" if value else str(pk)
-
-
-def _place(text: str) -> Found | None:
-    value, _, pk = text.rpartition("_")
-    key, at = whole_number(pk), amount(value) if value else 0.0
-    return None if key is None or at is None else (at, key)
 
 
 def _run_and_item(text: str) -> tuple[int | None, int]:

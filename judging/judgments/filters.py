@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 
 from accounts.rules import Viewer, allowed
+from bank.database.keyset import Keyset
 from bank.forms.fields import whole_number
 from bank.models import Benchmark
 from judging.models import Judge, Run
@@ -34,9 +35,8 @@ class Order:
     falling: bool = True
 
     @property
-    def by(self) -> list[str]:
-        sign = "-" if self.falling else ""
-        return [f"{sign}{name}" for name in (self.column, "pk") if name]
+    def keyset(self) -> Keyset:
+        return Keyset(self.column, descending=self.falling)
 
 
 ORDERS = {

@@ -138,7 +138,7 @@ def test_pages_hold_every_judgment_once_in_order(client_of, benchmark, run_of, m
         ]
         run_of(benchmark, rows, judge="kestrel" if run < 2 else "osprey")
     order = filters.ORDERS[sort]
-    found = Judgment.objects.filter(**{"run__judge__name": judge} if judge else {}).order_by(*order.by)
+    found = Judgment.objects.filter(**{"run__judge__name": judge} if judge else {}).order_by(*order.keyset.ordering())
     if order.column:
         found = found.filter(**{f"{order.column}__isnull": False})
     keys = list(found.values_list("pk", flat=True))
@@ -196,7 +196,7 @@ def test_a_search_that_stops_after_a_stretch_goes_on_where_it_stopped(
         ]
         run_of(benchmark, rows)
     chosen = filters.Chosen(show=show, sort=sort, level="Perception" if level else "", benchmark="everyday")
-    wanted = Judgment.objects.order_by(*filters.ORDERS[sort].by)
+    wanted = Judgment.objects.order_by(*filters.ORDERS[sort].keyset.ordering())
     wanted = wanted.filter(item__sample__key="1") if level else wanted
     wanted = wanted.filter(status="refused") if show == "failed" else wanted.filter(**{"choice": show} if show else {})
     found, after, pages = [], "", 0
