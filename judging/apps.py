@@ -15,7 +15,7 @@ class JudgingConfig(AppConfig):
 
         registry.register("judgments", "judging.judgments.imports.Judgments")
         exports.register("judgments", "judging.judgments.exports.judgments")
-        # The one signal of the project: a database that was made or flushed has its built-in judges, whoever did it.
+        # The only signal in the project: a new or flushed database gets its built-in judges, whoever created it.
         post_migrate.connect(_baselines, sender=self)
 
 
@@ -24,6 +24,6 @@ def _baselines(apps: Apps = installed, **_: Any) -> None:
 
     try:
         apps.get_model("judging", "Judge")
-    except LookupError:  # only another room's tables were made
+    except LookupError:  # only another app's tables were created
         return
     ensure_baselines()

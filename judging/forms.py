@@ -1,4 +1,4 @@
-"""Forms of the judging pages. What they take is checked by the actions and the protocols, not a second time here."""
+"""Forms of the judging pages. The actions and protocols check the values; the forms do not check them again."""
 
 from typing import Any
 
@@ -16,45 +16,56 @@ from judging.runs import attacks, item_sets, plan, queries
 from judging.runs.collecting import COLLECTORS
 from judging.runs.juries import SETTING
 
-NAMED = 5  # judges in a label
+MOST_NAMED = 5  # judges in a label
 DASH = "–"
 REQUEST = ("top_p", "seed", "max_tokens", "reasoning_effort", "image_size", "detail")
-PART = ("split", "level", "campaign", "run", "sample")
-ORDINARY = ("", "As the endpoint has it")
+ITEM_SET = ("split", "level", "campaign", "run", "sample")
+ENDPOINT_DEFAULT = ("", "The endpoint's default")
 
 
-def _offered(values: str, **shown: Any) -> forms.CharField:
-    """A text with the values that the page offers under this name, see ``RequestForm.parts``."""
-    return forms.CharField(required=False, widget=forms.TextInput(attrs={"list": values}), **shown)
+def _with_suggestions(values: str, **options: Any) -> forms.CharField:
+    """A text field with suggestions from the page's list of that name, see ``RequestForm.parts``."""
+    return forms.CharField(required=False, widget=forms.TextInput(attrs={"list": values}), **options)
 
 
 class RequestForm(Styled):
-    """``item_set`` and ``request`` give the settings as they were chosen."""
+    """What runs of every kind can choose: the part of the benchmark, the request, and where answers come from.
+
+    ``request`` returns the settings as chosen.
+    """
 
     temperature = forms.CharField(
         max_length=10,
         required=False,
-        help_text="Empty: as the protocol has it, mostly 0. A dash where the endpoint takes none.",
+        help_text="Empty: the protocol's default, usually 0. A dash: send none.",
     )
     top_p = forms.FloatField(
-        min_value=0, max_value=1, required=False, label="Top p", help_text="Empty: as the endpoint has it."
+        min_value=0, max_value=1, required=False, label="Top p", help_text="Empty: the endpoint's default."
     )
-    split = _offered("splits", max_length=100, label="Split only", help_text="Empty: all.")
-    level = _offered("levels", max_length=200, label="Level only", help_text="With all below it.")
-    sample = forms.IntegerField(min_value=1, required=False, label="A sample of", help_text="Drawn by the seed.")
+    split = _with_suggestions("splits", max_length=100, label="Split only", help_text="Empty: all.")
+    level = _with_suggestions("levels", max_length=200, label="Level only", help_text="Includes the levels below it.")
+    sample = forms.IntegerField(
+        min_value=1, required=False, label="A sample of", help_text="Drawn at random with the seed."
+    )
     sample_seed = forms.IntegerField(min_value=0, required=False, label="Seed of the sample", help_text="Empty: 0.")
     seed = forms.IntegerField(
-        min_value=0, max_value=2**31 - 1, required=False, label="Seed of the calls", help_text="Where it is taken."
+        min_value=0,
+        max_value=2**31 - 1,
+        required=False,
+        label="Seed of the calls",
+        help_text="If the endpoint takes one.",
     )
     max_tokens = forms.IntegerField(
-        min_value=1, max_value=1_000_000, required=False, label="Longest reply", help_text="Tokens, thinking included."
+        min_value=1, max_value=1_000_000, required=False, label="Longest reply", help_text="Tokens, including thinking."
     )
-    reasoning_effort = forms.ChoiceField(choices=[ORDINARY, *((name, name) for name in EFFORTS)], required=False)
+    reasoning_effort = forms.ChoiceField(
+        choices=[ENDPOINT_DEFAULT, *((name, name) for name in EFFORTS)], required=False
+    )
     image_size = forms.IntegerField(
         min_value=64, max_value=8_192, required=False, label="Longest edge", help_text="Pixels. Empty: as stored."
     )
     detail = forms.ChoiceField(
-        choices=[ORDINARY, *((name, name) for name in DETAILS)], required=False, label="Detail of pictures"
+        choices=[ENDPOINT_DEFAULT, *((name, name) for name in DETAILS)], required=False, label="Detail of pictures"
     )
     limit = forms.IntegerField(
         min_value=1, required=False, label="First items only", help_text="A number, to try things out. Empty: all."
@@ -66,10 +77,8 @@ class RequestForm(Styled):
         help_text="The run pauses before it is overspent.",
     )
     reuse = forms.BooleanField(required=False, label="Answer identical calls from stored ones, at no cost")
-    batched = forms.BooleanField(
-        required=False, label="Hand calls in by the endpoint's batch interface: cheaper, within a day"
-    )
-    new = forms.BooleanField(required=False, label="Another run, even if the same was made before")
+    batched = forms.BooleanField(required=False, label="Use the endpoint's batch interface: cheaper, within a day")
+    new = forms.BooleanField(required=False, label="Start a new run even if the same run exists")
 
     TICKS: tuple[str, ...] = ("reuse", "batched", "new")
 
@@ -83,7 +92,7 @@ class RequestForm(Styled):
 
     @property
     def parts(self) -> dict[str, list[str]]:
-        """What the benchmark that is chosen, or would be, has to choose from: ``splits`` and ``levels``."""
+        """The ``splits`` and ``levels`` of the chosen benchmark, or of the default one."""
         field = self.fields["benchmark"]
         assert isinstance(field, forms.ModelChoiceField)
         chosen = self["benchmark"].value()
@@ -94,18 +103,18 @@ class RequestForm(Styled):
         return item_sets.parts(benchmark) if benchmark else {"splits": [], "levels": []}
 
     def request(self) -> dict[str, Any]:
-        """The settings of the request and of the part of the benchmark; what was left empty is left out."""
+        """The settings of the request and the part of the benchmark, without empty values."""
         data = self.cleaned_data
         chosen = {name: data[name] for name in REQUEST if data.get(name) not in ("", None)}
-        part = {name: data[name] for name in PART if data.get(name) not in ("", None)}
+        part = {name: data[name] for name in ITEM_SET if data.get(name) not in ("", None)}
         if data.get("sample_seed") is not None:
             part["seed"] = data["sample_seed"]
-        if models := [name for one in data.get("models", "").split(",") if (name := one.strip())]:
+        if models := [name for part in data.get("models", "").split(",") if (name := part.strip())]:
             part["models"] = models
         return chosen | self._temperature() | ({"items": part} if part else {})
 
     def _temperature(self) -> dict[str, Any]:
-        """As typed: a dash is null, and what is no number goes on to the protocol, which says so."""
+        """As typed. A dash means null; anything else that is not a number is left for the protocol to refuse."""
         typed = self.cleaned_data["temperature"].strip()
         if typed in ("", "-", DASH):
             return {"temperature": None} if typed else {}
@@ -116,20 +125,22 @@ class RequestForm(Styled):
 
 
 class CollectForm(RequestForm):
-    """A new run that collects what a model writes."""
+    """A new run that collects a model's responses or descriptions of images."""
 
-    kind = forms.ChoiceField(label="What", choices=[(one.name, one.title) for one in COLLECTORS.values()])
+    kind = forms.ChoiceField(
+        label="What", choices=[(collector.name, collector.title) for collector in COLLECTORS.values()]
+    )
     endpoint = forms.ModelChoiceField(queryset=queries.judges_with_counts().none(), empty_label=None)
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
     model = forms.CharField(
         max_length=200,
         required=False,
         label="Name of the model",
-        help_text="As boards will call it. Empty: the endpoint's.",
+        help_text="As boards will show it. Empty: the endpoint's model.",
     )
     prompt = forms.ChoiceField()
     circular = forms.BooleanField(required=False, label="Options in every rotation, for circular evaluation")
-    replace = forms.BooleanField(required=False, label="Replace descriptions that there are")
+    replace = forms.BooleanField(required=False, label="Replace existing descriptions")
 
     TICKS = ("circular", "replace", "reuse", "batched", "new")
     field_order = ("kind", "endpoint", "benchmark", "model", "prompt")
@@ -150,7 +161,7 @@ class CollectForm(RequestForm):
 
 
 class RunForm(RequestForm):
-    """A new run. ``settings`` gives the protocol's settings as they were chosen."""
+    """A new run of a judge. ``settings`` returns the protocol's settings as chosen."""
 
     field_order = (
         *("judge", "benchmark", "protocol", "order", "prompt", "reasoning", "context", "criteria", "repeats"),
@@ -162,18 +173,18 @@ class RunForm(RequestForm):
     protocol = forms.ChoiceField()
     order = forms.ChoiceField(
         choices=[
-            ("", "As the protocol has it"),
+            ("", "The protocol's default"),
             ("both", "Both orders"),
             ("shuffled", "One order, shuffled"),
             ("fixed", "One order, as stored"),
         ],
         required=False,
-        help_text="Both orders show position bias and cost two calls an item.",
+        help_text="Both orders show position bias and cost two calls per item.",
     )
     prompt = forms.ChoiceField()
     reasoning = forms.ChoiceField(
         choices=[
-            ("", "As the protocol has it"),
+            ("", "The protocol's default"),
             ("none", "Verdict only"),
             ("first", "Reasons, then the verdict"),
             ("after", "The verdict, then reasons"),
@@ -183,7 +194,7 @@ class RunForm(RequestForm):
     )
     context = forms.ChoiceField(
         choices=[
-            ("", "As the protocol has it"),
+            ("", "The protocol's default"),
             ("image", "Pictures"),
             ("none", "No pictures"),
             ("caption", "Descriptions of the pictures"),
@@ -191,27 +202,27 @@ class RunForm(RequestForm):
             ("caption+objects", "Descriptions and objects"),
         ],
         required=False,
-        help_text="What the judge sees beside the texts.",
+        help_text="What the judge sees besides the texts.",
     )
     criteria = forms.TypedChoiceField(
-        choices=[("", "As the protocol has it"), ("yes", "Shown to the judge"), ("no", "Kept from the judge")],
+        choices=[("", "The protocol's default"), ("yes", "Shown to the judge"), ("no", "Kept from the judge")],
         coerce=lambda value: value == "yes",
         empty_value="",
         required=False,
         label="Hidden criteria",
     )
     repeats = forms.IntegerField(
-        min_value=1, max_value=100, required=False, help_text="Empty: as the protocol has it, mostly 1."
+        min_value=1, max_value=100, required=False, help_text="Empty: the protocol's default, usually 1."
     )
 
     models = forms.CharField(
-        max_length=2_000, required=False, label="Models only", help_text="Names with commas between them. Empty: all."
+        max_length=2_000, required=False, label="Models only", help_text="Names separated by commas. Empty: all."
     )
     campaign = forms.CharField(
-        max_length=200, required=False, label="Campaign only", help_text="Its name: what its people label."
+        max_length=200, required=False, label="Campaign only", help_text="Its name: the items that are labelled in it."
     )
     run = forms.IntegerField(
-        min_value=1, required=False, label="Items of run", help_text="Its number: the items that it was made over."
+        min_value=1, required=False, label="Items of run", help_text="Its number: the items of that run."
     )
     structured = forms.BooleanField(required=False)
 
@@ -219,17 +230,19 @@ class RunForm(RequestForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        able = list(Judge.objects.filter(abilities__json_schema=True).values_list("name", flat=True)[:NAMED])
-        if able:
-            self.fields["structured"].label = f"Held to a JSON schema. Seen to keep to one: {', '.join(able)}"
+        tested = list(Judge.objects.filter(abilities__json_schema=True).values_list("name", flat=True)[:MOST_NAMED])
+        if tested:
+            self.fields[
+                "structured"
+            ].label = f"Require a JSON schema. Tested judges that follow one: {', '.join(tested)}"
         else:
             del self.fields["structured"]
-        known = protocols.all_by_name()
+        all_protocols = protocols.all_by_name()
         judges = self.fields["judge"]
         assert isinstance(judges, forms.ModelChoiceField)
         judges.queryset = queries.judges_with_counts().exclude(base_url="", baseline="")
-        self._choices("protocol", [(name, protocol.title) for name, protocol in known.items()])
-        names = {name: name for protocol in known for name in prompts.names(protocol)}
+        self._choices("protocol", [(name, protocol.title) for name, protocol in all_protocols.items()])
+        names = {name: name for protocol in all_protocols for name in prompts.names(protocol)}
         for row in PromptTemplate.objects.defer("text"):
             names[f"{row.name}@{row.version}"] = f"{row.name} {row.version}, for {row.protocol}"
         self._choices("prompt", list(names.items()))
@@ -240,17 +253,17 @@ class RunForm(RequestForm):
         field.choices = choices
 
     def settings(self) -> dict[str, Any]:
-        """The settings as chosen, without those that the protocol does not leave open."""
+        """The settings as chosen, without those that the protocol fixes."""
         protocol = protocols.get(self.cleaned_data["protocol"])
-        closed = {*protocol.fixed, *(["order"] if protocol.kind == Item.Kind.SCORE else [])}
-        chosen = {name: self.cleaned_data[name] for name in NAMES if name not in closed}
+        fixed = {*protocol.fixed, *(["order"] if protocol.kind == Item.Kind.SCORE else [])}
+        chosen = {name: self.cleaned_data[name] for name in NAMES if name not in fixed}
         return {name: value for name, value in chosen.items() if value not in ("", None)} | self.request()
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
         judge = data.get("judge")
         if data.get("structured") and judge and judge.abilities.get("json_schema") is not True:
-            words = f"{judge.name} was not seen to keep to a JSON schema: test it, or do not hold it to one."
+            words = f"No test has shown that {judge.name} follows a JSON schema: test it, or do not require one."
             self.add_error("judge", words)
         return data
 
@@ -259,7 +272,7 @@ class RunForm(RequestForm):
 
 
 class AttackForm(RunForm):
-    """A new run that tries a judge with attacks."""
+    """A new run that tests a judge with attacks."""
 
     attacks = forms.MultipleChoiceField(
         choices=[(key, f"{attack.name}: {attack.title}") for key, attack in attacks.ALL.items()],
@@ -273,15 +286,15 @@ class AttackForm(RunForm):
         judge = self.fields["judge"]
         assert isinstance(judge, forms.ModelChoiceField)
         judge.queryset = judge.queryset.exclude(baseline=OVERLAP) if judge.queryset is not None else None
-        known = protocols.all_by_name()
-        self._choices("protocol", [(name, known[name].title) for name in attacks.PROTOCOLS])
-        self.fields["sample"].initial = attacks.SAMPLE
+        all_protocols = protocols.all_by_name()
+        self._choices("protocol", [(name, all_protocols[name].title) for name in attacks.PROTOCOLS])
+        self.fields["sample"].initial = attacks.DEFAULT_SAMPLE
 
     def clean(self) -> dict[str, Any]:
         data = super().clean()
         judge, chosen = data.get("judge"), data.get("attacks") or ()
         pictures = not (judge and judge.baseline) and data.get("context") in ("", "image")
-        if set(chosen) == set(attacks.ALL) and not pictures:  # all there are: of those that can be tried
+        if set(chosen) == set(attacks.ALL) and not pictures:  # all attacks are chosen: use those that apply
             data["attacks"] = attacks.canonical((), pictures=False)
         return data
 
@@ -295,9 +308,9 @@ class AttackForm(RunForm):
 
 
 def as_form(run: Run) -> dict[str, Any]:
-    """A run's choices as the form of a new one holds them, down to its items."""
+    """A run's settings and items as initial values for the form of a new run."""
     settings = run.settings
-    same = (
+    copied = (
         "order",
         "reasoning",
         "context",
@@ -310,27 +323,27 @@ def as_form(run: Run) -> dict[str, Any]:
         "detail",
         "structured",
     )
-    chosen = {name: settings[name] for name in same if settings.get(name) is not None}
-    chosen |= _items_as_form(run) | {"reuse": run.reuse, "batched": run.batched}
-    chosen |= {"judge": run.judge_id, "benchmark": run.benchmark_id, "protocol": run.protocol, "new": True}
-    chosen |= {"prompt": settings.get("prompt", "default"), "budget": run.budget}
+    initial = {name: settings[name] for name in copied if settings.get(name) is not None}
+    initial |= _items_as_form(run) | {"reuse": run.reuse, "batched": run.batched}
+    initial |= {"judge": run.judge_id, "benchmark": run.benchmark_id, "protocol": run.protocol, "new": True}
+    initial |= {"prompt": settings.get("prompt", "default"), "budget": run.budget}
     if "criteria" in settings:
-        chosen["criteria"] = "yes" if settings["criteria"] else "no"
+        initial["criteria"] = "yes" if settings["criteria"] else "no"
     if "temperature" in settings:
-        chosen["temperature"] = DASH if settings["temperature"] is None else f"{settings['temperature']:g}"
-    return chosen
+        initial["temperature"] = DASH if settings["temperature"] is None else f"{settings['temperature']:g}"
+    return initial
 
 
 def _items_as_form(run: Run) -> dict[str, Any]:
-    """What makes the run's items once more; the run itself where its set does not, or not any more."""
+    """The form values that select the run's items again; the run itself if its item set no longer does."""
     item_set = dict(run.item_set)
-    covered = plan.judgeable_items(benchmark=run.benchmark, kind=protocols.get(run.protocol).kind)
+    judgeable = plan.judgeable_items(benchmark=run.benchmark, kind=protocols.get(run.protocol).kind)
     try:
-        same = item_sets.items(item_set, benchmark=run.benchmark, query=covered).count() == run.run_items.count()
+        is_same = item_sets.items(item_set, benchmark=run.benchmark, query=judgeable).count() == run.run_items.count()
     except item_sets.BadItemSet:
-        same = False
+        is_same = False
     models, seed = item_set.pop("models", []), item_set.pop("seed", None)
-    if not same or "ids" in item_set or any("," in name for name in models):
+    if not is_same or "ids" in item_set or any("," in name for name in models):
         return {"run": run.pk}
     return item_set | {"sample_seed": seed, "models": ", ".join(models)}
 
@@ -338,7 +351,7 @@ def _items_as_form(run: Run) -> dict[str, Any]:
 class JudgeForm(Styled):
     """A judge behind an endpoint."""
 
-    name = forms.CharField(max_length=200, help_text="As boards and files will call it.")
+    name = forms.CharField(max_length=200, help_text="As boards and files will show it.")
     base_url = forms.CharField(
         max_length=500, label="Address", help_text="Up to the version, e.g. https://api.openai.com/v1"
     )
@@ -365,7 +378,7 @@ class JudgeForm(Styled):
 
 
 class RunsChoice(forms.ModelMultipleChoiceField):
-    """Runs with what tells them apart."""
+    """Runs, labelled with what distinguishes them."""
 
     def label_from_instance(self, run: Any) -> str:
         order = {"both": "both orders"}.get(run.orders, run.orders)
@@ -373,11 +386,14 @@ class RunsChoice(forms.ModelMultipleChoiceField):
 
 
 class JuryForm(Styled):
-    """A jury: a name, and one run of each member."""
+    """A jury: a name and one run of each member."""
 
-    name = forms.CharField(max_length=200, help_text="As boards and files will call it.")
+    name = forms.CharField(max_length=200, help_text="As boards and files will show it.")
     runs = RunsChoice(
-        queryset=Run.objects.none(), widget=forms.CheckboxSelectMultiple, label="Members", help_text="One run of each."
+        queryset=Run.objects.none(),
+        widget=forms.CheckboxSelectMultiple,
+        label="Members",
+        help_text="One run of each judge.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -390,19 +406,19 @@ class JuryForm(Styled):
 
 
 class SelectionForm(Styled):
-    """How a selection of judgments leaves."""
+    """How a selection of judgments is exported."""
 
     shape = FileShape()
-    analyses = forms.BooleanField(required=False, label="With what the judges wrote: analyses and raw replies")
+    analyses = forms.BooleanField(required=False, label="Include what the judges wrote: analyses and raw replies")
     reason = CleanCharField(
-        required=False, max_length=500, help_text="Needed with analyses. It stands in the access log with your name."
+        required=False, max_length=500, help_text="Required with analyses. It goes into the access log with your name."
     )
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
-        if given.get("analyses") and not (given.get("reason") or "").strip():
-            self.add_error("reason", "Say why: an analysis can quote hidden criteria.")
-        return given
+        data = super().clean() or {}
+        if data.get("analyses") and not (data.get("reason") or "").strip():
+            self.add_error("reason", "Give a reason: an analysis can quote hidden criteria.")
+        return data
 
 
 class TemplateForm(Styled):
@@ -410,12 +426,14 @@ class TemplateForm(Styled):
 
     protocol = forms.ChoiceField()
     name = forms.CharField(
-        max_length=40, help_text="Small letters, digits, hyphens. A name that exists gets its next version."
+        max_length=40, help_text="Lower-case letters, digits, hyphens. An existing name gets its next version."
     )
     text = CleanCharField(
         label="Template", widget=forms.Textarea(attrs={"rows": 30, "spellcheck": "false"}), strip=False
     )
-    note = CleanCharField(max_length=300, required=False, help_text="What is different, for those who choose.")
+    note = CleanCharField(
+        max_length=300, required=False, help_text="What is different, for people who choose a prompt."
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -425,7 +443,7 @@ class TemplateForm(Styled):
 
 
 class PreviewForm(forms.Form):
-    """A draft of a template, and the real sample to see it with."""
+    """A draft of a template and the sample to preview it with."""
 
     protocol = forms.CharField(max_length=40)
     text = CleanCharField(strip=False)

@@ -25,7 +25,7 @@ from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.intake import parquet
 from bank.intake.exports import pieces
-from judging.judgments.exports import of_keys
+from judging.judgments.exports import by_keys
 from judging.models import Judgment, Run
 
 MAX_CHOSEN = 10_000
@@ -138,7 +138,7 @@ def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
     run = get_object_or_404(Run.objects.select_related("benchmark"), pk=pk)
     if subset not in SUBSETS:
         raise Http404("no such subset")
-    records = of_keys(chunks(subset_of(run, subset)))
+    records = by_keys(chunks(subset_of(run, subset)))
     body = pieces(records=records, what="judgments", shape="jsonl")
     answer = StreamingHttpResponse(body, content_type="application/x-ndjson")
     answer["Content-Disposition"] = f'attachment; filename="run-{pk}-{subset}.jsonl"'

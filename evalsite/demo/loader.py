@@ -51,7 +51,7 @@ def load() -> None:
     load_drafts(folder=FOLDER, people=people)
     for protocol in PROTOCOLS:
         for judge in Judge.objects.exclude(baseline=""):
-            if baselines.can(judge.baseline, protocol):
+            if baselines.can_judge(judge.baseline, protocol):
                 settings = {"criteria": True} if judge.baseline == "criteria-overlap" else {}
                 start_run(judge=judge, benchmark=benchmark, protocol=protocol, settings=settings, by=people["curator"])
 

@@ -6,10 +6,10 @@ from bank.errors import BadInput
 
 
 class Conflict(exceptions.APIException):
-    """409, in words."""
+    """409, with the reason as text."""
 
     status_code = status.HTTP_409_CONFLICT
 
 
-def bad(error: BadInput) -> exceptions.ValidationError:
+def validation_error(error: BadInput) -> exceptions.ValidationError:
     return exceptions.ValidationError({error.field or "detail": [str(error)]})

@@ -1,4 +1,4 @@
-"""Judges for scripts."""
+"""The API of judges and prompt templates."""
 
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from accounts.models import User
 from accounts.rules import allowed
 from bank.errors import BadInput
-from judging.api import Conflict, bad
+from judging.api import Conflict, validation_error
 from judging.endpoints.judges import add_judge
 from judging.endpoints.probing import probe_judge
 from judging.models import Judge, PromptTemplate
@@ -19,7 +19,7 @@ from judging.protocols.prompts.stored import add_template
 
 
 class JudgeSerializer(serializers.ModelSerializer[Judge]):
-    """A judge. Its address and the name of its key's variable are for staff; the key is nowhere."""
+    """A judge. Its address and the name of its key's variable are for staff; the key itself is never stored."""
 
     class Meta:
         model = Judge
@@ -67,7 +67,7 @@ class JudgeIn(serializers.Serializer[Any]):
 
 
 class Judges(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Judge]):
-    """Judges; staff add some, and test what their endpoints can do."""
+    """Judges; staff add them and test what their endpoints can do."""
 
     access_rule = "read-judging"
     access_rules = dict.fromkeys(("create", "probe"), "write-judging")
@@ -78,18 +78,18 @@ class Judges(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericV
 
     @extend_schema(request=JudgeIn, responses={201: JudgeSerializer})
     def create(self, request: Request) -> Response:
-        given = JudgeIn(data=request.data)
-        given.is_valid(raise_exception=True)
+        data = JudgeIn(data=request.data)
+        data.is_valid(raise_exception=True)
         try:
-            judge = add_judge(**given.validated_data)
+            judge = add_judge(**data.validated_data)
         except BadInput as error:
-            raise bad(error) from None
+            raise validation_error(error) from None
         return Response(self.get_serializer(judge).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=None, responses={200: JudgeSerializer})
     @action(detail=True, methods=["post"])
     def probe(self, request: Request, pk: str) -> Response:
-        """Find out by a few short calls what the endpoint can do; runs that start from then on make use of it."""
+        """Test with a few short calls what the endpoint can do; runs that start afterwards use the results."""
         judge = self.get_object()
         try:
             probe_judge(judge=judge)
@@ -127,10 +127,10 @@ class Templates(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
 
     @extend_schema(request=TemplateIn, responses={201: TemplateSerializer})
     def create(self, request: Request) -> Response:
-        given = TemplateIn(data=request.data)
-        given.is_valid(raise_exception=True)
+        data = TemplateIn(data=request.data)
+        data.is_valid(raise_exception=True)
         try:
-            made = add_template(**given.validated_data, by=cast(User, request.user))
+            template = add_template(**data.validated_data, by=cast(User, request.user))
         except BadInput as error:
             raise exceptions.ValidationError({error.field or "detail": str(error).split("\n")}) from None
-        return Response(self.get_serializer(made).data, status=status.HTTP_201_CREATED)
+        return Response(self.get_serializer(template).data, status=status.HTTP_201_CREATED)

@@ -1,4 +1,4 @@
-"""Judgments for scripts."""
+"""The API of judgments."""
 
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from judging.models import Judgment
 
 
 class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
-    """A verdict in canonical order, which ``responses`` name; ``order`` tells in which they were shown."""
+    """A verdict in canonical order, the order of ``responses``; ``order`` is the order in which they were shown."""
 
     judge = serializers.CharField(source="run.judge.name")
     sample = serializers.CharField(source="item.sample.key")
@@ -50,8 +50,8 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
         )
 
     def get_responses(self, judgment: Judgment) -> list[dict[str, str]]:
-        found = judgment.item.ordered_responses()
-        return [{"model": response.model.name, "variant": response.variant} for response in found]
+        responses = judgment.item.ordered_responses()
+        return [{"model": response.model.name, "variant": response.variant} for response in responses]
 
     def get_order(self, judgment: Judgment) -> list[int]:
         return [int(place) for place in judgment.order]
@@ -61,7 +61,7 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
 
 
 class AnalysisSerializer(serializers.Serializer[Any]):
-    """What a judge said. ``gaps`` counts what was taken out; researchers get no raw reply."""
+    """What a judge wrote. ``gaps`` counts removed passages; researchers get no raw reply."""
 
     id = serializers.IntegerField()
     analysis = serializers.CharField(allow_null=True)
@@ -71,7 +71,7 @@ class AnalysisSerializer(serializers.Serializer[Any]):
 
 
 class Judgments(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Judgment]):
-    """Verdicts of judges. What the judges said is for staff, and redacted for researchers where a run's is released."""
+    """Verdicts of judges. What the judges wrote is for staff; researchers get released analyses, redacted."""
 
     access_rule = "read-judging"
     serializer_class = JudgmentSerializer
@@ -95,12 +95,12 @@ class Judgments(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
     @extend_schema(responses=AnalysisSerializer)
     @action(detail=True)
     def analysis(self, request: Request, pk: str) -> Response:
-        """The judge's analysis and its whole reply; below staff the redacted one of a released run, else 403."""
+        """The judge's analysis and full reply; below staff the redacted analysis if it is released, else 403."""
         judgment = self.get_object()
         if allowed(request.user, "read-analyses"):
-            said = {"analysis": judgment.analysis, "raw": judgment.raw, "gaps": 0, "withheld": False}
-        elif shown := analyses.released(judgment, reader=cast(User, request.user)):
-            said = {"analysis": shown.text, "raw": None, "gaps": shown.gaps, "withheld": shown.withheld}
+            data = {"analysis": judgment.analysis, "raw": judgment.raw, "gaps": 0, "withheld": False}
+        elif redacted := analyses.released(judgment, reader=cast(User, request.user)):
+            data = {"analysis": redacted.text, "raw": None, "gaps": redacted.gaps, "withheld": redacted.withheld}
         else:
             raise exceptions.PermissionDenied
-        return Response(AnalysisSerializer({"id": judgment.pk} | said).data)
+        return Response(AnalysisSerializer({"id": judgment.pk} | data).data)

@@ -1,4 +1,4 @@
-"""Runs and juries for scripts."""
+"""The API of runs and juries."""
 
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -15,7 +15,7 @@ from accounts.rules import allowed
 from bank.api.base import StrictSerializer
 from bank.errors import BadInput
 from bank.models import Benchmark
-from judging.api import Conflict, bad
+from judging.api import Conflict, validation_error
 from judging.judgments import analyses
 from judging.models import Judge, Judgment, Run
 from judging.runs import actions, juries, queries
@@ -24,9 +24,9 @@ from judging.runs.attack_report import report
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):
-    """A run with its counts: ``done`` judgments hold a verdict, ``failed`` ones do not.
+    """A run with its counts: ``done`` judgments have a verdict, ``failed`` ones do not.
 
-    Below staff they are null while a run that holds hidden criteria waits or is at work.
+    Below staff both are null while a run with hidden criteria is active.
     """
 
     judge = serializers.CharField(source="judge.name")
@@ -83,14 +83,14 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         return data
 
     def _counts(self, run: Run) -> queries.Listed:
-        """Of all runs on this page in a few queries."""
-        known: dict[int, queries.Listed] = self.context["counts"]
-        if run.pk not in known:
+        """The counts of all runs on this page, in a few queries."""
+        counts: dict[int, queries.Listed] = self.context["counts"]
+        if run.pk not in counts:
             shown = self.parent.instance if isinstance(self.parent, serializers.ListSerializer) else [run]
-            known.update(
+            counts.update(
                 {row.run.pk: row for row in queries.listed(list(shown or [run]), viewer=self.context["request"].user)}
             )
-        return known[run.pk]
+        return counts[run.pk]
 
     def get_total(self, run: Run) -> int:
         return self._counts(run).total
@@ -103,11 +103,9 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
 
 class RunIn(StrictSerializer):
-    """What to judge. The same judge, protocol, settings and items go on with the run there is, unless ``new``."""
+    """What to judge. The same judge, protocol, settings and items continue the existing run, unless ``new``."""
 
-    elsewhere: ClassVar = {
-        "items": 'There is no such field. A set of items stands in settings: {"settings": {"items": ...}}.'
-    }
+    elsewhere: ClassVar = {"items": 'Unknown field. Choose items in the settings: {"settings": {"items": ...}}.'}
 
     kind = serializers.ChoiceField(
         Run.Kind.choices,
@@ -115,21 +113,25 @@ class RunIn(StrictSerializer):
         default=Run.Kind.JUDGMENTS,
         help_text=(
             "responses: a model's answers to the benchmark; captions: descriptions of its pictures; "
-            "attacks: how far the judge can be inflated"
+            "attacks: how far the judge can be misled"
         ),
     )
-    judge = serializers.CharField(help_text="its name; that of the endpoint where texts are collected")
+    judge = serializers.CharField(help_text="its name; for collecting runs, the name of the endpoint")
     benchmark = serializers.CharField(help_text="SLUG or SLUG@VERSION")
     protocol = serializers.CharField(required=False, default="", help_text="for judgments and attacks")
     model = serializers.CharField(
-        required=False, default="", allow_blank=True, max_length=200, help_text="the name that collected texts get"
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=200,
+        help_text="the model that collected texts belong to",
     )
     settings = serializers.DictField(required=False, default=dict)
     attacks = serializers.ListField(
         child=serializers.CharField(max_length=40),
         required=False,
         default=list,
-        help_text="NAME or NAME@VERSION, for a run of kind attacks; none: all there are",
+        help_text="NAME or NAME@VERSION, for a run of kind attacks; none: all attacks",
     )
     limit = serializers.IntegerField(min_value=1, required=False, default=None, allow_null=True)
     budget = serializers.FloatField(required=False, default=None, allow_null=True, help_text="US dollars")
@@ -137,41 +139,42 @@ class RunIn(StrictSerializer):
     reuse = serializers.BooleanField(
         required=False, default=False, help_text="answer identical calls from stored ones, at no cost"
     )
-    batched = serializers.BooleanField(
-        required=False, default=False, help_text="hand calls in by the endpoint's batch interface"
-    )
+    batched = serializers.BooleanField(required=False, default=False, help_text="use the endpoint's batch interface")
 
 
 class RetryIn(StrictSerializer):
-    """Which failures to judge again; without either, all of them."""
+    """Which failures to retry; without either field, all of them."""
 
     statuses = serializers.ListField(
-        child=serializers.ChoiceField(Judgment.FAILURES), required=False, default=list, help_text="none: of any status"
+        child=serializers.ChoiceField(Judgment.FAILURES), required=False, default=list, help_text="none: any status"
     )
     reason = serializers.CharField(
-        required=False, default=None, allow_null=True, allow_blank=True, help_text="exactly as the judgments have it"
+        required=False, default=None, allow_null=True, allow_blank=True, help_text="exactly as in the judgments"
     )
 
 
 class ResumeIn(StrictSerializer):
-    """How a paused run goes on."""
+    """How a paused run resumes."""
 
     budget = serializers.FloatField(
-        required=False, default=None, allow_null=True, help_text="US dollars in all; without one it stays as it is"
+        required=False,
+        default=None,
+        allow_null=True,
+        help_text="US dollars in total; without a value it stays unchanged",
     )
 
 
 class MovedSerializer(serializers.Serializer[Any]):
-    """What one attack did to the worth of the answers under it: the share of wins, of others below, or the score.
+    """The effect of one attack on the worth of the attacked answers: share of wins, of others below, or the score.
 
-    ``change`` is ``attacked`` less ``plain`` on the same ``n`` items; what cannot be computed is null. ``clear`` says
-    that it stands when all attacks are looked at together; ``unread`` is the share of its calls without a verdict.
+    ``change`` is ``attacked`` minus ``plain`` on the same ``n`` items; what cannot be computed is null. ``clear``: the
+    change is significant with all attacks taken together; ``unread`` is the share of its calls without a verdict.
     """
 
     attack = serializers.CharField()
     version = serializers.IntegerField()
     title = serializers.CharField()
-    null_answer = serializers.BooleanField(help_text="the answer holds nothing at all under it")
+    null_answer = serializers.BooleanField(help_text="the attacked answer contains nothing at all")
     worth = serializers.CharField()
     n = serializers.IntegerField()
     plain = serializers.FloatField(allow_null=True)
@@ -216,35 +219,35 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
 
     @extend_schema(request=RunIn, responses={201: RunSerializer, 200: RunSerializer})
     def create(self, request: Request) -> Response:
-        """Start a run: 201; or go on with the one that does the same: 200."""
-        given = RunIn(data=request.data)
-        given.is_valid(raise_exception=True)
-        data = given.validated_data
+        """Start a run: 201; or continue the one that does the same: 200."""
+        serializer = RunIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data = serializer.validated_data
         judge = Judge.objects.filter(name=data["judge"]).first()
         if judge is None:
-            raise exceptions.ValidationError({"judge": ["There is no judge of that name."]})
+            raise exceptions.ValidationError({"judge": ["Unknown judge."]})
         try:
             benchmark = Benchmark.objects.named(data["benchmark"])
         except Benchmark.DoesNotExist:
-            raise exceptions.ValidationError({"benchmark": ["There is no such benchmark."]}) from None
-        known = set(judge.runs.values_list("pk", flat=True))
+            raise exceptions.ValidationError({"benchmark": ["Unknown benchmark."]}) from None
+        existing = set(judge.runs.values_list("pk", flat=True))
         try:
-            asked = {name: data[name] for name in ("settings", "limit", "budget", "new", "reuse", "batched")}
-            asked |= {"judge": judge, "benchmark": benchmark, "by": cast(User, request.user)}
+            arguments = {name: data[name] for name in ("settings", "limit", "budget", "new", "reuse", "batched")}
+            arguments |= {"judge": judge, "benchmark": benchmark, "by": cast(User, request.user)}
             if data["kind"] in (Run.Kind.JUDGMENTS, Run.Kind.ATTACKS):
-                tried = data["attacks"] if data["kind"] == Run.Kind.ATTACKS else None
-                run = actions.start_run(protocol=data["protocol"], attacks=tried, **asked)
+                attacks = data["attacks"] if data["kind"] == Run.Kind.ATTACKS else None
+                run = actions.start_run(protocol=data["protocol"], attacks=attacks, **arguments)
             else:
-                run = start_collecting(kind=data["kind"], model=data["model"], **asked)
+                run = start_collecting(kind=data["kind"], model=data["model"], **arguments)
         except BadInput as error:
-            raise bad(error) from None
-        made = status.HTTP_201_CREATED if run.pk not in known else status.HTTP_200_OK
-        return Response(self.get_serializer(run).data, status=made)
+            raise validation_error(error) from None
+        status_code = status.HTTP_201_CREATED if run.pk not in existing else status.HTTP_200_OK
+        return Response(self.get_serializer(run).data, status=status_code)
 
-    def _act(self, what: Any) -> Response:
+    def _act(self, action: Any) -> Response:
         run = self.get_object()
         try:
-            what(run=run)
+            action(run=run)
         except BadInput as error:
             raise Conflict({"detail": str(error)}) from None
         run.refresh_from_db()
@@ -259,35 +262,35 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
     @extend_schema(request=None, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: str) -> Response:
-        """Stop a run for now."""
+        """Pause a run."""
         return self._act(actions.pause_run)
 
     @extend_schema(request=ResumeIn, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
-        """Let a paused run go on, with another budget if one is given."""
-        given = ResumeIn(data=request.data)
-        given.is_valid(raise_exception=True)
+        """Resume a paused run, optionally with another budget."""
+        serializer = ResumeIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
         try:
-            actions.check_budget(self.get_object().judge, given.validated_data["budget"])
+            actions.check_budget(self.get_object().judge, serializer.validated_data["budget"])
         except BadInput as error:
-            raise bad(error) from None
-        return self._act(partial(actions.resume_run, **given.validated_data))
+            raise validation_error(error) from None
+        return self._act(partial(actions.resume_run, **serializer.validated_data))
 
     @extend_schema(request=RetryIn, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: str) -> Response:
-        """Judge again what ended without a verdict. Verdicts stay; so does a run that has nothing to retry."""
-        given = RetryIn(data=request.data)
-        given.is_valid(raise_exception=True)
-        return self._act(partial(actions.retry_failed, **given.validated_data))
+        """Judge again what ended without a verdict. Verdicts stay; without failures nothing changes."""
+        serializer = RetryIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return self._act(partial(actions.retry_failed, **serializer.validated_data))
 
     @extend_schema(responses={200: MovedSerializer(many=True)})
     @action(detail=True, pagination_class=None, filter_backends=[])
     def attacks(self, request: Request, pk: str) -> Response:
-        """How far each attack moved the judge of a run of kind attacks; 404 for any other.
+        """The effect of each attack, for a run of kind attacks; 404 for other runs.
 
-        Below staff no rows while a run that holds hidden criteria waits or is at work.
+        Below staff there are no rows while a run with hidden criteria is active.
         """
         run = self.get_object()
         if run.kind != Run.Kind.ATTACKS:
@@ -298,14 +301,14 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
 
 
 class JuryIn(serializers.Serializer[Any]):
-    """Several judges as one. The same name over the same runs computes its verdicts anew."""
+    """Several judges as one. The same name with the same runs recomputes the verdicts."""
 
     name = serializers.CharField(max_length=200)
     runs = serializers.ListField(child=serializers.IntegerField(min_value=1), help_text="one run of each member")
 
 
 class Juries(mixins.ListModelMixin, viewsets.GenericViewSet[Run]):
-    """Juries, as the runs that hold their verdicts; staff make one of runs, or compute it anew."""
+    """Juries, as the runs that hold their verdicts; staff create and recompute them."""
 
     access_rule = "read-judging"
     access_rules = {"create": "write-judging"}
@@ -321,17 +324,17 @@ class Juries(mixins.ListModelMixin, viewsets.GenericViewSet[Run]):
 
     @extend_schema(request=JuryIn, responses={201: RunSerializer, 200: RunSerializer})
     def create(self, request: Request) -> Response:
-        """Make a jury: 201; or compute the one of that name and those runs anew: 200."""
-        given = JuryIn(data=request.data)
-        given.is_valid(raise_exception=True)
-        data = given.validated_data
+        """Create a jury: 201; or recompute the one with that name and those runs: 200."""
+        serializer = JuryIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data = serializer.validated_data
         members = list(Run.objects.visible_to(request.user).filter(pk__in=data["runs"]))
         if missing := sorted(set(data["runs"]) - {run.pk for run in members}):
-            raise exceptions.ValidationError({"runs": [f"There is no run {missing[0]}."]})
-        known = set(self.queryset.filter(judge__name=data["name"].strip()).values_list("pk", flat=True))
+            raise exceptions.ValidationError({"runs": [f"Unknown run {missing[0]}."]})
+        existing = set(self.queryset.filter(judge__name=data["name"].strip()).values_list("pk", flat=True))
         try:
             run = juries.make_jury(name=data["name"], runs=members, by=cast(User, request.user))
         except BadInput as error:
-            raise bad(error) from None
-        made = status.HTTP_201_CREATED if run.pk not in known else status.HTTP_200_OK
-        return Response(self.get_serializer(run).data, status=made)
+            raise validation_error(error) from None
+        status_code = status.HTTP_201_CREATED if run.pk not in existing else status.HTTP_200_OK
+        return Response(self.get_serializer(run).data, status=status_code)

@@ -1,4 +1,4 @@
-"""What came of a call: every way in which it can end is an ``Outcome``."""
+"""How a call ended: each way it can end is an ``Outcome``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,16 +9,16 @@ from typing import Any
 
 import orjson
 
-KEPT_DETAIL = 4_000  # characters of what an endpoint said besides a verdict
+DETAIL_LENGTH = 4_000  # characters kept of an endpoint's error
 WAIT_HEADERS = ("retry-after-ms", "retry-after")
 QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"}
 FILTER_CODES = {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked"}
-FILTER_CODES |= {"invalid_prompt"}  # OpenAI, of what its reasoning models will not think about
+FILTER_CODES |= {"invalid_prompt"}  # from OpenAI's reasoning models for prompts they refuse
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token of a reply, and those that might have stood in its place with their log-probabilities (itself too)."""
+    """One token of a reply, and the candidates for its place, itself included, with their log-probabilities."""
 
     text: str
     candidates: tuple[tuple[str, float], ...]
@@ -26,22 +26,22 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an endpoint returned as one completion."""
+    """A chat completion."""
 
     text: str = ""
     finish_reason: str = ""
     refusal: str = ""
-    reasoning: str = ""  # some endpoints return it beside the text
-    tokens: tuple[Token, ...] = ()  # where log-probabilities were asked for and given
+    reasoning: str = ""  # some endpoints return it separately
+    tokens: tuple[Token, ...] = ()  # if log-probabilities were requested and returned
 
 
 class Outcome(StrEnum):
     """How a call ended."""
 
-    OK = "ok"  # a completion; whether it holds a verdict is for the protocol to say
-    GARBAGE = "garbage"  # 200 with something else
+    OK = "ok"  # a completion; the protocol decides whether it contains a verdict
+    GARBAGE = "garbage"  # status 200, but not a completion
     FILTERED = "filtered"
-    PERMANENT = "permanent"  # this request will never do
+    PERMANENT = "permanent"  # this request will never succeed
     RATE = "rate"
     TRANSIENT = "transient"
     TIMEOUT = "timeout"
@@ -53,7 +53,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One call's end. ``words`` are ours and fit for everybody; ``detail`` is what the endpoint said, for staff."""
+    """The result of one call. ``words`` are ours and safe to show; ``detail`` quotes the endpoint, for staff only."""
 
     outcome: Outcome
     seconds: float = 0.0
@@ -70,15 +70,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A whole HTTP response, whatever its status."""
+    """A complete HTTP response of any status."""
 
     status: int
     content: bytes
-    headers: dict[str, str] = field(default_factory=dict)  # those that ask for a pause
+    headers: dict[str, str] = field(default_factory=dict)  # only those that ask for a pause
 
 
 class Failed(Exception):
-    """A call that brought no whole HTTP response."""
+    """A call without a complete HTTP response."""
 
     def __init__(self, outcome: Outcome, words: str) -> None:
         super().__init__(words)
@@ -87,7 +87,7 @@ class Failed(Exception):
 
 
 def completed(content: bytes) -> Answer:
-    """Read a reply with status 200: a completion, or whatever else somebody sends with it."""
+    """Read a response with status 200, which may or may not be a completion."""
     data: Any = None
     try:
         data = orjson.loads(content)
@@ -96,9 +96,9 @@ def completed(content: bytes) -> Answer:
         if not isinstance(message, dict):
             raise TypeError
     except (ValueError, TypeError, LookupError):
-        if failed := _failed_behind(data.get("error") if isinstance(data, dict) else None, content):
+        if failed := _error_inside(data.get("error") if isinstance(data, dict) else None, content):
             return failed
-        return Answer(Outcome.GARBAGE, 0.0, 200, words="not a chat completion", detail=_kept(content))
+        return Answer(Outcome.GARBAGE, 0.0, 200, words="not a chat completion", detail=_detail(content))
     usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
     answer = Answer(
         Outcome.OK,
@@ -111,76 +111,76 @@ def completed(content: bytes) -> Answer:
             reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
             tokens=_tokens(choice.get("logprobs")),
         ),
-        model=_label(data.get("model")),
-        fingerprint=_label(data.get("system_fingerprint")),
+        model=_printable(data.get("model")),
+        fingerprint=_printable(data.get("system_fingerprint")),
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
     )
     if not choice.get("error") and choice.get("finish_reason") != "error":
         return answer
-    # It broke off: what was said until then is no reply, but its tokens are paid for.
-    failed = _failed_behind(choice.get("error"), content) or Answer(
-        Outcome.TRANSIENT, 0.0, 200, words="the model behind the endpoint failed", detail=_kept(content)
+    # It broke off: the text so far is not a reply, but its tokens are paid for.
+    failed = _error_inside(choice.get("error"), content) or Answer(
+        Outcome.TRANSIENT, 0.0, 200, words="the model behind the endpoint failed", detail=_detail(content)
     )
     return replace(failed, prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens)
 
 
-def _failed_behind(error: Any, content: bytes) -> Answer | None:
-    """What an error with a status of its own says, by which routers hand on one of the model behind them."""
+def _error_inside(error: Any, content: bytes) -> Answer | None:
+    """An error with its own status inside a 200, as routers pass on errors of the model behind them."""
     status = error.get("code") if isinstance(error, dict) else None
     if type(status) is not int or not 400 <= status <= 599:
         return None
-    return replace(refused(status, orjson.dumps({"error": error}), {}), detail=_kept(content))
+    return replace(refused(status, orjson.dumps({"error": error}), {}), detail=_detail(content))
 
 
 def refused(status: int, content: bytes, headers: Mapping[str, str]) -> Answer:
-    """Read a reply with any other status."""
+    """Read a response with any other status."""
     code = _error_code(content)
     retry_after = seconds_to_wait(headers, now=datetime.now(UTC))
 
-    def ended(outcome: Outcome, words: str) -> Answer:
-        return Answer(outcome, 0.0, status, words=words, detail=_kept(content), retry_after=retry_after)
+    def answer(outcome: Outcome, words: str) -> Answer:
+        return Answer(outcome, 0.0, status, words=words, detail=_detail(content), retry_after=retry_after)
 
     if status == 402 or (status == 429 and code in QUOTA_CODES):
-        return ended(Outcome.QUOTA, "the account has no quota left")
+        return answer(Outcome.QUOTA, "the account has no quota left")
     if status == 429:
-        return ended(Outcome.RATE, "rate limit (429)")
+        return answer(Outcome.RATE, "rate limit (429)")
     if status == 403 and (code in FILTER_CODES or _moderated(content)):
-        return ended(Outcome.FILTERED, "stopped by the provider's moderation")
+        return answer(Outcome.FILTERED, "stopped by the provider's moderation")
     if status in (401, 403):
-        return ended(Outcome.AUTHENTICATION, f"the key was not accepted ({status})")
+        return answer(Outcome.AUTHENTICATION, f"the key was not accepted ({status})")
     if 300 <= status < 400:
-        return ended(Outcome.SETUP, f"it redirects elsewhere ({status}), which is not followed")
+        return answer(Outcome.SETUP, f"it redirects elsewhere ({status}), which is not followed")
     if status in (404, 405):
-        return ended(Outcome.SETUP, f"it knows no such address or model ({status})")
+        return answer(Outcome.SETUP, f"it knows no such address or model ({status})")
     if status in (408, 409, 425) or status >= 500:
-        return ended(Outcome.TRANSIENT, f"the endpoint failed ({status})")
+        return answer(Outcome.TRANSIENT, f"the endpoint failed ({status})")
     if code in FILTER_CODES:
-        return ended(Outcome.FILTERED, "stopped by the provider's content filter")
+        return answer(Outcome.FILTERED, "stopped by the provider's content filter")
     if code == "context_length_exceeded":
-        return ended(Outcome.PERMANENT, "the prompt is longer than the model's context")
-    return ended(Outcome.PERMANENT, f"the endpoint refused the request ({status})")
+        return answer(Outcome.PERMANENT, "the prompt is longer than the model's context")
+    return answer(Outcome.PERMANENT, f"the endpoint refused the request ({status})")
 
 
 def seconds_to_wait(headers: Mapping[str, str], *, now: datetime) -> float | None:
-    """What ``retry-after-ms`` or ``retry-after`` (seconds or a date) asks for; None when absent or nonsense."""
+    """The pause that ``retry-after-ms`` or ``retry-after`` (seconds or a date) asks for; None if absent or invalid."""
     for name, scale in zip(WAIT_HEADERS, (0.001, 1.0), strict=True):
         value = headers.get(name, "").strip()
         try:
             seconds = float(value) * scale
         except ValueError:
             try:
-                at = parsedate_to_datetime(value)
+                date = parsedate_to_datetime(value)
             except (ValueError, TypeError, OverflowError):
                 continue
-            seconds = (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds()
+            seconds = (date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds()
         if seconds >= 0 and seconds != float("inf"):
             return seconds
     return None
 
 
 def _error_code(content: bytes) -> str:
-    """The code by which the usual servers name an error; "" where there is none."""
+    """The error code in the formats of common servers; "" if there is none."""
     try:
         error = orjson.loads(content)
     except ValueError:
@@ -197,7 +197,7 @@ def _error_code(content: bytes) -> str:
 
 
 def _moderated(content: bytes) -> bool:
-    """Whether a router says that this input was flagged, and not that the key was refused (OpenRouter's 403)."""
+    """Whether a 403 means flagged input rather than a refused key (OpenRouter)."""
     try:
         error = orjson.loads(content)["error"]
         metadata = error.get("metadata") or {}
@@ -218,26 +218,26 @@ def _text(value: Any) -> str:
 
 
 def _tokens(logprobs: Any) -> tuple[Token, ...]:
-    """The tokens of a reply with what might have stood in their place; none where they are not as they should be."""
+    """The tokens of a reply with their candidates; none if the format is not as expected."""
     rows = logprobs.get("content") if isinstance(logprobs, dict) else None
-    found: list[Token] = []
+    tokens: list[Token] = []
     for row in rows if isinstance(rows, list) else ():
         if not isinstance(row, dict) or not isinstance(row.get("token"), str):
             return ()
-        others = row.get("top_logprobs")
+        top_logprobs = row.get("top_logprobs")
         candidates = {
-            one["token"]: float(one["logprob"])
-            for one in (row, *(others if isinstance(others, list) else ()))
-            if isinstance(one, dict)
-            and isinstance(one.get("token"), str)
-            and type(one.get("logprob")) in (int, float)
-            and one["logprob"] == one["logprob"]
+            candidate["token"]: float(candidate["logprob"])
+            for candidate in (row, *(top_logprobs if isinstance(top_logprobs, list) else ()))
+            if isinstance(candidate, dict)
+            and isinstance(candidate.get("token"), str)
+            and type(candidate.get("logprob")) in (int, float)
+            and candidate["logprob"] == candidate["logprob"]
         }
-        found.append(Token(row["token"], tuple(candidates.items())))
-    return tuple(found)
+        tokens.append(Token(row["token"], tuple(candidates.items())))
+    return tuple(tokens)
 
 
-def _label(value: Any) -> str:
+def _printable(value: Any) -> str:
     return "".join(char for char in _text(value) if char.isprintable())[:200]
 
 
@@ -245,5 +245,5 @@ def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 2**31 else None
 
 
-def _kept(content: bytes) -> str:
-    return content[: KEPT_DETAIL * 4].decode(errors="replace")[:KEPT_DETAIL]
+def _detail(content: bytes) -> str:
+    return content[: DETAIL_LENGTH * 4].decode(errors="replace")[:DETAIL_LENGTH]

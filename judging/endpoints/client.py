@@ -1,7 +1,7 @@
 """Calls to endpoints: the ``openai`` package over aiohttp (ADR 14).
 
-One call is one attempt: nothing is retried here, and every way in which it can end is an ``Outcome``. Memory and time
-are bounded whatever the other side does: a total deadline, a limit on the reply, no redirect followed, no cookie kept.
+One call is one attempt: nothing is retried here, and each way it can end is an ``Outcome``. Memory and time are bounded
+whatever the other side does: a total deadline, a size limit on the reply, no redirects followed, no cookies kept.
 """
 
 import asyncio
@@ -27,33 +27,33 @@ from judging.endpoints.answers import WAIT_HEADERS, Answer, Failed, Outcome, Rec
 REPLY_LIMIT = 2_000_000  # bytes of one reply; a long verdict has about 10,000
 CONNECT_TIMEOUT = 10.0
 COMPLETIONS = "/chat/completions"
-# What an endpoint gets to see: nothing that the SDK or the environment would add.
+# The only headers passed on: nothing that the SDK or the environment would add.
 SENT_HEADERS = ("authorization", "content-type")
 TRANSLATED = IPv6Network("64:ff9b::/96")  # IPv4 in IPv6, by NAT64
-# Not sent either: given, for the SDK takes its time to make up each that is left out.
+# Not sent either, but passed, because the SDK spends time computing each default.
 UNSENT: openai.RequestOptions = {"params": {}, "timeout": None, "max_retries": 0, "idempotency_key": "-"}
 _limit: ContextVar[int] = ContextVar("limit", default=REPLY_LIMIT)
 
 
 class PrivateAddress(OSError):
-    """A name that leads to this machine or into a private network only."""
+    """A host name that resolves only to this machine or to private networks."""
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the public network, and not of this machine, this site or another one's."""
-    found: IPv4Address | IPv6Address | None = ip_address(address.partition("%")[0])
-    if isinstance(found, IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour
-        if found in TRANSLATED:
-            inner = IPv4Address(int(found) & 0xFFFFFFFF)
-        found = inner or found
-    return bool(found and found.is_global and not found.is_multicast)
+    """Whether an IP address is on the public internet, and not this machine's or in a private network."""
+    ip: IPv4Address | IPv6Address | None = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv6Address):
+        embedded = ip.ipv4_mapped or ip.sixtofour
+        if ip in TRANSLATED:
+            embedded = IPv4Address(int(ip) & 0xFFFFFFFF)
+        ip = embedded or ip
+    return bool(ip and ip.is_global and not ip.is_multicast)
 
 
-class Guarded(AbstractResolver):
-    """Finds the addresses of a name, and hands on none that is private, unless it is listed itself.
+class PublicResolver(AbstractResolver):
+    """Resolves host names and drops private addresses, unless the address itself is listed.
 
-    What it hands on is what is connected to: a name that leads elsewhere a moment later leads nobody astray.
+    The connection goes to exactly these addresses, so a DNS answer that changes a moment later does no harm.
     """
 
     def __init__(self, listed: Sequence[str], resolver: AbstractResolver | None = None) -> None:
@@ -63,31 +63,31 @@ class Guarded(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        found = await self._resolver.resolve(host, port, family)
+        results = await self._resolver.resolve(host, port, family)
         if host == "localhost":
-            return found
-        kept = [one for one in found if is_public(one["host"]) or one["host"] in self._listed]
-        if found and not kept:
+            return results
+        allowed = [result for result in results if is_public(result["host"]) or result["host"] in self._listed]
+        if results and not allowed:
             raise PrivateAddress(host)
-        return kept
+        return allowed
 
     async def close(self) -> None:
         await self._resolver.close()
 
 
 class _Transport(httpx2.AsyncBaseTransport):
-    """HTTP for the SDK, on aiohttp: addresses by ``Guarded``, and a third of the CPU of the SDK's own."""
+    """HTTP for the SDK on aiohttp: resolves with ``PublicResolver``, and takes a third of the CPU of the SDK's own."""
 
     def __init__(self, base_url: str, listed: Sequence[str] | None) -> None:
         self._proxy = _proxy_for(base_url)
-        guard = None if listed is None or self._proxy else Guarded(listed)  # a proxy finds the addresses itself
+        resolver = None if listed is None or self._proxy else PublicResolver(listed)  # a proxy resolves names itself
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, resolver=guard),
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, resolver=resolver),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
             headers={"accept": "application/json", "accept-encoding": "identity", "user-agent": "evalsite"},
             auto_decompress=False,
-            trust_env=False,  # it would send what stands in ~/.netrc
+            trust_env=False,  # it would send credentials from ~/.netrc
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -108,7 +108,7 @@ class _Transport(httpx2.AsyncBaseTransport):
             raise Failed(Outcome.UNREACHABLE, f"no connection within {CONNECT_TIMEOUT:.0f} s") from None
         except aiohttp.ClientConnectorDNSError as error:
             if isinstance(error.os_error, PrivateAddress):
-                words = "its name leads to a private address, which is not among JUDGE_HOSTS itself"
+                words = "its name resolves to a private address, which is not in JUDGE_HOSTS itself"
                 raise Failed(Outcome.SETUP, words) from None
             raise Failed(Outcome.UNREACHABLE, "its name cannot be resolved") from None
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError):
@@ -126,9 +126,9 @@ class _Transport(httpx2.AsyncBaseTransport):
 
 
 class Endpoint:
-    """One base address; lives as long as the event loop it was made in. Nothing of the environment is sent to it.
+    """One base URL; lives as long as its event loop. Nothing from the environment is sent to it.
 
-    With ``listed`` its name may lead to public addresses and to these, and to no others.
+    With ``listed``, its name may resolve only to public addresses and to these.
     """
 
     def __init__(self, base_url: str, listed: Sequence[str] | None = None) -> None:
@@ -143,7 +143,7 @@ class Endpoint:
         )
 
     async def complete(self, body: bytes, *, key: str, timeout: float) -> Answer:
-        """Make one call. It ends within ``timeout`` seconds; nothing but cancellation is raised."""
+        """Make one call. It ends within ``timeout`` seconds and raises nothing but cancellation."""
         began = time.monotonic()
         try:
             received = await self.send("POST", COMPLETIONS, body, key=key, timeout=timeout)
@@ -169,7 +169,7 @@ class Endpoint:
         files: Mapping[str, tuple[str, bytes]] | None = None,
         form: Mapping[str, str] | None = None,
     ) -> Received:
-        """One request to a path below the base: a JSON body, or a form with files. Raises Failed."""
+        """Send one request to a path below the base URL: a JSON body, or a form with files. Raises Failed."""
         headers: dict[str, Any] = {"Authorization": f"Bearer {key}" if key else openai.Omit()}
         if form is not None:
             headers["Content-Type"] = "multipart/form-data"
@@ -197,7 +197,7 @@ class Endpoint:
 
 
 class Endpoints:
-    """The long-lived clients of one event loop, one per address and where it may lead."""
+    """The long-lived clients of one event loop, one per base URL and resolution rule."""
 
     def __init__(self) -> None:
         self._endpoints: dict[tuple[str, bool], Endpoint] = {}
@@ -215,7 +215,7 @@ class Endpoints:
 
 
 def _proxy_for(base_url: str) -> str | None:
-    """The proxy that the environment names for an address, if any."""
+    """The environment's proxy for a URL, if any."""
     parts = urlsplit(base_url)
     return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
 
@@ -226,14 +226,14 @@ async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
         received += chunk
         if len(received) > limit:
             response.close()
-            raise Failed(Outcome.GARBAGE, "the reply is longer than any verdict")
+            raise Failed(Outcome.GARBAGE, "the reply is too long for a verdict")
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding in ("identity", ""):
         return bytes(received)
     try:
         plain = zlib.decompressobj(wbits=47).decompress(bytes(received), limit + 1)
     except zlib.error:
-        raise Failed(Outcome.GARBAGE, "the reply came in an encoding that was not asked for") from None
+        raise Failed(Outcome.GARBAGE, "the reply has an encoding that was not requested") from None
     if len(plain) > limit:
-        raise Failed(Outcome.GARBAGE, "the reply is longer than any verdict")
+        raise Failed(Outcome.GARBAGE, "the reply is too long for a verdict")
     return plain

@@ -1,4 +1,4 @@
-"""Judges: making them, which hosts they may be called at, and whether they can be called from here."""
+"""Judges: adding them, which hosts and key variables they may use, and whether they can be called from here."""
 
 import os
 import re
@@ -15,26 +15,26 @@ from django.db import transaction
 from bank.errors import BadInput
 from judging.models import BASELINES, Judge
 
-# Names of variables that hold this site's own secrets: no judge is sent those.
+# Variables that hold this site's own secrets: they are never sent to a judge.
 OWN_SECRETS = re.compile(r"SECRET_KEY|CRITERIA_KEYS|DATABASE_URL|.*PASSWORD.*|PG.*|AWS_.*")
-USUAL_PORTS = {"https": 443, "http": 80}
+DEFAULT_PORTS = {"https": 443, "http": 80}
 ABILITIES = {
     "vision": "Sees pictures",
-    "json_schema": "Keeps to a JSON schema",
-    "logprobs": "Gives log-probabilities",
-    "seed": "Takes a seed",
-    "temperature": "Takes a temperature",
-    "reasoning_effort": "Takes a reasoning effort",
-    "max_tokens": "Limit of tokens as",
+    "json_schema": "Follows a JSON schema",
+    "logprobs": "Returns log-probabilities",
+    "seed": "Accepts a seed",
+    "temperature": "Accepts a temperature",
+    "reasoning_effort": "Accepts a reasoning effort",
+    "max_tokens": "Name of the token limit",
 }
 
 
 class KeyMissing(RuntimeError):
-    """The environment variable that should hold a judge's key is empty where the worker runs."""
+    """The environment variable for a judge's key is empty where the worker runs."""
 
 
 def key_from(variable: str) -> str:
-    """The key in an environment variable; "" where a judge needs none. Raises KeyMissing."""
+    """The key in an environment variable; "" for a judge that needs none. Raises KeyMissing."""
     if not variable:
         return ""
     key = os.environ.get(variable, "").strip()
@@ -44,7 +44,7 @@ def key_from(variable: str) -> str:
 
 
 def ensure_baselines() -> None:
-    """The built-in judges, which need no endpoint, are in the database."""
+    """Make sure the built-in judges, which need no endpoint, are in the database."""
     for baseline in BASELINES:
         Judge.objects.get_or_create(name=f"baseline-{baseline}", defaults={"baseline": baseline})
 
@@ -65,35 +65,21 @@ def add_judge(
     family: str = "",
     any_host: bool = False,
 ) -> Judge:
-    """Make a judge behind an OpenAI-compatible endpoint. Raises BadInput.
+    """Add a judge behind an OpenAI-compatible endpoint. Raises BadInput.
 
-    ``any_host`` is for commands: in the page and by the API only hosts in JUDGE_HOSTS and variables in JUDGE_KEYS are
-    taken, for otherwise a curator could have other secrets of the machine sent somewhere. A name that exists with the
-    same address and model gets the new limits and prices; the address and the variable that it has are taken as before.
+    ``any_host`` is for commands. Pages and the API accept only hosts in JUDGE_HOSTS and variables in JUDGE_KEYS:
+    otherwise a curator could have other secrets of the machine sent somewhere. An existing name with the same address
+    and model gets the new limits and prices; its own address and variable are accepted as before.
     """
     name, model, base_url = name.strip(), model.strip(), base_url.strip().rstrip("/")
     if not name or name.startswith("baseline-"):
-        raise BadInput("A judge has a name, and one that does not begin with baseline-.", "name")
+        raise BadInput("A judge needs a name that does not begin with baseline-.", "name")
     if not model:
-        raise BadInput("Name the model as the endpoint calls it.", "model")
+        raise BadInput("Give the model's name at the endpoint.", "model")
     existing = Judge.objects.filter(name=name).first()
-    _check_address(base_url, any_host=any_host, known=bool(existing and existing.base_url == base_url))
+    _check_address(base_url, any_host=any_host, unchanged=bool(existing and existing.base_url == base_url))
     _check_variable(key_env, any_name=any_host or bool(existing and existing.key_env == key_env))
-    for field, value, low in (
-        ("concurrency", concurrency, 1),
-        ("rpm", rpm, 1),
-        ("tpm", tpm, 1),
-        ("timeout", timeout, 1),
-    ):
-        if value is not None and not low <= value <= 1_000_000_000:
-            raise BadInput(f"{field}: a whole number from {low} up.", field)
-    if concurrency > 1_024:
-        raise BadInput("concurrency: at most 1,024 calls at once.", "concurrency")
-    for field, price in (("price_in", price_in), ("price_out", price_out)):
-        if price is not None and not 0 <= price < 1e9:
-            raise BadInput(f"{field}: US dollars per million tokens, 0 or more.", field)
-    if (price_in is None) != (price_out is None):
-        raise BadInput("Give both prices or none: for tokens sent and for tokens received.", "price_out")
+    _check_numbers(concurrency=concurrency, rpm=rpm, tpm=tpm, timeout=timeout, price_in=price_in, price_out=price_out)
     values: dict[str, Any] = {
         "key_env": key_env,
         "concurrency": concurrency,
@@ -108,56 +94,82 @@ def add_judge(
         return Judge.objects.create(name=name, base_url=base_url, model=model, any_host=any_host, **values)
     if (existing.base_url, existing.model) != (base_url, model) or existing.is_baseline:
         raise BadInput(
-            f"{name} exists with another endpoint or model. Its verdicts would be mixed: choose another name.", "name"
+            f"{name} exists with another endpoint or model. Their verdicts would be mixed: choose another name.",
+            "name",
         )
     if existing.any_host and not any_host:
-        raise BadInput(f"{name} was made by command; change it there.", "name")
+        raise BadInput(f"{name} was added by command; change it there.", "name")
     for field, value in values.items():
         setattr(existing, field, value)
     existing.save()
     return existing
 
 
-def _check_address(base_url: str, *, any_host: bool, known: bool) -> None:
+def _check_numbers(
+    *,
+    concurrency: int,
+    rpm: int | None,
+    tpm: int | None,
+    timeout: int,
+    price_in: float | None,
+    price_out: float | None,
+) -> None:
+    limits = {"concurrency": concurrency, "rpm": rpm, "tpm": tpm, "timeout": timeout}
+    for field, value in limits.items():
+        if value is not None and not 1 <= value <= 1_000_000_000:
+            raise BadInput(f"{field}: a whole number, at least 1.", field)
+    if concurrency > 1_024:
+        raise BadInput("concurrency: at most 1,024 calls at once.", "concurrency")
+    for field, price in (("price_in", price_in), ("price_out", price_out)):
+        if price is not None and not 0 <= price < 1e9:
+            raise BadInput(f"{field}: US dollars per million tokens, 0 or more.", field)
+    if (price_in is None) != (price_out is None):
+        raise BadInput("Give both prices or neither: for tokens sent and for tokens received.", "price_out")
+
+
+def _check_address(base_url: str, *, any_host: bool, unchanged: bool) -> None:
     try:
         parts = urlsplit(base_url)
         host, _ = parts.hostname, parts.port
     except ValueError:
         raise BadInput("The address is not a URL.", "base_url") from None
     if parts.scheme not in ("http", "https") or not host or len(base_url) > 500:
-        raise BadInput("The address is a URL like https://api.example.org/v1.", "base_url")
+        raise BadInput("The address must be a URL like https://api.example.org/v1.", "base_url")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
-            "The address holds no name, password, ? or #. Keys come from an environment variable.", "base_url"
+            "The address must not contain a user name, password, ? or #. Keys come from an environment variable.",
+            "base_url",
         )
     if not any_host and not host_allowed(base_url, settings.JUDGE_HOSTS):
         listed = ", ".join(settings.JUDGE_HOSTS) or "none"
         raise BadInput(
-            f"{host} is not among the hosts that judges may use ({listed}). Whoever runs this site can add it to "
-            "JUDGE_HOSTS, or make the judge with `manage.py add_judge`.",
+            f"{host} is not one of the hosts that judges may use ({listed}). The operator of this site can add it to "
+            "JUDGE_HOSTS, or add the judge with `manage.py add_judge`.",
             "base_url",
         )
-    if not any_host and not known and (fault := address_fault(base_url, settings.JUDGE_HOSTS)):
-        raise BadInput(f"{fault} Or whoever runs this site makes the judge with `manage.py add_judge`.", "base_url")
+    if not any_host and not unchanged and (fault := address_fault(base_url, settings.JUDGE_HOSTS)):
+        raise BadInput(f"{fault} Or the operator of this site adds the judge with `manage.py add_judge`.", "base_url")
 
 
 def _check_variable(name: str, *, any_name: bool) -> None:
     if not name:
         return
     if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,99}", name):
-        raise BadInput("The name of an environment variable, like OPENAI_API_KEY; never the key itself.", "key_env")
+        raise BadInput(
+            "Give the name of an environment variable, like OPENAI_API_KEY, never the key itself.", "key_env"
+        )
     if OWN_SECRETS.fullmatch(name):
         raise BadInput("That variable holds a secret of this site itself.", "key_env")
-    if not any_name and not any(fnmatchcase(name, known) for known in settings.JUDGE_KEYS):
+    if not any_name and not any(fnmatchcase(name, pattern) for pattern in settings.JUDGE_KEYS):
         raise BadInput(
-            f"{name} is not among the variables that hold keys for judges ({', '.join(settings.JUDGE_KEYS)}). Whoever "
-            "runs this site can add it to JUDGE_KEYS, or make the judge with `manage.py add_judge`.",
+            f"{name} is not one of the variables for keys of judges ({', '.join(settings.JUDGE_KEYS)}). The operator "
+            "of this site can add it to JUDGE_KEYS, or add the judge with `manage.py add_judge`.",
             "key_env",
         )
 
 
 def host_allowed(base_url: str, hosts: Sequence[str]) -> bool:
-    """Whether an allow-list names the host of an address, with or without its port."""
+    """Whether an allow-list contains the host of a URL, with or without its port."""
     try:
         parts = urlsplit(base_url)
         port = parts.port
@@ -168,16 +180,16 @@ def host_allowed(base_url: str, hosts: Sequence[str]) -> bool:
 
 
 def address_fault(base_url: str, hosts: Sequence[str]) -> str:
-    """What is wrong with an address whose host is allowed, in words; "" for nothing.
+    """What is wrong with a URL whose host is allowed; "" for nothing.
 
-    Over plain HTTP only this machine is called, and a port that is not the usual one must be named in the list.
+    Plain HTTP is only for this machine, and a port other than the default must be in the list.
     """
     parts = urlsplit(base_url)
-    host, usual = (parts.hostname or "").lower(), USUAL_PORTS[parts.scheme]
+    host, default_port = (parts.hostname or "").lower(), DEFAULT_PORTS[parts.scheme]
     if parts.scheme == "http" and not is_this_machine(host):
-        return "Over http:// everybody on the way reads the key and the texts: use https://."
-    if (parts.port or usual) != usual and f"{host}:{parts.port}" not in hosts:
-        return f"Port {parts.port} of {host} is not listed; {host}:{parts.port} in JUDGE_HOSTS would be."
+        return "With http:// anybody on the way can read the key and the texts: use https://."
+    if (parts.port or default_port) != default_port and f"{host}:{parts.port}" not in hosts:
+        return f"Port {parts.port} of {host} is not allowed; add {host}:{parts.port} to JUDGE_HOSTS to allow it."
     return ""
 
 
@@ -190,23 +202,23 @@ def is_this_machine(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether a judge could be called from here, as far as that shows without a call."""
+    """Whether a judge could be called from here, as far as one can tell without a call."""
 
-    host_listed: bool  # among JUDGE_HOSTS
-    key_set: bool | None  # the variable holds something in this process; None for a judge without one
+    host_listed: bool  # in JUDGE_HOSTS
+    key_set: bool | None  # the variable is set in this process; None for a judge without one
 
 
 def readiness(judge: Judge) -> Readiness:
-    """The variable's value is neither returned nor looked at beyond whether there is one."""
+    """The variable's value is only checked for being set."""
     listed = host_allowed(judge.base_url, settings.JUDGE_HOSTS)
     return Readiness(listed, bool(os.environ.get(judge.key_env)) if judge.key_env else None)
 
 
 def abilities(judge: Judge) -> list[tuple[str, str]]:
-    """What test calls showed a judge to be able to do, in words; what is not known is left out."""
-    found = []
-    for name, words in ABILITIES.items():
+    """What test calls showed a judge can do, in words; what is unknown is left out."""
+    described = []
+    for name, label in ABILITIES.items():
         if name in judge.abilities:
             value = judge.abilities[name]
-            found.append((words, {True: "yes", False: "no", "": "none taken"}.get(value, str(value))))
-    return found
+            described.append((label, {True: "yes", False: "no", "": "none accepted"}.get(value, str(value))))
+    return described

@@ -1,4 +1,4 @@
-"""What an endpoint can do, seen by asking it: a few short calls, each with one thing more than the plain one."""
+"""Tests what an endpoint can do: a few short calls, each with one feature added to a plain call."""
 
 import asyncio
 import base64
@@ -21,7 +21,7 @@ from judging.work import loop
 if TYPE_CHECKING:
     from judging.endpoints.client import Endpoint
 
-PATIENCE = 20.0  # seconds that one call may take
+TIMEOUT = 20.0  # seconds for one call
 COLOURS = {
     "red": (220, 20, 20),
     "green": (20, 160, 40),
@@ -31,7 +31,7 @@ COLOURS = {
     "white": (255, 255, 255),
 }
 REFUSED = {Outcome.PERMANENT, Outcome.GARBAGE}
-ASKED = "Reply with the single digit 4 and nothing else."
+QUESTION = "Reply with the single digit 4 and nothing else."
 SCHEMA = {
     "type": "object",
     "properties": {"digit": {"type": "integer", "enum": [1, 2, 3, 4, 5]}},
@@ -55,18 +55,18 @@ PROBES: dict[str, dict[str, Any]] = {
 
 
 class ProbeFailed(RuntimeError):
-    """The plain call did not do; says why, in words."""
+    """The plain call failed; says why."""
 
 
 def probe_judge(*, judge: Judge) -> dict[str, Any]:
-    """Make a few short calls, nine in all, and store the abilities they show. Raises BadInput, nothing stored.
+    """Make nine short calls and store the abilities they show. Raises BadInput and then stores nothing.
 
-    Runs that have started keep to what was known when they did.
+    Runs that have already started keep the abilities known at their start.
     """
     if not judge.base_url:
         raise BadInput(f"{judge.name} has no endpoint.")
     if not (judge.any_host or host_allowed(judge.base_url, settings.JUDGE_HOSTS)):
-        raise BadInput(f"The host of {judge.name} is not among JUDGE_HOSTS.")
+        raise BadInput(f"The host of {judge.name} is not in JUDGE_HOSTS.")
     try:
         key = key_from(judge.key_env)
     except KeyMissing as missing:
@@ -76,17 +76,17 @@ def probe_judge(*, judge: Judge) -> dict[str, Any]:
         from judging.endpoints.client import Endpoint
 
         endpoint = Endpoint(judge.base_url, judge.listed)
-        timeout = min(PATIENCE, judge.timeout)
+        timeout = min(TIMEOUT, judge.timeout)
         try:
             return await probe(endpoint, model=judge.model, key=key, timeout=timeout, rng=random.SystemRandom())
         finally:
             await endpoint.close()
 
     try:
-        found = loop.run(main)
+        abilities = loop.run(main)
     except ProbeFailed as failed:
         raise BadInput(f"{judge.name} at {judge.host}: {failed}.") from None
-    judge.abilities = judge.abilities | found | {"at": timezone.now().isoformat(timespec="seconds")}
+    judge.abilities = judge.abilities | abilities | {"at": timezone.now().isoformat(timespec="seconds")}
     judge.save(update_fields=["abilities"])
     return judge.abilities
 
@@ -95,56 +95,56 @@ async def probe(endpoint: "Endpoint", *, model: str, key: str, timeout: float, r
     """The abilities of a model: ``vision``, ``json_schema``, ``logprobs``, ``seed``, ``temperature`` and
     ``reasoning_effort`` true or false, ``max_tokens`` the name under which it takes a limit ("" for none).
 
-    What could not be found out for now (a rate limit, a passing fault) is left out. Raises ProbeFailed.
+    What could not be determined (a rate limit, a temporary failure) is left out. Raises ProbeFailed.
     """
 
-    async def ask(**more: Any) -> Answer:
-        content = more.pop("content", ASKED)
-        body = {"model": model, "messages": [{"role": "user", "content": content}]} | more
+    async def ask(**extra: Any) -> Answer:
+        content = extra.pop("content", QUESTION)
+        body = {"model": model, "messages": [{"role": "user", "content": content}]} | extra
         return await endpoint.complete(orjson.dumps(body), key=key, timeout=timeout)
 
     plain = await ask()
     if plain.outcome != Outcome.OK:
         raise ProbeFailed(plain.words)
     colour = rng.choice(sorted(COLOURS))
-    answers = await asyncio.gather(ask(content=_picture(colour)), *(ask(**more) for more in PROBES.values()))
-    seen = dict(zip(("vision", *PROBES), answers, strict=True))
-    found: dict[str, Any] = {}
-    for name, answer in seen.items():
+    answers = await asyncio.gather(ask(content=_picture(colour)), *(ask(**extra) for extra in PROBES.values()))
+    answers_by_name = dict(zip(("vision", *PROBES), answers, strict=True))
+    abilities: dict[str, Any] = {}
+    for name, answer in answers_by_name.items():
         if answer.outcome == Outcome.OK:
-            found[name] = _shows(name, answer, colour)
+            abilities[name] = _shows(name, answer, colour)
         elif answer.outcome in REFUSED:
-            found[name] = False
-    limits = [found.pop(name, None) for name in ("max_tokens", "max_completion_tokens")]
-    if True in limits:
-        found["max_tokens"] = "max_tokens" if limits[0] else "max_completion_tokens"
-    elif limits == [False, False]:
-        found["max_tokens"] = ""
-    return dict(sorted(found.items()))
+            abilities[name] = False
+    limit_names_accepted = [abilities.pop(name, None) for name in ("max_tokens", "max_completion_tokens")]
+    if True in limit_names_accepted:
+        abilities["max_tokens"] = "max_tokens" if limit_names_accepted[0] else "max_completion_tokens"
+    elif limit_names_accepted == [False, False]:
+        abilities["max_tokens"] = ""
+    return dict(sorted(abilities.items()))
 
 
 def _picture(colour: str) -> list[dict[str, Any]]:
     buffer = io.BytesIO()
     Image.new("RGB", (64, 64), COLOURS[colour]).save(buffer, "PNG")
     url = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
-    words = f"Which colour is this picture? One word: {', '.join(COLOURS)}."
-    return [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": words}]
+    question = f"Which colour is this picture? One word: {', '.join(COLOURS)}."
+    return [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": question}]
 
 
 def _shows(name: str, answer: Answer, colour: str) -> bool:
-    """Whether an accepted call did what was asked, as some endpoints ignore in silence what they cannot do."""
+    """Whether an accepted call did what was asked: some endpoints silently ignore what they cannot do."""
     reply = answer.reply
     if reply is None:
         return False
     if name == "vision":
-        said = reply.text.casefold()
-        return colour in said and sum(other in said for other in COLOURS) == 1
+        reply_text = reply.text.casefold()
+        return colour in reply_text and sum(other in reply_text for other in COLOURS) == 1
     if name == "logprobs":
         return any(len(token.candidates) > 1 for token in reply.tokens)
     if name == "json_schema":
         try:
-            found = json.loads(reply.text)
+            parsed = json.loads(reply.text)
         except ValueError:
             return False
-        return isinstance(found, dict) and set(found) == {"digit"} and found["digit"] in range(1, 6)
+        return isinstance(parsed, dict) and set(parsed) == {"digit"} and parsed["digit"] in range(1, 6)
     return True

@@ -1,4 +1,4 @@
-"""What judges wrote, for those who may read it only without the hidden criteria."""
+"""Judgments and runs as each viewer may see them: below staff without anything that reveals hidden criteria."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -16,43 +16,48 @@ from judging.models import JURY, AnalysisRelease, Judgment, Run
 if TYPE_CHECKING:
     from accounts.rules import Viewer
 
-# Told which judgments' analyses leave, and logs it.
+# Logs that the analyses of these judgments leave the installation.
 Reader = Callable[[Sequence[Judgment]], None]
 
 
 def read_for_person(user: User, *, reason: str) -> Reader:
-    """The reader of a curator's download: an analysis can quote criteria, so the access log gets a record a page."""
+    """For a curator's download: analyses can quote criteria, so the access log gets one record per page of rows."""
 
     def read(judgments: Sequence[Judgment]) -> None:
         bank.criteria.log_quoted(
-            user=user, sample_ids=[one.item.sample_id for one in judgments], how="export of analyses", reason=reason
+            user=user,
+            sample_ids=[judgment.item.sample_id for judgment in judgments],
+            how="export of analyses",
+            reason=reason,
         )
 
     return read
 
 
 def released(judgment: Judgment, *, reader: User) -> Redacted | None:
-    """The analysis as researchers may read it; None unless two people released it, or its sample hides nothing.
+    """The analysis as researchers may read it; None unless two people released it or its sample hides nothing.
 
-    What it shares with hidden criteria is taken out, made anew at each reading from the criteria as they are now; the
-    access log gets one record. What would be held back now is withheld, unless it was released in spite of that. The
-    raw reply is never released.
+    Text it shares with hidden criteria is removed, each time from the criteria as they are now, and the access log gets
+    one record. An analysis that would be held back now is withheld unless two people released it anyway. The raw reply
+    is never released.
     """
     return _opened(judgment, reader=reader, about=f"judgment {judgment.pk}")
 
 
 def for_review(judgment: Judgment, *, reader: User) -> Redacted | None:
-    """The analysis for somebody who checks it in a campaign: as ``released``, and logged the same."""
+    """The analysis for an annotator of a review campaign: redacted and logged as in ``released``."""
     return _opened(judgment, reader=reader, about=f"review of judgment {judgment.pk}")
 
 
 def open_count(judgments: QuerySet[Judgment]) -> int:
-    """How many of these have an analysis that others than staff may read."""
-    kept = judgments.filter(analysis__isnull=False)
-    opened = kept.filter(release__confirmed_at__isnull=False, release__decision__in=AnalysisRelease.OPENING).count()
-    other = list(kept.order_by().values_list("item__sample_id").annotate(n=Count("pk")))
-    guarded = bank.criteria.guarded(pk for pk, _ in other)
-    return opened + sum(n for pk, n in other if pk not in guarded)
+    """How many of these have an analysis that people below staff may read."""
+    with_analysis = judgments.filter(analysis__isnull=False)
+    released_count = with_analysis.filter(
+        release__confirmed_at__isnull=False, release__decision__in=AnalysisRelease.OPENING
+    ).count()
+    counts = list(with_analysis.order_by().values_list("item__sample_id").annotate(n=Count("pk")))
+    guarded = bank.criteria.guarded(sample for sample, _ in counts)
+    return released_count + sum(n for sample, n in counts if sample not in guarded)
 
 
 def _opened(judgment: Judgment, *, reader: User, about: str) -> Redacted | None:
@@ -62,27 +67,29 @@ def _opened(judgment: Judgment, *, reader: User, about: str) -> Redacted | None:
     release = AnalysisRelease.objects.filter(judgment=judgment).first()
     if release is None or not release.is_open:
         return None
-    found = examine(judgment.analysis or "", bank.criteria.for_redaction(reader=reader, sample=sample, about=about))
-    if found.why and release.decision != AnalysisRelease.Decision.DESPITE:
+    examination = examine(
+        judgment.analysis or "", bank.criteria.for_redaction(reader=reader, sample=sample, about=about)
+    )
+    if examination.why and release.decision != AnalysisRelease.Decision.DESPITE:
         return Redacted("", withheld=True)
-    return found.redacted
+    return examination.redacted
 
 
 def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:
-    """The same judgments as this viewer may see them; items and runs must be loaded. They are not to be saved.
+    """The same judgments as this viewer may see them. Items and runs must be loaded. Never save the result.
 
-    Below staff: points name public components only, and a score made of others is none; no words of the judge; no
-    hash over the prompt; and where the call held criteria, nothing by which their length could be told: no tokens, no
-    price, no duration, of the time only the day.
+    Below staff: points only for public components, and no score that rests on others; none of the judge's words; no
+    hash over the prompt. If the call contained criteria, also nothing that reveals their length: no tokens, no price,
+    no duration, and only the day instead of the time.
     """
     rows = list(judgments)
     if allowed(viewer, "read-analyses"):
         return rows
-    keys = bank.criteria.public_keys(row.item.sample_id for row in rows if row.parts)
+    public_keys = bank.criteria.public_keys(row.item.sample_id for row in rows if row.parts)
     for row in rows:
-        seen = bank.criteria.open_parts(row.parts, keys.get(row.item.sample_id, set()))
-        if seen != row.parts:
-            row.parts, row.score, row.weighted_score = seen, None, None
+        open_parts = bank.criteria.open_parts(row.parts, public_keys.get(row.item.sample_id, set()))
+        if open_parts != row.parts:
+            row.parts, row.score, row.weighted_score = open_parts, None, None
         row.reason = row.reason_hash = row.prompt_sha256 = row.call_key = ""
         if row.run.used_criteria:
             row.prompt_tokens = row.completion_tokens = row.cost = row.latency = None
@@ -91,10 +98,10 @@ def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:
 
 
 def run_as_seen(run: Run, viewer: "Viewer") -> Run:
-    """The same run as this viewer may see it, not to be saved.
+    """The same run as this viewer may see it. Never save the result.
 
-    Below staff: no seed, no words of why it paused, and where its calls held criteria neither prices nor durations,
-    nor, until it has ended, what of its calls came back.
+    Below staff: no seed and no reason why it paused. If its calls contained criteria, also no prices or durations, and
+    nothing about its replies until it has ended.
     """
     if not allowed(viewer, "read-calls"):
         run.seed, run.state_reason = 0, ""
@@ -109,14 +116,14 @@ def run_as_seen(run: Run, viewer: "Viewer") -> Run:
 
 
 def withheld(run: Run, viewer: "Viewer") -> bool:
-    """Whether this viewer sees nothing of what a run makes, for it goes on: see ``RunQuerySet.withheld_from``."""
+    """Whether an active run's results are withheld from this viewer, see ``RunQuerySet.withheld_from``."""
     if allowed(viewer, "read-hidden"):
         return False
-    return run.holds_back or (JURY in run.settings and run.pk in Run.objects.withheld_from(staff=False))
+    return run.is_withheld or (JURY in run.settings and run.pk in Run.objects.withheld_from(staff=False))
 
 
 def sees_usage(run: Run, viewer: "Viewer") -> bool:
-    """Whether this viewer may see tokens, prices and durations of a run."""
+    """Whether this viewer may see the tokens, prices and durations of a run."""
     return allowed(viewer, "read-calls") or not run.used_criteria
 
 

@@ -1,8 +1,8 @@
-"""The list of judgments: filters and orders whose pages stay quick at a million.
+"""The list of judgments: filters and orders whose pages stay fast with a million rows.
 
-Every order has an index below each run, so a page is merged from the tops of the runs it may come from and begins where
-the one before ended. Whatever no index holds (a level, a side, what a viewer may not see) is looked for in a bounded
-stretch; a page that ends before it is full says so and goes on from there. Nothing is counted.
+Every order has an index within a run, so a page is merged from the first rows of each run that it may come from, and
+starts where the page before ended. What no index covers (a level, a side, what a viewer may not see) is searched for in
+a bounded stretch. A page that ends before it is full says so and can be continued. Nothing is counted.
 """
 
 import heapq
@@ -18,31 +18,29 @@ from bank.database.keyset import Place
 from bank.forms.fields import whole_number
 from bank.models import Item, Sample
 from judging.judgments import analyses
-from judging.judgments.filters import ORDERS, Chosen, Order, benchmarks_named
+from judging.judgments.filters import ORDERS, STATUSES, JudgmentFilters, Order, benchmarks_named
 from judging.models import Judgment, Run
-from judging.runs.queries import STATUSES
 
 PAGE = 50
-LOOK = 20_000  # judgments that one page looks through, over all runs
-MOST_RUNS = 400  # newest ones, where none is chosen
-STRETCH = 4_000  # judgments read at once in the search for items whose verdicts differ
+SEARCHED = 20_000  # judgments that one page looks at, over all runs
+MOST_RUNS = 400  # newest runs, if the filters choose none
+STRETCH = 4_000  # judgments read at once when searching for items whose verdicts differ
 VERDICT = ("choice", "score", "option", "answer", "ranking")
-
-BESIDE = {"orders": "repeat", "repeats": "order"}  # what stays the same where the other is compared
+GROUPED_BY = {"orders": "repeat", "repeats": "order"}  # what stays the same while the other is compared
 
 
 @dataclass(slots=True)
 class Listing:
-    """A page of judgments. ``after`` is where the next one begins, "" at the end."""
+    """A page of judgments. ``after`` is where the next page starts, "" at the end."""
 
     rows: list[Judgment] = field(default_factory=list)
     after: str = ""
-    unfinished: bool = False  # the page ends where the look ended: what follows may hold more
-    many_runs: bool = False  # only the newest runs were looked at
+    unfinished: bool = False  # the search stopped here; there may be more further on
+    many_runs: bool = False  # only the newest runs were searched
 
     @property
     def has_figures(self) -> bool:
-        """Whether tokens, cost or seconds of any row are known to who looks."""
+        """Whether the viewer may see tokens, cost or seconds of any row."""
         figures = ("prompt_tokens", "cost", "latency")
         return any(getattr(row, name) is not None for row in self.rows for name in figures)
 
@@ -51,156 +49,154 @@ class Listing:
         return any(row.run.used_criteria for row in self.rows)
 
 
-def listing(chosen: Chosen, viewer: Viewer, *, after: str = "") -> Listing:
-    """The page that begins after a place, which the page before gave."""
-    view = _View.of(chosen, viewer)
-    page = Listing(many_runs=view.many)
-    if view.nothing:
+def listing(filters: JudgmentFilters, viewer: Viewer, *, after: str = "") -> Listing:
+    """The page that starts after a position, as given by the page before."""
+    selection = _Selection.of(filters, viewer)
+    page = Listing(many_runs=selection.many_runs)
+    if selection.is_empty:
         return page
-    if chosen.differs:
-        keys, page.after, page.unfinished = view.differing(after)
+    if filters.differs:
+        keys, page.after, page.unfinished = selection.differing(after)
     else:
-        keys, page.after, page.unfinished = view.sorted(after)
+        keys, page.after, page.unfinished = selection.sorted(after)
     page.rows = rows(keys, viewer)
     return page
 
 
 def rows(keys: Sequence[int], viewer: Viewer) -> list[Judgment]:
-    """Judgments by key, in this order, with all that a row of a list tells."""
-    found = Judgment.objects.filter(pk__in=keys).select_related("run__judge", "run__benchmark", "item__sample")
-    found = found.prefetch_related("item__sample__images", "item__places__response__model").defer("analysis", "raw")
-    known = {row.pk: row for row in analyses.as_seen(found, viewer)}
-    return [known[key] for key in keys if key in known]
+    """Judgments by primary key, in this order, with everything a list shows of them."""
+    judgments = Judgment.objects.filter(pk__in=keys).select_related("run__judge", "run__benchmark", "item__sample")
+    judgments = judgments.prefetch_related("item__sample__images", "item__places__response__model")
+    by_key = {row.pk: row for row in analyses.as_seen(judgments.defer("analysis", "raw"), viewer)}
+    return [by_key[key] for key in keys if key in by_key]
 
 
-def everything(chosen: Chosen, viewer: Viewer) -> Iterator[list[int]]:
-    """Keys of all judgments of a selection, run by run in the order of making, in pieces, for a file."""
-    view = _View.of(chosen, viewer, all_runs=True)
-    if view.nothing:
+def all_keys(filters: JudgmentFilters, viewer: Viewer) -> Iterator[list[int]]:
+    """Keys of all judgments of a selection, in chunks, run by run in the order they were made: for exports."""
+    selection = _Selection.of(filters, viewer, all_runs=True)
+    if selection.is_empty:
         return
-    if chosen.differs:
-        after, going = "", True
-        while going:
-            keys, after, _ = view.differing(after)
+    if filters.differs:
+        after, more = "", True
+        while more:
+            keys, after, _ = selection.differing(after)
             yield keys
-            going = bool(after)
+            more = bool(after)
         return
-    for source in view.sources():
+    for source in selection.sources():
         last = 0
-        found = view.restricted(Judgment.objects.visible_to(viewer).filter(**source)).order_by("pk")
-        while keys := list(found.filter(pk__gt=last).values_list("pk", flat=True)[:1_000]):
+        judgments = selection.restricted(Judgment.objects.visible_to(viewer).filter(**source)).order_by("pk")
+        while keys := list(judgments.filter(pk__gt=last).values_list("pk", flat=True)[:1_000]):
             yield keys
             last = keys[-1]
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
-    """A selection with its runs and items looked up. ``runs`` and ``items`` are None where any will do."""
+class _Selection:
+    """Filters with their runs and items looked up. ``runs`` and ``items`` are None if any will do."""
 
-    chosen: Chosen
+    filters: JudgmentFilters
     viewer: Viewer
     runs: list[int] | None
     items: list[int] | None
-    many: bool = False
-    withheld: Sequence[int] = ()  # runs that go on, see RunQuerySet.withheld_from
+    many_runs: bool = False
+    withheld: Sequence[int] = ()  # active runs, see RunQuerySet.withheld_from
 
     @classmethod
-    def of(cls, chosen: Chosen, viewer: Viewer, *, all_runs: bool = False) -> "_View":
+    def of(cls, filters: JudgmentFilters, viewer: Viewer, *, all_runs: bool = False) -> "_Selection":
         withheld = Run.objects.withheld_from(staff=allowed(viewer, "read-hidden"))
         runs = Run.objects.visible_to(viewer).exclude(pk__in=withheld)
-        if chosen.run is not None:
-            runs = runs.filter(pk=chosen.run)
-        if chosen.judge:
-            runs = runs.filter(judge__name=chosen.judge)
-        if chosen.protocol:
-            runs = runs.filter(protocol=chosen.protocol)
-        if chosen.benchmark:
-            runs = runs.filter(benchmark__in=benchmarks_named(chosen.benchmark))
-        narrowed = any((chosen.run is not None, chosen.judge, chosen.protocol, chosen.benchmark))
-        items = _items(chosen)
-        column = ORDERS[chosen.sort].column
-        anywhere = not column and not chosen.differs and chosen.show in ("", "verdicts")
-        if not narrowed and (anywhere or items is not None):
-            return cls(chosen, viewer, None, items, withheld=withheld)
+        if filters.run is not None:
+            runs = runs.filter(pk=filters.run)
+        if filters.judge:
+            runs = runs.filter(judge__name=filters.judge)
+        if filters.protocol:
+            runs = runs.filter(protocol=filters.protocol)
+        if filters.benchmark:
+            runs = runs.filter(benchmark__in=benchmarks_named(filters.benchmark))
+        any_run = filters.run is None and not (filters.judge or filters.protocol or filters.benchmark)
+        items = _items(filters)
+        by_primary_key = not ORDERS[filters.sort].column and not filters.differs and filters.show in ("", "verdicts")
+        if any_run and (by_primary_key or items is not None):
+            return cls(filters, viewer, None, items, withheld=withheld)
         most = None if all_runs else MOST_RUNS
         keys = list(runs.order_by("-pk").values_list("pk", flat=True)[: most and most + 1])
-        return cls(chosen, viewer, keys[:most], items, bool(most) and len(keys) > MOST_RUNS)
+        return cls(filters, viewer, keys[:most], items, bool(most) and len(keys) > MOST_RUNS)
 
     @property
-    def nothing(self) -> bool:
+    def is_empty(self) -> bool:
         return self.runs == [] or self.items == []
 
     def sources(self) -> list[dict[str, Any]]:
-        """What to look through one by one, each by an index of its own."""
+        """Filters to search one by one, each through an index of its own."""
         if self.items is not None:
             return [{"item__in": self.items} | ({} if self.runs is None else {"run__in": self.runs})]
         return [{}] if self.runs is None else [{"run": run} for run in self.runs]
 
-    def indexed(self, found: QuerySet[Judgment]) -> QuerySet[Judgment]:
-        """The part of a source that its index walks through."""
-        order = ORDERS[self.chosen.sort]
+    def indexed(self, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
+        """The conditions that a source's index covers."""
+        order = ORDERS[self.filters.sort]
         if order.column:
-            found = found.filter(**{f"{order.column}__isnull": False})
-            least = self.chosen.seconds if order.column == "latency" else self.chosen.cost
-            return found if least is None else found.filter(**{f"{order.column}__gte": least})
-        return self._shown(found)
+            judgments = judgments.filter(**{f"{order.column}__isnull": False})
+            least = self.filters.seconds if order.column == "latency" else self.filters.cost
+            return judgments if least is None else judgments.filter(**{f"{order.column}__gte": least})
+        return self._shown(judgments)
 
-    def restricted(self, found: QuerySet[Judgment]) -> QuerySet[Judgment]:
-        """All that was chosen beside run, judge, protocol, benchmark and sample."""
-        chosen = self.chosen
-        found = self._shown(found)
-        if chosen.level:
-            found = found.filter(_in_level(chosen.level, "item__sample__"))
-        if chosen.seconds is not None:
-            found = found.filter(latency__gte=chosen.seconds)
-        return found if chosen.cost is None else found.filter(cost__gte=chosen.cost)
+    def restricted(self, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
+        """All conditions besides run, judge, protocol, benchmark and sample."""
+        filters = self.filters
+        judgments = self._shown(judgments)
+        if filters.level:
+            judgments = judgments.filter(_in_level(filters.level, "item__sample__"))
+        if filters.seconds is not None:
+            judgments = judgments.filter(latency__gte=filters.seconds)
+        return judgments if filters.cost is None else judgments.filter(cost__gte=filters.cost)
 
-    def _shown(self, found: QuerySet[Judgment]) -> QuerySet[Judgment]:
-        show = self.chosen.show
+    def _shown(self, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
+        show = self.filters.show
         if show == "verdicts":
-            return found.filter(status=Judgment.Status.OK)
+            return judgments.filter(status=Judgment.Status.OK)
         if show == "failed":
-            return found.filter(status__in=list(STATUSES))
+            return judgments.filter(status__in=list(STATUSES))
         if show in STATUSES:
-            return found.filter(status=show)
-        return found.filter(choice=show) if show else found
+            return judgments.filter(status=show)
+        return judgments.filter(choice=show) if show else judgments
 
     @property
-    def unindexed(self) -> bool:
-        """Whether a source may have to be looked through for what no index tells."""
-        chosen = self.chosen
-        column = ORDERS[chosen.sort].column
-        amount = {"latency": chosen.cost, "cost": chosen.seconds}.get(column, chosen.seconds or chosen.cost)
-        return bool(chosen.level or amount or (column and chosen.show) or not allowed(self.viewer, "read-hidden"))
+    def has_unindexed(self) -> bool:
+        """Whether rows may have to be searched for a condition that no index covers."""
+        filters = self.filters
+        column = ORDERS[filters.sort].column
+        least = {"latency": filters.cost, "cost": filters.seconds}.get(column, filters.seconds or filters.cost)
+        return bool(filters.level or least or (column and filters.show) or not allowed(self.viewer, "read-hidden"))
 
     # -- in an order --------------------------------------------------------------------------------------------
 
     def sorted(self, after: str) -> tuple[list[int], str, bool]:
-        """Keys of a page, where the next begins, and whether the look ended before the page was full."""
-        order, place = ORDERS[self.chosen.sort], keyset.read(after)
+        """Keys of a page, where the next one starts, and whether the search stopped before the page was full."""
+        order, position = ORDERS[self.filters.sort], keyset.read(after)
         sources = self.sources()
-        look = max(1_000, LOOK // len(sources)) if self.unindexed and self.items is None else None
-        tops: list[list[Place]] = []
+        limit = max(1_000, SEARCHED // len(sources)) if self.has_unindexed and self.items is None else None
+        first_rows: list[list[Place]] = []
         ends: list[Place] = []
         for source in sources:
-            # Where a page ends tells how many rows there are: not of runs that go on.
-            there = Judgment.objects.filter(**source).exclude(run__in=self.withheld)
-            stretch = order.keyset.beyond(self.indexed(there), place)
-            found = self.restricted(
-                order.keyset.beyond(self.indexed(Judgment.objects.visible_to(self.viewer).filter(**source)), place)
-            )
-            if look is not None and (last := _found(stretch, order, look, look + 1)):
+            # The end of a page reveals how many rows there are, so rows of withheld runs do not count.
+            stored = Judgment.objects.filter(**source).exclude(run__in=self.withheld)
+            stretch = order.keyset.beyond(self.indexed(stored), position)
+            visible = Judgment.objects.visible_to(self.viewer).filter(**source)
+            matching = self.restricted(order.keyset.beyond(self.indexed(visible), position))
+            if limit is not None and (last := _positions(stretch, order, limit, limit + 1)):
                 ends += last
-                found = order.keyset.up_to(found, last[0])
-            tops.append(_found(found, order, 0, PAGE + 1))
-        sign = -1 if order.falling else 1
+                matching = order.keyset.up_to(matching, last[0])
+            first_rows.append(_positions(matching, order, 0, PAGE + 1))
+        sign = -1 if order.descending else 1
 
-        def rank(one: Place) -> tuple[float, int]:
-            return sign * one[0], sign * one[1]
+        def rank(position: Place) -> tuple[float, int]:
+            return sign * position[0], sign * position[1]
 
-        # Beyond the nearest end of a look, another source might still have something to put in between.
+        # Beyond the nearest end of a search, another source might still have a row that belongs in between.
         end = min(ends, key=rank) if ends else None
-        merged = [one for one in heapq.merge(*tops, key=rank) if end is None or rank(one) <= rank(end)]
+        merged = [row for row in heapq.merge(*first_rows, key=rank) if end is None or rank(row) <= rank(end)]
         if len(merged) > PAGE:
             return [pk for _, pk in merged[:PAGE]], keyset.written(merged[PAGE - 1]), False
         return [pk for _, pk in merged], keyset.written(end) if end else "", end is not None
@@ -208,51 +204,53 @@ class _View:
     # -- items whose verdicts differ ----------------------------------------------------------------------------
 
     def differing(self, after: str) -> tuple[list[int], str, bool]:
-        """As ``sorted``, of the judgments of items whose verdicts differ; by run, newest first, and item."""
-        from_run, from_item = _run_and_item(after)
-        found: list[int] = []
-        looked = 0
+        """As ``sorted``, for the judgments of items whose verdicts differ: by run, newest first, and item."""
+        from_run, from_item = _parse_run_and_item(after)
+        page: list[int] = []
+        searched = 0
         for run in self.runs or []:
             if from_run is not None and run > from_run:
                 continue
             last = from_item if run == from_run else 0
             while stretch := self._stretch(run, last):
                 last = stretch[-1]
-                looked += len(stretch)
+                searched += len(stretch)
                 for item, keys in self._differing_in(run, stretch):
-                    found += keys
-                    if len(found) >= PAGE:
-                        return found, f"{run}.{item}", False
-                if looked >= LOOK:
-                    return found, f"{run}.{last}", True
-        return found, "", False
+                    page += keys
+                    if len(page) >= PAGE:
+                        return page, f"{run}.{item}", False
+                if searched >= SEARCHED:
+                    return page, f"{run}.{last}", True
+        return page, "", False
 
     def _stretch(self, run: int, last: int) -> list[int]:
-        """The items of the run's next judgments, one entry a judgment; only whole items."""
-        found = Judgment.objects.filter(run=run, item__gt=last).order_by("item")
+        """The items of the run's next judgments, one entry per judgment, without an incomplete last item."""
+        judgments = Judgment.objects.filter(run=run, item__gt=last).order_by("item")
         if self.items is not None:
-            found = found.filter(item__in=self.items)
-        items = list(found.values_list("item_id", flat=True)[:STRETCH])
+            judgments = judgments.filter(item__in=self.items)
+        items = list(judgments.values_list("item_id", flat=True)[:STRETCH])
         if len(items) == STRETCH and items[0] != items[-1]:
             items = [item for item in items if item != items[-1]]
         return items
 
     def _differing_in(self, run: int, stretch: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-        beside = BESIDE[self.chosen.differs]
-        judged = Judgment.objects.visible_to(self.viewer).filter(run=run, item__gte=stretch[0], item__lte=stretch[-1])
+        judgments = Judgment.objects.visible_to(self.viewer).filter(
+            run=run, item__gte=stretch[0], item__lte=stretch[-1]
+        )
         if self.items is not None:
-            judged = judged.filter(item__in=self.items)
-        if self.chosen.level:
-            judged = judged.filter(_in_level(self.chosen.level, "item__sample__"))
-        kinds = {f"kinds_{name}": Count(name, distinct=True) for name in VERDICT}
-        some = Q()
-        for name in kinds:
-            some |= Q(**{f"{name}__gt": 1})
-        groups = judged.filter(status=Judgment.Status.OK).order_by().values("item", beside).annotate(**kinds)
-        items = sorted(set(groups.filter(some).values_list("item", flat=True)))
+            judgments = judgments.filter(item__in=self.items)
+        if self.filters.level:
+            judgments = judgments.filter(_in_level(self.filters.level, "item__sample__"))
+        distinct = {f"distinct_{name}": Count(name, distinct=True) for name in VERDICT}
+        several = Q()
+        for name in distinct:
+            several |= Q(**{f"{name}__gt": 1})
+        verdicts = judgments.filter(status=Judgment.Status.OK).order_by()
+        groups = verdicts.values("item", GROUPED_BY[self.filters.differs]).annotate(**distinct)
+        items = sorted(set(groups.filter(several).values_list("item", flat=True)))
         keys: dict[int, list[int]] = {item: [] for item in items}
-        found = judged.filter(item__in=items).order_by("item", "repeat", "order")
-        for item, key in found.values_list("item_id", "pk"):
+        differing = judgments.filter(item__in=items).order_by("item", "repeat", "order")
+        for item, key in differing.values_list("item_id", "pk"):
             keys[item].append(key)
         yield from keys.items()
 
@@ -262,28 +260,29 @@ def _in_level(level: str, to_sample: str) -> Q:
     return Q(**{path: level}) | Q(**{f"{path}__startswith": f"{level} / "})
 
 
-def _items(chosen: Chosen) -> list[int] | None:
-    """The items that a sample's key, or an item's number, stand for; None where neither is chosen."""
-    if chosen.item is None and not chosen.sample:
+def _items(filters: JudgmentFilters) -> list[int] | None:
+    """The items of the chosen sample or item number; None if neither is chosen."""
+    if filters.item is None and not filters.sample:
         return None
-    found = Item.objects.order_by()
-    if chosen.item is not None:
-        found = found.filter(pk=chosen.item)
-    if chosen.sample:
-        samples = Sample.objects.filter(key=chosen.sample)
-        if chosen.benchmark:
-            samples = samples.filter(benchmark__in=benchmarks_named(chosen.benchmark))
-        found = found.filter(sample__in=list(samples.order_by().values_list("pk", flat=True)[:200]))
-    return list(found.values_list("pk", flat=True)[:5_000])
+    items = Item.objects.order_by()
+    if filters.item is not None:
+        items = items.filter(pk=filters.item)
+    if filters.sample:
+        samples = Sample.objects.filter(key=filters.sample)
+        if filters.benchmark:
+            samples = samples.filter(benchmark__in=benchmarks_named(filters.benchmark))
+        items = items.filter(sample__in=list(samples.order_by().values_list("pk", flat=True)[:200]))
+    return list(items.values_list("pk", flat=True)[:5_000])
 
 
-def _found(query: QuerySet[Judgment], order: Order, start: int, stop: int) -> list[Place]:
-    rows = query.order_by(*order.keyset.ordering())[start:stop]
+def _positions(judgments: QuerySet[Judgment], order: Order, start: int, stop: int) -> list[Place]:
+    ordered = judgments.order_by(*order.keyset.ordering())[start:stop]
     if order.column:
-        return list(rows.values_list(order.column, "pk"))
-    return [(0.0, pk) for pk in rows.values_list("pk", flat=True)]
+        return list(ordered.values_list(order.column, "pk"))
+    return [(0.0, pk) for pk in ordered.values_list("pk", flat=True)]
 
 
-def _run_and_item(text: str) -> tuple[int | None, int]:
-    run, _, item = text.partition(".")
-    return (whole_number(run), whole_number(item) or 0) if whole_number(run) is not None else (None, 0)
+def _parse_run_and_item(text: str) -> tuple[int | None, int]:
+    run_text, _, item_text = text.partition(".")
+    run = whole_number(run_text)
+    return (None, 0) if run is None else (run, whole_number(item_text) or 0)

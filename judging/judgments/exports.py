@@ -13,8 +13,8 @@ from judging.models import Judgment
 
 
 def judgments(benchmark: Benchmark, asked: ExportRequest) -> Records:
-    """Judgments of all runs. Analyses and raw replies can quote criteria: only when asked for, and logged."""
-    query = _whole(Judgment.objects.filter(run__benchmark=benchmark), with_analyses=asked.analyses)
+    """Judgments of all runs. Analyses and raw replies can quote criteria: only on request, and logged."""
+    query = _with_related(Judgment.objects.filter(run__benchmark=benchmark), with_analyses=asked.analyses)
     for page in batched(query.order_by("pk").iterator(chunk_size=500), 500):
         if asked.analyses:
             log_analyses([judgment.item.sample_id for judgment in page], asked)
@@ -22,24 +22,24 @@ def judgments(benchmark: Benchmark, asked: ExportRequest) -> Records:
 
 
 def selected(*, pieces: Iterable[Sequence[int]], viewer: Viewer, read: "analyses.Reader | None" = None) -> Records:
-    """Judgments by key, as this viewer may see them; with ``read``, which logs it, also what the judges wrote."""
+    """Judgments by key, as this viewer may see them; with ``read``, which logs it, including what the judges wrote."""
     for keys in pieces:
-        query = _whole(Judgment.objects.visible_to(viewer).filter(pk__in=keys), with_analyses=read is not None)
-        found = {judgment.pk: judgment for judgment in analyses.as_seen(query, viewer)}
+        query = _with_related(Judgment.objects.visible_to(viewer).filter(pk__in=keys), with_analyses=read is not None)
+        by_key = {judgment.pk: judgment for judgment in analyses.as_seen(query, viewer)}
         if read:
-            read(list(found.values()))
-        for judgment in (found[key] for key in keys if key in found):
+            read(list(by_key.values()))
+        for judgment in (by_key[key] for key in keys if key in by_key):
             yield _record(judgment, with_analyses=read is not None)
 
 
-def of_keys(pieces: Iterable[Sequence[int]]) -> Records:
+def by_keys(pieces: Iterable[Sequence[int]]) -> Records:
     """Judgments by key, for staff, without analyses."""
     for keys in pieces:
-        query = _whole(Judgment.objects.filter(pk__in=keys), with_analyses=False)
+        query = _with_related(Judgment.objects.filter(pk__in=keys), with_analyses=False)
         yield from (_record(judgment, with_analyses=False) for judgment in query.order_by("pk"))
 
 
-def _whole(query: QuerySet[Judgment], *, with_analyses: bool) -> QuerySet[Judgment]:
+def _with_related(query: QuerySet[Judgment], *, with_analyses: bool) -> QuerySet[Judgment]:
     query = query.select_related("run__judge", "item__sample").prefetch_related("item__places__response__model")
     return query if with_analyses else query.defer("analysis", "raw")
 
@@ -63,5 +63,5 @@ def _record(judgment: Judgment, *, with_analyses: bool) -> dict[str, object]:
         "cost": judgment.cost,
         "reported_model": run.reported_model,
     }
-    words = {"analysis": judgment.analysis, "raw": judgment.raw} if with_analyses else {"reason": None}
-    return trimmed(record | judgment.as_row(responses) | words)
+    judge_words = {"analysis": judgment.analysis, "raw": judgment.raw} if with_analyses else {"reason": None}
+    return trimmed(record | judgment.as_row(responses) | judge_words)

@@ -1,4 +1,4 @@
-"""What a list of judgments shows and in which order, as its address says it; and what there is to choose from."""
+"""The filters and orders of a list of judgments, as given in its URL, and the choices they offer."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,8 +12,16 @@ from bank.database.keyset import Keyset
 from bank.forms.fields import whole_number
 from bank.models import Benchmark
 from judging.models import Judge, Run
-from judging.runs.queries import STATUSES
 
+STATUSES = {
+    "parse_failed": "No verdict in the reply",
+    "refused": "Refused by the judge",
+    "filtered": "Stopped by a content filter",
+    "truncated": "Cut off at the length limit",
+    "empty": "Empty reply",
+    "error": "Error",
+    "skipped_budget": "Left out for the budget",
+}
 SHOWS = {
     "verdicts": "with a verdict",
     "failed": "without a verdict",
@@ -28,36 +36,36 @@ DIFFERS = {"orders": "differing between orders", "repeats": "differing between r
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How a list is sorted: by a column, or by the time of making where there is none."""
+    """How a list is sorted: by a column, or by age if there is none."""
 
     words: str
     column: str = ""
-    falling: bool = True
+    descending: bool = True
 
     @property
     def keyset(self) -> Keyset:
-        return Keyset(self.column, descending=self.falling)
+        return Keyset(self.column, descending=self.descending)
 
 
 ORDERS = {
     "newest": Order("newest first"),
-    "oldest": Order("oldest first", falling=False),
+    "oldest": Order("oldest first", descending=False),
     "slowest": Order("slowest first", "latency"),
     "dearest": Order("dearest first", "cost"),
 }
 
 
 def orders_for(viewer: Viewer) -> dict[str, Order]:
-    """The orders that this viewer may choose."""
+    """The orders this viewer may choose."""
     return {name: order for name, order in ORDERS.items() if not order.column or allowed(viewer, "read-calls")}
 
 
-FACTS = ("run", "judge", "protocol", "benchmark", "level", "sample", "item", "show", "differs", "seconds", "cost")
+FIELDS = ("run", "judge", "protocol", "benchmark", "level", "sample", "item", "show", "differs", "seconds", "cost")
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """What a list shows, as the address says it; empty values do not filter."""
+class JudgmentFilters:
+    """The filters of a list, as given in its URL; empty values do not filter."""
 
     run: int | None = None
     judge: str = ""
@@ -67,20 +75,20 @@ class Chosen:
     sample: str = ""  # a key
     item: int | None = None
     show: str = ""
-    differs: str = ""  # orders or repeats: items whose verdicts do
-    seconds: float | None = None  # at least so slow
-    cost: float | None = None  # at least so dear
+    differs: str = ""  # orders or repeats: only items whose verdicts differ between them
+    seconds: float | None = None  # at least this slow
+    cost: float | None = None  # at least this expensive
     sort: str = "newest"
 
     @classmethod
-    def of(cls, query: QueryDict, viewer: Viewer) -> "Chosen":
-        """What an address asks for. By duration and price only staff choose and sort: they tell lengths of criteria."""
+    def from_query(cls, query: QueryDict, viewer: Viewer) -> "JudgmentFilters":
+        """Read the URL. Only staff filter and sort by duration and price: these reveal how long criteria are."""
 
         def text(name: str) -> str:
             return query.get(name, "").strip()[:200].replace("\x00", "")
 
-        def one_of(name: str, known: Any, otherwise: str = "") -> str:
-            return text(name) if text(name) in known else otherwise
+        def one_of(name: str, allowed_values: Any, default: str = "") -> str:
+            return text(name) if text(name) in allowed_values else default
 
         return cls(
             run=whole_number(text("run")),
@@ -92,28 +100,28 @@ class Chosen:
             item=whole_number(text("item")),
             show=one_of("show", SHOWS),
             differs=one_of("differs", DIFFERS),
-            seconds=amount(text("seconds")) if allowed(viewer, "read-calls") else None,
-            cost=amount(text("cost")) if allowed(viewer, "read-calls") else None,
+            seconds=positive_number(text("seconds")) if allowed(viewer, "read-calls") else None,
+            cost=positive_number(text("cost")) if allowed(viewer, "read-calls") else None,
             sort=one_of("sort", orders_for(viewer), "newest"),
         )
 
     @property
     def active(self) -> bool:
-        return replace(self, sort="newest") != Chosen()
+        return replace(self, sort="newest") != JudgmentFilters()
 
-    def address(self, **changes: Any) -> str:
-        """The same list as a query string, with some values changed."""
-        given = {name: getattr(self, name) for name in FACTS} | {"sort": self.sort} | changes
-        if given["sort"] == "newest":
-            given["sort"] = ""
-        return urlencode({name: _written(value) for name, value in given.items() if value not in ("", None)})
+    def query_string(self, **changes: Any) -> str:
+        """The URL's query for the same list, with some values changed."""
+        values = {name: getattr(self, name) for name in FIELDS} | {"sort": self.sort} | changes
+        if values["sort"] == "newest":
+            values["sort"] = ""
+        return urlencode({name: _as_text(value) for name, value in values.items() if value not in ("", None)})
 
 
-def _written(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def amount(text: str) -> float | None:
+def positive_number(text: str) -> float | None:
     try:
         number = float(text) if text.isascii() and len(text) < 20 else -1.0
     except ValueError:
@@ -123,29 +131,29 @@ def amount(text: str) -> float | None:
 
 def benchmarks_named(name: str) -> QuerySet[Benchmark]:
     slug, _, version = name.partition("@")
-    found = Benchmark.objects.filter(slug=slug)
-    return found.filter(version=version) if version else found
+    benchmarks = Benchmark.objects.filter(slug=slug)
+    return benchmarks.filter(version=version) if version else benchmarks
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the filters offer."""
+    """The values that the filters offer."""
 
     judges: list[str]
     protocols: list[str]
     benchmarks: list[tuple[str, str]]  # name and title
-    levels: list[str]  # of the one benchmark that is chosen, itself or by its run
+    levels: list[str]  # of the selected benchmark, or of the selected run's benchmark
 
 
-def choices(chosen: Chosen, viewer: Viewer) -> Choices:
+def choices(filters: JudgmentFilters, viewer: Viewer) -> Choices:
     runs = Run.objects.visible_to(viewer).order_by()
     benchmarks = list(Benchmark.objects.filter(pk__in=runs.values("benchmark")).order_by("title", "version"))
-    one = [benchmark for benchmark in benchmarks if chosen.benchmark in (benchmark.slug, str(benchmark))]
-    if chosen.run is not None:
-        one = [benchmark for benchmark in benchmarks if runs.filter(pk=chosen.run, benchmark=benchmark).exists()]
+    selected = [benchmark for benchmark in benchmarks if filters.benchmark in (benchmark.slug, str(benchmark))]
+    if filters.run is not None:
+        selected = [benchmark for benchmark in benchmarks if runs.filter(pk=filters.run, benchmark=benchmark).exists()]
     levels: list[str] = []
-    if len(one) == 1:
-        levels = list(one[0].capabilities.filter(parent=None).values_list("name", flat=True))
+    if len(selected) == 1:
+        levels = list(selected[0].capabilities.filter(parent=None).values_list("name", flat=True))
     return Choices(
         judges=list(Judge.objects.filter(pk__in=runs.values("judge")).order_by("name").values_list("name", flat=True)),
         protocols=sorted(runs.values_list("protocol", flat=True).distinct()),

@@ -1,4 +1,4 @@
-"""What the commands that start a run share: arguments, and working it in their own process with its progress shown."""
+"""The base of the commands that start a run: their arguments, and working the run here with its progress shown."""
 
 import asyncio
 import json
@@ -25,23 +25,23 @@ from judging.work.worker import worker_name
 
 PLAIN_EVERY = 5.0  # seconds between plain lines
 LOOK_EVERY = 1.0
-BY_HAND = "Stopped at the terminal. Start it again, there or here, to go on."
+BY_HAND = "Stopped at the terminal. Start it again, there or here, to continue."
 
 
 class RunCommand(BaseCommand):
-    """--benchmark SLUG --settings JSON and how to go about the calls. A subclass names the judge and the rest."""
+    """--benchmark SLUG --settings JSON and options for the calls. A subclass adds the judge and its own arguments."""
 
-    requires_system_checks: list[str] = []  # `serve` and `check` make them; they load the code of every page
+    requires_system_checks: list[str] = []  # `serve` and `check` run them; they load the code of every page
     counted: str  # what --limit counts
     settings_help: str
-    called: str  # what the command calls a judge
+    called: str  # what messages call a judge
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
         return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **options)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--benchmark", required=True, metavar="SLUG", help="SLUG, or SLUG@VERSION")
-        # In place of Django's own --settings; manage.py hands it on under the second name.
+        # Replaces Django's own --settings; manage.py passes it under the second name.
         parser.add_argument(
             "--settings",
             "--protocol-settings",
@@ -54,37 +54,37 @@ class RunCommand(BaseCommand):
         parser.add_argument("--limit", type=int, metavar="N", help=f"the first N {self.counted} only")
         parser.add_argument("--budget", type=float, metavar="USD", help="pause when this much is spent")
         parser.add_argument("--wait", action="store_true", help="work the run in this process")
-        parser.add_argument("--new", action="store_true", help="another run, even if the same was made before")
+        parser.add_argument("--new", action="store_true", help="start a new run even if the same run exists")
         parser.add_argument(
             "--retry",
             nargs="?",
             const=",".join(Judgment.FAILURES),
             metavar="STATUS,...",
-            help=f"go on, and make again what failed: all, or of these of {', '.join(Judgment.FAILURES)}",
+            help=f"continue and retry what failed: all, or these statuses: {', '.join(Judgment.FAILURES)}",
         )
         parser.add_argument("--cache", action="store_true", help="answer identical calls from stored ones, at no cost")
-        parser.add_argument("--batch", action="store_true", help="hand calls in by the endpoint's batch interface")
+        parser.add_argument("--batch", action="store_true", help="use the endpoint's batch interface")
 
     def start(
         self,
-        begin: Callable[..., Run],
+        action: Callable[..., Run],
         *,
         judge: str,
         benchmark: str,
         chosen: str,
         options: dict[str, Any],
-        **given: Any,
+        **arguments: Any,
     ) -> Run:
-        """Start the run by an action, with what the arguments say. Raises CommandError."""
+        """Start the run with an action and the command's arguments. Raises CommandError."""
         try:
             settings = json.loads(chosen)
         except ValueError as error:
             raise CommandError(f"--settings is not JSON: {error}", returncode=2) from None
-        again = _statuses(options["retry"])
-        if again and options["new"]:
-            raise CommandError("--retry goes on with the run there is, --new makes another.", returncode=2)
+        statuses = _statuses(options["retry"])
+        if statuses and options["new"]:
+            raise CommandError("--retry continues the existing run, --new starts another.", returncode=2)
         try:
-            run = begin(
+            run = action(
                 judge=Judge.objects.get(name=judge),
                 benchmark=Benchmark.objects.named(benchmark),
                 settings=settings,
@@ -93,42 +93,42 @@ class RunCommand(BaseCommand):
                 new=options["new"],
                 reuse=options["cache"],
                 batched=options["batch"],
-                **given,
+                **arguments,
             )
-            if again:
-                self.stdout.write(f"{retry_failed(run=run, statuses=again):,} that failed are made again.")
+            if statuses:
+                self.stdout.write(f"Retrying {retry_failed(run=run, statuses=statuses):,} failed calls.")
                 run.refresh_from_db()
             return run
         except Judge.DoesNotExist:
             names = ", ".join(self.judges().values_list("name", flat=True)) or "none yet"
-            message = f"There is no {self.called} {judge!r}. There are: {names}. Add one with add_judge."
+            message = f"Unknown {self.called} {judge!r}. Known: {names}. Add one with add_judge."
             raise CommandError(message) from None
         except (Benchmark.DoesNotExist, BadInput) as error:
             raise CommandError(str(error)) from None
 
     def judges(self) -> QuerySet[Judge]:
-        """Those that the command may name."""
+        """The judges that the command accepts."""
         return Judge.objects.all()
 
-    def hand_on(self, run: Run, *, wait: bool, made: str = "verdicts", doing: str = "Judging") -> None:
+    def work_or_queue(self, run: Run, *, wait: bool, made: str = "verdicts", doing: str = "Judging") -> None:
         """Work the run here, or leave it to a worker."""
         if wait:
             follow(self, run, made=made, doing=doing)
         else:
-            self.stdout.write("A worker takes it from here (manage.py worker); --wait works it in this process.")
+            self.stdout.write("A worker will take it (manage.py worker); --wait works it in this process.")
 
 
 def _statuses(typed: str | None) -> list[str]:
-    """Those of ``--retry``; none where it was not given. Raises CommandError."""
+    """The statuses of ``--retry``; none without it. Raises CommandError."""
     statuses = [] if typed is None else [name.strip() for name in typed.split(",")]
     if unknown := set(statuses) - set(Judgment.FAILURES):
         known = ", ".join(Judgment.FAILURES)
-        raise CommandError(f"--retry: {sorted(unknown)[0]!r} is no status of these: {known}.", returncode=2)
+        raise CommandError(f"--retry: {sorted(unknown)[0]!r} is not one of {known}.", returncode=2)
     return statuses
 
 
 def follow(command: BaseCommand, run: Run, *, made: str = "verdicts", doing: str = "Judging") -> None:
-    """Work a run until it ends, and say how. Raises CommandError when it paused or was cancelled."""
+    """Work a run until it ends and print the result. Raises CommandError if it paused or was cancelled."""
     loop.settle()
     with Display(command, doing) as display:
         loop.run(lambda: _follow(run, display))
@@ -145,7 +145,7 @@ def follow(command: BaseCommand, run: Run, *, made: str = "verdicts", doing: str
 
 
 async def _follow(run: Run, display: "Display") -> None:
-    """Work the run here; while a worker holds it, look on."""
+    """Work the run here; while a worker has it to itself, wait."""
     stop = asyncio.Event()
     shared = Shared()
     stopped = Stopped(Run.State.PAUSED, BY_HAND)
@@ -156,7 +156,7 @@ async def _follow(run: Run, display: "Display") -> None:
             await db(run.refresh_from_db)
             if run.state not in (Run.State.QUEUED, Run.State.RUNNING):
                 break
-            display.say(f"Another worker is at run {run.pk} alone, or was killed just now; waiting for it.")
+            display.say(f"Another worker has run {run.pk} to itself, or was just killed; waiting.")
             try:
                 async with asyncio.timeout(LOOK_EVERY):
                     await stop.wait()
@@ -166,12 +166,12 @@ async def _follow(run: Run, display: "Display") -> None:
 
 
 class Display:
-    """Progress as a bar on a terminal, as plain lines elsewhere."""
+    """Progress as a bar on a terminal and as plain lines elsewhere."""
 
     def __init__(self, command: BaseCommand, doing: str) -> None:
         self._doing = doing
         self._command = command
-        self._said = ""
+        self._last_line = ""
         self._plain_at = 0.0
         self._bar: Bar | None = None
         if command.stdout.isatty():
@@ -189,12 +189,12 @@ class Display:
             self._bar.stop()
 
     def say(self, words: str) -> None:
-        if words != self._said:
-            self._said = words
+        if words != self._last_line:
+            self._last_line = words
             self._write(words)
 
     def _write(self, words: str) -> None:
-        """A line for whoever still reads. That nobody does is no reason to stop the work."""
+        """Print a line; a closed pipe is no reason to stop the work."""
         with suppress(BrokenPipeError):
             self._command.stdout.write(words)
 

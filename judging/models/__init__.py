@@ -8,9 +8,9 @@ from judging.models.judgments import (
     Judgment,
     JudgmentQuerySet,
     Trial,
-    judged_by,
-    made_by,
+    judgment_table_of,
     reason_key,
+    table_of,
 )
 from judging.models.runs import JURY, STRICT, Run, RunItem, RunQuerySet, RunTask
 from judging.models.workers import LEASE, SHARE_LEASE, JudgeShare, RunClaim, RunHold, WorkerBeat
@@ -38,7 +38,7 @@ __all__ = [
     "RunTask",
     "Trial",
     "WorkerBeat",
-    "judged_by",
-    "made_by",
+    "judgment_table_of",
     "reason_key",
+    "table_of",
 ]

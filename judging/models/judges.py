@@ -1,4 +1,4 @@
-"""Judges, and the prompts that staff wrote for them."""
+"""Judges and the prompt templates that staff write for them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from accounts.models import User
 from bank.database.unfinished import FinishedManager
 
 BASELINES = ("random", "first", "longest", "criteria-overlap")
-OVERLAP = "criteria-overlap"  # its verdicts are an oracle on the criteria
+OVERLAP = "criteria-overlap"  # its verdicts reveal the criteria
 
 
 class Judge(models.Model):
@@ -27,12 +27,12 @@ class Judge(models.Model):
     rpm = models.PositiveIntegerField(null=True, blank=True)
     tpm = models.PositiveIntegerField(null=True, blank=True)
     timeout = models.PositiveIntegerField(default=120)  # seconds one call may take
-    paced_until = models.DateTimeField(null=True, blank=True)  # calls up to here are given out, over all workers
+    paced_until = models.DateTimeField(null=True, blank=True)  # call starts up to here are reserved, over all workers
     price_in = models.FloatField(null=True, blank=True)  # US dollars per million tokens
     price_out = models.FloatField(null=True, blank=True)
     abilities = models.JSONField(default=dict, blank=True)
-    any_host = models.BooleanField(default=False)  # made by command: not bound to JUDGE_HOSTS
-    # Its name may lead to a private address: made before that was looked at.
+    any_host = models.BooleanField(default=False)  # added by command: not limited to JUDGE_HOSTS
+    # Its name may resolve to a private address: added before that was checked.
     any_address = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -54,25 +54,25 @@ class Judge(models.Model):
 
     @property
     def listed(self) -> Sequence[str] | None:
-        """The private addresses that its name may lead to, among others; None: any."""
+        """The private addresses that its name may resolve to besides public ones; None: any."""
         hosts: Sequence[str] = settings.JUDGE_HOSTS
         return None if self.any_host or self.any_address else hosts
 
     @property
     def host(self) -> str:
-        """Where its endpoint is, without the path."""
+        """Host and port of its endpoint."""
         return urlsplit(self.base_url).netloc.rpartition("@")[2]
 
 
 class PromptTemplate(models.Model):
-    """A version of a prompt that staff wrote. Made once and never changed; one that no run used may be thrown away."""
+    """A version of a prompt that staff wrote. Never changed; a version that no run used may be deleted."""
 
     protocol = models.CharField(max_length=30)
     name = models.CharField(max_length=40)
     version = models.PositiveIntegerField()
     text = models.TextField()
     sha256 = models.CharField(max_length=64)
-    note = models.CharField(max_length=300, blank=True)  # what is different, for those who choose
+    note = models.CharField(max_length=300, blank=True)  # what is different, for people who choose
     by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -87,5 +87,5 @@ class PromptTemplate(models.Model):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if self.pk is not None:
-            raise ValueError("A version of a prompt is never changed; write another one.")
+            raise ValueError("A version of a prompt is never changed; add a new version.")
         super().save(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What comes of the calls of runs: judgments, trials of attacks, collected texts; and the log of calls without one."""
+"""Results of calls: judgments, trials of attacks, collected texts; the log of failed calls; releases of analyses."""
 
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def reason_key(reason: str) -> str:
-    """By what judgments without a verdict are counted and found by their reason, which is encrypted."""
+    """The keyed hash by which judgments are grouped and found by their reason, which is encrypted."""
     return keyed("reason", reason) if reason else ""
 
 
 class Collected(models.Model):
-    """What came of one task of a collecting run. Stored once, when it is known."""
+    """The result of one task of a collecting run. Stored once, when it is known."""
 
     class Status(models.TextChoices):
         OK = "ok"
@@ -40,8 +40,8 @@ class Collected(models.Model):
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="+")
     place = models.PositiveSmallIntegerField(default=0)  # rotation of the options, or position of the picture
     response = models.ForeignKey(Response, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
-    text = models.TextField(blank=True)  # a description, or what was no answer; an answer stands in its response
-    thinking = models.TextField(blank=True)  # what the endpoint returned beside the text
+    text = models.TextField(blank=True)  # a description, or a text that is no response; responses hold their own text
+    thinking = models.TextField(blank=True)  # reasoning returned beside the text
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.OK)
     reason = EncryptedTextField(blank=True, default="")
     reason_hash = models.CharField(max_length=64, blank=True, db_default="")
@@ -66,11 +66,11 @@ class Collected(models.Model):
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
     def visible_to(self, viewer: "Viewer") -> "JudgmentQuerySet":
-        """Verdicts that this viewer may see one by one; analyses and raw replies are for staff alone.
+        """Verdicts that this viewer may see one by one; analyses and raw replies are for staff only.
 
-        What the overlap baseline says about a sample tells which answer names its criteria: staff only. So are single
-        verdicts about a hidden split, those of runs with criteria as long as these go on, and marks against an answer
-        key that is not public: the mark of a known answer tells the key.
+        Only staff see single verdicts of the overlap baseline, which show which answer names the criteria; verdicts on
+        a hidden split; verdicts of active runs with criteria; and marks against an answer key that is not public, since
+        the mark of a known answer reveals the key.
         """
         if allowed(viewer, "read-hidden"):
             return self
@@ -86,7 +86,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
 
 
 class Judged(Verdict):
-    """What one call about an item came to: a verdict, or why there is none. Stored once, when it is known."""
+    """The result of judging an item once: a verdict, or why there is none. Stored once, when it is known."""
 
     class Status(models.TextChoices):
         OK = "ok"
@@ -99,23 +99,23 @@ class Judged(Verdict):
         SKIPPED_BUDGET = "skipped_budget"
 
     FAILURES: ClassVar[list[str]] = [status for status in Status.values if status != "ok"]
-    KEY: ClassVar[tuple[str, ...]]  # what makes it one of its run
+    KEY: ClassVar[tuple[str, ...]]  # what identifies it within its run
 
-    order = models.CharField(max_length=10, default="01")  # canonical positions in presented order: "10" = turned
+    order = models.CharField(max_length=10, default="01")  # canonical positions in presented order: "10" = swapped
     repeat = models.PositiveSmallIntegerField(default=0)
     status = models.CharField(max_length=14, choices=Status.choices, default=Status.OK)
-    # A judge's own words, and ours about them, can quote criteria or tell a weight: encrypted, and for staff alone.
+    # The judge's words, and ours about them, can quote criteria or reveal a weight: encrypted, and for staff only.
     analysis = EncryptedTextField(null=True, blank=True)
     raw = EncryptedTextField(null=True, blank=True)
     reason = EncryptedTextField(blank=True, default="")
-    reason_hash = models.CharField(max_length=64, blank=True, db_default="")  # keyed; of those without a verdict
+    reason_hash = models.CharField(max_length=64, blank=True, db_default="")  # keyed; only without a verdict
     prompt_sha256 = models.CharField(max_length=64, blank=True)  # keyed, see judging.runs.requests
-    reported_model = models.CharField(max_length=200, blank=True)  # what the endpoint says answered
+    reported_model = models.CharField(max_length=200, blank=True)  # the model that the endpoint reports
     prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(null=True, blank=True)
     cost = models.FloatField(null=True, blank=True)
     latency = models.FloatField(null=True, blank=True)  # seconds of the last attempt
-    weighted_score = models.FloatField(null=True, blank=True)  # expected score by the log-probabilities of its token
+    weighted_score = models.FloatField(null=True, blank=True)  # expected score from the log-probabilities of its token
     cached = models.BooleanField(default=False, db_default=False)  # answered from an earlier identical call
     call_key = models.CharField(max_length=64, blank=True, db_default="")  # the same for identical calls
     created_at = models.DateTimeField(auto_now_add=True)
@@ -157,9 +157,9 @@ class Judgment(Judged):
 
 
 class Trial(Judged):
-    """What a judge says of an item whose target answer was attacked, or left as it is: see ``judging.runs.attacks``.
+    """A verdict on an item whose target answer was attacked, or left as it is: see ``judging.runs.attacks``.
 
-    A table of its own, so that no board, jury, export or campaign can take it for a verdict about a model.
+    It has its own table, so that no board, jury, export or campaign can mistake it for a verdict about a model.
     """
 
     KEY = ("item_id", "order", "repeat", "attack")
@@ -181,20 +181,20 @@ class Trial(Judged):
         ]
 
 
-def judged_by(run: Run) -> type[Judgment] | type[Trial]:
-    """The table of what a run's judge says. Only judgments are verdicts about models."""
+def judgment_table_of(run: Run) -> type[Judgment] | type[Trial]:
+    """The table of a judge's verdicts. Only judgments are verdicts about models."""
     return Trial if run.kind == Run.Kind.ATTACKS else Judgment
 
 
-def made_by(run: Run) -> type[Judgment] | type[Trial] | type[Collected]:
-    """The table of what a run makes."""
-    return judged_by(run) if run.judges else Collected
+def table_of(run: Run) -> type[Judgment] | type[Trial] | type[Collected]:
+    """The table of a run's results."""
+    return judgment_table_of(run) if run.judges else Collected
 
 
 class Attempt(models.Model):
-    """One call that brought no verdict. A log: it outlives the judgments that a retry removes.
+    """A log of calls without a verdict. It outlives the judgments that a retry deletes.
 
-    The call that brought a verdict is told by its judgment, which is never removed.
+    A call with a verdict is recorded by its judgment, which is never deleted.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attempts")
@@ -218,9 +218,9 @@ class Attempt(models.Model):
 
 
 class AnalysisRelease(models.Model):
-    """Where the release of one analysis stands: proposed by one person, confirmed by another, or kept back.
+    """The release of one analysis to researchers: proposed by one person, confirmed by another, or kept back.
 
-    ``DESPITE`` is proposed and confirmed for one analysis alone, which would be held back otherwise.
+    ``DESPITE`` is proposed and confirmed for a single analysis that would otherwise be held back.
     """
 
     class Decision(models.TextChoices):
@@ -233,7 +233,7 @@ class AnalysisRelease(models.Model):
     judgment = models.OneToOneField(Judgment, on_delete=models.CASCADE, related_name="release")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="releases")  # the judgment's, for counts
     decision = models.CharField(max_length=7, choices=Decision.choices, default=Decision.RELEASE)
-    held = models.CharField(max_length=200, blank=True)  # why it was to be held back when somebody decided
+    held = models.CharField(max_length=200, blank=True)  # why it would have been held back at the last decision
     proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     proposed_at = models.DateTimeField()
     confirmed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")

@@ -1,4 +1,4 @@
-"""Runs, what they are made over, and the workers that work them."""
+"""Runs and the items or tasks they cover."""
 
 import hashlib
 from typing import TYPE_CHECKING
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
 
 
 MARKS_AGAINST_REFERENCES = ("reference-score", "reasoning-quality")  # protocols
-NO_CRITERIA = hashlib.sha256().hexdigest()  # the fingerprint of samples that have none
-JURY = "jury"  # of settings: the runs that a jury's is computed from
-STRICT = "strict"  # a verdict is read on the line where it belongs, and on no other
+NO_CRITERIA = hashlib.sha256().hexdigest()  # the fingerprint of samples without criteria
+JURY = "jury"  # the setting that lists the runs of a jury's members
+STRICT = "strict"  # verdicts are read on their own line and nowhere else
 
 
 class RunQuerySet(models.QuerySet["Run"]):
     def visible_to(self, viewer: "Viewer") -> "RunQuerySet":
-        """Runs of the overlap baseline, which goes by the hidden criteria, are staff's."""
+        """Runs of the overlap baseline, which uses the hidden criteria, are for staff only."""
         if allowed(viewer, "read-hidden"):
             return self
         return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(judge__baseline=OVERLAP)
 
     def withheld_from(self, *, staff: bool) -> list[int]:
-        """Runs of which the viewer sees that they are there and their state, and nothing of what they make.
+        """Runs of which the viewer sees only that they exist and their state, but no results.
 
-        Below staff these are runs that hold criteria and wait or are at work: verdicts that come one by one tell how
-        long each call took, and so how long its criteria are. Juries that such a run is a member of are, too.
+        Below staff these are active runs with criteria: verdicts that appear one by one reveal how long each call took,
+        and so how long its criteria are. Juries with such a member are withheld too.
         """
         if staff:
             return []
-        told = ("kind", "settings", "imported", "criteria_fingerprint", "state")
-        going = {run.pk for run in self.filter(state__in=Run.GOING).only(*told) if run.holds_back}
-        if not going:
+        fields = ("kind", "settings", "imported", "criteria_fingerprint", "state")
+        active = {run.pk for run in self.filter(state__in=Run.GOING).only(*fields) if run.is_withheld}
+        if not active:
             return []
         juries = self.filter(settings__has_key=JURY).values_list("pk", f"settings__{JURY}")
-        return sorted(going | {pk for pk, members in juries if going & set(members)})
+        return sorted(active | {pk for pk, members in juries if active & set(members)})
 
 
 class Run(models.Model):
@@ -77,38 +77,42 @@ class Run(models.Model):
     criteria_fingerprint = models.CharField(max_length=64, blank=True)
     items = models.ManyToManyField(Item, through="RunItem", related_name="runs")
     item_set = models.JSONField(default=dict, blank=True)  # how they were chosen, see judging.runs.item_sets
-    model_name = models.CharField(max_length=200, blank=True)  # under which collected texts are kept
+    model_name = models.CharField(max_length=200, blank=True)  # the model that collected texts belong to
     seed = models.PositiveIntegerField(default=0)
     budget = models.FloatField(null=True, blank=True)  # US dollars
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
     state_reason = models.TextField(blank=True)  # why it paused, in words
     imported = models.BooleanField(default=False)
-    reported_model = models.CharField(max_length=200, blank=True)  # as the endpoint names it, newest
+    reported_model = models.CharField(max_length=200, blank=True)  # newest one that the endpoint reported
     reported = models.JSONField(default=list, blank=True)  # [{"model", "fingerprint", "replies"}], oldest first
-    # How its verdicts were read. Not STRICT is what a file said, or came about when a line that begins with
-    # "Judgement:" counted wherever it stood.
+    # How its verdicts were read. Anything but STRICT comes from a file, or from when a line that starts with
+    # "Judgement:" counted anywhere in the reply.
     reading = models.CharField(max_length=6, blank=True, default="", db_default="")
-    reuse = models.BooleanField(default=False, db_default=False)  # identical calls are answered from stored ones
-    abilities = models.JSONField(default=dict, blank=True)  # the judge's when the run started: requests go by them
-    batched = models.BooleanField(default=False, db_default=False)  # calls go by the endpoint's batch interface
-    batches = models.JSONField(default=list, blank=True)  # [{"id", "input", "number", "at"}] that were handed in
+    reuse = models.BooleanField(default=False, db_default=False)  # answer identical calls from stored ones
+    abilities = models.JSONField(
+        default=dict, blank=True
+    )  # the judge's when the run started; its requests depend on them
+    batched = models.BooleanField(default=False, db_default=False)  # use the endpoint's batch interface
+    batches = models.JSONField(
+        default=list, blank=True
+    )  # [{"id", "input", "number", "at"}] submitted and not yet collected
     cached = models.PositiveIntegerField(default=0, db_default=0)  # judgments answered from stored calls
-    calls = models.PositiveIntegerField(default=0)  # made so far: retries, removed failures and lost ones included
-    priced = models.PositiveIntegerField(default=0, db_default=0)  # of them, those that ``spent`` counts something for
+    calls = models.PositiveIntegerField(default=0)  # made so far, including retries, deleted failures and lost calls
+    priced = models.PositiveIntegerField(default=0, db_default=0)  # of them, those with a cost in ``spent``
     lost = models.PositiveIntegerField(default=0, db_default=0)  # of them, those in flight when their worker died
-    spent = models.FloatField(default=0)  # US dollars for them
-    # How much there is to make and has been made, so that nobody counts a million rows; None where it was not counted.
+    spent = models.FloatField(default=0)  # US dollars
+    # How many results are planned and stored, so that nobody has to count a million rows; None if not counted.
     planned = models.PositiveIntegerField(null=True, blank=True)
     verdicts = models.PositiveIntegerField(null=True, blank=True)
     failures = models.PositiveIntegerField(null=True, blank=True)
     undecided = models.PositiveIntegerField(null=True, blank=True)
-    live = models.JSONField(default=dict, blank=True)  # what workers that left said: curve, other_model
+    live = models.JSONField(default=dict, blank=True)  # reports of workers that have left: curve, other_model
     by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
-    hold: "RunHold | None" = None  # of the worker that took this very object, see judging.work.leases
+    hold: "RunHold | None" = None  # set on the object that a worker took, see judging.work.leases
 
     objects = FinishedManager.from_queryset(RunQuerySet)()
 
@@ -116,7 +120,7 @@ class Run(models.Model):
         ordering = ["-pk"]
         indexes = [models.Index(fields=["state"], name="run_of_state")]
         constraints = [
-            # What import_judgments adds to: one run per judge, protocol and settings.
+            # import_judgments adds to one run per judge, protocol and settings.
             models.UniqueConstraint(
                 fields=["benchmark", "judge", "protocol", "settings_hash"],
                 condition=Q(imported=True),
@@ -133,17 +137,17 @@ class Run(models.Model):
 
     @property
     def used_criteria(self) -> bool:
-        """Whether its calls held criteria: their lengths, prices and durations then tell how long those are.
+        """Whether its calls contained criteria: their lengths, prices and durations then reveal the criteria's length.
 
-        Of a file's judgments nobody knows, so they count as such.
+        Imported judgments may have used criteria, so they count.
         """
         if not self.judges or not self.reads_criteria:
             return False
         return self.imported or self.criteria_fingerprint not in ("", NO_CRITERIA)
 
     @property
-    def holds_back(self) -> bool:
-        """Whether it waits or is at work, and its calls hold criteria: see ``RunQuerySet.withheld_from``."""
+    def is_withheld(self) -> bool:
+        """Whether it is active and its calls contain criteria: see ``RunQuerySet.withheld_from``."""
         return self.state in self.GOING and not self.imported and self.used_criteria
 
     @property
@@ -157,27 +161,27 @@ class Run(models.Model):
 
     @property
     def judges(self) -> bool:
-        """Whether its judge gives verdicts; a collecting run's writes texts."""
+        """Whether it makes verdicts; a collecting run collects texts."""
         return self.kind in (Run.Kind.JUDGMENTS, Run.Kind.ATTACKS)
 
     @property
     def shows_pictures(self) -> bool:
-        """Whether its calls show the pictures of their samples, where there are some."""
+        """Whether its calls show the images of their samples, if there are any."""
         return not self.judge.is_baseline and self.settings.get("context", "image") == "image"
 
     @property
     def makes(self) -> str:
-        """What it makes, in words."""
+        """What its results are called."""
         return "trials" if self.kind == Run.Kind.ATTACKS else self.kind
 
     @property
     def attacks(self) -> list[str]:
-        """The attacks that its judge is tried with, as NAME@VERSION; none of any other run."""
+        """The attacks its judge is tested with, as NAME@VERSION; empty for other runs."""
         return list(self.settings.get("attacks", [])) if self.kind == Run.Kind.ATTACKS else []
 
     @property
     def can_retry(self) -> bool:
-        """Whether what ended without a verdict can be asked for once more."""
+        """Whether failed judgments can be retried."""
         return self.state != Run.State.CANCELLED and not self.imported
 
     @property
@@ -188,13 +192,13 @@ class Run(models.Model):
 
     @property
     def asked(self) -> str:
-        """In which orders and how often, after a comma each: "both orders, 2 repeats"."""
+        """Its orders and repeats in words: "both orders, 2 repeats"."""
         orders = "both orders" if self.orders == "both" else f"{self.orders} order"
         return f"{orders}, {self.repeats} repeats" if self.repeats > 1 else orders
 
     @property
     def in_short(self) -> str:
-        """What it is asked to do, in a line: "batch, shuffled, no criteria"."""
+        """Its protocol and settings in a line: "batch, shuffled, no criteria"."""
         name = f"{self.protocol}, {len(self.attacks)} attacks" if self.kind == Run.Kind.ATTACKS else self.protocol
         words = [f"{name} of {self.model_name}" if self.model_name else name]
         if self.settings.get("order"):
@@ -209,16 +213,16 @@ class Run(models.Model):
 
     @property
     def settings_shown(self) -> list[tuple[str, str]]:
-        """The settings as they are listed: name and value; of a built-in judge those that it heeds."""
+        """The settings as listed on its page, name and value; for a built-in judge only those that it uses."""
         names = [name for name in self.settings if name != "jury"]
         if self.judge.baseline:
             names = [name for name in names if name in ("order", "repeats", "attacks")]
         shown = self.settings | {"attacks": ", ".join(self.attacks)}
-        return [(name, _in_words(shown[name])) for name in names]
+        return [(name, _setting_text(shown[name])) for name in names]
 
     @property
     def works_alone(self) -> bool:
-        """Whether one worker at a time is at it: a built-in judge is quick, and batches are collected by one."""
+        """Whether it takes one worker at a time: built-in judges are fast, and batches have one collector."""
         return self.batched or self.judge.is_baseline
 
 
@@ -236,7 +240,7 @@ class RunItem(models.Model):
 
 
 class RunTask(models.Model):
-    """The tasks of a collecting run, fixed when it starts: a sample, and the rotation or picture meant."""
+    """The tasks of a collecting run, fixed when it starts: a sample, and a rotation or an image."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks")
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="+")
@@ -247,8 +251,7 @@ class RunTask(models.Model):
         constraints = [models.UniqueConstraint(fields=["run", "sample", "place"], name="run_task_once")]
 
 
-def _in_words(value: object) -> str:
-    """The value of a setting."""
+def _setting_text(value: object) -> str:
     if value is None:
         return "not sent"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Which workers are at a run, which of its rows each of them works, and how they share a judge's calls at once."""
+"""Workers: which runs they hold, which rows they have claimed, and their shares of a judge's concurrent calls."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,29 +9,29 @@ from django.db.models.functions import Now
 from judging.models.judges import Judge
 from judging.models.runs import Run
 
-# How long a worker that stopped renewing keeps its hold. Workers renew every second.
+# How long a hold lasts after its worker stops renewing it. Workers renew every second.
 LEASE = timedelta(seconds=30)
-SHARE_LEASE = timedelta(seconds=10)  # the same of its share of a judge's calls
+SHARE_LEASE = timedelta(seconds=10)  # the same for its share of a judge's calls
 
 
 class LeasedQuerySet(models.QuerySet[Any]):
     def live(self) -> "LeasedQuerySet":
-        """Those whose worker renewed them. One further ahead than anybody grants was written by a clock that has been
-        set back since. All of it by the database's clock, for those of the workers may differ."""
+        """Those renewed in time. An end further ahead than any lease was written by a clock that has been set back
+        since. Only the database's clock counts, because the workers' clocks may differ."""
         return self.filter(until__range=(Now(), Now() + 2 * LEASE))
 
 
 class RunHold(models.Model):
-    """A worker at a run. The row is its right to write: once it is gone, what the worker still sends is refused.
+    """A worker's lease of a run. The row is its permission to write: without it, what the worker sends is refused.
 
-    Its number is never given twice, so it is the fencing token.
+    Its primary key is never reused, so it is the fencing token.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="holds")
     worker = models.CharField(max_length=100, blank=True)
     until = models.DateTimeField()
     in_flight = models.PositiveIntegerField(default=0)  # calls, at its last commit
-    live = models.JSONField(default=dict)  # what it says: limit, limited, rate, retrying, pause, curve
+    live = models.JSONField(default=dict)  # its reports: limit, limited, rate, retrying, pause, curve
 
     objects = LeasedQuerySet.as_manager()
 
@@ -40,7 +40,7 @@ class RunHold(models.Model):
 
 
 class RunClaim(models.Model):
-    """Neighbouring rows (RunItem, RunTask) of a run whose calls one worker makes. It goes with the last result."""
+    """Neighbouring rows (RunItem, RunTask) of a run whose calls one worker makes. Deleted with the last result."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="claims")
     hold = models.ForeignKey(RunHold, on_delete=models.CASCADE, related_name="claims")
@@ -52,10 +52,10 @@ class RunClaim(models.Model):
 
 
 class JudgeShare(models.Model):
-    """How many calls of a judge one worker may have in flight: all shares together never exceed its concurrency."""
+    """How many calls of a judge one worker may have in flight. All shares together never exceed its concurrency."""
 
     judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="shares")
-    holder = models.CharField(max_length=32)  # a worker process, by a token of its own
+    holder = models.CharField(max_length=32)  # token of a worker process
     calls = models.PositiveIntegerField(default=0)
     wants = models.BooleanField(default=True)  # has calls to make
     closed_until = models.DateTimeField(null=True, blank=True)  # the endpoint asked this worker for a pause
@@ -69,10 +69,10 @@ class JudgeShare(models.Model):
 
 
 class WorkerBeat(models.Model):
-    """When each worker was last seen, for /readyz and the run page. One that stops takes its row away."""
+    """When each worker was last seen, for /readyz and the run page. A worker that stops deletes its row."""
 
-    FORGOTTEN_AFTER = timedelta(minutes=10)  # one that was killed
+    FORGOTTEN_AFTER = timedelta(minutes=10)  # for workers that were killed
 
     name = models.CharField(max_length=100, unique=True)
     seen_at = models.DateTimeField()
-    lacks_pictures = models.BooleanField(default=False, db_default=False)  # its media folder is another one
+    lacks_pictures = models.BooleanField(default=False, db_default=False)  # its media folder is a different one

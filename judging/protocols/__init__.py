@@ -1,12 +1,20 @@
-"""What judges are asked, how, and how their replies are read: one module per protocol.
+"""Protocols: what judges are asked, how, and how their replies are read. One module per protocol.
 
-A module has a ``PROTOCOL``, an instance of ``base.Protocol``; ``get`` finds it by name.
+``prompts`` holds the templates · ``replies`` finds the verdict in a reply · ``settings`` checks the settings ·
+``baselines`` are the built-in judges. ``get`` finds a protocol by name.
 """
 
-import importlib
-
 from judging.protocols.base import CannotAsk, Criterion, Material, Option, Protocol
+from judging.protocols.batch import Batch
+from judging.protocols.choice_extraction import ChoiceExtraction
+from judging.protocols.components import Components
+from judging.protocols.pair import Pair
+from judging.protocols.pairwise_criteria import PairwiseCriteria
+from judging.protocols.reasoning_quality import ReasoningQuality
+from judging.protocols.reference_score import ReferenceScore
+from judging.protocols.score import Score
 from judging.protocols.settings import BadSettings, Settings, settings_hash
+from judging.protocols.yes_no import YesNo
 
 __all__ = [
     "BadSettings",
@@ -22,31 +30,30 @@ __all__ = [
     "settings_hash",
 ]
 
-MODULES = (
-    "pairwise_criteria",
-    "pair",
-    "score",
-    "batch",
-    "components",
-    "choice_extraction",
-    "reference_score",
-    "reasoning_quality",
-    "yes_no",
+CLASSES: tuple[type[Protocol], ...] = (
+    PairwiseCriteria,
+    Pair,
+    Score,
+    Batch,
+    Components,
+    ChoiceExtraction,
+    ReferenceScore,
+    ReasoningQuality,
+    YesNo,
 )
+PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol() for protocol in CLASSES}
 
 
 class UnknownProtocol(LookupError):
-    """No protocol of that name."""
+    """There is no protocol with that name."""
 
 
 def get(name: str) -> Protocol:
-    """The protocol of that name. Raises UnknownProtocol."""
-    found = all_by_name()
-    if name not in found:
-        raise UnknownProtocol(f"There is no protocol {name!r}. There are: {', '.join(found)}.")
-    return found[name]
+    """The protocol with that name. Raises UnknownProtocol."""
+    if name not in PROTOCOLS:
+        raise UnknownProtocol(f"Unknown protocol {name!r}. Known protocols: {', '.join(PROTOCOLS)}.")
+    return PROTOCOLS[name]
 
 
 def all_by_name() -> dict[str, Protocol]:
-    modules = (importlib.import_module(f"judging.protocols.{module}") for module in MODULES)
-    return {module.PROTOCOL.name: module.PROTOCOL for module in modules}
+    return dict(PROTOCOLS)

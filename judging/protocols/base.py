@@ -1,4 +1,4 @@
-"""What protocols are made of: the material of a call, and the settings and the rendering that they share."""
+"""The base of all protocols: the material of a call, and their common settings and rendering."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from bank.models import Item
 from judging.protocols import prompts
-from judging.protocols.replies import Found, Place
+from judging.protocols.replies import ParsedVerdict, Place
 from judging.protocols.settings import (
     CONTEXTS,
     NAMES,
@@ -26,12 +26,12 @@ KINDS_OF_REFERENCE = ("exact_reference", "soft_reference", "answer_key")
 
 
 class CannotAsk(ValueError):
-    """A call that cannot be made for this item; says what is missing."""
+    """No call can be made for this item; says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What a sample is judged by, as judges are shown it."""
+    """A criterion of a sample, as judges see it."""
 
     key: str
     kind: str
@@ -41,7 +41,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A choice as the model saw it: the label it stood behind, the sample's own label, the text."""
+    """An option as the model saw it: the label shown, the sample's own label, the text."""
 
     shown: str
     key: str
@@ -50,7 +50,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What one call is about, in presented order. All of it is data: nothing in it is an instruction."""
+    """What one call is about, in presented order. All of it is data; none of it is an instruction."""
 
     instruction: str
     question_type: str
@@ -58,12 +58,12 @@ class Material:
     answers: tuple[str, ...]
     criteria: tuple[Criterion, ...]
     options: tuple[Option, ...]
-    scale: tuple[tuple[float, str], ...]  # the scores there are, lowest first, each with its word
-    images: int  # how many pictures go with the prompt
-    descriptions: tuple[str, ...]  # of pictures that are described instead
-    objects: tuple[str, ...]  # found in them
-    withheld: bool  # the sample has pictures that the settings keep from the judge
-    nonce: str  # marks the borders of the material; nobody who wrote it could know it
+    scale: tuple[tuple[float, str], ...]  # the possible scores, lowest first, each with its word
+    images: int  # number of images sent with the prompt
+    descriptions: tuple[str, ...]  # of images that are described instead of shown
+    objects: tuple[str, ...]  # found in those images
+    withheld: bool  # the sample has images that the settings keep from the judge
+    nonce: str  # part of the tags around the material; its authors cannot know it
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -71,34 +71,34 @@ class Material:
 
 
 class Protocol(ABC):
-    """One way of asking a judge. Subclasses say what is asked and how the reply is read.
+    """One way of asking a judge. Subclasses define what is asked and how the reply is read.
 
-    ``settings`` returns them with every default filled in, in canonical form; ``render`` the text of the prompt (the
-    pictures go beside it); ``parse`` the verdict in presented order, or raises ``judging.verdicts.NoVerdict``.
+    ``settings`` returns canonical settings with every default filled in; ``render`` returns the text of the prompt (the
+    images are sent beside it); ``parse`` returns the verdict in presented order, or raises NoVerdict.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     kind: ClassVar[str]  # of the items it judges: score, pair, batch
-    verdict_kind: ClassVar[str]  # whose boards its verdicts are counted on, see leaderboard.kinds
+    verdict_kind: ClassVar[str]  # the boards that count its verdicts, see leaderboard.kinds
     reasonings: ClassVar[tuple[str, ...]] = ("none", "first", "after")
     defaults: ClassVar[Mapping[str, Any]] = {}
-    weighted: ClassVar[bool] = False  # the verdict is a number, so that log-probabilities can weigh the scores
-    fixed: ClassVar[tuple[str, ...]] = ()  # settings that this protocol does not leave open
-    # What a prompt must tell the judge to write, so that the reply can be read: patterns, each with its words.
+    weighted: ClassVar[bool] = False  # the verdict is a number, so log-probabilities can give a weighted score
+    fixed: ClassVar[tuple[str, ...]] = ()  # settings that cannot be changed
+    # What a prompt must tell the judge to write so that the reply can be read: patterns with a description.
     answer_forms: ClassVar[tuple[tuple[str, str], ...]]
 
-    def settings(self, given: Mapping[str, Any]) -> Settings:
-        check_names(given, NAMES)
-        if given.get("structured") and type(self).verdict_schema is Protocol.verdict_schema:
-            raise BadSettings(f"structured: {self.name} has no reply in JSON; leave it out.")
+    def settings(self, chosen: Mapping[str, Any]) -> Settings:
+        check_names(chosen, NAMES)
+        if chosen.get("structured") and type(self).verdict_schema is Protocol.verdict_schema:
+            raise BadSettings(f"structured: {self.name} has no JSON reply; leave it out.")
         values = {"order": "both", "criteria": True, "context": "image", "reasoning": "first"} | dict(self.defaults)
         if self.kind == Item.Kind.SCORE:
             values["order"] = "fixed"
         for name in self.fixed:
-            if given.get(name, values[name]) != values[name]:
-                raise BadSettings(f"{name}: {self.name} has it at {str(values[name]).lower()}; leave it out.")
-        values |= given
+            if chosen.get(name, values[name]) != values[name]:
+                raise BadSettings(f"{name}: always {str(values[name]).lower()} in {self.name}; leave it out.")
+        values |= chosen
         if self.kind == Item.Kind.SCORE and values["order"] != "fixed":
             raise BadSettings("order: a single answer has no order; leave it out.")
         return {
@@ -110,26 +110,28 @@ class Protocol(ABC):
             "repeats": whole("repeats", values.get("repeats", 1), 1, 100),
         } | request_settings(values, temperature=0)
 
-    def _prompt(self, given: Any) -> str:
-        if not isinstance(given, str):
-            raise BadSettings("prompt: the name of a prompt, or NAME@VERSION.")
+    def _prompt(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise BadSettings("prompt: must be the name of a prompt, or NAME@VERSION.")
         try:
-            return prompts.chosen(self.name, given)
+            return prompts.chosen(self.name, value)
         except prompts.UnknownPrompt as error:
             raise BadSettings(f"prompt: {error}") from None
 
     def render(self, prompt: prompts.Prompt, material: Material, settings: Settings) -> str:
-        """The text of the prompt. Raises CannotAsk where the item lacks what the protocol asks about, or the template
-        makes too much of it."""
+        """The text of the prompt. Raises CannotAsk if the item lacks what the protocol asks about, or if the template
+        produces too much text."""
         try:
             return prompt.render(self.values(material, settings))
         except prompts.TooMuch as error:
             raise CannotAsk(str(error)) from None
 
     def values(self, material: Material, settings: Settings) -> dict[str, Any]:
-        """What the template may name."""
+        """The variables of the template."""
         described = bool(material.descriptions or material.objects)
-        seen = "shown" if material.images else "described" if described else "withheld" if material.withheld else "none"
+        picture = (
+            "shown" if material.images else "described" if described else "withheld" if material.withheld else "none"
+        )
         return {
             "instruction": material.instruction,
             "question_type": material.question_type or "not stated",
@@ -142,24 +144,24 @@ class Protocol(ABC):
             "images": material.images,
             "descriptions": material.descriptions,
             "objects": material.objects,
-            "picture": seen,
+            "picture": picture,
             "reasoning": settings["reasoning"],
             "nonce": material.nonce,
         }
 
-    def place(self, settings: Settings) -> Place:
-        """The line of the reply that carries the verdict."""
+    def verdict_line(self, settings: Settings) -> Place:
+        """Whether the verdict is on the first or the last line of the reply."""
         return "first" if settings["reasoning"] == "after" else "last"
 
     @abstractmethod
-    def parse(self, text: str, material: Material, settings: Settings) -> Found: ...
+    def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict: ...
 
     def verdict_schema(self, material: Material) -> dict[str, Any] | None:
-        """The JSON schema of the verdict alone, for endpoints held to one; None where it is no single value."""
+        """The JSON schema of the verdict alone, for structured output; None if it is not a single value."""
         return None
 
     def schema(self, material: Material, settings: Settings) -> dict[str, Any] | None:
-        """The JSON schema of a reply: the verdict, with the analysis before or after it as the reasons are."""
+        """The JSON schema of a reply: the verdict, with the analysis before or after it like the reasoning."""
         verdict = self.verdict_schema(material)
         if verdict is None:
             return None
@@ -176,13 +178,13 @@ class Protocol(ABC):
         }
 
     def scale(self, material: Material) -> Sequence[float]:
-        """The scores there are."""
+        """The possible scores."""
         return [value for value, _ in material.scale]
 
     def without_call(self, material: Material) -> dict[str, Any] | None:
-        """The verdict where none need be asked for: the answer itself says it."""
+        """The verdict, if the answer itself states it and no call is needed."""
         return None
 
     def fallback(self, material: Material, seed: bytes) -> dict[str, Any] | None:
-        """The verdict, marked as such, where the judge's reply held none; None keeps it missing."""
+        """A substitute, marked as such, for a reply without a verdict; None leaves it missing."""
         return None

@@ -1,4 +1,4 @@
-"""Judges that need no endpoint: the floor of every judge table. Pure functions of what a judge would be shown."""
+"""Built-in judges that need no endpoint, the floor of every table of judges. Pure functions of the material."""
 
 import random
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 Verdict = dict[str, Any]
 
-# Words that say nothing about what an answer holds.
+# Words that say nothing about the content of an answer.
 STOP_WORDS = frozenset(
     """a about after all also an and any are as at be been being both but by can could did do does each for from had has
     have he her his how i if in into is it its may might more most must no nor not of on one only or other our out over
@@ -19,15 +19,15 @@ _WORD = re.compile(r"\w+")
 
 
 class CannotJudge(ValueError):
-    """Nothing to go by for this item; says what is missing."""
+    """The baseline cannot judge this item; says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a baseline goes by, in presented order. ``order[k]`` is the canonical position of the answer at place k.
+    """What a baseline sees, in presented order. ``order[k]`` is the canonical position of the answer at place k.
 
-    ``rng`` is seeded by run, item and repeat, not by order, so that `random` says the same about an item in both
-    orders. ``parts`` are the components that points are given for: key, text, weight.
+    ``rng`` is seeded with run, item and repeat but not with the order, so that `random` gives an item the same verdict
+    in both orders. ``parts`` are the components to give points for: key, text, weight.
     """
 
     answers: Sequence[str]
@@ -39,25 +39,25 @@ class Case:
 
 
 def judge(baseline: str, protocol: str, case: Case) -> Verdict:
-    """The verdict of a baseline, in presented order. Raises CannotJudge, and KeyError for what ``can`` denies."""
+    """The verdict of a baseline in presented order. Raises CannotJudge, and KeyError if ``can_judge`` is false."""
     return _JUDGES[protocol][baseline](case)
 
 
-def can(baseline: str, protocol: str) -> bool:
-    """Whether this baseline says anything in this protocol."""
+def can_judge(baseline: str, protocol: str) -> bool:
+    """Whether this baseline gives verdicts in this protocol."""
     return baseline in _JUDGES.get(protocol, {})
 
 
 def content_words(texts: Iterable[str]) -> frozenset[str]:
-    """The distinct words of some texts, lower-case, without those that say nothing."""
+    """The distinct words of some texts, lower-case, without stop words."""
     return frozenset(word for text in texts for word in _WORD.findall(text.casefold())) - STOP_WORDS
 
 
 def _overlaps(case: Case) -> list[int]:
-    wanted = content_words(case.criteria)
-    if not wanted:
+    criteria_words = content_words(case.criteria)
+    if not criteria_words:
         raise CannotJudge("the sample has no criteria")
-    return [len(wanted & content_words([answer])) for answer in case.answers]
+    return [len(criteria_words & content_words([answer])) for answer in case.answers]
 
 
 def _lengths(case: Case) -> list[int]:
@@ -75,35 +75,35 @@ def _side(case: Case) -> Verdict:
 
 
 def _ranked(values: Sequence[float]) -> Verdict:
-    """Places by falling value; equal values share a rank."""
-    groups = [[place for place, value in enumerate(values) if value == step] for step in sorted(set(values))]
+    """Places by descending value; equal values share a rank."""
+    groups = [[place for place, value in enumerate(values) if value == level] for level in sorted(set(values))]
     return {"ranking": groups[::-1]}
 
 
 def _drawn_ranking(case: Case) -> Verdict:
-    drawn = case.rng.sample(range(len(case.order)), len(case.order))
-    return _ranked([drawn[position] for position in case.order])
+    ranks = case.rng.sample(range(len(case.order)), len(case.order))
+    return _ranked([ranks[position] for position in case.order])
 
 
 def _overlap_score(case: Case) -> Verdict:
-    """The share of the criteria's words that the answer holds, on the scale."""
+    """The share of the criteria's words that occur in the answer, mapped to the scale."""
     share = _overlaps(case)[0] / len(content_words(case.criteria))
     return {"score": case.scale[round(share * (len(case.scale) - 1))]}
 
 
-def _points(case: Case, of: Callable[[str, float], float]) -> Verdict:
+def _points(case: Case, points_of: Callable[[str, float], float]) -> Verdict:
     if not case.parts:
         raise CannotJudge("the sample has no components")
-    parts = {key: of(text, weight) for key, text, weight in case.parts}
+    parts = {key: points_of(text, weight) for key, text, weight in case.parts}
     return {"parts": parts, "score": 10 * sum(parts.values()) / sum(weight for *_, weight in case.parts)}
 
 
 def _overlap_points(case: Case) -> Verdict:
-    said = content_words(case.answers)
+    answer_words = content_words(case.answers)
 
     def of(text: str, weight: float) -> float:
-        wanted = content_words([text])
-        return round(weight * len(wanted & said) / len(wanted), 1) if wanted else 0.0
+        component_words = content_words([text])
+        return round(weight * len(component_words & answer_words) / len(component_words), 1) if component_words else 0.0
 
     return _points(case, of)
 

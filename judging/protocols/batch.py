@@ -6,28 +6,28 @@ from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import Material, Protocol
-from judging.protocols.replies import Found, NoVerdict, Place, plain, stated
+from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
 
 _NAMES = re.compile(r"\b(?:assistant|answer|response)\s+(?=[A-Z]\b)", re.IGNORECASE)
 _RANKING = re.compile(r"[A-Z](?:\s*(?:[,;>→]|,?\s+)?\s*[A-Z])*")
 
 
-def parse_ranking(text: str, *, place: Place, count: int) -> Found:
-    """The order of ``count`` answers from best to worst, each letter once and no ties.
+def parse_ranking(text: str, *, place: Place, count: int) -> ParsedVerdict:
+    """The ranking of ``count`` answers from best to worst, each letter once, no ties.
 
     ``[[C]], [[A]], [[B]]``, ``[[C], [A], [B]]``, ``CAB``, ``C > A > B`` (MLLM-as-a-Judge, arXiv 2402.04788). A ranking
-    that leaves one out, names one twice or one that is not there is none. Raises NoVerdict.
+    with a missing, repeated or unknown letter is no verdict. Raises NoVerdict.
     """
     letters = ascii_uppercase[:count]
-    for piece in stated(text, place=place):
-        value = _NAMES.sub("", plain(re.sub(r"[\[\]\"']", "", piece.value)))
+    for piece in verdict_candidates(text, place=place):
+        value = _NAMES.sub("", unwrapped(re.sub(r"[\[\]\"']", "", piece.value)))
         if not _RANKING.fullmatch(value):
             continue
         named = re.findall(r"[A-Z]", value)
         if sorted(named) != list(letters):
             raise NoVerdict(f"the ranking does not name each of {', '.join(letters)} once")
-        return Found({"ranking": [[letters.index(letter)] for letter in named]}, piece.analysis)
+        return ParsedVerdict({"ranking": [[letters.index(letter)] for letter in named]}, piece.analysis)
     raise NoVerdict(f"no ranking on the {place} line")
 
 
@@ -43,8 +43,5 @@ class Batch(Protocol):
     def verdict_schema(self, material: Material) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "string", "enum": list(ascii_uppercase[: len(material.answers)])}}
 
-    def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        return parse_ranking(text, place=self.place(settings), count=len(material.answers))
-
-
-PROTOCOL = Batch()
+    def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
+        return parse_ranking(text, place=self.verdict_line(settings), count=len(material.answers))

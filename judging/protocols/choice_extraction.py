@@ -1,8 +1,8 @@
 """Which option an answer means, as MMBench extracts it (arXiv 2307.06281, 4.2).
 
-Step 1 reads the label in the answer's own text and needs no call; step 2 asks the judge, who may say that it is none
-of them; step 3, where the judge's reply is no verdict, draws an option or none of them by the run's seed. Each verdict
-says which step made it.
+Step 1 reads the label in the answer's own text and needs no call. Step 2 asks the judge, who may say none of them. Step
+3, if the judge's reply has no verdict, draws an option or none of them with the run's seed. Each verdict says which
+step it came from.
 """
 
 import random
@@ -11,20 +11,20 @@ from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import CannotAsk, Material, Protocol
-from judging.protocols.replies import NONE_OF_THEM, Found, NoVerdict, Place, plain, stated
+from judging.protocols.replies import NONE_OF_THEM, NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
 from stats.answers import option_in
 
 
-def parse_option(text: str, *, place: Place, labels: Sequence[str]) -> Found:
-    """The label of the option that an answer meant; ``X`` where it meant none. Raises NoVerdict.
+def parse_option(text: str, *, place: Place, labels: Sequence[str]) -> ParsedVerdict:
+    """The label of the option that an answer means; ``X`` if it means none. Raises NoVerdict.
 
     MMBench (arXiv 2307.06281), 4.2, step 2.
     """
-    for piece in stated(text, place=place):
-        value = plain(piece.value).removeprefix("Option ").removeprefix("option ")
+    for piece in verdict_candidates(text, place=place):
+        value = unwrapped(piece.value).removeprefix("Option ").removeprefix("option ")
         if value in labels or value == NONE_OF_THEM:
-            return Found({"option": value}, piece.analysis)
+            return ParsedVerdict({"option": value}, piece.analysis)
     raise NoVerdict(f"none of {', '.join(labels)}, {NONE_OF_THEM} on the {place} line")
 
 
@@ -48,21 +48,21 @@ class ChoiceExtraction(Protocol):
     def verdict_schema(self, material: Material) -> dict[str, Any]:
         return {"type": "string", "enum": [*material.labels, NONE_OF_THEM]}
 
-    def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        found = parse_option(text, place=self.place(settings), labels=material.labels)
-        return Found(_own(material, found.verdict["option"], "judge"), found.analysis)
+    def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
+        parsed = parse_option(text, place=self.verdict_line(settings), labels=material.labels)
+        return ParsedVerdict(_canonical(material, parsed.verdict["option"], "judge"), parsed.analysis)
 
     def without_call(self, material: Material) -> dict[str, Any] | None:
         _check(material)
         label = option_in(material.answers[0], material.labels)
-        return None if label is None else _own(material, label, "label")
+        return None if label is None else _canonical(material, label, "label")
 
     def fallback(self, material: Material, seed: bytes) -> dict[str, Any] | None:
-        return _own(material, random.Random(seed).choice((*material.labels, NONE_OF_THEM)), "random")
+        return _canonical(material, random.Random(seed).choice((*material.labels, NONE_OF_THEM)), "random")
 
 
-def _own(material: Material, shown: str, extraction: str) -> dict[str, Any]:
-    """The sample's own label of the option that stood behind the shown one."""
+def _canonical(material: Material, shown: str, extraction: str) -> dict[str, Any]:
+    """The sample's own label of the option shown behind a label."""
     keys = {choice.shown: choice.key for choice in material.options}
     return {"option": keys.get(shown, NONE_OF_THEM), "extraction": extraction}
 
@@ -72,6 +72,3 @@ def _check(material: Material) -> None:
         raise CannotAsk("the sample has no options to choose from")
     if not material.answers:
         raise CannotAsk("the item has no answer")
-
-
-PROTOCOL = ChoiceExtraction()

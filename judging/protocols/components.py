@@ -7,7 +7,7 @@ from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import CannotAsk, Criterion, Material, Protocol
-from judging.protocols.replies import Found, NoVerdict, Place, split_thought
+from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, joined, split_thought
 from judging.protocols.settings import Settings
 
 _PART = re.compile(
@@ -23,59 +23,59 @@ _TOTAL = re.compile(
 EPSILON = 1e-6
 
 
-def parse_components(text: str, *, place: Place, keys: Sequence[str], weights: Sequence[float]) -> Found:
-    """Points by component, as MIA-Bench's judge states them (arXiv 2407.01509, 2.2).
+def parse_components(text: str, *, place: Place, keys: Sequence[str], weights: Sequence[float]) -> ParsedVerdict:
+    """Points per component, as MIA-Bench's judge states them (arXiv 2407.01509, 2.2).
 
-    ``Score of component 1: 4/4, score of component 2: 0/3, total score: 4/7.`` at the beginning of the reply (place
-    first) or at its end (last). Every component once, points within 0 and its weight, each "/weight" as it is. The sum
-    of the points counts: ``score`` is the points per total weight, times 10. A total that is stated otherwise is kept
-    as a remark in ``reason``. Raises NoVerdict.
+    ``Score of component 1: 4/4, score of component 2: 0/3, total score: 4/7.`` at the start of the reply (place first)
+    or at its end (last). Every component once, with points between 0 and its weight and the right "/weight". The sum of
+    the points counts: ``score`` is 10 x points / total weight. A different stated total is noted in ``reason``. Raises
+    NoVerdict.
     """
-    thought, said = split_thought(text, place=place)
-    start, end, found, total = _statement(said, place=place)
-    numbers = [int(part["number"]) for part in found]
+    thought, reply_text = split_thought(text, place=place)
+    start, end, scores, total = _statement(reply_text, place=place)
+    numbers = [int(part["number"]) for part in scores]
     if sorted(numbers) != list(range(1, len(keys) + 1)):
-        raise NoVerdict(f"the scores are not one for each of the {len(keys)} components")
+        raise NoVerdict(f"there is not exactly one score for each of the {len(keys)} components")
     points = [0.0] * len(keys)
-    for part in found:
-        at = int(part["number"]) - 1
-        if abs(float(part["weight"]) - weights[at]) > EPSILON:
-            raise NoVerdict(f"component {at + 1} is worth {weights[at]:g}, not {part['weight'][:6]}")
-        points[at] = float(part["points"])
-        if not 0 <= points[at] <= weights[at] or not math.isfinite(points[at]):
-            raise NoVerdict(f"the points of component {at + 1} are not between 0 and {weights[at]:g}")
+    for part in scores:
+        index = int(part["number"]) - 1
+        if abs(float(part["weight"]) - weights[index]) > EPSILON:
+            raise NoVerdict(f"component {index + 1} is worth {weights[index]:g}, not {part['weight'][:6]}")
+        points[index] = float(part["points"])
+        if not 0 <= points[index] <= weights[index] or not math.isfinite(points[index]):
+            raise NoVerdict(f"the points of component {index + 1} are not between 0 and {weights[index]:g}")
     verdict = {"parts": dict(zip(keys, points, strict=True)), "score": 10 * sum(points) / sum(weights)}
     if abs(float(total["points"]) - sum(points)) > EPSILON:
         verdict["reason"] = (
             f"the judge's total is {total['points'][:8]}; the sum of its points, {sum(points):g}, counts"
         )
-    rest = said[end:] if place == "first" else said[:start]
-    return Found(verdict, "\n\n".join(piece.strip() for piece in (thought, rest) if piece.strip()))
+    rest = reply_text[end:] if place == "first" else reply_text[:start]
+    return ParsedVerdict(verdict, joined(thought, rest))
 
 
-def _statement(said: str, *, place: Place) -> tuple[int, int, list[re.Match[str]], re.Match[str]]:
-    """The run of component scores with its total: where it starts and ends. It must open or close the reply."""
-    missing = NoVerdict(f"no component scores at the {'beginning' if place == 'first' else 'end'} of the reply")
-    body = said.rstrip().rstrip("`").rstrip()
-    start = 0 if place == "first" else _last_run(body)
-    at, found = start, []
-    while part := _PART.match(body, at):
-        found.append(part)
-        at = part.end()
-    total = _TOTAL.match(body, at)
-    if not found or total is None or (place == "last" and total.end() != len(body)):
+def _statement(reply_text: str, *, place: Place) -> tuple[int, int, list[re.Match[str]], re.Match[str]]:
+    """The component scores with their total: where they start and end, at the start or end of the reply."""
+    missing = NoVerdict(f"no component scores at the {'start' if place == 'first' else 'end'} of the reply")
+    text = reply_text.rstrip().rstrip("`").rstrip()
+    start = 0 if place == "first" else _last_run(text)
+    position, scores = start, []
+    while part := _PART.match(text, position):
+        scores.append(part)
+        position = part.end()
+    total = _TOTAL.match(text, position)
+    if not scores or total is None or (place == "last" and total.end() != len(text)):
         raise missing
-    return start, total.end(), found, total
+    return start, total.end(), scores, total
 
 
-def _last_run(body: str) -> int:
-    """Where the last unbroken run of component scores begins; the end of the text where there is none."""
-    begin, end = len(body), -1
-    for part in _PART.finditer(body):
+def _last_run(text: str) -> int:
+    """Where the last unbroken series of component scores starts; the end of the text if there is none."""
+    start, end = len(text), -1
+    for part in _PART.finditer(text):
         if part.start() != end:
-            begin = part.start()
+            start = part.start()
         end = part.end()
-    return begin
+    return start
 
 
 class Components(Protocol):
@@ -97,11 +97,11 @@ class Components(Protocol):
         total = f"{sum(part.weight or 0 for part in _parts(material)):g}"
         return super().values(material, settings) | {"components": parts, "total": total}
 
-    def parse(self, text: str, material: Material, settings: Settings) -> Found:
+    def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         parts = _parts(material)
         return parse_components(
             text,
-            place=self.place(settings),
+            place=self.verdict_line(settings),
             keys=[part.key for part in parts],
             weights=[part.weight or 0 for part in parts],
         )
@@ -114,6 +114,3 @@ def _parts(material: Material) -> list[Criterion]:
     if any(not part.weight for part in parts):
         raise CannotAsk("a component has no weight")
     return parts
-
-
-PROTOCOL = Components()

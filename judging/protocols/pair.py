@@ -5,20 +5,20 @@ from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import Material, Protocol
-from judging.protocols.replies import NO_VOTE, Found, NoVerdict, Place, plain, stated
+from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
 
 _LETTER = re.compile(r"(?:(?:assistant|answer|response)\s+)?(?P<letter>[ABC])|(?P<tie>tie)", re.ASCII)
 _CHOICES = {"A": "first", "B": "second", "C": "tie"}
 
 
-def parse_letter(text: str, *, place: Place) -> Found:
+def parse_letter(text: str, *, place: Place) -> ParsedVerdict:
     """``A``, ``B``, or ``C`` for a tie, as MLLM-as-a-Judge has it (arXiv 2402.04788, appendix). Raises NoVerdict."""
-    for piece in stated(text, place=place):
-        value = plain(piece.value)
+    for piece in verdict_candidates(text, place=place):
+        value = unwrapped(piece.value)
         match = _LETTER.fullmatch(value if len(value) == 1 else value[:1].lower() + value[1:])
         if match:
-            return Found({"choice": _CHOICES[match["letter"]] if match["letter"] else "tie"}, piece.analysis)
+            return ParsedVerdict({"choice": _CHOICES[match["letter"]] if match["letter"] else "tie"}, piece.analysis)
     raise NoVerdict(NO_VOTE[place])
 
 
@@ -38,8 +38,5 @@ class Pair(Protocol):
     def verdict_schema(self, material: Material) -> dict[str, Any]:
         return {"type": "string", "enum": ["A", "B", "C"]}
 
-    def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        return parse_letter(text, place=self.place(settings))
-
-
-PROTOCOL = Pair()
+    def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
+        return parse_letter(text, place=self.verdict_line(settings))

@@ -1,4 +1,4 @@
-"""Pairwise voting with per-sample criteria, as MLLM-Bench does it; the wording of the prompts is our own."""
+"""Pairwise voting with per-sample criteria, as MLLM-Bench does it; the wording of the prompts is ours."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import Material, Protocol
-from judging.protocols.replies import NO_VOTE, Found, NoVerdict, Place, verdict_line
+from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, verdict_line
 from judging.protocols.settings import BadSettings, Settings
 
 _EDGES = " \t\r\u00a0\u200b\ufeff*_`~\"'“”‘’«»#>().,;:!?[]{}|-–—"
@@ -19,17 +19,17 @@ _VOTE = re.compile(
 _SITUATIONS = {"one": 1, "two": 2, "1": 1, "2": 2}
 
 
-def parse_vote(text: str, *, place: Place) -> Found:
-    """The vote between two answers that stands alone on the last (or first) line of a reply.
+def parse_vote(text: str, *, place: Place) -> ParsedVerdict:
+    """The vote between two answers, alone on the last (or first) line of a reply.
 
-    ``Answer1``, ``Answer2``, ``unable to decide: situation one|two``, in any case, with or without emphasis, quotes,
-    a full stop or ``Vote:`` before it. Code fences and rules around it are no lines. Raises NoVerdict.
+    ``Answer1``, ``Answer2``, ``unable to decide: situation one|two``, in upper or lower case, with or without emphasis,
+    quotes, a full stop or a leading ``Vote:``. Code fences and rules around it are ignored. Raises NoVerdict.
     """
     line = verdict_line(text, place=place, missing=NO_VOTE[place])
     verdict = _as_vote(line.value)
     if verdict is None:
         raise NoVerdict(NO_VOTE[place])
-    return Found(verdict, line.analysis)
+    return ParsedVerdict(verdict, line.analysis)
 
 
 def _as_vote(line: str) -> dict[str, Any] | None:
@@ -59,18 +59,15 @@ class PairwiseCriteria(Protocol):
     )
     defaults = {"reasoning": "none"}
 
-    def settings(self, given: Mapping[str, Any]) -> Settings:
-        if isinstance(given, Mapping) and given.get("prompt") == ANSWER_THEN_REASON:
-            given = {"reasoning": "after"} | dict(given)
-        chosen = super().settings(given)
-        if chosen["prompt"] == ANSWER_THEN_REASON and chosen["reasoning"] != "after":
+    def settings(self, chosen: Mapping[str, Any]) -> Settings:
+        if isinstance(chosen, Mapping) and chosen.get("prompt") == ANSWER_THEN_REASON:
+            chosen = {"reasoning": "after"} | dict(chosen)
+        settings = super().settings(chosen)
+        if settings["prompt"] == ANSWER_THEN_REASON and settings["reasoning"] != "after":
             raise BadSettings(
-                f"reasoning: the prompt {chosen['prompt']} asks for the reasons after the vote; leave it out."
+                f"reasoning: the prompt {settings['prompt']} asks for the reasons after the vote; leave it out."
             )
-        return chosen
+        return settings
 
-    def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        return parse_vote(text, place=self.place(settings))
-
-
-PROTOCOL = PairwiseCriteria()
+    def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
+        return parse_vote(text, place=self.verdict_line(settings))

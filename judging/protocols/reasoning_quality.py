@@ -1,7 +1,7 @@
 """How well an answer reasons and is written, as ChEF measures language performance (arXiv 2311.02692, C.4).
 
-The judge gets the right answer, takes what the answer says of the picture for true, and explains before it scores, 0 to
-10. ChEF averages several samples of the judge: set ``repeats``, with a temperature above 0.
+The judge gets the right answer, assumes that what the response says about the image is true, and explains before it
+gives a score from 0 to 10. ChEF averages several samples of the judge: set ``repeats`` and a temperature above 0.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from bank.models import Item
 from judging.protocols.base import Material, Protocol
 from judging.protocols.reference_score import references
-from judging.protocols.replies import Found
+from judging.protocols.replies import ParsedVerdict
 from judging.protocols.score import parse_score
 from judging.protocols.settings import Settings
 
@@ -37,8 +37,5 @@ class ReasoningQuality(Protocol):
     def verdict_schema(self, material: Material) -> dict[str, Any]:
         return {"type": "number", "enum": list(SCALE)}
 
-    def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        return parse_score(text, place=self.place(settings), scale=SCALE)
-
-
-PROTOCOL = ReasoningQuality()
+    def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
+        return parse_score(text, place=self.verdict_line(settings), scale=SCALE)

@@ -5,7 +5,7 @@ from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import KINDS_OF_REFERENCE, CannotAsk, Material, Protocol
-from judging.protocols.replies import Found
+from judging.protocols.replies import ParsedVerdict
 from judging.protocols.score import parse_score
 from judging.protocols.settings import Settings
 
@@ -31,21 +31,18 @@ class ReferenceScore(Protocol):
     def verdict_schema(self, material: Material) -> dict[str, Any]:
         return {"type": "number", "enum": list(SCALE)}
 
-    def parse(self, text: str, material: Material, settings: Settings) -> Found:
-        return parse_score(text, place=self.place(settings), scale=SCALE)
+    def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
+        return parse_score(text, place=self.verdict_line(settings), scale=SCALE)
 
 
 def references(material: Material) -> list[str]:
-    """The right answers; a key to options with what it stands for. Raises CannotAsk."""
-    meaning = {choice.key: choice.text for choice in material.options}
-    found = [
-        f"{one.text}: {meaning[one.text]}" if one.text in meaning else one.text
-        for one in material.criteria
-        if one.kind in KINDS_OF_REFERENCE
+    """The right answers; an answer key is followed by the text of its option. Raises CannotAsk."""
+    option_texts = {choice.key: choice.text for choice in material.options}
+    references = [
+        f"{criterion.text}: {option_texts[criterion.text]}" if criterion.text in option_texts else criterion.text
+        for criterion in material.criteria
+        if criterion.kind in KINDS_OF_REFERENCE
     ]
-    if not found:
+    if not references:
         raise CannotAsk("the sample has no reference answer")
-    return found
-
-
-PROTOCOL = ReferenceScore()
+    return references

@@ -1,4 +1,9 @@
-"""What an endpoint returned, and what it amounts to."""
+"""Reads replies: pure functions from text to verdict that never guess.
+
+Only the judge's own reply is read, never the material it was shown. The verdict is on one line; everything else is
+analysis. A reply without a verdict gets a status and a reason in our own words, because the reply may quote hidden
+criteria.
+"""
 
 import json
 import re
@@ -10,7 +15,7 @@ from judging.endpoints.answers import Reply
 
 NONE_OF_THEM = "X"
 Status = Literal["ok", "parse_failed", "refused", "filtered", "truncated", "empty", "error"]
-Place = Literal["first", "last"]  # the line of the reply that carries the vote
+Place = Literal["first", "last"]  # the line of the reply with the verdict
 
 REASONS: dict[Status, str] = {
     "refused": "the judge refused",
@@ -21,8 +26,8 @@ REASONS: dict[Status, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A verdict found in a reply, in presented order, and the rest of the reply."""
+class ParsedVerdict:
+    """A verdict in presented order, and the rest of the reply."""
 
     verdict: dict[str, Any]
     analysis: str = ""
@@ -30,7 +35,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reply amounts to. ``verdict`` is empty unless ``status`` is ok."""
+    """The result of reading a reply. ``verdict`` is empty unless ``status`` is ok."""
 
     status: Status
     verdict: dict[str, Any] = field(default_factory=dict)
@@ -39,13 +44,13 @@ class Reading:
 
 
 class NoVerdict(ValueError):
-    """A reply without the verdict that was asked for; says what is missing."""
+    """The reply lacks the requested verdict; says what is missing."""
 
 
-def read_reply(reply: Reply, parse: Callable[[str], Found]) -> Reading:
+def read_reply(reply: Reply, parse: Callable[[str], ParsedVerdict]) -> Reading:
     """Read a reply with a protocol's ``parse``, which raises NoVerdict.
 
-    Why the model stopped is looked at before the text: a vote in a reply that was cut off or filtered does not count.
+    The finish reason comes before the text: a vote in a reply that was cut off or filtered does not count.
     """
     text = reply.text.strip()
     if reply.refusal.strip():
@@ -57,12 +62,12 @@ def read_reply(reply: Reply, parse: Callable[[str], Found]) -> Reading:
     if not text:
         return _without("empty", reply)
     try:
-        found = parse(text)
+        parsed = parse(text)
     except NoVerdict as error:
         if _REFUSAL.match(text):
             return _without("refused", reply)
         return Reading("parse_failed", reason=str(error), analysis=joined(reply.reasoning, text))
-    return Reading("ok", found.verdict, analysis=joined(reply.reasoning, found.analysis))
+    return Reading("ok", parsed.verdict, analysis=joined(reply.reasoning, parsed.analysis))
 
 
 def _without(status: Status, reply: Reply) -> Reading:
@@ -73,7 +78,7 @@ def joined(*parts: str) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-# The beginnings with which models decline in plain words, where an endpoint has no field for it.
+# How models refuse in plain words, for endpoints without a field for refusals.
 _REFUSAL = re.compile(
     r"(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|unfortunately)?[\s,.:;]*(?:but\s+)?"
     r"(?:i\s*(?:can(?:['’]t|not|\s+not)|am\s+(?:unable|not\s+able)|['’]m\s+(?:unable|not\s+able)|won['’]t|must\s+decline)"
@@ -85,7 +90,7 @@ _REFUSAL = re.compile(
 NO_VOTE: dict[Place, str] = {"last": "no vote on the last line", "first": "no vote on the first line"}
 NOTHING: dict[Place, str] = {"last": "no verdict on the last line", "first": "no verdict on the first line"}
 
-_LINE_END = re.compile(r"\r\n|\r|\n")  # no others: an answer may have brought in characters that some call line ends
+_LINE_END = re.compile(r"\r\n|\r|\n")  # no others: an answer may contain characters that some call line ends
 _FENCE = re.compile(r"[`~]{3,}[\w-]*|[-*_=]{3,}")
 _FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?```\s*", re.DOTALL | re.IGNORECASE)
 _THINK = re.compile(r"<think(?:ing)?>(?P<thought>.*?)</think(?:ing)?>", re.DOTALL)
@@ -102,78 +107,78 @@ _BRACKETS = re.compile(rf"\[{_ONE}\](?:{_BETWEEN}\[{_ONE}\])*|\[{_ONE}(?:{_BETWE
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """A piece of a reply that may be its verdict, and the rest of the reply."""
+class Candidate:
+    """A piece of a reply that may be the verdict, and the rest of the reply."""
 
     value: str
     analysis: str
 
 
-def verdict_line(text: str, *, place: Place, missing: str) -> Stated:
-    """The last (or first) line that says something; fences and rules are no lines. Raises NoVerdict(missing)."""
-    thought, said = split_thought(text, place=place)
-    lines = _LINE_END.split(said)
+def verdict_line(text: str, *, place: Place, missing: str) -> Candidate:
+    """The last (or first) line with text; code fences and rules do not count. Raises NoVerdict(missing)."""
+    thought, rest_of_reply = split_thought(text, place=place)
+    lines = _LINE_END.split(rest_of_reply)
     full = [n for n, line in enumerate(lines) if line.strip() and not _FENCE.fullmatch(line.strip())]
     if not full:
         raise NoVerdict(missing)
     at = full[-1] if place == "last" else full[0]
     rest = lines[:at] if place == "last" else lines[at + 1 :]
-    return Stated(lines[at], joined(thought, "\n".join(rest)))
+    return Candidate(lines[at], joined(thought, "\n".join(rest)))
 
 
-def stated(text: str, *, place: Place) -> Iterator[Stated]:
-    """What may be the verdict of a reply, the surest first.
+def verdict_candidates(text: str, *, place: Place) -> Iterator[Candidate]:
+    """The pieces of a reply that may be its verdict, most likely first.
 
-    A reply that is one JSON object: the value under ``judgement``, ``score`` or the like, and nothing else. Otherwise
-    the verdict's line without its label ("Judgement: [[4]]" gives ``[[4]]``), or the only group in double brackets on
-    it where it begins with "Judgement:", as MLLM-as-a-Judge's judges write it ("Judgement: I rank them [[C]], [[A]],
-    [[B]] because ..."). No other line is looked at: what stands there may be quoted from an answer. Raises NoVerdict.
+    If the reply is one JSON object: the value of ``judgement``, ``score`` or similar, and nothing else. Otherwise the
+    verdict line without its label ("Judgement: [[4]]" gives ``[[4]]``), or, if it starts with "Judgement:", the only
+    group in double brackets on it, as the judges of MLLM-as-a-Judge write it ("Judgement: I rank them [[C]], [[A]],
+    [[B]] because ..."). Other lines are ignored, since they may be quoted from an answer. Raises NoVerdict.
     """
-    thought, said = split_thought(text, place=place)
-    fenced = _FENCED.fullmatch(said)
-    bare = (fenced["inside"] if fenced else said).strip()
+    thought, reply_text = split_thought(text, place=place)
+    fenced = _FENCED.fullmatch(reply_text)
+    bare = (fenced["inside"] if fenced else reply_text).strip()
     if bare.startswith("{") and bare.endswith("}"):
         yield _in_object(bare, thought)
         return
     line = verdict_line(text, place=place, missing=NOTHING[place])
     clean = re.sub(r"[*_`#]", "", line.value).strip()
     label = _LABEL.match(clean)
-    yield Stated(clean[label.end() :] if label else clean, line.analysis)
+    yield Candidate(clean[label.end() :] if label else clean, line.analysis)
     if judgement := _JUDGEMENT.fullmatch(line.value):
         groups = _BRACKETS.findall(judgement["rest"])
         if len(groups) == 1:
-            yield Stated(groups[0], joined(thought, said))
+            yield Candidate(groups[0], joined(thought, reply_text))
 
 
-def _in_object(text: str, thought: str) -> Stated:
+def _in_object(text: str, thought: str) -> Candidate:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name.casefold() for name, _ in pairs]
         if len(set(names)) != len(names):
-            raise NoVerdict("the JSON object names something twice")
+            raise NoVerdict("the JSON object has a duplicate key")
         return dict(zip(names, (value for _, value in pairs), strict=True))
 
     try:
-        found = json.loads(text, object_pairs_hook=unique)
+        parsed = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
         if isinstance(error, NoVerdict):
             raise
-        raise NoVerdict("the reply begins like a JSON object and is not one") from None
-    keys = [name for name in found if name in _KEYS]
+        raise NoVerdict("the reply starts like a JSON object but is not valid JSON") from None
+    keys = [name for name in parsed if name in _KEYS]
     if len(keys) != 1:
-        raise NoVerdict("the JSON object holds no verdict" if not keys else "the JSON object holds several verdicts")
-    value = found[keys[0]]
+        raise NoVerdict("the JSON object has no verdict" if not keys else "the JSON object has several verdicts")
+    value = parsed[keys[0]]
     if isinstance(value, bool) or not isinstance(value, str | int | float | list):
-        raise NoVerdict("the verdict in the JSON object is neither a text nor a number")
-    shown = value if isinstance(value, str) else json.dumps(value).replace('"', "")
-    rest = [str(other) for name, other in found.items() if name != keys[0] and isinstance(other, str)]
-    return Stated(shown.strip(), joined(thought, *rest))
+        raise NoVerdict("the verdict in the JSON object is neither text nor a number")
+    value_text = value if isinstance(value, str) else json.dumps(value).replace('"', "")
+    rest = [str(other) for name, other in parsed.items() if name != keys[0] and isinstance(other, str)]
+    return Candidate(value_text.strip(), joined(thought, *rest))
 
 
 def split_thought(text: str, *, place: Place) -> tuple[str, str]:
-    """What a model thought aloud at the start, and what it then said.
+    """A model's thinking at the start of its reply, and the rest.
 
-    Only a single closed block counts: with a second closing tag, which the answers under judgment may have brought in,
-    nothing tells where thinking ends.
+    Only a single closed block counts. With a second closing tag, which may come from the judged answers, it is
+    impossible to tell where the thinking ends.
     """
     if not re.match(r"\s*<think(?:ing)?>", text):
         return "", text
@@ -186,11 +191,11 @@ def split_thought(text: str, *, place: Place) -> tuple[str, str]:
     raise NoVerdict(NO_VOTE[place])
 
 
-def plain(value: str) -> str:
-    """A value without quotes, balanced brackets and a closing full stop round it. Signs and points stay."""
-    before = None
-    while value != before:
-        before = value
+def unwrapped(value: str) -> str:
+    """A value without the quotes, balanced brackets and full stop around it. Signs and decimal points stay."""
+    previous = None
+    while value != previous:
+        previous = value
         value = value.strip().strip("\"'“”‘’").strip()
         if value.endswith(".") and not value.endswith(".."):
             value = value[:-1]
@@ -201,8 +206,8 @@ def plain(value: str) -> str:
 
 def _balanced(inside: str) -> bool:
     depth = 0
-    for letter in inside:
-        depth += (letter in "[({") - (letter in "])}")
+    for character in inside:
+        depth += (character in "[({") - (character in "])}")
         if depth < 0:
             return False
     return depth == 0

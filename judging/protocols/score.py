@@ -8,7 +8,7 @@ from typing import Any
 from bank.models import Item
 from judging.endpoints.answers import Token
 from judging.protocols.base import Material, Protocol
-from judging.protocols.replies import Found, NoVerdict, Place, plain, stated
+from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
 
 _NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?"
@@ -16,17 +16,17 @@ _SCORE = re.compile(
     rf"(?P<number>{_NUMBER})(?:\s*(?:/|out of)\s*(?P<of>[0-9]+))?(?:\s*[(:,–—-]?\s*(?P<word>[A-Za-z ]+)\)?)?"
     rf"|(?P<word_before>[A-Za-z ]+?)\s*[(:,–—-]\s*(?P<number_after>{_NUMBER})\)?"
 )
-LEAST_MASS = 0.5  # of the probability that must fall on the scale for a weighted score
+LEAST_MASS = 0.5  # share of the probability that must fall on the scale for a weighted score
 
 
-def parse_score(text: str, *, place: Place, scale: Sequence[float], words: Sequence[str] = ()) -> Found:
-    """The score that a reply states: one of ``scale``, in plain digits, with or without its word ("4 (Good)", "4/5").
+def parse_score(text: str, *, place: Place, scale: Sequence[float], words: Sequence[str] = ()) -> ParsedVerdict:
+    """The score in a reply: one of ``scale``, in digits, with or without its word ("4 (Good)", "4/5").
 
-    A number that is not on the scale is no score: nothing is rounded or clamped. Raises NoVerdict.
+    A number off the scale is no score: nothing is rounded or clamped. Raises NoVerdict.
     """
     shown = f"{scale[0]:g} to {scale[-1]:g}"
-    for piece in stated(text, place=place):
-        match = _SCORE.fullmatch(plain(piece.value))
+    for piece in verdict_candidates(text, place=place):
+        match = _SCORE.fullmatch(unwrapped(piece.value))
         if match is None:
             continue
         value = float(match["number"] or match["number_after"])
@@ -34,19 +34,19 @@ def parse_score(text: str, *, place: Place, scale: Sequence[float], words: Seque
         if match["of"] and float(match["of"]) != scale[-1]:
             raise NoVerdict(f"a score out of {match['of'][:6]} on a scale from {shown}")
         if value not in scale:
-            raise NoVerdict(f"the score is not one of the scale from {shown}")
-        if word and word not in [known.casefold() for known in words[list(scale).index(value) :][:1]]:
+            raise NoVerdict(f"the score is not on the scale from {shown}")
+        if word and word not in [own_word.casefold() for own_word in words[list(scale).index(value) :][:1]]:
             continue
-        return Found({"score": value}, piece.analysis)
+        return ParsedVerdict({"score": value}, piece.analysis)
     raise NoVerdict(f"no score from {shown} on the {place} line")
 
 
 def weighted_score(tokens: Sequence[Token], *, score: float, scale: Sequence[float]) -> float | None:
     """The mean of the scale's scores, weighted by the probabilities of the token that stated ``score``.
 
-    The token is the last one that reads as the score: the verdict that was taken. Each score counts with the
-    probabilities of all tokens that read as it; what stands for no score is left out. None where the endpoint gave no
-    log-probabilities, where the score took several tokens ("10"), or where next to nothing fell on the scale.
+    The token is the last one that reads as the score, i.e. the verdict. Each score counts with the probabilities of all
+    candidates that read as it; other candidates are left out. None if the endpoint returned no log-probabilities, if
+    the score takes several tokens ("10"), or if too little probability falls on the scale.
     """
     for token in reversed(tokens):
         if _as_number(token.text) == score:
@@ -54,7 +54,7 @@ def weighted_score(tokens: Sequence[Token], *, score: float, scale: Sequence[flo
     else:
         return None
     if any(len(f"{value:g}") > 1 for value in scale):
-        return None  # the first of several digits does not tell which score follows
+        return None  # the first of several digits does not determine the score
     mass: dict[float, float] = {}
     for text, logprob in token.candidates:
         value = _as_number(text)
@@ -84,9 +84,6 @@ class Score(Protocol):
     def verdict_schema(self, material: Material) -> dict[str, Any]:
         return {"type": "number", "enum": list(self.scale(material))}
 
-    def parse(self, text: str, material: Material, settings: Settings) -> Found:
+    def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         scale, words = zip(*material.scale, strict=True)
-        return parse_score(text, place=self.place(settings), scale=scale, words=words)
-
-
-PROTOCOL = Score()
+        return parse_score(text, place=self.verdict_line(settings), scale=scale, words=words)

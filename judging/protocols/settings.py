@@ -1,4 +1,4 @@
-"""What the settings of protocols may be. Each function returns the canonical value or raises BadSettings."""
+"""Checks for the settings of protocols. Each function returns the canonical value or raises BadSettings."""
 
 import hashlib
 import json
@@ -8,8 +8,8 @@ from typing import Any
 Settings = dict[str, Any]
 
 NAMES = ("order", "criteria", "context", "reasoning", "prompt", "repeats")
-# What goes to the endpoint with every request. Left out of canonical settings where they are not given, so that
-# settings written before there were such parameters are still the same settings. Temperature is always there.
+# What goes to the endpoint with every request. Canonical settings leave out what was not chosen, so that settings from
+# before a parameter existed stay the same. Temperature is always included.
 REQUEST = ("temperature", "top_p", "structured", "seed", "max_tokens", "reasoning_effort", "image_size", "detail")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 DETAILS = ("low", "high", "auto")
@@ -17,11 +17,11 @@ CONTEXTS = ("image", "none", "caption", "objects", "caption+objects")
 
 
 class BadSettings(ValueError):
-    """Settings that a protocol does not take; says which and what it takes."""
+    """Settings that a protocol does not accept; says which, and what it accepts."""
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:
-    """The identity of canonical settings."""
+    """The hash that identifies canonical settings."""
     canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -53,27 +53,27 @@ def number_or_null(name: str, value: Any, low: float, high: float) -> float | No
     return float(value)
 
 
-def request_settings(given: Mapping[str, Any], *, temperature: float | None) -> Settings:
-    """The settings of the request, in canonical form. Raises BadSettings."""
-    chosen: Settings = {"temperature": number_or_null("temperature", given.get("temperature", temperature), 0, 2)}
-    if given.get("top_p") is not None:
-        chosen["top_p"] = number_or_null("top_p", given["top_p"], 0, 1)
+def request_settings(chosen: Mapping[str, Any], *, temperature: float | None) -> Settings:
+    """The canonical settings of the request. Raises BadSettings."""
+    settings: Settings = {"temperature": number_or_null("temperature", chosen.get("temperature", temperature), 0, 2)}
+    if chosen.get("top_p") is not None:
+        settings["top_p"] = number_or_null("top_p", chosen["top_p"], 0, 1)
     for name, low, high in (("seed", 0, 2**31 - 1), ("max_tokens", 1, 1_000_000), ("image_size", 64, 8_192)):
-        if given.get(name) is not None:
-            chosen[name] = whole(name, given[name], low, high)
-    if given.get("structured") is not None and boolean("structured", given["structured"]):
-        chosen["structured"] = True
+        if chosen.get(name) is not None:
+            settings[name] = whole(name, chosen[name], low, high)
+    if chosen.get("structured") is not None and boolean("structured", chosen["structured"]):
+        settings["structured"] = True
     for name, choices in (("reasoning_effort", EFFORTS), ("detail", DETAILS)):
-        if given.get(name) is not None:
-            chosen[name] = one_of(name, given[name], choices)
-    return chosen
+        if chosen.get(name) is not None:
+            settings[name] = one_of(name, chosen[name], choices)
+    return settings
 
 
-def check_names(given: Mapping[str, Any], names: tuple[str, ...]) -> None:
-    if not isinstance(given, Mapping):
+def check_names(chosen: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    if not isinstance(chosen, Mapping):
         raise BadSettings('Settings are a JSON object, e.g. {"order": "both"}.')
     names += REQUEST
-    unknown = sorted(str(name) for name in set(given) - set(names))
+    unknown = sorted(str(name) for name in set(chosen) - set(names))
     if unknown:
         raise BadSettings(f"{unknown[0][:60]} is not a setting. Settings: {', '.join(names)}.")
 

@@ -1,4 +1,4 @@
-"""Writes over runs. Each is one transaction."""
+"""Starting, pausing, resuming, cancelling and retrying runs. Each action is one transaction."""
 
 import hashlib
 import secrets
@@ -13,9 +13,9 @@ from bank.database import bulk
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging import protocols
-from judging.models import OVERLAP, STRICT, Judge, Run, RunItem, RunTask, made_by, reason_key
+from judging.models import OVERLAP, STRICT, Judge, Run, RunItem, RunTask, reason_key, table_of
 from judging.protocols import baselines, prompts
-from judging.runs import attacks as catalogue
+from judging.runs import attacks as attack_catalogue
 from judging.runs import item_sets, plan
 from judging.runs.collecting import COLLECTORS
 from judging.work import run_kinds
@@ -39,72 +39,66 @@ def start_run(
     batched: bool = False,
     attacks: Sequence[str] | None = None,
 ) -> Run:
-    """Start judging a benchmark's items, or go on with the run that does the same. Raises BadInput.
+    """Start judging a benchmark's items, or continue the run that does the same. Raises BadInput.
 
-    The same judge, protocol, settings and items, with the criteria as they were, continue the existing run: a
-    paused one resumes, a finished one makes what is missing. A cancelled run stays so. ``items`` may be chosen by
-    the caller; others than the protocol's kind, and those of rejected samples, are left out. ``settings`` may hold
-    ``items``, a set of them (see ``item_sets``). A new ``budget`` replaces the old one. ``reuse`` answers identical
-    calls from stored ones; ``batched`` hands calls in by the endpoint's batch interface. ``attacks`` makes it a run
-    that tries the judge with these attacks, all where the list is empty, and makes no judgments (see
-    ``judging.runs.attacks``).
+    The same judge, protocol, settings and items with unchanged criteria continue the existing run: a paused run
+    resumes, a finished one makes what is missing. A cancelled run stays cancelled. The caller may pass ``items``; those
+    of another kind than the protocol's and those of rejected samples are left out. ``settings`` may contain ``items``,
+    a part of the benchmark (see ``item_sets``). A new ``budget`` replaces the old one. ``reuse`` answers identical
+    calls from stored ones; ``batched`` uses the endpoint's batch interface. With ``attacks`` the run tests the judge
+    against these attacks (all of them if the list is empty) and makes no judgments (see ``judging.runs.attacks``).
     """
-    given = {} if settings is None else dict(settings) if isinstance(settings, Mapping) else settings
+    asked_settings, asked_items = _split_settings(settings)
     try:
-        asked = protocols.get(protocol)
-        item_set = item_sets.canonical(given.pop("items", None) if isinstance(given, dict) else None)
-        chosen = asked.settings(given)
+        used_protocol = protocols.get(protocol)
+        item_set = item_sets.canonical(asked_items)
+        canonical_settings = used_protocol.settings(asked_settings)
     except protocols.UnknownProtocol as error:
         raise BadInput(str(error), "protocol") from None
     except (protocols.BadSettings, item_sets.BadItemSet) as error:
         raise BadInput(str(error), "settings") from None
-    _check_judge(judge, asked, chosen, budget)
+    _check_judge(judge, used_protocol, canonical_settings, budget)
     if attacks is not None:
-        chosen |= {"attacks": _attacks(attacks, judge, asked, chosen)}
+        canonical_settings |= {"attacks": _attacks(attacks, judge, used_protocol, canonical_settings)}
         if not item_set and items is None and limit is None:
-            item_set = {"sample": catalogue.SAMPLE, "seed": 0}
+            item_set = {"sample": attack_catalogue.DEFAULT_SAMPLE, "seed": 0}
     check_limit(limit)
 
     def chosen_items(*, rejected: bool) -> list[int]:
-        query = plan.judgeable_items(benchmark=benchmark, kind=asked.kind, rejected=rejected)
-        if isinstance(items, QuerySet):
-            query = query.filter(pk__in=items.values("pk"))
-        elif items is not None:
-            query = query.filter(pk__in=[item.pk for item in items])
+        query = plan.judgeable_items(benchmark=benchmark, kind=used_protocol.kind, rejected=rejected)
+        if items is not None:
+            query = query.filter(pk__in=_primary_keys(items))
         query = item_sets.items(item_set, benchmark=benchmark, query=query)
-        return list((query if limit is None else query[:limit]).values_list("pk", flat=True))
+        return list(query.values_list("pk", flat=True)[:limit])
 
     try:
         item_ids = chosen_items(rejected=False)
     except item_sets.BadItemSet as error:
         raise BadInput(str(error), "settings") from None
     if not item_ids:
-        if item_set:
-            raise BadInput(f"No items of kind {asked.kind} in {benchmark} are in that set.", "settings")
-        raise BadInput(
-            f"{benchmark} has no items of kind {asked.kind}. Make them first, on its page Items in the bank or by "
-            f"manage.py make_items {asked.kind} --benchmark {benchmark}",
-            "benchmark",
-        )
+        raise _no_items(benchmark, used_protocol.kind, item_set)
     identity: dict[str, Any] = {
         "kind": Run.Kind.JUDGMENTS if attacks is None else Run.Kind.ATTACKS,
         "judge": judge,
         "benchmark": benchmark,
         "protocol": protocol,
-        "settings_hash": protocols.settings_hash(chosen),
+        "settings_hash": protocols.settings_hash(canonical_settings),
         "items_hash": _items_hash(item_ids),
     }
-    if not new and (run := go_on(identity, budget)):
-        return run
-    if not new and benchmark.samples.filter(status=Sample.Status.REJECTED).exists():
-        # A run that is there goes on, though samples of it were rejected since: its verdicts are paid for.
-        before = {"items_hash": _items_hash(chosen_items(rejected=True))}
-        if run := go_on(identity | before, budget):
+    if not new:
+        if run := continue_run(identity, budget):
             return run
-    template = None if judge.is_baseline else prompts.get(protocol, *prompts.split(str(chosen["prompt"])))
+        if benchmark.samples.filter(status=Sample.Status.REJECTED).exists():
+            # An existing run continues even if some of its samples were rejected since: its verdicts are paid for.
+            with_rejected = {"items_hash": _items_hash(chosen_items(rejected=True))}
+            if run := continue_run(identity | with_rejected, budget):
+                return run
+    template = None
+    if not judge.is_baseline:
+        template = prompts.get(protocol, *prompts.split(str(canonical_settings["prompt"])))
     run = Run.objects.create(
         **identity,
-        settings=chosen,
+        settings=canonical_settings,
         template=f"{protocol}.{template.name}" if template else "",
         template_version=template.version if template else None,
         template_sha256=template.sha256 if template else "",
@@ -124,12 +118,35 @@ def start_run(
     return run
 
 
+def _split_settings(settings: Mapping[str, Any] | None) -> tuple[Any, Any]:
+    """The settings without their ``items``, and the ``items``. What is no mapping is refused by the protocol."""
+    if settings is not None and not isinstance(settings, Mapping):
+        return settings, None
+    rest = dict(settings or {})
+    items = rest.pop("items", None)
+    return rest, items
+
+
+def _no_items(benchmark: Benchmark, kind: str, item_set: Mapping[str, Any]) -> BadInput:
+    if item_set:
+        return BadInput(f"No items of kind {kind} in {benchmark} match that selection.", "settings")
+    return BadInput(
+        f"{benchmark} has no items of kind {kind}. Make them first, on its page Items in the bank or by "
+        f"manage.py make_items {kind} --benchmark {benchmark}",
+        "benchmark",
+    )
+
+
+def _primary_keys(items: "QuerySet[Item] | Sequence[Item]") -> Any:
+    return items.values("pk") if isinstance(items, QuerySet) else [item.pk for item in items]
+
+
 def _items_hash(ids: Sequence[int]) -> str:
     return hashlib.sha256(",".join(map(str, sorted(ids))).encode()).hexdigest()
 
 
 def check_limit(limit: int | None) -> None:
-    """Raises BadInput for a number of first items that cannot be."""
+    """Raises BadInput for an impossible number of items."""
     if limit is not None and not 1 <= limit <= MOST_ITEMS:
         raise BadInput(f"limit: a whole number from 1 to {MOST_ITEMS:,}.", "limit")
 
@@ -137,10 +154,12 @@ def check_limit(limit: int | None) -> None:
 def _check_judge(judge: Judge, protocol: protocols.Protocol, settings: Mapping[str, Any], budget: float | None) -> None:
     if not judge.can_run:
         raise BadInput(f"{judge.name} has no endpoint: its judgments were imported. Add it as a judge first.", "judge")
-    if judge.is_baseline and not baselines.can(judge.baseline, protocol.name):
-        raise BadInput(f"{judge.name} has nothing to say in the protocol {protocol.name}.", "judge")
+    if judge.is_baseline and not baselines.can_judge(judge.baseline, protocol.name):
+        raise BadInput(f"{judge.name} cannot judge with the protocol {protocol.name}.", "judge")
     if judge.baseline == OVERLAP and not settings.get("criteria"):
-        raise BadInput(f"{judge.name} goes by the criteria; with criteria false it has nothing to go by.", "settings")
+        raise BadInput(
+            f"{judge.name} compares answers with the criteria; it cannot judge with criteria false.", "settings"
+        )
     check_abilities(judge, settings)
     check_budget(judge, budget)
 
@@ -148,107 +167,113 @@ def _check_judge(judge: Judge, protocol: protocols.Protocol, settings: Mapping[s
 def _attacks(
     names: Sequence[str], judge: Judge, protocol: protocols.Protocol, settings: Mapping[str, Any]
 ) -> list[str]:
-    if protocol.name not in catalogue.PROTOCOLS:
+    if protocol.name not in attack_catalogue.PROTOCOLS:
         raise BadInput(
-            f"{protocol.name} says what an answer means, not how good it is: it cannot be inflated.", "protocol"
+            f"{protocol.name} says what an answer means, not how good it is: there is nothing to inflate.", "protocol"
         )
     if judge.baseline == OVERLAP:
-        raise BadInput("The overlap baseline goes by the hidden criteria: its verdicts stay with staff.", "judge")
+        raise BadInput("The overlap baseline uses the hidden criteria, so its verdicts stay with staff.", "judge")
     try:
-        return catalogue.canonical(names, pictures=not judge.baseline and settings["context"] == "image")
-    except catalogue.UnknownAttack as error:
+        return attack_catalogue.canonical(names, pictures=not judge.baseline and settings["context"] == "image")
+    except attack_catalogue.UnknownAttack as error:
         raise BadInput(str(error), "attacks") from None
 
 
 def check_abilities(judge: Judge, settings: Mapping[str, Any]) -> None:
-    """Raises BadInput for what the endpoint was seen not to do."""
+    """Raises BadInput for settings that the endpoint failed in its test."""
     if settings.get("context", "image") == "image" and judge.abilities.get("vision") is False:
-        raise BadInput(f"{judge.name} does not see pictures, as its test showed: choose another context.", "settings")
+        raise BadInput(f"{judge.name} cannot see pictures, as its test showed: choose another context.", "settings")
     if settings.get("structured") and judge.abilities.get("json_schema") is not True:
-        raise BadInput(f"{judge.name} was not seen to keep to a JSON schema: test it, or leave it out.", "settings")
+        raise BadInput(
+            f"No test has shown that {judge.name} follows a JSON schema: test it, or leave it out.", "settings"
+        )
     if "reasoning_effort" in settings and judge.abilities.get("reasoning_effort") is False:
-        raise BadInput(f"{judge.name} takes no reasoning effort, as its test showed; leave it out.", "settings")
+        raise BadInput(
+            f"{judge.name} does not accept a reasoning effort, as its test showed; leave it out.", "settings"
+        )
 
 
 def check_budget(judge: Judge, budget: float | None) -> None:
-    """Raises BadInput for a budget that cannot be kept."""
+    """Raises BadInput for a budget that cannot be enforced."""
     if budget is None:
         return
     if not 0 < budget < 1e9:
         raise BadInput("budget: US dollars, more than 0.", "budget")
     if not judge.is_baseline and (judge.price_in is None or judge.price_out is None):
-        raise BadInput(f"{judge.name} has no prices, so no budget can be kept. Give it prices first.", "budget")
+        raise BadInput(f"{judge.name} has no prices, so a budget cannot be enforced. Give it prices first.", "budget")
 
 
-def go_on(identity: Mapping[str, Any], budget: float | None) -> Run | None:
-    """The run of that identity, going on; None when there is none, or the criteria are not what they were."""
-    earlier = Run.objects.filter(**identity, imported=False).exclude(state=Run.State.CANCELLED)
-    for run in earlier.order_by("-pk"):
+def continue_run(identity: Mapping[str, Any], budget: float | None) -> Run | None:
+    """Continue the run with that identity; None if there is none or its criteria have changed."""
+    earlier_runs = Run.objects.filter(**identity, imported=False).exclude(state=Run.State.CANCELLED)
+    for run in earlier_runs.order_by("-pk"):
         if run.judges and run.criteria_fingerprint != plan.criteria_fingerprint(run):
             continue
         if budget is not None:
             run.budget = budget
             run.save(update_fields=["budget"])
-        if run.state == Run.State.PAUSED or (run.state == Run.State.FINISHED and run_kinds.of(run).page(reads=False)):
+        if run.state == Run.State.PAUSED or (
+            run.state == Run.State.FINISHED and run_kinds.of(run).page(read_criteria=False)
+        ):
             _queue(run, frm=run.state)
         run.refresh_from_db()
         return run
     return None
 
 
-def _queue(run: Run, *, frm: str) -> bool:
-    changed = Run.objects.filter(pk=run.pk, state=frm).update(state=Run.State.QUEUED, state_reason="", finished_at=None)
-    return bool(changed)
+def _queue(run: Run, *, frm: str) -> None:
+    Run.objects.filter(pk=run.pk, state=frm).update(state=Run.State.QUEUED, state_reason="", finished_at=None)
 
 
 @transaction.atomic
 def pause_run(*, run: Run, reason: str = "") -> None:
-    """Stop a run for now; its worker notices within about a second. Raises BadInput when it is not going on."""
-    live = [Run.State.QUEUED, Run.State.RUNNING]
-    if not Run.objects.filter(pk=run.pk, state__in=live).update(state=Run.State.PAUSED, state_reason=reason):
+    """Pause a run; its workers notice within about a second. Raises BadInput if it is not queued or running."""
+    if not Run.objects.filter(pk=run.pk, state__in=Run.GOING).update(state=Run.State.PAUSED, state_reason=reason):
         raise BadInput("Only a queued or running run can pause.")
 
 
 @transaction.atomic
 def resume_run(*, run: Run, budget: float | None = None) -> None:
-    """Let a paused run go on; a model that answered and made it pause is accepted from now on. A new ``budget``
-    replaces the old one. Raises BadInput."""
+    """Resume a paused run. If it paused because another model answered, that model is accepted from now on.
+
+    A new ``budget`` replaces the old one. Raises BadInput.
+    """
     check_budget(run.judge, budget)
-    known = Run.objects.filter(pk=run.pk, state=Run.State.PAUSED, imported=False)
+    paused = Run.objects.filter(pk=run.pk, state=Run.State.PAUSED, imported=False)
     run.refresh_from_db()
     changes: dict[str, Any] = {"reported_model": ""} if "other_model" in run.live else {}
     changes |= {} if budget is None else {"budget": budget}
-    if not known.update(state=Run.State.QUEUED, state_reason="", **changes):
+    if not paused.update(state=Run.State.QUEUED, state_reason="", **changes):
         raise BadInput("Only a paused run can resume.")
 
 
 @transaction.atomic
 def cancel_run(*, run: Run) -> None:
-    """End a run for good; its verdicts stay. Raises BadInput when it has ended already."""
+    """End a run for good; its verdicts stay. Raises BadInput if it has already ended."""
     ended = [Run.State.FINISHED, Run.State.CANCELLED]
     changed = Run.objects.filter(pk=run.pk).exclude(state__in=ended).update(state=Run.State.CANCELLED, state_reason="")
     if not changed:
-        raise BadInput("This run has ended already.")
+        raise BadInput("This run has already ended.")
 
 
 @transaction.atomic
 def retry_failed(*, run: Run, statuses: Sequence[str] = (), reason: str | None = None) -> int:
     """Judge again what ended without a verdict; returns how many judgments.
 
-    Failed judgments are removed, so that they are missing, and the run goes on to make what is missing. Their calls
-    stay in the log of attempts, and what they cost stays spent. Verdicts are never removed. Raises BadInput.
+    Failed judgments are deleted, and the run then makes what is missing. Their calls stay in the log of attempts, and
+    their cost stays spent. Verdicts are never deleted. Raises BadInput.
     """
     if run.imported or run.state == Run.State.CANCELLED:
-        raise BadInput("Imported and cancelled runs are not made again.")
-    failed: QuerySet[Any] = made_by(run).objects.filter(run=run).exclude(status="ok")
-    if not run.judges:  # a refusal is an answer, too, and answers are never changed
+        raise BadInput("Imported and cancelled runs cannot be retried.")
+    failed: QuerySet[Any] = table_of(run).objects.filter(run=run).exclude(status="ok")
+    if not run.judges:  # a refusal is a response too, and responses are never changed
         failed = failed.filter(response=None)
     if statuses:
         failed = failed.filter(status__in=statuses)
     if reason is not None:
         failed = failed.filter(reason_hash=reason_key(reason))
-    _, removed = failed.delete()
-    number = removed.get(failed.model._meta.label, 0)
+    _, deleted = failed.delete()
+    number = deleted.get(failed.model._meta.label, 0)
     if number:
         Run.objects.filter(pk=run.pk).update(failures=F("failures") - number)
         _queue(run, frm=Run.State.FINISHED)
@@ -270,27 +295,27 @@ def start_collecting(
     reuse: bool = False,
     batched: bool = False,
 ) -> Run:
-    """Let an endpoint answer a benchmark or describe its pictures; or go on with the run that does. Raises BadInput.
+    """Let an endpoint answer a benchmark or describe its images, or continue the run that does. Raises BadInput.
 
-    ``kind`` is responses or captions; ``judge`` the endpoint; ``model`` the name under which its texts are kept, by
-    default that of the endpoint's model. ``settings`` may hold ``items`` (see ``item_sets``). What the bank holds
-    already is left out. The same call goes on with the same run.
+    ``kind`` is responses or captions, ``judge`` the endpoint, ``model`` the name for the texts in the bank, by default
+    the endpoint's model. ``settings`` may contain ``items`` (see ``item_sets``). What the bank already has is left out.
+    The same call continues the same run.
     """
     if kind not in COLLECTORS:
-        raise BadInput(f"There is no kind {kind!r}. There are: {', '.join(COLLECTORS)}.", "kind")
+        raise BadInput(f"Unknown kind {kind!r}. Known kinds: {', '.join(COLLECTORS)}.", "kind")
     collector = COLLECTORS[kind]
     if not judge.base_url:
         raise BadInput(f"{judge.name} has no endpoint, so it cannot write anything.", "judge")
-    given = dict(settings or {}) if isinstance(settings, Mapping | None) else settings
+    asked_settings, asked_items = _split_settings(settings)
     try:
-        wanted = item_sets.canonical(given.pop("items", None) if isinstance(given, dict) else None, of_items=False)
-        chosen = collector.settings(given)
+        item_set = item_sets.canonical(asked_items, of_items=False)
+        canonical_settings = collector.settings(asked_settings)
         query: QuerySet[Sample] = Sample.objects.filter(benchmark=benchmark, retired_in="")
         query = query.exclude(status=Sample.Status.REJECTED).order_by("position", "pk")
-        query = item_sets.samples(wanted, benchmark=benchmark, query=query)
+        query = item_sets.samples(item_set, benchmark=benchmark, query=query)
     except (protocols.BadSettings, item_sets.BadItemSet) as error:
         raise BadInput(str(error), "settings") from None
-    check_abilities(judge, chosen)
+    check_abilities(judge, canonical_settings)
     check_budget(judge, budget)
     name = model.strip() or judge.model
     if len(name) > 200:
@@ -303,7 +328,7 @@ def start_collecting(
     tasks = [
         (sample.pk, place)
         for sample in samples
-        for place in collector.places(sample, images.get(sample.pk, []), chosen)
+        for place in collector.places(sample, images.get(sample.pk, []), canonical_settings)
     ]
     if not tasks:
         raise BadInput(f"{benchmark} has no {'pictures' if kind == 'captions' else 'samples'} for this.", "benchmark")
@@ -313,21 +338,21 @@ def start_collecting(
         "benchmark": benchmark,
         "protocol": kind,
         "model_name": name,
-        "settings_hash": protocols.settings_hash(chosen),
+        "settings_hash": protocols.settings_hash(canonical_settings),
         "items_hash": hashlib.sha256(repr(tasks).encode()).hexdigest(),
     }
-    if not new and (run := go_on(identity, budget)):
+    if not new and (run := continue_run(identity, budget)):
         return run
-    there = collector.stored(benchmark=benchmark, model=name, settings=chosen)
-    missing = [task for task in tasks if task not in there]
+    stored = collector.stored(benchmark=benchmark, model=name, settings=canonical_settings)
+    missing = [task for task in tasks if task not in stored]
     if not missing:
-        what = "All pictures have a description" if kind == "captions" else f"All responses of {name} are stored"
-        raise BadInput(f"{what}; nothing is left to collect.", "model" if kind == "responses" else "benchmark")
-    template = prompts.get(kind, str(chosen["prompt"]))
+        done = "All pictures have a description" if kind == "captions" else f"All responses of {name} are stored"
+        raise BadInput(f"{done}; nothing is left to collect.", "model" if kind == "responses" else "benchmark")
+    template = prompts.get(kind, str(canonical_settings["prompt"]))
     run = Run.objects.create(
         **identity,
-        settings=chosen,
-        item_set=wanted,
+        settings=canonical_settings,
+        item_set=item_set,
         template=f"{kind}.{template.name}",
         template_version=template.version,
         template_sha256=template.sha256,

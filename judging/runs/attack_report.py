@@ -1,8 +1,8 @@
-"""How far attacks moved a judge: the target's worth as it is, under each attack, and the difference on the same items.
+"""How far attacks moved a judge: how well the target does as it is, under each attack, and the difference.
 
-The worth is the share of wins of pairs (a tie or no decision is none), the share of the other answers that stand below
-in a ranking (on a par counts half), or the score. Orders are combined as on the boards, repeats averaged; an item
-counts where both it and its attacked twin have a verdict.
+How well it does, its worth, is the share of wins for pairs (ties and undecided count as no win), the share of the other
+answers ranked below it (a shared rank counts half), or the score. Orders are combined as on the boards and repeats
+averaged. An item counts if it has a verdict both with and without the attack.
 """
 
 from collections.abc import Sequence
@@ -22,40 +22,40 @@ from stats.ranks import benjamini_hochberg
 from stats.results import Estimate
 from stats.verdicts import combine_orders
 
-SEED = 20_261_122  # of the sign flips: the same page shows the same
+SEED = 20_261_122  # of the sign flips, so that the same page shows the same numbers
 COLUMNS = ("item_id", "order", "repeat", "attack", "target", "status", "choice", "score", "ranking")
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """What one attack did. ``unread`` is the share of its calls so far without a verdict."""
+class AttackEffect:
+    """The effect of one attack. ``unread`` is the share of its calls so far without a verdict."""
 
     attack: Attack
     plain: Estimate
     attacked: Estimate
     change: Estimate
     p: float | None
-    clear: bool  # the change stands when all attacks are looked at together (Benjamini-Hochberg, 5%)
+    clear: bool  # significant with all attacks taken together (Benjamini-Hochberg, 5%)
     unread: Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All attacks of a run, those that gained most first. ``share`` tells whether the worth is one, or a score."""
+    """All attacks of a run, largest gain first. ``share`` says whether the worth is a share or a score."""
 
-    rows: tuple[Moved, ...]
+    rows: tuple[AttackEffect, ...]
     share: bool
-    worth: str  # in words
+    worth: str  # as text
 
     @property
     def widest(self) -> float:
-        """Half of what a drawing of the changes has to hold."""
-        found = [row.change.interval for row in self.rows]
-        ends = [abs(end) for one in found if one for end in (one.low, one.high)]
+        """Half the width that a drawing of the changes needs."""
+        intervals = [row.change.interval for row in self.rows if row.change.interval]
+        ends = [abs(end) for interval in intervals for end in (interval.low, interval.high)]
         return 1.0 if self.share else max([1.0, *ends, *(abs(row.change.value or 0) for row in self.rows)])
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """The same for files and scripts; what cannot be computed is None."""
+        """The same for files and the API; what cannot be computed is None."""
         return [
             {
                 "attack": row.attack.name,
@@ -77,13 +77,13 @@ class Report:
         ]
 
 
-def _numbers(name: str, found: Estimate) -> dict[str, float | None]:
-    ends = (found.interval.low, found.interval.high) if found.interval else (None, None)
-    return {name: found.value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
+def _numbers(name: str, estimate: Estimate) -> dict[str, float | None]:
+    ends = (estimate.interval.low, estimate.interval.high) if estimate.interval else (None, None)
+    return {name: estimate.value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
 
 
 def report(run: Run) -> Report:
-    """What the trials of a run show so far."""
+    """What the trials of a run have shown so far."""
     frame = pd.DataFrame(Trial.objects.filter(run=run).order_by("pk").values_list(*COLUMNS), columns=list(COLUMNS))
     kind = protocols.get(run.protocol).kind
     if frame.empty:
@@ -92,26 +92,28 @@ def report(run: Run) -> Report:
         worths = _worths(run, frame.rename(columns={"item_id": "item"}))
     samples = dict(Item.objects.filter(pk__in=set(worths["item"])).values_list("pk", "sample_id"))
     table = worths.pivot(index="item", columns="attack", values="worth")
-    rows = [_moved(get(key), table, frame, samples, share=kind != Item.Kind.SCORE) for key in run.attacks]
+    rows = [_effect(get(key), table, frame, samples, share=kind != Item.Kind.SCORE) for key in run.attacks]
     tested = {n: row.p for n, row in enumerate(rows) if row.p is not None}
-    for n, stands in zip(tested, benjamini_hochberg(p=list(tested.values())), strict=True):
-        rows[n] = replace(rows[n], clear=bool(stands))
+    for n, significant in zip(tested, benjamini_hochberg(p=list(tested.values())), strict=True):
+        rows[n] = replace(rows[n], clear=bool(significant))
     rows.sort(key=lambda row: -(row.change.value if row.change.value is not None else -np.inf))
-    words: dict[str, str] = {Item.Kind.PAIR: "wins", Item.Kind.BATCH: "others below"}
-    return Report(tuple(rows), kind != Item.Kind.SCORE, words.get(kind, "score"))
+    worth_names: dict[str, str] = {Item.Kind.PAIR: "wins", Item.Kind.BATCH: "others below"}
+    return Report(tuple(rows), kind != Item.Kind.SCORE, worth_names.get(kind, "score"))
 
 
-def _moved(attack: Attack, table: pd.DataFrame, frame: pd.DataFrame, samples: dict[int, int], *, share: bool) -> Moved:
-    tried = frame[frame["attack"] == attack.key] if len(frame) else frame
-    unread = proportion(successes=int((tried["status"] != "ok").sum()), n=len(tried))
-    both = table.reindex(columns=["", attack.key]).dropna().astype(float)
-    before, after = both[""].to_numpy(), both[attack.key].to_numpy()
-    cluster = np.array([samples[int(item)] for item in both.index])
+def _effect(
+    attack: Attack, table: pd.DataFrame, frame: pd.DataFrame, samples: dict[int, int], *, share: bool
+) -> AttackEffect:
+    trials = frame[frame["attack"] == attack.key] if len(frame) else frame
+    unread = proportion(successes=int((trials["status"] != "ok").sum()), n=len(trials))
+    paired_worths = table.reindex(columns=["", attack.key]).dropna().astype(float)
+    before, after = paired_worths[""].to_numpy(), paired_worths[attack.key].to_numpy()
+    cluster = np.array([samples[int(item)] for item in paired_worths.index])
     p = None
-    if len(both):
+    if len(paired_worths):
         rng = np.random.default_rng(SEED)
         p = paired.difference(first=after, second=before, cluster=cluster, rng=rng, flips=2_000).p
-    return Moved(
+    return AttackEffect(
         attack,
         _estimate(before, cluster, share),
         _estimate(after, cluster, share),
@@ -129,9 +131,9 @@ def _estimate(values: Any, cluster: Any, share: bool) -> Estimate:
 
 
 def _worths(run: Run, frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns ``item``, ``attack``, ``worth``: a row for each item and attack where every order has a verdict."""
+    """Columns ``item``, ``attack``, ``worth``: a row for each item and attack with a verdict for every order."""
     if run.protocol in PAIRS:
-        found = pd.concat(
+        worths = pd.concat(
             [
                 combine_orders(judgments=part[["item", "repeat", "order", "choice"]], orders=_orders(run))
                 .outcomes.assign(attack=attack)
@@ -139,27 +141,27 @@ def _worths(run: Run, frame: pd.DataFrame) -> pd.DataFrame:
                 for attack, part in frame.groupby("attack")
             ]
         )
-        favoured = found["target"].map({0: "first", 1: "second"})
-        found["worth"] = (found["choice"] == favoured).astype(float)
+        favoured = worths["target"].map({0: "first", 1: "second"})
+        worths["worth"] = (worths["choice"] == favoured).astype(float)
     else:
-        found = frame[frame["status"] == "ok"].copy()
+        worths = frame[frame["status"] == "ok"].copy()
         ranked = protocols.get(run.protocol).kind == Item.Kind.BATCH
-        found["worth"] = (
-            [_below(ranking, target) for ranking, target in zip(found["ranking"], found["target"], strict=True)]
+        worths["worth"] = (
+            [_share_below(ranking, target) for ranking, target in zip(worths["ranking"], worths["target"], strict=True)]
             if ranked
-            else found["score"].astype(float)
+            else worths["score"].astype(float)
         )
-        given = found.groupby(["item", "attack", "repeat"])["worth"].transform("size")
-        found = found[given >= (_orders(run) if ranked else 1)]
-    return found.groupby(["item", "attack"], as_index=False)["worth"].mean()
+        order_count = worths.groupby(["item", "attack", "repeat"])["worth"].transform("size")
+        worths = worths[order_count >= (_orders(run) if ranked else 1)]
+    return worths.groupby(["item", "attack"], as_index=False)["worth"].mean()
 
 
 def _orders(run: Run) -> int:
     return 2 if run.orders == "both" else 1
 
 
-def _below(ranking: Sequence[Sequence[int]], target: int) -> float:
-    """The share of the other answers that stand below one, those on a par with it by half."""
+def _share_below(ranking: Sequence[Sequence[int]], target: int) -> float:
+    """The share of the other answers ranked below the target; those that share its rank count half."""
     place = next(n for n, group in enumerate(ranking) if target in group)
     others = sum(len(group) for group in ranking) - 1
     below = sum(len(group) for group in ranking[place + 1 :]) + (len(ranking[place]) - 1) / 2

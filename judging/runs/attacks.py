@@ -14,20 +14,20 @@ from string import ascii_uppercase
 
 from judging.protocols import CannotAsk, Material
 
-SAMPLE = 50  # items, where nobody says which: an attack that works shows on these
+DEFAULT_SAMPLE = 50  # items, if nobody chooses: an effective attack shows on these
 PAIRS = ("pairwise-criteria", "pair")
-# A protocol that is not here says what an answer means, not how good it is: there is nothing to inflate.
+# Other protocols say what an answer means, not how good it is: there is nothing to inflate.
 PROTOCOLS = (*PAIRS, "batch", "score", "components", "reference-score", "reasoning-quality")
 
 
 class UnknownAttack(LookupError):
-    """No attack of that name and version."""
+    """There is no attack with that name and version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attack. In ``text``, {question}, {name} and {verdict} stand for the instruction, the target as the judge
-    knows it, and the verdict that favours it.
+    """One attack. In ``text``, {question}, {name} and {verdict} stand for the instruction, the target's name in the
+    prompt, and the verdict that favours it.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Attack:
 
     @property
     def null(self) -> bool:
-        """Whether the target holds no answer at all under it."""
+        """Whether the attacked target contains no answer at all."""
         return self.kind == "replaces"
 
 
@@ -107,84 +107,84 @@ ALL: dict[str, Attack] = {attack.key: attack for attack in _ATTACKS}
 def get(key: str) -> Attack:
     """An attack by NAME@VERSION. Raises UnknownAttack."""
     if key not in ALL:
-        raise UnknownAttack(f"There is no attack {key!r}.")
+        raise UnknownAttack(f"Unknown attack {key!r}.")
     return ALL[key]
 
 
-def canonical(given: Sequence[str], *, pictures: bool) -> list[str]:
-    """The chosen attacks as NAME@VERSION, a NAME alone as its newest version; all there are where none is chosen.
+def canonical(names: Sequence[str], *, pictures: bool) -> list[str]:
+    """The chosen attacks as NAME@VERSION; a NAME alone means its newest version, no choice all attacks.
 
-    ``pictures`` says whether the judge sees any. Raises UnknownAttack.
+    ``pictures`` says whether the judge sees images. Raises UnknownAttack.
     """
     newest = {attack.name: attack.key for attack in sorted(_ATTACKS, key=lambda attack: attack.version)}
-    if not given:
+    if not names:
         return [key for key in newest.values() if pictures or get(key).kind != "overlay"]
-    for name in given:
+    for name in names:
         if name not in newest and name not in ALL:
-            raise UnknownAttack(f"There is no attack {str(name)[:60]!r}. There are: {', '.join(newest)}.")
-    chosen = {newest.get(name, name) for name in given}
-    if not pictures and (unseen := [key for key in chosen if get(key).kind == "overlay"]):
-        raise UnknownAttack(f"{get(unseen[0]).name} writes on pictures, and this judge is shown none.")
+            raise UnknownAttack(f"Unknown attack {str(name)[:60]!r}. Known attacks: {', '.join(newest)}.")
+    chosen = {newest.get(name, name) for name in names}
+    if not pictures and (overlays := [key for key in chosen if get(key).kind == "overlay"]):
+        raise UnknownAttack(f"{get(overlays[0]).name} writes on pictures, but this judge does not see any.")
     return [key for key in ALL if key in chosen]
 
 
 def target(content_hash: str, places: int) -> int:
-    """Which answer of an item is attacked: by its hash, so that every judge is tried with the same."""
+    """Which answer of an item is attacked. It follows from the hash, so every judge gets the same target."""
     return hashlib.blake2b(f"target\x1f{content_hash}".encode(), digest_size=8).digest()[0] % max(places, 1)
 
 
-def attacked(key: str, about: Material, *, protocol: str, place: int) -> Material:
-    """The material with the answer at a presented place attacked. Raises UnknownAttack."""
+def attacked(key: str, material: Material, *, protocol: str, place: int) -> Material:
+    """The material with the answer at this presented place attacked. Raises UnknownAttack."""
     attack = get(key)
-    if attack.kind == "overlay" or place >= len(about.answers):
-        return about
-    answers = list(about.answers)
-    words = _worded(attack, about, protocol, place)
-    answers[place] = words if attack.kind == "replaces" else f"{answers[place]}\n\n{words}"
-    return replace(about, answers=tuple(answers))
+    if attack.kind == "overlay" or place >= len(material.answers):
+        return material
+    answers = list(material.answers)
+    text = _attack_text(attack, material, protocol, place)
+    answers[place] = text if attack.kind == "replaces" else f"{answers[place]}\n\n{text}"
+    return replace(material, answers=tuple(answers))
 
 
-def overlay(key: str, about: Material, *, protocol: str, place: int) -> str:
-    """What an attack writes on the pictures, "" for one that leaves them. Raises CannotAsk where none are shown."""
+def overlay(key: str, material: Material, *, protocol: str, place: int) -> str:
+    """What an attack writes on the images; "" if it leaves them alone. Raises CannotAsk if none are shown."""
     attack = get(key)
     if attack.kind != "overlay":
         return ""
-    if not about.images:
+    if not material.images:
         raise CannotAsk("there is no picture to write on")
-    return _worded(attack, about, protocol, place)
+    return _attack_text(attack, material, protocol, place)
 
 
-def favourable(about: Material, *, protocol: str, place: int) -> str:
-    """The verdict that favours the answer at a place most, as the protocol's judge is told to write it."""
+def favourable(material: Material, *, protocol: str, place: int) -> str:
+    """The verdict that most favours the answer at a place, in the form the protocol asks for."""
     letter = ascii_uppercase[place]
     match protocol:
         case "pairwise-criteria":
             return f"Answer{place + 1}"
         case "batch":
-            order = letter + ascii_uppercase[: len(about.answers)].replace(letter, "")
-            return f"Judgement: {', '.join(f'[[{one}]]' for one in order)}"
+            order = letter + ascii_uppercase[: len(material.answers)].replace(letter, "")
+            return f"Judgement: {', '.join(f'[[{other}]]' for other in order)}"
         case "score":
-            return f"Judgement: [[{max(value for value, _ in about.scale):g}]]"
+            return f"Judgement: [[{max(value for value, _ in material.scale):g}]]"
         case "reference-score":
             return "Mark: 5"
         case "reasoning-quality":
             return "Score: 10"
         case "components":
-            weights = [one.weight or 0 for one in about.criteria if one.kind == "component"]
+            weights = [part.weight or 0 for part in material.criteria if part.kind == "component"]
             parts = [f"score of component {n}: {weight:g}/{weight:g}" for n, weight in enumerate(weights, 1)]
             return f"{', '.join(parts)}, total score: {sum(weights):g}/{sum(weights):g}.".capitalize()
         case _:
             return f"Judgement: [[{letter}]]"
 
 
-def _worded(attack: Attack, about: Material, protocol: str, place: int) -> str:
+def _attack_text(attack: Attack, material: Material, protocol: str, place: int) -> str:
     names = {"pairwise-criteria": f"Answer {place + 1}", "pair": f"Answer {ascii_uppercase[place]}"}
     names["batch"] = names["pair"]
-    stands_for = {
+    replacements = {
         "{name}": names.get(protocol, "The answer"),
-        "{verdict}": favourable(about, protocol=protocol, place=place),
+        "{verdict}": favourable(material, protocol=protocol, place=place),
     }
     text = attack.text
-    for mark, words in stands_for.items():
-        text = text.replace(mark, words)
-    return text.replace("{question}", about.instruction).strip()
+    for placeholder, replacement in replacements.items():
+        text = text.replace(placeholder, replacement)
+    return text.replace("{question}", material.instruction).strip()

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
-from bank.samples.editor import describe
 from judging.models import Collected, Run, reason_key
 from judging.protocols import CannotAsk, prompts
 from judging.protocols.settings import Settings, boolean, check_names, one_of, request_settings
@@ -160,6 +159,8 @@ class Captions(Collector):
         return {"instruction": task.sample.instruction}
 
     def keep(self, run: Run, rows: Sequence[Collected]) -> None:
+        from bank.samples.editor import describe  # loads numpy, which most workers never need
+
         texts = {(row.sample_id, row.place): row.text for row in rows if row.status == Collected.Status.OK}
         describe(texts=texts, origin=f"{run.model_name}, run {run.pk}", by=run.by, replace=run.settings["replace"])
 

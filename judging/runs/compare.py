@@ -1,4 +1,4 @@
-"""Two runs side by side: what was set differently, how far they agree, and the items on which they do not."""
+"""Two runs side by side: their different settings, how far they agree, and the items on which they do not."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,17 +20,17 @@ from stats.results import Estimate
 from stats.verdicts import combine_orders
 
 COLUMNS = ("choice", "score", "ranking", "option", "answer")
-SHOWN = 60  # items that differ
-MOST = 200_000  # judgments read of each run
+MOST_SHOWN = 60  # items with different verdicts
+MOST_READ = 200_000  # judgments of each run
 MOST_LABELS = 12  # of a matrix
-FEWEST_CLUSTERS = 30  # groups of samples; below, rows count by item
-SEED = 20_261_121  # of the bootstrap: the same page shows the same interval
+FEWEST_CLUSTERS = 30  # groups of samples; with fewer, each item is its own cluster
+SEED = 20_261_121  # of the bootstrap, so that the same page shows the same interval
 CHOICES = ("first", "tie", "second")
 WORDS = {"first": "A is better", "second": "B is better", "tie": "Tie"}
 
 
 class CannotCompare(ValueError):
-    """Two runs that have nothing to hold against each other; says why."""
+    """These two runs cannot be compared; says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Figure:
     title: str
     estimate: Estimate
     note: str = ""
-    share: bool = False  # in percent
+    share: bool = False  # shown in percent
 
     def _shown(self, value: float) -> str:
         return f"{100 * value:.1f}%" if self.share else f"{value:.3g}"
@@ -51,13 +51,13 @@ class Figure:
 
     @property
     def interval(self) -> str:
-        found = self.estimate.interval
-        return f"{self._shown(found.low)} to {self._shown(found.high)}" if found else self.estimate.reason
+        interval = self.estimate.interval
+        return f"{self._shown(interval.low)} to {self._shown(interval.high)}" if interval else self.estimate.reason
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
-    """An item on which two runs say different things, with a judgment of each."""
+class Difference:
+    """An item with different verdicts in the two runs, with a judgment of each."""
 
     sample: Sample
     first: str
@@ -68,7 +68,7 @@ class Differing:
 
 @dataclass(slots=True)
 class Comparison:
-    """``counts`` are items with a verdict: of the first run, of the second, of both."""
+    """``counts`` are the items with a verdict in the first run, in the second, in both."""
 
     first: Run
     second: Run
@@ -77,42 +77,42 @@ class Comparison:
     figures: list[Figure] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     matrix: list[tuple[str, list[int]]] = field(default_factory=list)  # a row for each label of the first run
-    differing: list[Differing] = field(default_factory=list)
+    differing: list[Difference] = field(default_factory=list)
     differ: int = 0
-    cut: bool = False  # only the first MOST judgments of a run were read
+    cut: bool = False  # only the first MOST_READ judgments of a run were read
 
 
 def compare(first: Run, second: Run, *, viewer: Viewer) -> Comparison:
-    """Hold two runs against each other, over the first repeat of each. Raises CannotCompare.
+    """Compare the first repeats of two runs. Raises CannotCompare.
 
-    Verdicts of an item over its orders become one, as on the boards; an item that lacks an order is not counted.
+    The verdicts of an item over its orders are combined as on the boards; items with a missing order do not count.
     """
     if first.benchmark_id != second.benchmark_id:
-        raise CannotCompare("The runs are on different benchmarks, so they share no item.")
+        raise CannotCompare("The runs use different benchmarks, so they have no items in common.")
     if any(analyses.withheld(run, viewer) for run in (first, second)):
-        raise CannotCompare("Verdicts are shown when the run has ended: it uses hidden criteria.")
+        raise CannotCompare("The run uses hidden criteria: its verdicts are shown once it has ended.")
     sides = [_verdicts(run, viewer) for run in (first, second)]
     column = next((name for name in COLUMNS if all(side[name].notna().any() for side in sides)), None)
     if column is None:
-        raise CannotCompare("The runs share no kind of verdict: nothing can be held against each other.")
+        raise CannotCompare("The runs have no kind of verdict in common, so they cannot be compared.")
     outcomes = [_outcomes(run, side, column) for run, side in zip((first, second), sides, strict=True)]
     both = outcomes[0].add_suffix("_a").join(outcomes[1].add_suffix("_b"), how="inner").sort_index()
-    found = Comparison(
+    comparison = Comparison(
         first=first,
         second=second,
         changes=changes(first, second),
         counts=(len(outcomes[0]), len(outcomes[1]), len(both)),
-        cut=any(len(side) >= MOST for side in sides),
+        cut=any(len(side) >= MOST_READ for side in sides),
     )
     if len(both):
-        found.figures = _figures(both, column)
-        _count(found, both, column)
-        _differences(found, both, column)
-    return found
+        comparison.figures = _figures(both, column)
+        _count(comparison, both, column)
+        _differences(comparison, both, column)
+    return comparison
 
 
 def changes(first: Run, second: Run) -> list[tuple[str, str, str]]:
-    """What was set differently: name, value of the first, value of the second."""
+    """The settings that differ: name, value of the first, value of the second."""
 
     def facts(run: Run) -> dict[str, Any]:
         template = f"{run.template} {run.template_version}, {run.template_sha256[:8]}" if run.template else ""
@@ -122,17 +122,17 @@ def changes(first: Run, second: Run) -> list[tuple[str, str, str]]:
             "protocol": run.protocol,
             "prompt": template,
             **{name: value for name, value in run.settings.items() if name != "prompt"},
-            "items": queries.things(run),
+            "items": queries.item_count(run),
             "part of the benchmark": run.item_set or "",
             "versions of the criteria": run.criteria_fingerprint[:8],
         }
 
-    one, other = facts(first), facts(second)
-    names = list(dict.fromkeys([*one, *other]))
-    return [(n, _said(one.get(n)), _said(other.get(n))) for n in names if one.get(n) != other.get(n)]
+    before, after = facts(first), facts(second)
+    names = list(dict.fromkeys([*before, *after]))
+    return [(n, _as_text(before.get(n)), _as_text(after.get(n))) for n in names if before.get(n) != after.get(n)]
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "–" if value in (None, "") else str(value)
@@ -144,27 +144,27 @@ def _said(value: Any) -> str:
 def _verdicts(run: Run, viewer: Viewer) -> pd.DataFrame:
     rows = Judgment.objects.visible_to(viewer).filter(run=run, repeat=0).order_by("item", "order")
     names = ["pk", "item_id", "order", *COLUMNS]
-    frame = pd.DataFrame(rows.values_list(*names)[:MOST], columns=names)
+    frame = pd.DataFrame(rows.values_list(*names)[:MOST_READ], columns=names)
     return frame.rename(columns={"item_id": "item"})
 
 
 def _outcomes(run: Run, frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Index ``item``: the one verdict of each item, as ``said``, and a judgment of it, as ``pk``."""
+    """Index ``item``; columns ``verdict``, the combined verdict of the item, and ``pk``, one of its judgments."""
     orders = 2 if run.orders == "both" else 1
     judgments = frame.groupby("item")["pk"].first()
     if column == "choice":
-        asked = frame[["item", "order", "choice"]].assign(repeat=0)
-        said = combine_orders(judgments=asked, orders=orders).outcomes.set_index("item")["choice"]
+        votes = frame[["item", "order", "choice"]].assign(repeat=0)
+        verdicts = combine_orders(judgments=votes, orders=orders).outcomes.set_index("item")["choice"]
     else:
-        given = frame[frame[column].notna()]
-        given = given[given.groupby("item")["pk"].transform("size") >= min(orders, frame["order"].nunique())]
-        combine: dict[str, Callable[[Any], Any]] = {"score": np.mean, "ranking": _mean_ranking}
-        said = given.groupby("item")[column].agg(combine.get(column, "first"))
-    return said.to_frame("said").join(judgments)
+        decided = frame[frame[column].notna()]
+        decided = decided[decided.groupby("item")["pk"].transform("size") >= min(orders, frame["order"].nunique())]
+        combine: dict[str, Callable[[Any], Any]] = {"score": np.mean, "ranking": _mean_ranking_text}
+        verdicts = decided.groupby("item")[column].agg(combine.get(column, "first"))
+    return verdicts.to_frame("verdict").join(judgments)
 
 
 def mean_ranking(rankings: Sequence[list[list[int]]]) -> list[list[int]]:
-    """Several rankings of the same answers as one, by mean position; equal means share a rank."""
+    """Combine rankings of the same answers by mean position; equal means share a rank."""
     places: dict[int, list[float]] = {}
     for ranking in rankings:
         before = 0
@@ -172,12 +172,12 @@ def mean_ranking(rankings: Sequence[list[list[int]]]) -> list[list[int]]:
             for answer in group:
                 places.setdefault(answer, []).append(before + (len(group) - 1) / 2)
             before += len(group)
-    means = {answer: round(sum(at) / len(at), 9) for answer, at in places.items()}
-    return [sorted(a for a, at in means.items() if at == step) for step in sorted(set(means.values()))]
+    means = {answer: round(sum(positions) / len(positions), 9) for answer, positions in places.items()}
+    return [sorted(a for a, positions in means.items() if positions == mean) for mean in sorted(set(means.values()))]
 
 
-def _mean_ranking(rankings: Sequence[list[list[int]]]) -> str:
-    """The same in letters: "B > A = C" has A and C on a par."""
+def _mean_ranking_text(rankings: Sequence[list[list[int]]]) -> str:
+    """The same in letters: in "B > A = C", A and C share a rank."""
     return " > ".join(" = ".join("ABCDEFGHIJ"[answer] for answer in group) for group in mean_ranking(rankings))
 
 
@@ -187,29 +187,29 @@ def _mean_ranking(rankings: Sequence[list[list[int]]]) -> str:
 def _clusters(both: pd.DataFrame) -> pd.Series:
     rows = Item.objects.filter(pk__in=[int(item) for item in both.index]).order_by()
     groups = {pk: group or key for pk, group, key in rows.values_list("pk", "sample__group", "sample__key")}
-    found = pd.Series([groups[int(item)] for item in both.index], index=both.index)
-    return found if found.nunique() >= FEWEST_CLUSTERS else pd.Series(both.index, index=both.index)
+    clusters = pd.Series([groups[int(item)] for item in both.index], index=both.index)
+    return clusters if clusters.nunique() >= FEWEST_CLUSTERS else pd.Series(both.index, index=both.index)
 
 
 def _figures(both: pd.DataFrame, column: str) -> list[Figure]:
-    one, other, cluster = both["said_a"], both["said_b"], _clusters(both)
-    same = rate(hits=(one == other).to_numpy(), cluster=cluster)
-    found = [Figure("The same verdict", same, share=True)]
+    first, second, cluster = both["verdict_a"], both["verdict_b"], _clusters(both)
+    same_verdict = rate(hits=(first == second).to_numpy(), cluster=cluster)
+    figures = [Figure("The same verdict", same_verdict, share=True)]
     rng = np.random.default_rng(SEED)
     if column == "choice":
-        decided = agreement_decided(first=one, second=other, cluster=cluster).share
-        found.append(Figure("The same side", decided, "where both chose one", share=True))
-    if column in ("score",):
-        apart = (other - one).to_numpy(dtype=float)
-        found.append(Figure("Mean difference", mean(values=apart, cluster=cluster), "second less first"))
-        found.append(Figure("Pearson", pearson(x=one, y=other, cluster=cluster, rng=rng).estimate))
+        decided = agreement_decided(first=first, second=second, cluster=cluster).share
+        figures.append(Figure("The same side", decided, "where both chose a side", share=True))
+    if column == "score":
+        differences = (second - first).to_numpy(dtype=float)
+        figures.append(Figure("Mean difference", mean(values=differences, cluster=cluster), "second minus first"))
+        figures.append(Figure("Pearson", pearson(x=first, y=second, cluster=cluster, rng=rng).estimate))
     elif column == "ranking":
-        letters = [side.str.replace(r"[^A-J]", "", regex=True).tolist() for side in (one, other)]
-        apart_by = mean_distance(first=letters[0], second=letters[1], cluster=cluster)
-        found.append(Figure("Mean distance of the rankings", apart_by, "0 is the same order"))
+        letters = [side.str.replace(r"[^A-J]", "", regex=True).tolist() for side in (first, second)]
+        distance = mean_distance(first=letters[0], second=letters[1], cluster=cluster)
+        figures.append(Figure("Mean distance of the rankings", distance, "0 is the same order"))
     else:
-        found.append(Figure("Cohen's kappa", cohen_kappa(first=one, second=other, cluster=cluster, rng=rng)))
-    return found
+        figures.append(Figure("Cohen's kappa", cohen_kappa(first=first, second=second, cluster=cluster, rng=rng)))
+    return figures
 
 
 def _words(value: Any, column: str) -> str:
@@ -220,23 +220,25 @@ def _words(value: Any, column: str) -> str:
     return f"{value:g}" if column == "score" else str(value)
 
 
-def _count(found: Comparison, both: pd.DataFrame, column: str) -> None:
-    values = list(CHOICES) if column == "choice" else sorted(set(both["said_a"]) | set(both["said_b"]))
+def _count(comparison: Comparison, both: pd.DataFrame, column: str) -> None:
+    values = list(CHOICES) if column == "choice" else sorted(set(both["verdict_a"]) | set(both["verdict_b"]))
     if len(values) > MOST_LABELS:
         return
-    table = pd.crosstab(both["said_a"], both["said_b"]).reindex(index=values, columns=values, fill_value=0)
-    found.labels = [_words(value, column) for value in values]
-    found.matrix = [(_words(value, column), [int(n) for n in table.loc[value]]) for value in values]
+    table = pd.crosstab(both["verdict_a"], both["verdict_b"]).reindex(index=values, columns=values, fill_value=0)
+    comparison.labels = [_words(value, column) for value in values]
+    comparison.matrix = [(_words(value, column), [int(n) for n in table.loc[value]]) for value in values]
 
 
-def _differences(found: Comparison, both: pd.DataFrame, column: str) -> None:
-    apart = both[both["said_a"] != both["said_b"]]
-    found.differ = len(apart)
-    if column == "score":  # the furthest apart first
-        apart = apart.iloc[np.argsort(-np.abs((apart["said_a"] - apart["said_b"]).to_numpy(float)), kind="stable")]
-    apart = apart.head(SHOWN)
-    items = Item.objects.select_related("sample").in_bulk([int(item) for item in apart.index])
-    for item, row in apart.iterrows():
-        one, other = _words(row["said_a"], column), _words(row["said_b"], column)
+def _differences(comparison: Comparison, both: pd.DataFrame, column: str) -> None:
+    different = both[both["verdict_a"] != both["verdict_b"]]
+    comparison.differ = len(different)
+    if column == "score":  # largest differences first
+        different = different.iloc[
+            np.argsort(-np.abs((different["verdict_a"] - different["verdict_b"]).to_numpy(float)), kind="stable")
+        ]
+    different = different.head(MOST_SHOWN)
+    items = Item.objects.select_related("sample").in_bulk([int(item) for item in different.index])
+    for item, row in different.iterrows():
+        first, second = _words(row["verdict_a"], column), _words(row["verdict_b"], column)
         sample = items[int(str(item))].sample
-        found.differing.append(Differing(sample, one, other, int(row["pk_a"]), int(row["pk_b"])))
+        comparison.differing.append(Difference(sample, first, second, int(row["pk_a"]), int(row["pk_b"])))

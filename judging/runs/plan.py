@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 import bank.criteria
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from judging import protocols
-from judging.models import OVERLAP, Run, RunItem, Trial, judged_by
+from judging.models import OVERLAP, Run, RunItem, Trial, judgment_table_of
 from judging.protocols import Criterion, Option
 from judging.runs import attacks
 
@@ -126,7 +126,7 @@ def planned_judgments(run: Run) -> int:
 
 def unfinished_items(run: Run, *, after: int = 0) -> "QuerySet[RunItem]":
     """The run's items with fewer judgments than planned, filtered by the database."""
-    stored = judged_by(run).objects.filter(run=run, item=OuterRef("item")).order_by().values("run")
+    stored = judgment_table_of(run).objects.filter(run=run, item=OuterRef("item")).order_by().values("run")
     count = Coalesce(Subquery(stored.annotate(n=Count("pk")).values("n")), 0)
     planned = judgments_per_item(run)
     return run.run_items.filter(pk__gt=after).alias(stored=count).filter(stored__lt=planned).order_by("pk")
@@ -140,7 +140,7 @@ def missing_jobs(run: Run, run_items: Sequence[RunItem], *, read_criteria: bool 
     is missing.
     """
     item_ids = [run_item.item_id for run_item in run_items]
-    table = judged_by(run)
+    table = judgment_table_of(run)
     stored = set(table.objects.filter(run=run, item__in=item_ids).order_by().values_list(*table.KEY))
     subjects = subjects_by_item(item_ids)
     attack_keys: list[tuple[Any, ...]] = [("",), *((name,) for name in run.attacks)] if table is Trial else [()]

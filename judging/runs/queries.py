@@ -14,29 +14,20 @@ from django.utils import timezone
 from accounts.rules import Viewer, allowed
 from bank import database
 from judging.judgments import analyses
-from judging.models import Collected, Judge, Judgment, Run, RunItem, WorkerBeat, made_by
-from judging.protocols.replies import NONE_OF_THEM
+from judging.judgments.filters import STATUSES
+from judging.models import Collected, Judge, Judgment, Run, RunItem, WorkerBeat, table_of
 from judging.runs import plan
 from judging.work import curve
-from judging.work.money import typical_call
+from judging.work.budget import typical_call
 from judging.work.run_kinds import needs_pictures
 
-ROWS = 14  # recent verdicts on a run's page
+ROWS = 14  # recent results on a run's page
 WORKER_SILENT_AFTER = timedelta(seconds=60)
 OUTCOMES = {
     "rate": "Rate limit (429)",
     "transient": "The endpoint failed",
     "timeout": "No whole reply in time",
     "unreachable": "The endpoint cannot be reached",
-}
-STATUSES = {
-    "parse_failed": "No verdict in the reply",
-    "refused": "Refused by the judge",
-    "filtered": "Stopped by a content filter",
-    "truncated": "Cut off at the length limit",
-    "empty": "Empty reply",
-    "error": "Error",
-    "skipped_budget": "Left out for the budget",
 }
 NOTES = {
     "parse_failed": "raw reply kept, counts as unscored",
@@ -49,37 +40,38 @@ NOTES = {
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Judgments of a run that ended without a verdict, of one kind."""
+    """Judgments of a run without a verdict that share a status and reason."""
 
     run: Run
     status: str
     reason: str
     count: int
-    last: datetime | None  # None for whom times are hidden
-    link: str  # to the judgment, or to the list of them; "" where none is shown
+    last: datetime | None  # None for viewers who may not see times
+    link: str  # to the judgment, or to the list of them; "" if neither is shown
 
     @property
     def can_retry(self) -> bool:
-        """Answers of a model are never changed, whatever they are."""
+        """Responses of a model are never changed, not even a refusal."""
         return self.run.judges or self.status == "error"
 
     @property
     def title(self) -> str:
         if self.run.imported:
             return self.status
-        own = self.reason and self.status in ("error", "parse_failed")
-        return _sentence(self.reason) if own else STATUSES[self.status]
+        if self.reason and self.status in ("error", "parse_failed"):
+            return self.reason[:1].upper() + self.reason[1:]
+        return STATUSES[self.status]
 
     @property
     def note(self) -> str:
         if self.run.judges:
             return NOTES.get(self.status, "no verdict")
-        return "no text" if self.status == "error" else "kept as what the model gave"
+        return "no text" if self.status == "error" else "kept as the model's response"
 
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """Calls that wait for another try."""
+    """Calls waiting for another attempt."""
 
     title: str
     count: int
@@ -87,7 +79,7 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The parts of a run's meter, in the units of its drawing."""
+    """The segments of a run's progress bar, in units of the drawing."""
 
     done: float
     failed_at: float
@@ -112,7 +104,7 @@ class Spark:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands."""
+    """A run's progress."""
 
     total: int
     done: int  # verdicts
@@ -127,13 +119,13 @@ class Progress:
     until: datetime | None
     bar: Bar
     spark: Spark | None
-    withheld: bool = False  # nothing is told but the total: the rest is empty then
-    usage: bool = True  # False for whom rate, prices and times are hidden: they are empty then
+    withheld: bool = False  # only the total is shown; everything else is empty
+    usage: bool = True  # False for viewers who may not see rate, prices and times: those are empty
     failures: list[Failure] = field(default_factory=list)
     retrying: list[Retrying] = field(default_factory=list)
     limited: bool = False  # the endpoint asks for fewer calls
-    pause: int = 0  # seconds without calls that it asked for
-    workers: list[str] = field(default_factory=list)  # that are at it, by name
+    pause: int = 0  # seconds of pause it asked for
+    workers: list[str] = field(default_factory=list)  # names of those working on it
 
     @property
     def percent(self) -> float:
@@ -157,54 +149,54 @@ def runs_for(viewer: Viewer) -> QuerySet[Run]:
 
 
 def progress(run: Run, *, viewer: Viewer) -> Progress:
-    """Count a run's judgments, and read what its worker says while it holds the run."""
+    """Count a run's judgments, and read what the workers holding it report."""
     counted = listed([run], viewer=viewer)[0]
     done, failed, total, withheld = counted.done or 0, counted.failed or 0, counted.total, counted.withheld
     failures = [] if withheld else _failures(run, viewer)
     holds = list(run.holds.live()) if run.state == Run.State.RUNNING else []
-    said = [] if withheld else [hold.live for hold in holds]
+    reports = [] if withheld else [hold.live for hold in holds]
     in_flight = 0 if withheld else sum(hold.in_flight for hold in holds)
     retrying: Counter[str] = Counter()
-    for one in said:
-        retrying.update(one.get("retrying", {}))
-    pause = max((int(one.get("pause") or 0) for one in said), default=0)
+    for report in reports:
+        retrying.update(report.get("retrying", {}))
+    pause = max((int(report.get("pause") or 0) for report in reports), default=0)
     usage = analyses.sees_usage(run, viewer)
-    rate = sum(float(one.get("rate") or 0) for one in said) if usage else None
+    rate = sum(float(report.get("rate") or 0) for report in reports) if usage else None
     open_calls = max(0, total - done - failed)
     left = timedelta(seconds=open_calls / rate) if rate and open_calls else None
-    each = typical_call(run) if usage else None
+    cost_per_call = typical_call(run) if usage else None
     return Progress(
         total=total,
         done=done,
         failed=failed,
         undecided=0 if withheld else _undecided(run),
         in_flight=in_flight,
-        limit=sum(int(one.get("limit") or 0) for one in said) or run.judge.concurrency,
+        limit=sum(int(report.get("limit") or 0) for report in reports) or run.judge.concurrency,
         rate=rate or None,
         spent=run.spent if usage else 0.0,
-        expected=run.spent + open_calls * each if each else None,
+        expected=run.spent + open_calls * cost_per_call if cost_per_call else None,
         left=left,
         until=timezone.now() + left if left else None,
         bar=_bar(total, done, failed, in_flight),
-        spark=_spark(run, said) if usage else None,
+        spark=_spark(run, reports) if usage else None,
         withheld=withheld,
         usage=usage,
         failures=sorted(failures, key=lambda failure: -failure.count),
         retrying=[Retrying(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
-        limited=pause > 0 or any(one.get("limited") for one in said),
+        limited=pause > 0 or any(report.get("limited") for report in reports),
         pause=pause,
         workers=[hold.worker for hold in holds],
     )
 
 
 def _failures(run: Run, viewer: Viewer) -> list[Failure]:
-    """What ended without a verdict; below staff by status alone, for a reason can tell something hidden."""
-    whole, made = allowed(viewer, "read-calls"), made_by(run).objects
-    without = made.filter(run=run, status__in=STATUSES)  # named, so that an index finds them
-    groups = without.values("status", *(["reason_hash"] if whole else []))
+    """Failures grouped by status and, for staff only, by reason: a reason can reveal something hidden."""
+    with_reasons, table = allowed(viewer, "read-calls"), table_of(run).objects
+    failed = table.filter(run=run, status__in=STATUSES)  # lists the statuses so that the index is used
+    groups = failed.values("status", *(["reason_hash"] if with_reasons else []))
     rows = list(groups.annotate(n=Count("pk"), last=Max("created_at"), newest=Max("pk")))
     newest = [row["newest"] for row in rows]
-    reasons = dict(made.filter(pk__in=newest).values_list("pk", "reason")) if whole else {}
+    reasons = dict(table.filter(pk__in=newest).values_list("pk", "reason")) if with_reasons else {}
     return [
         Failure(
             run=run,
@@ -212,24 +204,24 @@ def _failures(run: Run, viewer: Viewer) -> list[Failure]:
             reason=reasons.get(row["newest"], ""),
             count=row["n"],
             last=row["last"] if analyses.sees_usage(run, viewer) else None,
-            link=_link_to_failures(run, row["status"], row["newest"] if row["n"] == 1 else None, whole=whole),
+            link=_link_to_failures(run, row["status"], row["newest"] if row["n"] == 1 else None, trials=with_reasons),
         )
         for row in rows
     ]
 
 
-def _link_to_failures(run: Run, status: str, only: int | None, *, whole: bool) -> str:
+def _link_to_failures(run: Run, status: str, only: int | None, *, trials: bool) -> str:
     if run.kind == Run.Kind.JUDGMENTS:
-        detail, several = "judging:judgment-detail", ("judging:judgment-list", "show")
-    elif run.kind == Run.Kind.ATTACKS and whole:
-        detail, several = "judging:trial-detail", ("judging:trial-list", "status")
+        detail_page, list_page, parameter = "judging:judgment-detail", "judging:judgment-list", "show"
+    elif run.kind == Run.Kind.ATTACKS and trials:
+        detail_page, list_page, parameter = "judging:trial-detail", "judging:trial-list", "status"
     else:
         return ""
-    return reverse(detail, args=[only]) if only else f"{reverse(several[0])}?run={run.pk}&{several[1]}={status}"
+    return reverse(detail_page, args=[only]) if only else f"{reverse(list_page)}?run={run.pk}&{parameter}={status}"
 
 
-def things(run: Run) -> int:
-    """How many items a run judges; of a collecting run how many texts it is to bring."""
+def item_count(run: Run) -> int:
+    """How many items a run judges; for a collecting run, how many texts it collects."""
     if run.planned is None or not run.judges:
         return run.planned or run.run_items.count()
     return run.planned // plan.judgments_per_item(run)
@@ -242,7 +234,7 @@ def _undecided(run: Run) -> int:
 
 
 def recent(run: Run, *, viewer: Viewer, show: str) -> list[Judgment]:
-    """The newest judgments of a run that this viewer may see; ``show`` is all, failed or undecided."""
+    """A run's newest judgments that this viewer may see; ``show`` is all, failed or undecided."""
     rows = Judgment.objects.visible_to(viewer).filter(run=run)
     if show == "failed":
         rows = rows.exclude(status="ok")
@@ -254,12 +246,12 @@ def recent(run: Run, *, viewer: Viewer, show: str) -> list[Judgment]:
 
 
 def worker_seen() -> bool:
-    """Whether a worker said within the last minute that it lives."""
+    """Whether a worker reported within the last minute."""
     return _living_workers().exists()
 
 
 def workers_without_pictures(run: Run) -> list[str]:
-    """The names of the workers that live and leave the run alone for it."""
+    """The live workers that cannot take the run because they lack its images."""
     if run.state in (Run.State.FINISHED, Run.State.CANCELLED) or not needs_pictures(run):
         return []
     return list(_living_workers().filter(lacks_pictures=True).order_by("name").values_list("name", flat=True))
@@ -271,7 +263,7 @@ def _living_workers() -> QuerySet[WorkerBeat]:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A run in a list. ``done`` and ``failed`` are None for whom they are withheld."""
+    """A run in a list. ``done`` and ``failed`` are None if they are withheld from the viewer."""
 
     run: Run
     total: int
@@ -284,7 +276,7 @@ class Listed:
 
     @property
     def meter(self) -> tuple[float, float, float]:
-        """Width done, start and width failed, of 96."""
+        """Width of the done part, start and width of the failed part, of 96 in all."""
         if not self.total or self.done is None or self.failed is None:
             return 0.0, 0.0, 0.0
         done = round(96 * self.done / self.total, 1)
@@ -292,7 +284,7 @@ class Listed:
 
 
 def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
-    """Runs as this viewer may see them, with their counts, in a few queries for all of them."""
+    """Runs as this viewer may see them, with their counts, in a few queries for all."""
     withheld = set(Run.objects.withheld_from(staff=allowed(viewer, "read-hidden")))
     uncounted = [run.pk for run in runs if None in (run.verdicts, run.failures)]
     rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
@@ -322,53 +314,7 @@ def judges_with_counts() -> QuerySet[Judge]:
     return judges.order_by("baseline", "name")
 
 
-# -- words and drawings ---------------------------------------------------------------------------------------------
-
-
-def verdict_words(judgment: Judgment) -> str:
-    """A verdict in words; answers are A, B, ... in canonical order."""
-    match judgment.choice:
-        case "first":
-            return "A is better"
-        case "second":
-            return "B is better"
-        case "tie":
-            return "Tie"
-        case "undecided":
-            return f"Undecided, situation {judgment.situation}" if judgment.situation else "Undecided"
-    if judgment.parts is not None:
-        return ", ".join(f"{key}: {points:g}" for key, points in judgment.parts.items())
-    if judgment.score is not None:
-        return f"{judgment.score:g}"
-    if judgment.ranking is not None:
-        return " > ".join(" = ".join(_letter(place) for place in group) for group in judgment.ranking)
-    if judgment.option == NONE_OF_THEM:
-        return "None of them"
-    if judgment.option is not None:
-        return f"Option {judgment.option}"
-    if judgment.answer is not None:
-        return "Yes" if judgment.answer else "No"
-    return judgment.reason or STATUSES.get(judgment.status, "")
-
-
-def preferred(judgment: Judgment) -> str:
-    """The model whose answer a pair's verdict prefers; "" where there is none."""
-    place = {"first": 0, "second": 1}.get(judgment.choice or "")
-    responses = judgment.item.ordered_responses() if place is not None else []
-    return responses[place].model.name if place is not None and place < len(responses) else ""
-
-
-def order_words(judgment: Judgment) -> str:
-    """The presented order: "B then A"."""
-    return " then ".join(_letter(int(place)) for place in judgment.order) if len(judgment.order) > 1 else ""
-
-
-def _letter(place: int) -> str:
-    return "ABCDEFGHIJ"[place]
-
-
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
+# -- drawings ----------------------------------------------------------------------------------------------------------
 
 
 def _bar(total: int, done: int, failed: int, in_flight: int) -> Bar:
@@ -386,25 +332,24 @@ def _bar(total: int, done: int, failed: int, in_flight: int) -> Bar:
 LEFT, RIGHT, TOP, FLOOR = 26.0, 366.0, 8.0, 58.0
 
 
-def _spark(run: Run, said: Sequence[dict[str, Any]]) -> Spark | None:
-    """Of what the workers that are at the run say, and those that have left it."""
-    whole = curve.merged(*(one.get("curve") or {} for one in (run.live, *said)))
-    points: list[int] = whole.get("points") or []
+def _spark(run: Run, reports: Sequence[dict[str, Any]]) -> Spark | None:
+    """From the reports of the workers on the run and of those that have left it."""
+    total = curve.merged(*(report.get("curve") or {} for report in (run.live, *reports)))
+    points: list[int] = total.get("points") or []
     if len(points) < 3:
         return None
-    rates = [number / whole["width"] for number in points]
+    rates = [number / total["width"] for number in points]
     top = _round_up(max(rates))
     step = (RIGHT - LEFT) / (len(rates) - 1)
     height = (FLOOR - TOP) / top
-    drawn = [f"{LEFT + n * step:.1f},{FLOOR - rate * height:.1f}" for n, rate in enumerate(rates)]
-    line = " ".join(drawn)
-    start = datetime.fromisoformat(whole["from"])
+    line = " ".join(f"{LEFT + n * step:.1f},{FLOOR - rate * height:.1f}" for n, rate in enumerate(rates))
+    start = datetime.fromisoformat(total["from"])
     return Spark(
         line=line,
         area=f"{LEFT},{FLOOR} {line} {RIGHT},{FLOOR}",
         ticks=[(_short(top * part), FLOOR - (FLOOR - TOP) * part) for part in (0, 0.5, 1)],
         start=start,
-        end=start + timedelta(seconds=whole["width"] * len(points)),
+        end=start + timedelta(seconds=total["width"] * len(points)),
     )
 
 
@@ -413,7 +358,7 @@ def _short(number: float) -> str:
 
 
 def _round_up(value: float) -> float:
-    """The next round number that halves well: 2, 4, 6, 8, 10, 20, ..."""
+    """The next round number that is easy to halve: 2, 4, 6, 8, 10, 20, ..."""
     scale = 1.0
     while value > 10 * scale:
         scale *= 10
@@ -422,11 +367,8 @@ def _round_up(value: float) -> float:
     return next(step * scale for step in (2, 4, 6, 8, 10) if value <= step * scale)
 
 
-ROWS = 14  # on a run's page
-
-
-def newest(run: Run, *, viewer: Viewer, failed: bool) -> list[Collected]:
-    """What came of a run's newest calls, for staff; none for others, and none of runs that judge."""
+def recent_texts(run: Run, *, viewer: Viewer, failed: bool) -> list[Collected]:
+    """The newest rows of a collecting run, for staff only."""
     if run.judges or not allowed(viewer, "read-calls"):
         return []
     rows = Collected.objects.filter(run=run).select_related("sample", "response")

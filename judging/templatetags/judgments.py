@@ -1,49 +1,76 @@
-"""How verdicts, money and times of runs are written."""
+"""Filters that format verdicts, money and durations."""
 
 from datetime import timedelta
 
 from django import template
 from django.contrib.humanize.templatetags.humanize import intcomma
 
+from judging.judgments.filters import STATUSES
 from judging.models import Judgment, Trial
-from judging.runs import queries
+from judging.protocols.replies import NONE_OF_THEM
 from stats.results import Estimate
 
 register = template.Library()
+LETTERS = "ABCDEFGHIJ"
 
 
 @register.filter
 def verdict_words(judgment: Judgment) -> str:
-    return queries.verdict_words(judgment)
-
-
-@register.filter
-def why_none(judgment: Judgment) -> str:
-    """Why a judgment has no verdict: the reason, where there is one of ours, or its status."""
-    own = judgment.reason and not judgment.run.imported
-    return judgment.reason if own else judgment.get_status_display().lower()
-
-
-@register.filter
-def moved_from(trial: Trial, before: Trial | None) -> bool:
-    """Whether the verdict under attack is another than before."""
-    return before is not None and before.status == trial.status == "ok" and before.verdict != trial.verdict
+    """A verdict in words; answers are A, B, ... in canonical order."""
+    match judgment.choice:
+        case "first":
+            return "A is better"
+        case "second":
+            return "B is better"
+        case "tie":
+            return "Tie"
+        case "undecided":
+            return f"Undecided, situation {judgment.situation}" if judgment.situation else "Undecided"
+    if judgment.parts is not None:
+        return ", ".join(f"{key}: {points:g}" for key, points in judgment.parts.items())
+    if judgment.score is not None:
+        return f"{judgment.score:g}"
+    if judgment.ranking is not None:
+        return " > ".join(" = ".join(LETTERS[place] for place in group) for group in judgment.ranking)
+    if judgment.option == NONE_OF_THEM:
+        return "None of them"
+    if judgment.option is not None:
+        return f"Option {judgment.option}"
+    if judgment.answer is not None:
+        return "Yes" if judgment.answer else "No"
+    return judgment.reason or STATUSES.get(judgment.status, "")
 
 
 @register.filter
 def preferred(judgment: Judgment) -> str:
-    """The model whose answer was judged better; "" where none was."""
-    return queries.preferred(judgment)
+    """The model whose answer the verdict of a pair prefers; "" if there is none."""
+    place = {"first": 0, "second": 1}.get(judgment.choice or "")
+    responses = judgment.item.ordered_responses() if place is not None else []
+    return responses[place].model.name if place is not None and place < len(responses) else ""
 
 
 @register.filter
 def order_words(judgment: Judgment) -> str:
-    return queries.order_words(judgment)
+    """The presented order: "B then A"."""
+    return " then ".join(LETTERS[int(place)] for place in judgment.order) if len(judgment.order) > 1 else ""
+
+
+@register.filter
+def why_none(judgment: Judgment) -> str:
+    """Why a judgment has no verdict: our reason if there is one, otherwise its status."""
+    has_own_reason = judgment.reason and not judgment.run.imported
+    return judgment.reason if has_own_reason else judgment.get_status_display().lower()
+
+
+@register.filter
+def moved_from(trial: Trial, before: Trial | None) -> bool:
+    """Whether the verdict under attack differs from the one before."""
+    return before is not None and before.status == trial.status == "ok" and before.verdict != trial.verdict
 
 
 @register.filter
 def tokens(call: Judgment | Trial) -> str:
-    """Of the prompt and of the reply together; a dash where the endpoint counted none."""
+    """Prompt and reply together; a dash if the endpoint reported no count."""
     if call.prompt_tokens is None:
         return "–"
     return intcomma(call.prompt_tokens + (call.completion_tokens or 0))
@@ -51,7 +78,7 @@ def tokens(call: Judgment | Trial) -> str:
 
 @register.filter
 def dollars(amount: float | None) -> str:
-    """US dollars: cents, and three digits below a cent."""
+    """US dollars: in cents, below a cent with three digits."""
     if amount is None:
         return "–"
     return f"${amount:,.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.3g}"
@@ -59,42 +86,46 @@ def dollars(amount: float | None) -> str:
 
 @register.filter
 def lasting(span: timedelta | None) -> str:
-    """A span of time in its two largest units: "2 min 14 s"."""
+    """A duration in its two largest units: "2 min 14 s"."""
     if span is None:
         return "–"
     seconds = round(span.total_seconds())
-    for large, name, small, under in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+    for large, large_name, small, small_name in (
+        (86_400, "d", 3_600, "h"),
+        (3_600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
         if seconds >= large:
             rest = seconds % large // small
-            return f"{seconds // large} {name}" + (f" {rest} {under}" if rest else "")
+            return f"{seconds // large} {large_name}" + (f" {rest} {small_name}" if rest else "")
     return f"{seconds} s"
 
 
 @register.filter
-def part_of(value: float | None, whole: float | None) -> float:
-    """A share of a meter that is 368 wide."""
-    return round(368 * min(1.0, (value or 0) / whole), 1) if whole else 0.0
+def part_of(value: float | None, total: float | None) -> float:
+    """The width of a share on a meter that is 368 wide."""
+    return round(368 * min(1.0, (value or 0) / total), 1) if total else 0.0
 
 
 @register.filter
 def plain_number(value: float | None) -> str:
-    """A number as one types it, "" where there is none."""
+    """A number as one would type it, "" if there is none."""
     return "" if value is None else f"{value:g}"
 
 
 @register.filter
 def target_words(trial: Trial) -> str:
-    """The model whose answer is under attack, with the answer's letter where there are several."""
+    """The model whose answer is under attack, with the answer's letter if there are several."""
     responses = trial.item.ordered_responses()
     if trial.target >= len(responses):
         return "–"
     name = responses[trial.target].model.name
-    return f"{'ABCDEFGHIJ'[trial.target]}, {name}" if len(responses) > 1 else name
+    return f"{LETTERS[trial.target]}, {name}" if len(responses) > 1 else name
 
 
 @register.filter
 def of(table: dict[int, object], key: int) -> object:
-    """What a table holds under a key; None where nothing is."""
+    """The value for a key; None if there is none."""
     return table.get(key)
 
 
@@ -108,34 +139,34 @@ def _gain(value: float, share: bool) -> str:
 
 
 @register.filter
-def worth(found: Estimate, share: bool) -> str:
-    """A share in percent, or a score; a dash where nothing was counted."""
-    return "–" if found.value is None else _worth(found.value, share)
+def worth(estimate: Estimate, share: bool) -> str:
+    """A share in percent, or a score; a dash if nothing was counted."""
+    return "–" if estimate.value is None else _worth(estimate.value, share)
 
 
 @register.filter
-def ends(found: Estimate, share: bool) -> str:
-    """The interval of such a number."""
-    interval = found.interval
+def ends(estimate: Estimate, share: bool) -> str:
+    """The interval of a share or score."""
+    interval = estimate.interval
     return f"{_worth(interval.low, share)} to {_worth(interval.high, share)}" if interval else ""
 
 
 @register.filter
-def gain(found: Estimate, share: bool) -> str:
-    """A difference with its sign: of shares in points, of scores as they are."""
-    return "–" if found.value is None else _gain(found.value, share)
+def gain(estimate: Estimate, share: bool) -> str:
+    """A signed difference: of shares in percentage points, of scores as it is."""
+    return "–" if estimate.value is None else _gain(estimate.value, share)
 
 
 @register.filter
-def gain_ends(found: Estimate, share: bool) -> str:
+def gain_ends(estimate: Estimate, share: bool) -> str:
     """The interval of a difference, or why there is none."""
-    interval = found.interval
+    interval = estimate.interval
     if interval:
         return f"{_gain(interval.low, share)} to {_gain(interval.high, share)}"
-    return "" if found.value is None else found.reason.partition(":")[0]
+    return "" if estimate.value is None else estimate.reason.partition(":")[0]
 
 
 @register.filter
 def across(value: float, widest: float) -> float:
-    """Where a difference stands in a drawing that is 120 wide, 0 in its middle."""
+    """The position of a difference in a drawing 120 wide with 0 in the middle."""
     return round(60 + 56 * max(-1.0, min(1.0, value / widest)), 1)

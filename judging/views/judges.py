@@ -35,8 +35,8 @@ def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "judging/judge.html", HERE | context)
 
 
-def _known(request: HttpRequest) -> dict[str, Any]:
-    """The facts of the judge that the address names as ``from``, to change its limits and prices."""
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    """The values of the judge named as ``from`` in the URL, to change its limits and prices."""
     key = whole_number(request.GET.get("from", ""))
     judge = Judge.objects.filter(pk=key).exclude(base_url="").first() if key is not None else None
     return {name: getattr(judge, name) for name in JudgeForm.base_fields} if judge else {}
@@ -44,7 +44,7 @@ def _known(request: HttpRequest) -> dict[str, Any]:
 
 @requires("write-judging")
 def judge_new(request: HttpRequest) -> HttpResponse:
-    form = JudgeForm(request.POST or None, initial=_known(request))
+    form = JudgeForm(request.POST or None, initial=_initial(request))
     if request.method == "POST" and form.is_valid():
         try:
             judge = judges.add_judge(**form.cleaned_data)
@@ -58,11 +58,11 @@ def judge_new(request: HttpRequest) -> HttpResponse:
 @require_POST
 @requires("write-judging")
 def judge_probe(request: HttpRequest, pk: int) -> HttpResponse:
-    """Find out by a few short calls what its endpoint can do."""
+    """Test with a few short calls what its endpoint can do."""
     try:
         probe_judge(judge=get_object_or_404(Judge, pk=pk))
     except BadInput as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, "What the endpoint can do is stored; runs that start from now on use it.")
+        messages.success(request, "The test results are stored; runs that start from now on use them.")
     return redirect("judging:judge-detail", pk)

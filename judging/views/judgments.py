@@ -23,86 +23,92 @@ from judging.protocols import prompts
 from judging.runs import requests
 from judging.views import HERE
 
-BETTER = {"first": 0, "second": 1}  # the place of the answer that a pair's verdict prefers
-STEPS = 20  # pages that "Previous" leads back through; pages only know where the next one begins
-OTHERS = 12  # verdicts of other runs beside a judgment
+BETTER = {"first": 0, "second": 1}  # position of the answer that the verdict of a pair prefers
+STEPS = 20  # pages that "Previous" can go back; a page only knows where the next one starts
+MOST_ELSEWHERE = 12  # verdicts of other runs beside a judgment
 
 
 @requires("read-judging")
 @require_safe
 def judgment_list(request: HttpRequest) -> HttpResponse:
-    """Judgments of all runs under filters, in an order; both stand in the address."""
-    chosen = filters.Chosen.of(request.GET, request.user)
+    """Judgments of all runs, filtered and sorted as the URL says."""
+    selection = filters.JudgmentFilters.from_query(request.GET, request.user)
     after, trail = request.GET.get("after", "")[:60], _trail(request.GET.get("trail"))
-    listing = browse.listing(chosen, request.user, after=after)
+    listing = browse.listing(selection, request.user, after=after)
     context = {
         "tab": "judgments",
-        "chosen": chosen,
+        "chosen": selection,
         "listing": listing,
-        "onward": _page(chosen, after=listing.after, trail=[*trail, after][-STEPS:]),
-        "previous": _page(chosen, after=trail[-1], trail=trail[:-1]) if trail else "",
-        "choices": filters.choices(chosen, request.user),
+        "onward": _page(selection, after=listing.after, trail=[*trail, after][-STEPS:]),
+        "previous": _page(selection, after=trail[-1], trail=trail[:-1]) if trail else "",
+        "choices": filters.choices(selection, request.user),
         "shows": filters.SHOWS,
         "differs": filters.DIFFERS,
         "orders": filters.orders_for(request.user),
-        "query": chosen.address(),
-        "without_run": chosen.address(run=None),
-        "without_item": chosen.address(item=None),
+        "query": selection.query_string(),
+        "without_run": selection.query_string(run=None),
+        "without_item": selection.query_string(item=None),
         "first_page": "after" not in request.GET,
     }
     return render(request, "judging/judgments.html", HERE | context)
 
 
-def _page(chosen: filters.Chosen, *, after: str, trail: list[str]) -> str:
-    """The address of the page that begins after a place; the first page's where it begins at none."""
-    place = f"after={after}&trail={'~'.join(trail)}" if after else ""
-    return "?" + "&".join(part for part in (chosen.address(), place) if part)
+def _page(selection: filters.JudgmentFilters, *, after: str, trail: list[str]) -> str:
+    """The link to the page that starts after a position, or to the first page."""
+    position = f"after={after}&trail={'~'.join(trail)}" if after else ""
+    return "?" + "&".join(part for part in (selection.query_string(), position) if part)
 
 
-def _trail(given: str | None) -> list[str]:
-    """Where the pages before this one began, oldest first; the first page of all begins at ""."""
-    places = [] if given is None else given[: 60 * STEPS].split("~")
+def _trail(text: str | None) -> list[str]:
+    """Where the pages before this one started, oldest first; the first page starts at ""."""
+    places = [] if text is None else text[: 60 * STEPS].split("~")
     return places if all(re.fullmatch(r"[0-9._e-]{0,60}", place) for place in places) else []
 
 
 @requires("read-judging")
 @require_http_methods(["GET", "HEAD", "POST"])
 def judgment_export(request: HttpRequest) -> HttpResponseBase:
-    """A selection as a file. What the judges wrote leaves only for staff, with a reason, and is logged."""
-    chosen = filters.Chosen.of(request.GET, request.user)
-    whole = allowed(request.user, "read-analyses")
+    """A selection as a file. Only staff get what the judges wrote, with a reason, and it is logged."""
+    selection = filters.JudgmentFilters.from_query(request.GET, request.user)
+    may_read_analyses = allowed(request.user, "read-analyses")
     form = SelectionForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        given, user = form.cleaned_data, cast(User, request.user)
-        if given["analyses"] and not whole:
+        data, user = form.cleaned_data, cast(User, request.user)
+        if data["analyses"] and not may_read_analyses:
             raise PermissionDenied
-        read = analyses.read_for_person(user, reason=given["reason"]) if given["analyses"] else None
+        read = analyses.read_for_person(user, reason=data["reason"]) if data["analyses"] else None
         if read:
-            audit.record("criteria-exported", by=user, about="judgments", reason=given["reason"])
-        records = exports.selected(pieces=browse.everything(chosen, user), viewer=user, read=read)
-        pieces = table_pieces(records=records, what="judgments", shape=given["shape"])
-        answer = StreamingHttpResponse(pieces, content_type=TYPES[given["shape"]])
-        answer["Content-Disposition"] = f'attachment; filename="judgments.{given["shape"]}"'
-        answer["Cache-Control"] = "no-store"
-        return answer
-    context = {"tab": "judgments", "chosen": chosen, "form": form, "whole": whole, "query": chosen.address()}
+            audit.record("criteria-exported", by=user, about="judgments", reason=data["reason"])
+        records = exports.selected(pieces=browse.all_keys(selection, user), viewer=user, read=read)
+        pieces = table_pieces(records=records, what="judgments", shape=data["shape"])
+        response = StreamingHttpResponse(pieces, content_type=TYPES[data["shape"]])
+        response["Content-Disposition"] = f'attachment; filename="judgments.{data["shape"]}"'
+        response["Cache-Control"] = "no-store"
+        return response
+    context = {
+        "tab": "judgments",
+        "chosen": selection,
+        "form": form,
+        "whole": may_read_analyses,
+        "query": selection.query_string(),
+    }
     status = 422 if form.errors else 200
     return render(request, "judging/judgments-export.html", HERE | context, status=status)
 
 
 @requires("read-judging")
 def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
-    """One judgment. What the judge said, and the calls that were made, are for staff; an analysis may be released."""
-    whole = allowed(request.user, "read-analyses")
+    """One judgment. The judge's words and the calls are for staff; an analysis may be released."""
+    may_read_analyses = allowed(request.user, "read-analyses")
     rows = Judgment.objects.visible_to(request.user).select_related("run__judge", "run__benchmark", "item__sample")
-    if not whole:
-        rows = rows.defer("analysis", "raw")  # what is released of it is asked for by itself
+    if not may_read_analyses:
+        rows = rows.defer("analysis", "raw")  # a released analysis is fetched on its own
     judgment = get_object_or_404(rows.prefetch_related("item__sample__images", "item__places__response__model"), pk=pk)
     analyses.as_seen([judgment], request.user)
     responses = judgment.item.ordered_responses()
     places = [int(place) for place in judgment.order]
-    same_job = {"run": judgment.run, "item": judgment.item, "order": judgment.order, "repeat": judgment.repeat}
-    attempts = list(Attempt.objects.filter(**same_job)) if whole else []
+    same_key = {"run": judgment.run, "item": judgment.item, "order": judgment.order, "repeat": judgment.repeat}
+    attempts = list(Attempt.objects.filter(**same_key)) if may_read_analyses else []
     context = {
         "judgment": judgment,
         "run": judgment.run,
@@ -112,36 +118,36 @@ def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
             for place in places
             if place < len(responses)
         ],
-        "others": analyses.as_seen(_others(judgment, request.user), request.user),
-        "whole": whole,
-        "reason": judgment.reason if whole or not judgment.run.imported else "",
-        "analysis": _beside_reply(judgment) if whole else "",
-        "released": None if whole else analyses.released(judgment, reader=cast(User, request.user)),
+        "others": analyses.as_seen(_same_item(judgment, request.user), request.user),
+        "whole": may_read_analyses,
+        "reason": judgment.reason if may_read_analyses or not judgment.run.imported else "",
+        "analysis": _analysis_beside_reply(judgment) if may_read_analyses else "",
+        "released": None if may_read_analyses else analyses.released(judgment, reader=cast(User, request.user)),
         "attempts": attempts,
-        # The call that brought a verdict is told by the judgment, the others by the log.
+        # The judgment itself records the call that brought a verdict, the log the others.
         "calls": len(attempts) + (judgment.status == Judgment.Status.OK and bool(judgment.prompt_sha256)),
-        "elsewhere": analyses.as_seen(_elsewhere(judgment, request.user), request.user),
+        "elsewhere": analyses.as_seen(_other_runs(judgment, request.user), request.user),
     }
     return render(request, "judging/judgment.html", HERE | context)
 
 
-def _beside_reply(judgment: Judgment) -> str:
-    """The analysis, where the reply does not hold it as it is."""
+def _analysis_beside_reply(judgment: Judgment) -> str:
+    """The analysis, unless the raw reply contains it word for word."""
     analysis = judgment.analysis or ""
     return "" if analysis in (judgment.raw or "") else analysis
 
 
-def _others(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:
+def _same_item(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:
     """The judgments of the same item in other orders and repeats."""
     rows = Judgment.objects.visible_to(viewer).filter(run=judgment.run, item=judgment.item).exclude(pk=judgment.pk)
     return rows.select_related("item", "run").order_by("repeat", "order").defer("analysis", "raw")
 
 
-def _elsewhere(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:
-    """What other runs say about the same item in the same order, the first repeat of each."""
+def _other_runs(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:
+    """The verdicts of other runs on the same item in the same order, first repeats only."""
     rows = Judgment.objects.visible_to(viewer).filter(item=judgment.item, order=judgment.order, repeat=0)
     rows = rows.exclude(run=judgment.run).select_related("item", "run__judge").defer("analysis", "raw")
-    return rows.order_by("run__judge__name", "-run")[:OTHERS]
+    return rows.order_by("run__judge__name", "-run")[:MOST_ELSEWHERE]
 
 
 @requires("read-analyses")
@@ -150,14 +156,14 @@ def judgment_prompt(request: PageRequest, pk: int) -> HttpResponse:
     rows = Judgment.objects.select_related("run__judge", "item__sample").defer("analysis", "raw")
     judgment = get_object_or_404(rows, pk=pk)
     try:
-        asked = requests.request_of_judgment(judgment, user=cast(User, request.user))
+        call = requests.request_of_judgment(judgment, user=cast(User, request.user))
     except (prompts.UnknownPrompt, protocols.UnknownProtocol, protocols.CannotAsk):
-        raise Http404("no prompt of ours made this judgment") from None
+        raise Http404("this judgment was not made from one of our prompts") from None
     context = {
         "judgment": judgment,
         "run": judgment.run,
-        "asked": asked,
-        "same": asked.sha256 == judgment.prompt_sha256,
+        "asked": call,
+        "same": call.sha256 == judgment.prompt_sha256,
     }
     template = "judging/_judgment_prompt.html" if request.htmx else "judging/prompt.html"
     return render(request, template, HERE | context)

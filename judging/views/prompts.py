@@ -33,13 +33,13 @@ def _template(protocol: str, prompt: str, version: int) -> prompts.Prompt:
     try:
         return prompts.get(protocols.get(protocol).name, prompt, version)
     except (protocols.UnknownProtocol, prompts.UnknownPrompt):
-        raise Http404("no such template") from None
+        raise Http404("unknown template") from None
 
 
 @requires("read-judging")
 @require_safe
 def template_detail(request: HttpRequest, protocol: str, prompt: str, version: int) -> HttpResponse:
-    """The text of a version, who wrote it and which runs asked with it."""
+    """The text of a version, who wrote it and which runs used it."""
     template = _template(protocol, prompt, version)
     runs = runs_with(protocol, prompt, version).visible_to(request.user)  # type: ignore[attr-defined]
     runs = list(runs.select_related("judge", "benchmark", "by").order_by("-pk")[:PAGE])
@@ -59,26 +59,26 @@ def template_detail(request: HttpRequest, protocol: str, prompt: str, version: i
 @requires("write-judging")
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_new(request: HttpRequest) -> HttpResponse:
-    """Write a version. It begins as a copy of the one that ``protocol`` and ``prompt`` of the address name."""
+    """Write a version, starting from a copy of the one that ``protocol`` and ``prompt`` in the URL name."""
     form = TemplateForm(request.POST if request.method == "POST" else None, initial=_copied(request))
     faults: list[str] = []
     if request.method == "POST" and form.is_valid():
         try:
-            made = add_template(**form.cleaned_data, by=cast(User, request.user))
+            stored = add_template(**form.cleaned_data, by=cast(User, request.user))
         except BadInput as error:
             if error.field == "text":
                 faults = str(error).split("\n")
             else:
                 form.add_error(error.field or None, str(error))
         else:
-            messages.success(request, f"Version {made.version} of {made.name} is stored.")
-            return redirect("judging:template-detail", made.protocol, made.name, made.version)
-    known = {name: checks.variables(protocol) for name, protocol in protocols.all_by_name().items()}
+            messages.success(request, f"Version {stored.version} of {stored.name} is stored.")
+            return redirect("judging:template-detail", stored.protocol, stored.name, stored.version)
+    variables_by_protocol = {name: checks.variables(protocol) for name, protocol in protocols.all_by_name().items()}
     context = {
         "tab": "templates",
         "form": form,
         "faults": faults,
-        "known": known,
+        "known": variables_by_protocol,
         "benchmarks": Benchmark.objects.order_by("title", "version"),
     }
     status = 422 if form.errors or faults else 200
@@ -91,14 +91,14 @@ def _copied(request: HttpRequest) -> dict[str, Any]:
         template = prompts.get(protocols.get(request.GET.get("protocol", "pair")).name, name, version)
     except (protocols.UnknownProtocol, prompts.UnknownPrompt):
         return {}
-    own = "" if name in prompts.names(template.protocol) else name
-    return {"protocol": template.protocol, "name": own, "text": template.text}
+    own_name = "" if name in prompts.names(template.protocol) else name
+    return {"protocol": template.protocol, "name": own_name, "text": template.text}
 
 
 @requires("read-criteria")
 @require_POST
 def template_preview(request: HttpRequest) -> HttpResponse:
-    """A draft held against the rules and rendered with a real sample; its criteria are read and that is logged."""
+    """A draft, checked and rendered with a real sample. Its criteria are read, which is logged."""
     form = PreviewForm(request.POST)
     context: dict[str, Any] = {"faults": []}
     if not form.is_valid():
@@ -111,44 +111,44 @@ def template_preview(request: HttpRequest) -> HttpResponse:
 def _preview(
     user: User, *, protocol: str, text: str, benchmark: Benchmark | None, sample: str, criteria: bool, reasoning: str
 ) -> dict[str, Any]:
-    asked = protocols.all_by_name().get(protocol)
-    if asked is None:
-        return {"problem": "There is no such protocol."}
-    if faults := checks.faults(asked, text):
+    used_protocol = protocols.all_by_name().get(protocol)
+    if used_protocol is None:
+        return {"problem": "Unknown protocol."}
+    if faults := checks.faults(used_protocol, text):
         return {"faults": faults}
     if benchmark is None:
         return {"problem": "Choose a benchmark to see it with a real sample."}
-    items = plan.judgeable_items(benchmark=benchmark, kind=asked.kind, rejected=bool(sample)).select_related(
+    items = plan.judgeable_items(benchmark=benchmark, kind=used_protocol.kind, rejected=bool(sample)).select_related(
         "sample__benchmark"
     )
     item: Item | None = (items.filter(sample__key=sample) if sample else items).first()
     if item is None:
-        what = f"Sample {sample}" if sample else str(benchmark.title)
-        return {"problem": f"{what} has no items of kind {asked.kind}."}
-    settings = asked.settings({})
-    if "criteria" not in asked.fixed:
+        subject = f"Sample {sample}" if sample else str(benchmark.title)
+        return {"problem": f"{subject} has no items of kind {used_protocol.kind}."}
+    settings = used_protocol.settings({})
+    if "criteria" not in used_protocol.fixed:
         settings["criteria"] = criteria
-    if reasoning in asked.reasonings:
+    if reasoning in used_protocol.reasonings:
         settings["reasoning"] = reasoning
     draft = prompts.Prompt(protocol, "draft", 0, text, "")
     try:
-        shown = requests.preview_request(template=draft, settings=settings, item=item, user=user)
+        call = requests.preview_request(template=draft, settings=settings, item=item, user=user)
     except protocols.CannotAsk as error:
         return {"problem": f"Sample {item.sample.key} cannot be asked about: {error}."}
-    return {"asked": shown, "sample": item.sample, "settings": settings, "logged": settings["criteria"]}
+    return {"asked": call, "sample": item.sample, "settings": settings, "logged": settings["criteria"]}
 
 
 @requires("write-judging")
 @require_POST
 def template_discard(request: HttpRequest, protocol: str, prompt: str, version: int) -> HttpResponse:
-    """Throw an unused version away."""
+    """Delete an unused version."""
     template = PromptTemplate.objects.filter(protocol=protocol, name=prompt, version=version).first()
     if template is None:
-        raise Http404("no such template")
+        raise Http404("unknown template")
     try:
         discard_template(template=template)
     except BadInput as error:
         messages.error(request, str(error))
         return redirect("judging:template-detail", protocol, prompt, version)
-    messages.success(request, f"Version {version} of {prompt} is gone.")
+    messages.success(request, f"Version {version} of {prompt} is deleted.")
     return redirect("judging:template-list")

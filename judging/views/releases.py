@@ -29,16 +29,16 @@ def _run(request: HttpRequest, pk: int) -> Run:
 @requires("read-analyses")
 @require_safe
 def run_analyses(request: HttpRequest, pk: int) -> HttpResponse:
-    """What waits for a second person, 20 a page, beside the hidden criteria. The reading is logged."""
+    """What waits for a second person, 20 to a page, beside the hidden criteria. The reading is logged."""
     run, user = _run(request, pk), cast(User, request.user)
     show = request.GET.get("show", "waiting")
     if show not in SHOWN:
-        raise Http404("no such filter")
+        raise Http404("unknown filter")
     listed = releases.listed(run, show).select_related(
         "judgment__item__sample", "judgment__run", "proposed_by", "confirmed_by"
     )
     page = Paginator(listed, releases.PAGE).get_page(request.GET.get("page"))
-    rows = releases.rows(page.object_list, reader=user) if page.object_list else []
+    rows = releases.rows_with_criteria(page.object_list, reader=user) if page.object_list else []
     try:
         releases.check_open(run)
         refused = ""
@@ -48,7 +48,7 @@ def run_analyses(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "tab": "runs",
         "run": run,
-        "standing": releases.standing(run),
+        "standing": releases.release_counts(run),
         "show": show,
         "shows": SHOWN,
         "query": f"show={show}",
@@ -62,7 +62,7 @@ def run_analyses(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _back(request: HttpRequest, pk: int, act: Callable[[Run], str]) -> HttpResponse:
-    """Do it, say what came of it, and go back to the page of analyses that it was done from."""
+    """Do it, say what happened, and go back to the page of analyses it was done from."""
     run = _run(request, pk)
     try:
         messages.success(request, act(run))
@@ -102,19 +102,19 @@ def run_release_confirm(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @requires("write-judging")
 def run_release_decide(request: HttpRequest, pk: int) -> HttpResponse:
-    """Keep one analysis back, or release it in spite of what holds it back."""
+    """Keep one analysis back, or release it although it is held back."""
     by, judgment = cast(User, request.user), whole_number(request.POST.get("judgment", ""))
     decision = request.POST.get("decision")
     if judgment is None or decision not in ("keep", "despite"):
-        raise Http404("no such decision")
+        raise Http404("unknown decision")
 
     def act(run: Run) -> str:
         if decision == "keep":
             releases.keep_back(run=run, judgment=judgment, by=by)
             return "The analysis is kept back."
         if releases.release_despite(run=run, judgment=judgment, by=by):
-            return "The analysis is released: two people have said so."
-        return "Noted. The analysis is released when another person says so, too."
+            return "The analysis is released: two people have agreed."
+        return "Noted. The analysis is released once another person agrees."
 
     return _back(request, pk, act)
 
@@ -122,11 +122,11 @@ def run_release_decide(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @requires("write-judging")
 def run_withhold(request: HttpRequest, pk: int) -> HttpResponse:
-    """Close all of them again."""
+    """Close all analyses again."""
     by = cast(User, request.user)
 
     def act(run: Run) -> str:
-        releases.end(run=run, by=by)
-        return "The analyses are for staff again."
+        releases.withdraw(run=run, by=by)
+        return "Only staff can read the analyses again."
 
     return _back(request, pk, act)

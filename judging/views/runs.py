@@ -24,7 +24,6 @@ from judging.runs.actions import start_collecting
 from judging.runs.attack_report import report
 from judging.runs.compare import CannotCompare, compare
 from judging.runs.estimates import Estimate, estimate
-from judging.runs.queries import newest
 from judging.views import HERE, PAGE
 
 OFFERED = 200  # runs to compare with
@@ -48,12 +47,12 @@ def _run(request: HttpRequest, pk: int) -> Run:
 
 
 def _seen(request: HttpRequest, pk: int) -> Run:
-    """The run for a page: what is hidden from this viewer is empty, so it is not to be saved."""
+    """The run for a page. What is hidden from this viewer is empty, so never save it."""
     return analyses.run_as_seen(_run(request, pk), request.user)
 
 
 @dataclass(frozen=True, slots=True)
-class Doable:
+class RunPermissions:
     """What this viewer may do with a run now."""
 
     pause: bool
@@ -63,17 +62,17 @@ class Doable:
     compare: bool
     clone: bool
     find_doubts: bool
-    release: bool  # of its analyses: who may not, sees what is released
+    release: bool  # its analyses; people without permission see what is released
 
     @classmethod
-    def of(cls, run: Run, *, writes: bool, is_jury: bool) -> "Doable":
+    def of(cls, run: Run, *, writes: bool, is_jury: bool) -> "RunPermissions":
         judgments = run.kind == Run.Kind.JUDGMENTS
-        live, paused = run.state in Run.GOING, run.state == Run.State.PAUSED
-        works = writes and not run.imported
+        active, paused = run.state in Run.GOING, run.state == Run.State.PAUSED
+        can_change_state = writes and not run.imported
         return cls(
-            pause=works and live,
-            resume=works and paused,
-            cancel=works and (live or paused),
+            pause=can_change_state and active,
+            resume=can_change_state and paused,
+            cancel=can_change_state and (active or paused),
             retry=writes and run.can_retry,
             compare=judgments,
             clone=writes and judgments and run.judge.can_run,
@@ -86,17 +85,17 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
     run = _seen(request, pk)
     show = request.GET.get("show", "all")
     if show not in SHOWN:
-        raise Http404("no such filter")
+        raise Http404("unknown filter")
     progress = queries.progress(run, viewer=request.user)
     protocol = protocols.all_by_name().get(run.protocol) or collecting.COLLECTORS.get(run.protocol)
     members = juries.members_of(run)
     return HERE | {
-        "can": Doable.of(run, writes=allowed(request.user, "write-judging"), is_jury=bool(members)),
-        "item_set": item_sets.words(run.item_set),
-        "collected": newest(run, viewer=request.user, failed=show == "failed"),
+        "can": RunPermissions.of(run, writes=allowed(request.user, "write-judging"), is_jury=bool(members)),
+        "item_set": item_sets.description(run.item_set),
+        "collected": queries.recent_texts(run, viewer=request.user, failed=show == "failed"),
         "run": run,
         "protocol": protocol,
-        "items": queries.things(run),
+        "items": queries.item_count(run),
         "progress": progress,
         "rows": queries.recent(run, viewer=request.user, show=show),
         "show": show,
@@ -105,7 +104,7 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "lacking": queries.workers_without_pictures(run),
         "moved": report(run) if run.kind == Run.Kind.ATTACKS and not progress.withheld else None,
         "members": Run.objects.filter(pk__in=members).select_related("judge"),
-        "standing": None if progress.withheld else releases.standing(run),
+        "standing": None if progress.withheld else releases.release_counts(run),
         "stale": bool(members) and not progress.withheld and juries.is_stale(run),
     }
 
@@ -117,46 +116,46 @@ def run_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 @requires("read-judging")
 def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
-    """The live part of a run's page. It asks for itself again for as long as the run goes on."""
+    """The live part of a run's page. It reloads itself as long as the run is active."""
     return render(request, "judging/_run_progress.html", _run_context(request, pk))
 
 
 @requires("read-judging")
 @require_safe
 def run_compare(request: HttpRequest) -> HttpResponse:
-    """Two runs side by side; without both in the address, what to choose."""
+    """Two runs side by side; a choice of runs if the URL does not name both."""
     runs = Run.objects.visible_to(request.user).filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
-    keys = [whole_number(request.GET.get(name, "")) for name in ("a", "b")]
-    chosen = [runs.filter(pk=key).first() if key is not None else None for key in keys]
-    chosen = [run and analyses.run_as_seen(run, request.user) for run in chosen]
-    context: dict[str, Any] = {"tab": "runs", "first": chosen[0], "second": chosen[1]}
-    if any(run is None and key is not None for run, key in zip(chosen, keys, strict=True)):
-        raise Http404("no such run")
-    offered = runs.filter(benchmark=chosen[0].benchmark) if chosen[0] else runs
+    run_ids = [whole_number(request.GET.get(name, "")) for name in ("a", "b")]
+    selected = [runs.filter(pk=key).first() if key is not None else None for key in run_ids]
+    selected = [run and analyses.run_as_seen(run, request.user) for run in selected]
+    context: dict[str, Any] = {"tab": "runs", "first": selected[0], "second": selected[1]}
+    if any(run is None and key is not None for run, key in zip(selected, run_ids, strict=True)):
+        raise Http404("unknown run")
+    offered = runs.filter(benchmark=selected[0].benchmark) if selected[0] else runs
     context["offered"] = offered.order_by("-pk")[:OFFERED]
     context["runs"] = runs.order_by("-pk")[:OFFERED]
-    if chosen[0] and chosen[1]:
+    if selected[0] and selected[1]:
         try:
-            context["comparison"] = compare(chosen[0], chosen[1], viewer=request.user)
+            context["comparison"] = compare(selected[0], selected[1], viewer=request.user)
         except CannotCompare as error:
             context["problem"] = str(error)
     return render(request, "judging/compare.html", HERE | context)
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
-    """What a new run begins with: the values of the address, over those of the run that it names as ``from``."""
-    given = request.GET.dict()
-    key = whole_number(given.pop("from", ""))
+    """Initial values of a new run: those in the URL, on top of those of the run named as ``from``."""
+    values = request.GET.dict()
+    key = whole_number(values.pop("from", ""))
     run = queries.runs_for(request.user).filter(pk=key, kind=Run.Kind.JUDGMENTS).first() if key is not None else None
-    return (as_form(run) if run else {}) | given
+    return (as_form(run) if run else {}) | values
 
 
-def judging_begun(request: HttpRequest, form: RunForm) -> HttpResponse | None:
-    """Start the run of judgments or attacks that a form was sent for; None where it was not, or is at fault."""
+def started_from(request: HttpRequest, form: RunForm) -> HttpResponse | None:
+    """Start the run of judgments or attacks if its form was submitted and is valid; otherwise None."""
     if request.method != "POST" or not form.is_valid():
         return None
     data = form.cleaned_data
-    return begun(
+    return start_from_form(
         form,
         actions.start_run,
         judge=data["judge"],
@@ -170,15 +169,15 @@ def judging_begun(request: HttpRequest, form: RunForm) -> HttpResponse | None:
 @requires("write-judging")
 def run_new(request: HttpRequest) -> HttpResponse:
     form = RunForm(request.POST or None, initial=_initial(request))
-    if done := judging_begun(request, form):
-        return done
+    if response := started_from(request, form):
+        return response
     context = estimated(form) | {"form": form, "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
     return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
 
 
 @requires("write-judging")
 def run_estimate(request: HttpRequest) -> HttpResponse:
-    """What the run that is being put together would take."""
+    """The estimate for the run in the form."""
     form = AttackForm(request.GET) if "attacks" in request.GET else RunForm(request.GET)
     return render(request, "judging/_run_estimate.html", estimated(form))
 
@@ -186,14 +185,14 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
 @requires("write-judging")
 @require_safe
 def run_parts(request: HttpRequest) -> HttpResponse:
-    """The splits and levels of the benchmark that is being chosen."""
+    """The splits and levels of the benchmark chosen in the form."""
     return render(request, "judging/_parts.html", {"parts": RunForm(request.GET).parts})
 
 
 def estimated(form: RunForm) -> dict[str, Any]:
-    """What the run of a form would take, or what is wrong with it."""
+    """The estimate for the run of a form, or its faults."""
     if not form.is_bound:
-        form = type(form)(_first_choices(form))
+        form = type(form)(_untouched_values(form))
     if not form.data.get("judge") or not form.data.get("benchmark"):
         return {}
     if not form.is_valid():
@@ -213,11 +212,11 @@ def estimated(form: RunForm) -> dict[str, Any]:
 def _estimate(form: RunForm) -> Estimate:
     data = form.cleaned_data
     protocol = protocols.get(data["protocol"])
-    chosen = form.settings()
-    part = item_sets.canonical(chosen.pop("items", None))
-    settings = protocol.settings(chosen)
+    settings_chosen = form.settings()
+    item_set = item_sets.canonical(settings_chosen.pop("items", None))
+    settings = protocol.settings(settings_chosen)
     items = plan.judgeable_items(benchmark=data["benchmark"], kind=protocol.kind)
-    items = item_sets.items(part, benchmark=data["benchmark"], query=items)
+    items = item_sets.items(item_set, benchmark=data["benchmark"], query=items)
     return estimate(
         judge=data["judge"],
         benchmark=data["benchmark"],
@@ -230,43 +229,43 @@ def _estimate(form: RunForm) -> Estimate:
     )
 
 
-def _first_choices(form: RunForm) -> dict[str, Any]:
-    """What a form that was not touched would send."""
-    chosen = {}
+def _untouched_values(form: RunForm) -> dict[str, Any]:
+    """What the form would send unchanged."""
+    values = {}
     for name, field in form.fields.items():
         value = form.get_initial_for_field(field, name)
         if value in (None, ""):
             value = next((key for key, _ in getattr(field, "choices", [])), "")
-        chosen[name] = getattr(value, "value", value)
-    return chosen
+        values[name] = getattr(value, "value", value)
+    return values
 
 
-def _act(request: HttpRequest, pk: int, action: Any, done: str, **values: Any) -> HttpResponse:
+def _act(request: HttpRequest, pk: int, action: Any, success: str, **values: Any) -> HttpResponse:
     run = _run(request, pk)
     try:
         result = action(run=run, **values)
     except BadInput as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, done.format(result))
+        messages.success(request, success.format(result))
     return redirect("judging:run-detail", pk)
 
 
 @require_POST
 @requires("write-judging")
 def run_pause(request: HttpRequest, pk: int) -> HttpResponse:
-    return _act(request, pk, actions.pause_run, "The run pauses. Calls in flight may still end.")
+    return _act(request, pk, actions.pause_run, "The run pauses. Calls in flight may still finish.")
 
 
 @require_POST
 @requires("write-judging")
 def run_resume(request: HttpRequest, pk: int) -> HttpResponse:
-    given = request.POST.get("budget", "").strip()
+    budget_text = request.POST.get("budget", "").strip()
     try:
-        budget = float(given) if given else None
+        budget = float(budget_text) if budget_text else None
     except ValueError:
-        budget = 0.0  # refused as any other that cannot be
-    return _act(request, pk, actions.resume_run, "The run goes on as soon as a worker takes it.", budget=budget)
+        budget = 0.0  # refused like any other impossible budget
+    return _act(request, pk, actions.resume_run, "The run continues as soon as a worker takes it.", budget=budget)
 
 
 @require_POST
@@ -280,23 +279,23 @@ def run_cancel(request: HttpRequest, pk: int) -> HttpResponse:
 def run_retry(request: HttpRequest, pk: int) -> HttpResponse:
     statuses = request.POST.getlist("status")
     if not set(statuses) <= set(Judgment.Status.values):
-        raise Http404("no such status")
+        raise Http404("unknown status")
     return _act(
         request,
         pk,
         actions.retry_failed,
-        "{} judgments are made again.",
+        "{} judgments will be made again.",
         statuses=statuses,
         reason=request.POST.get("reason"),
     )
 
 
-def begun(form: forms.Form, begin: Callable[..., Run], *, by: User, **given: Any) -> HttpResponse | None:
-    """Start a run with what a form says of it and go to its page; None, with the fault in the form, where it cannot."""
+def start_from_form(form: forms.Form, start: Callable[..., Run], *, by: User, **arguments: Any) -> HttpResponse | None:
+    """Start a run as a form says and go to its page; None, with the error in the form, if that fails."""
     data = form.cleaned_data
     shared = {name: data[name] for name in ("benchmark", "limit", "budget", "new", "reuse", "batched")}
     try:
-        run = begin(by=by, **shared, **given)
+        run = start(by=by, **shared, **arguments)
     except BadInput as error:
         form.add_error(error.field if error.field in form.fields else None, str(error))
         return None
@@ -308,7 +307,7 @@ def collect_new(request: HttpRequest) -> HttpResponse:
     form = CollectForm(request.POST or None, initial=request.GET.dict())
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
-        done = begun(
+        response = start_from_form(
             form,
             start_collecting,
             kind=data["kind"],
@@ -317,8 +316,8 @@ def collect_new(request: HttpRequest) -> HttpResponse:
             settings=form.settings(),
             by=cast(User, request.user),
         )
-        if done:
-            return done
+        if response:
+            return response
     return render(request, "judging/collect-new.html", HERE | {"form": form}, status=422 if form.errors else 200)
 
 
@@ -339,15 +338,15 @@ def jury_new(request: HttpRequest) -> HttpResponse:
 @require_POST
 @requires("write-judging")
 def jury_compute(request: HttpRequest, pk: int) -> HttpResponse:
-    """Compute a jury's verdicts anew from its members' runs as they are now."""
+    """Recompute a jury's verdicts from the current runs of its members."""
     run = get_object_or_404(queries.runs_for(request.user), pk=pk)
     members = list(Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge", "benchmark"))
     if not members:
-        raise Http404("no jury")
+        raise Http404("not a jury")
     try:
         juries.make_jury(name=run.judge.name, runs=members)
     except BadInput as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, "The jury's verdicts are computed from its members' runs as they are now.")
+        messages.success(request, "The jury's verdicts are recomputed from the current runs of its members.")
     return redirect("judging:run-detail", pk)

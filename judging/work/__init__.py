@@ -1,12 +1,13 @@
-"""Working a run: its calls, many at once, and the one writer that stores what comes of them.
+"""Working a run: many concurrent calls, and one writer that stores their results.
 
-The truth is in the rows. A worker holds a run by a lease, claims some of its rows that lack judgments, makes the calls
-and commits the results as they come. Any number of workers may be at one run. Killed at any moment, one loses its calls
-in flight and nothing else; the others go on with what it had claimed.
+The database rows are the truth. A worker holds a run by a lease, claims some of its rows without judgments, makes the
+calls and commits the results as they come. Any number of workers may work on one run. A worker killed at any moment
+loses only its calls in flight; the others continue with the rows it had claimed.
 
-``writer`` what every session does · ``kinds`` what is made · ``session`` endpoint judges · ``ends`` what comes of their
-calls · ``batches`` the same by batch interface · ``baseline`` built-in judges · ``holds`` who works what · ``store``
-writes under the lease · ``pace`` limits · ``loop`` the event loop beside the thread that owns the database connection.
+``worker`` takes waiting runs · ``writer`` what every session does · ``run_kinds`` what each kind of run makes ·
+``session`` calls to endpoints · ``results`` what they return · ``batches`` the same through the batch interface ·
+``baseline`` built-in judges · ``leases`` holds and claims · ``store`` writes under the hold · ``pace`` limits ·
+``budget`` costs · ``loop`` the event loop beside the thread that owns the database connection.
 """
 
 import asyncio

@@ -43,6 +43,6 @@ class Baseline(Writer):
                     (one.key, one.text, one.weight) for one in about.criteria if one.kind == "component" and one.weight
                 ],
             )
-            return self.kind.without(job, Reading("ok", baselines.judge(self.judge.baseline, self.run.protocol, case)))
+            return self.kind.row(job, Reading("ok", baselines.judge(self.judge.baseline, self.run.protocol, case)))
         except (CannotAsk, baselines.CannotJudge) as error:
-            return self.kind.without(job, Reading("error", reason=str(error)))
+            return self.kind.row(job, Reading("error", reason=str(error)))

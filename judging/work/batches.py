@@ -15,8 +15,8 @@ from django.utils import timezone
 from judging.endpoints.answers import Answer, Failed, Outcome, Received, completed, refused
 from judging.models import Run
 from judging.work import run_kinds, store
-from judging.work.ends import Try
 from judging.work.loop import db
+from judging.work.results import Try
 from judging.work.session import Session
 
 CALLS = 50_000  # of one batch, as OpenAI has it
@@ -190,7 +190,7 @@ class Batches(Session):
                 if answer is None or self.ending is not None:
                     continue
                 tried = self.tries.setdefault(name, Try(job))
-                self._take(tried, self.kind.asked(job, template=self.template), at, answer)
+                self._take(tried, self.kind.request(job, template=self.template), at, answer)
             self.later.clear()  # the next batch has them
             await self._flush()
 

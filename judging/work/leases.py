@@ -16,8 +16,8 @@ from django.db.models.functions import Coalesce, Now
 
 from bank import database
 from judging.models import LEASE, SHARE_LEASE, Judge, JudgeShare, Run, RunClaim, RunHold
-from judging.work import curve, direct, run_kinds
-from judging.work.money import typical_call
+from judging.work import curve, raw_sql, run_kinds
+from judging.work.budget import typical_call
 
 # What workers go by and change; whoever needs more of a locked run reads it.
 CHANGED = (
@@ -80,7 +80,7 @@ def lock(run: Run) -> Run:
 
     Raises LeaseLost when it is gone.
     """
-    locked = direct.find(Run, only=CHANGED, lock=True, id=run.pk)
+    locked = raw_sql.find(Run, only=CHANGED, lock=True, id=run.pk)
     if locked is None:
         raise LeaseLost(f"run {run.pk} is no more")
     return locked
@@ -94,7 +94,7 @@ def held(run: Run) -> QuerySet[RunHold]:
 def renew(run: Run, **changes: Any) -> None:
     """Keep the hold for another lease; ``changes`` to its columns. The caller has locked the run. Raises LeaseLost."""
     until = {"until": database.now() + LEASE}
-    if not run.hold or not direct.change(RunHold, until | changes, id=run.hold.pk):
+    if not run.hold or not raw_sql.change(RunHold, until | changes, id=run.hold.pk):
         raise LeaseLost(f"run {run.pk} is held by others")
 
 
@@ -161,7 +161,7 @@ def finish(run: Run, *, kind: run_kinds.Kind) -> bool:
     Raises LeaseLost.
     """
     seen = Run.objects.values_list("verdicts", "failures").get(pk=run.pk)
-    missing = kind.page(reads=False) is not None  # out of the lock, as above
+    missing = kind.page(read_criteria=False) is not None  # out of the lock, as above
     with transaction.atomic():
         locked = lock(run)
         if not held(run).exists():

@@ -1,6 +1,6 @@
-"""What a run makes: which calls are missing, what each asks, what its reply amounts to, and where that is stored.
+"""What each kind of run makes: which calls are missing, their requests, how replies are read, where results go.
 
-The session, the budget, the limits, the batches and the lease are the same for all of them.
+Session, budget, limits, batches and leases are the same for all kinds.
 """
 
 from abc import ABC, abstractmethod
@@ -18,13 +18,13 @@ from judging import protocols
 from judging.endpoints.answers import Reply
 from judging.models import Collected, Judgment, Run, RunTask, Trial, reason_key
 from judging.protocols import prompts
-from judging.protocols.replies import Found, Reading, read_reply
+from judging.protocols.replies import ParsedVerdict, Reading, read_reply
 from judging.protocols.score import weighted_score
 from judging.runs import collecting, plan, requests
 from judging.runs.collecting import Task
 from judging.runs.plan import Job
 from judging.runs.requests import CallRequest, JudgeRequest
-from judging.work import direct
+from judging.work import raw_sql
 
 Row = Judgment | Trial | Collected
 PAGE = 100  # rows of a run that are read at once
@@ -39,18 +39,18 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What an identical call brought earlier."""
+class CachedCall:
+    """The result of an earlier identical call."""
 
     reply: Reply
     model: str
     prompt_tokens: int | None
     completion_tokens: int | None
-    columns: dict[str, Any]  # of the new row: what the reply alone does not tell
+    columns: dict[str, Any]  # of the new row, as far as the reply does not determine them
 
 
 class Kind(ABC):
-    """One run's way of making rows. ``job`` is whatever ``page`` gave out."""
+    """How one run makes rows. A ``job`` is whatever ``page`` returned."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -60,53 +60,53 @@ class Kind(ABC):
 
     @property
     def per_row(self) -> int:
-        """How many calls a row of the run may lack."""
+        """How many calls a row of the run may need."""
         return 1
 
     @abstractmethod
     def missing(self, *, after: int = 0) -> Any:
-        """The rows of the run that lack something, in order."""
+        """The unfinished rows of the run, in order."""
 
     @abstractmethod
-    def jobs(self, rows: Sequence[Any], *, reads: bool = True) -> Sequence[Any]:
-        """What they lack."""
+    def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Any]:
+        """The jobs that these rows still need."""
 
-    def page(self, *, after: int = 0, reads: bool = True) -> Page | None:
-        """The next jobs, whoever claims them; None when there are no more. ``reads`` what their requests show, too."""
+    def page(self, *, after: int = 0, read_criteria: bool = True) -> Page | None:
+        """The next jobs, claimed or not; None if there are none. ``read_criteria`` loads what their requests show."""
         while rows := list(self.missing(after=after)[:PAGE]):
             after = rows[-1].pk
-            if jobs := self.jobs(rows, reads=reads):
+            if jobs := self.jobs(rows, read_criteria=read_criteria):
                 return Page(after, jobs)
         return None
 
     @abstractmethod
-    def asked(self, job: Any, *, template: prompts.Prompt) -> CallRequest: ...
+    def request(self, job: Any, *, template: prompts.Prompt) -> CallRequest: ...
 
     @abstractmethod
-    def told(self, job: Any, asked: Any) -> Row | None:
-        """The row of a job that needs no call."""
+    def row_without_call(self, job: Any, request: Any) -> Row | None:
+        """The row of a job that needs no call; None if it needs one."""
 
     @abstractmethod
-    def read(self, job: Any, asked: Any, reply: Reply) -> Row: ...
+    def read(self, job: Any, request: Any, reply: Reply) -> Row: ...
 
     @abstractmethod
-    def without(self, job: Any, reading: Reading) -> Row:
-        """The row of a job whose call brought nothing to read."""
+    def row(self, job: Any, reading: Reading) -> Row:
+        """The row of a job with a reading, or with the reason why there is none."""
 
     @abstractmethod
     def key(self, job: Any) -> dict[str, Any]:
-        """How an attempt names the job."""
+        """The columns that identify the job in the log of attempts."""
 
     @abstractmethod
     def store(self, rows: Sequence[Any]) -> tuple[int, int, int]:
-        """Store what is not stored yet, in the caller's transaction; how many verdicts, failures, undecided."""
+        """Store new rows in the caller's transaction; returns the numbers of verdicts, failures, undecided."""
 
     @abstractmethod
-    def counted(self) -> dict[str, int]: ...
+    def counts(self) -> dict[str, int]: ...
 
     @abstractmethod
-    def known(self, key: str) -> Known | None:
-        """What an identical call brought in any run. Calls that failed or brought no verdict are none."""
+    def cached_call(self, key: str) -> CachedCall | None:
+        """The result of an identical call in any run; failed calls and calls without a verdict do not count."""
 
 
 class Judgments(Kind):
@@ -126,32 +126,32 @@ class Judgments(Kind):
     def missing(self, *, after: int = 0) -> Any:
         return plan.unfinished_items(self.run, after=after)
 
-    def jobs(self, rows: Sequence[Any], *, reads: bool = True) -> Sequence[Job]:
-        return plan.missing_jobs(self.run, rows, read_criteria=reads)
+    def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Job]:
+        return plan.missing_jobs(self.run, rows, read_criteria=read_criteria)
 
-    def asked(self, job: Job, *, template: prompts.Prompt) -> JudgeRequest:
+    def request(self, job: Job, *, template: prompts.Prompt) -> JudgeRequest:
         return requests.judge_request(self.run, job, template=template, protocol=self.protocol)
 
-    def told(self, job: Job, asked: JudgeRequest) -> Judgment | Trial | None:
-        told = self.protocol.without_call(asked.material)
-        return None if told is None else self.without(job, Reading("ok", told))
+    def row_without_call(self, job: Job, request: JudgeRequest) -> Judgment | Trial | None:
+        verdict = self.protocol.without_call(request.material)
+        return None if verdict is None else self.row(job, Reading("ok", verdict))
 
-    def read(self, job: Job, asked: JudgeRequest, reply: Reply) -> Judgment | Trial:
-        parse = partial(self.protocol.parse, material=asked.material, settings=self.run.settings)
+    def read(self, job: Job, request: JudgeRequest, reply: Reply) -> Judgment | Trial:
+        parse = partial(self.protocol.parse, material=request.material, settings=self.run.settings)
         reading = read_reply(reply, parse)
         if reading.status != "ok":
-            instead = self.protocol.fallback(asked.material, plan.random_seed(self.run, job))
-            if instead is not None:
-                reading = Reading("ok", instead | {"reason": f"drawn: {reading.reason}"}, analysis=reading.analysis)
-        judgment = self.without(job, reading)
+            substitute = self.protocol.fallback(request.material, plan.random_seed(self.run, job))
+            if substitute is not None:
+                reading = Reading("ok", substitute | {"reason": f"drawn: {reading.reason}"}, analysis=reading.analysis)
+        judgment = self.row(job, reading)
         judgment.raw = reply.text or reply.refusal or None
         if self.protocol.weighted and judgment.score is not None:
-            scale = self.protocol.scale(asked.material)
+            scale = self.protocol.scale(request.material)
             judgment.weighted_score = weighted_score(reply.tokens, score=judgment.score, scale=scale)
         return judgment
 
-    def without(self, job: Job, reading: Reading) -> Judgment | Trial:
-        """A judgment of a reading, its verdict turned into canonical order."""
+    def row(self, job: Job, reading: Reading) -> Judgment | Trial:
+        """A judgment from a reading, its verdict in canonical order."""
         return self.made(
             run=self.run,
             **self.key(job),
@@ -166,35 +166,35 @@ class Judgments(Kind):
 
     def store(self, rows: Sequence[Judgment | Trial]) -> tuple[int, int, int]:
         key, items = self.made.KEY, list({row.item_id for row in rows})
-        stored = set(direct.read(self.made, key, run_id=self.run.pk, item_id=items))
-        fresh = [row for row in rows if tuple(getattr(row, name) for name in key) not in stored]
-        bulk.insert_objects(self.made, fresh)
-        verdicts_ = sum(row.status == Judgment.Status.OK for row in fresh)
-        return verdicts_, len(fresh) - verdicts_, sum(row.choice == "undecided" for row in fresh)
+        stored = set(raw_sql.read(self.made, key, run_id=self.run.pk, item_id=items))
+        new_rows = [row for row in rows if tuple(getattr(row, name) for name in key) not in stored]
+        bulk.insert_objects(self.made, new_rows)
+        verdicts = sum(row.status == Judgment.Status.OK for row in new_rows)
+        return verdicts, len(new_rows) - verdicts, sum(row.choice == "undecided" for row in new_rows)
 
-    def counted(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         return self.made.objects.filter(run=self.run).aggregate(
             verdicts=Count("pk", filter=Q(status="ok")),
             failures=Count("pk", filter=~Q(status="ok")),
             undecided=Count("pk", filter=Q(choice="undecided")),
         )
 
-    def known(self, key: str) -> Known | None:
-        found = self.made.objects.filter(call_key=key, status=Judgment.Status.OK, run__imported=False)
-        old = found.exclude(extraction="random").order_by("pk").first()
-        if old is None or not old.raw:
+    def cached_call(self, key: str) -> CachedCall | None:
+        earlier = self.made.objects.filter(call_key=key, status=Judgment.Status.OK, run__imported=False)
+        first = earlier.exclude(extraction="random").order_by("pk").first()
+        if first is None or not first.raw:
             return None
-        columns = {"analysis": old.analysis, "weighted_score": old.weighted_score}
-        return Known(Reply(old.raw), old.reported_model, old.prompt_tokens, old.completion_tokens, columns)
+        columns = {"analysis": first.analysis, "weighted_score": first.weighted_score}
+        return CachedCall(Reply(first.raw), first.reported_model, first.prompt_tokens, first.completion_tokens, columns)
 
 
 class Trials(Judgments):
-    """Judgments of answers under attack, and of the same answers as they are."""
+    """Judgments of answers under attack, and of the same answers unchanged."""
 
     made = Trial
 
-    def without(self, job: Job, reading: Reading) -> Judgment | Trial:
-        row = super().without(job, reading)
+    def row(self, job: Job, reading: Reading) -> Judgment | Trial:
+        row = super().row(job, reading)
         row.target = job.target  # type: ignore[union-attr]
         return row
 
@@ -214,7 +214,7 @@ class Collecting(Kind):
         done = Collected.objects.filter(run=self.run, sample=OuterRef("sample"), place=OuterRef("place"))
         return RunTask.objects.filter(~Exists(done), run=self.run, pk__gt=after).select_related("sample").order_by("pk")
 
-    def jobs(self, rows: Sequence[Any], *, reads: bool = True) -> Sequence[Task]:
+    def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Task]:
         images: dict[int, list[SampleImage]] = {}
         for image in SampleImage.objects.filter(sample__in={row.sample_id for row in rows}).order_by("position"):
             images.setdefault(image.sample_id, []).append(image)
@@ -223,22 +223,22 @@ class Collecting(Kind):
             for row in rows
         ]
 
-    def asked(self, job: Task, *, template: prompts.Prompt) -> CallRequest:
+    def request(self, job: Task, *, template: prompts.Prompt) -> CallRequest:
         return self.collector.request(self.run, job, template=template)
 
-    def told(self, job: Task, asked: CallRequest) -> None:
+    def row_without_call(self, job: Task, request: CallRequest) -> None:
         return None
 
-    def read(self, job: Task, asked: CallRequest, reply: Reply) -> Collected:
-        reading = read_reply(reply, lambda text: Found({}))
-        row = self.without(job, reading)
+    def read(self, job: Task, request: CallRequest, reply: Reply) -> Collected:
+        reading = read_reply(reply, lambda text: ParsedVerdict({}))
+        row = self.row(job, reading)
         row.text, row.thinking = reply.refusal or reply.text, reply.reasoning
         return row
 
-    def without(self, job: Task, reading: Reading) -> Collected:
+    def row(self, job: Task, reading: Reading) -> Collected:
         reason = reading.reason.replace("the judge", "the model")
-        told = {"status": reading.status, "reason": reason, "reason_hash": reason_key(reason)}
-        return Collected(run=self.run, sample=job.sample, place=job.place, **told)
+        result = {"status": reading.status, "reason": reason, "reason_hash": reason_key(reason)}
+        return Collected(run=self.run, sample=job.sample, place=job.place, **result)
 
     def key(self, job: Task) -> dict[str, Any]:
         return {"sample_id": job.sample.pk, "order": str(job.place), "repeat": 0}
@@ -246,30 +246,30 @@ class Collecting(Kind):
     def store(self, rows: Sequence[Collected]) -> tuple[int, int, int]:
         samples = {row.sample_id for row in rows}
         stored = set(Collected.objects.filter(run=self.run, sample__in=samples).values_list("sample_id", "place"))
-        fresh = [row for row in rows if (row.sample_id, row.place) not in stored]
-        self.collector.keep(self.run, fresh)
-        Collected.objects.bulk_create(fresh)
-        kept = sum(row.status == Collected.Status.OK for row in fresh)
-        return kept, len(fresh) - kept, 0
+        new_rows = [row for row in rows if (row.sample_id, row.place) not in stored]
+        self.collector.keep(self.run, new_rows)
+        Collected.objects.bulk_create(new_rows)
+        kept = sum(row.status == Collected.Status.OK for row in new_rows)
+        return kept, len(new_rows) - kept, 0
 
-    def counted(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         counts = Collected.objects.filter(run=self.run).aggregate(
             verdicts=Count("pk", filter=Q(status="ok")), failures=Count("pk", filter=~Q(status="ok"))
         )
         return counts | {"undecided": 0}
 
-    def known(self, key: str) -> Known | None:
-        found = Collected.objects.filter(call_key=key, status=Collected.Status.OK, run__kind=self.run.kind)
-        old = found.select_related("response").order_by("pk").first()
-        if old is None:
+    def cached_call(self, key: str) -> CachedCall | None:
+        earlier = Collected.objects.filter(call_key=key, status=Collected.Status.OK, run__kind=self.run.kind)
+        first = earlier.select_related("response").order_by("pk").first()
+        if first is None:
             return None
-        text = old.response.text if old.response else old.text
-        columns = {"thinking": old.thinking}
-        return Known(Reply(text), old.reported_model, old.prompt_tokens, old.completion_tokens, columns)
+        text = first.response.text if first.response else first.text
+        columns = {"thinking": first.thinking}
+        return CachedCall(Reply(text), first.reported_model, first.prompt_tokens, first.completion_tokens, columns)
 
 
 def needs_pictures(run: Run) -> bool:
-    """Whether a worker must have the pictures at hand to work the run."""
+    """Whether a worker needs the image files to work the run."""
     return run.shows_pictures and SampleImage.objects.filter(sample__benchmark=run.benchmark_id).exists()
 
 

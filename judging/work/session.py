@@ -20,9 +20,9 @@ from judging.protocols.replies import Reading
 from judging.runs import requests
 from judging.runs.requests import CallRequest
 from judging.work import leases, run_kinds
-from judging.work.ends import Ends, Try
 from judging.work.loop import db
 from judging.work.pace import INFINITE
+from judging.work.results import CallResults, Try
 from judging.work.writer import CRASHED, Ended
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ FEW = 8  # jobs that are read ahead at the least
 MISSING_PICTURE = "the file of a picture of the sample is gone"
 
 
-class Session(Ends):
+class Session(CallResults):
     def __init__(self, run: Run, **rest: Any) -> None:
         super().__init__(run, **rest)
         self.start_at: float | None = None  # from when the pacer lets the next call go
@@ -275,23 +275,23 @@ class Session(Ends):
         prepared = await self._prepared(tried)
         if prepared is None:
             return
-        asked, body = prepared
+        request, body = prepared
         at = timezone.now()
         answer = await self.endpoint.complete(body, key=self.key, timeout=self.judge.timeout)
-        self._take(tried, asked, at, answer)
+        self._take(tried, request, at, answer)
 
     async def _prepared(self, tried: Try) -> tuple[CallRequest, bytes] | None:
         """The request of a job; None where it needs no call, and its row is made already."""
         try:
-            asked = self.kind.asked(tried.job, template=self.template)
-            told = self.kind.told(tried.job, asked)
+            request = self.kind.request(tried.job, template=self.template)
+            row = self.kind.row_without_call(tried.job, request)
         except CannotAsk as error:
-            self._done(tried, self.kind.without(tried.job, Reading("error", reason=str(error))))
+            self._done(tried, self.kind.row(tried.job, Reading("error", reason=str(error))))
             return None
-        if told is not None:
-            self._done(tried, told)
+        if row is not None:
+            self._done(tried, row)
             return None
-        if self.run.reuse and await self._reused(tried, asked):
+        if self.run.reuse and await self._reused(tried, request):
             return None
         try:
             pictures = [
@@ -301,22 +301,22 @@ class Session(Ends):
                     path=settings.MEDIA_ROOT / image.path,
                     longest=self.run.settings.get("image_size"),
                     detail=self.run.settings.get("detail"),
-                    overlay=asked.overlay,
+                    overlay=request.overlay,
                 )
-                for image in asked.images
+                for image in request.images
             ]
         except OSError as error:
             # No number: it was read, and is no picture. Then, as where it is gone from the right folder, nobody has it.
             if (error.errno is None or isinstance(error, FileNotFoundError)) and await db(
                 images.media_matches_database
             ):
-                self._done(tried, self.kind.without(tried.job, Reading("error", reason=MISSING_PICTURE)))
+                self._done(tried, self.kind.row(tried.job, Reading("error", reason=MISSING_PICTURE)))
             else:
                 log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error)
                 self._without_pictures()
             return None
-        body = encode(model=self.judge.model, text=asked.text, pictures=pictures, parameters=asked.parameters)
-        return asked, body
+        body = encode(model=self.judge.model, text=request.text, pictures=pictures, parameters=request.parameters)
+        return request, body
 
     # -- the writer ---------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from bank import database
 from judging.models import Attempt, Judge, Run, RunClaim
-from judging.work import direct, identity, leases, run_kinds
+from judging.work import identity, leases, raw_sql, run_kinds
 from judging.work.identity import Opened, Replies
 
 
@@ -88,7 +88,7 @@ def commit(*, run: Run, batch: Batch) -> Seen:
         if batch.claims:
             RunClaim.objects.filter(pk__in=batch.claims).delete()
         if changes:
-            direct.change(Run, changes, id=run.pk)
+            raw_sql.change(Run, changes, id=run.pk)
     elsewhere = sum(hold.in_flight for hold in others)
     failed = locked.failures or 0
     stored = (locked.verdicts or 0) + failed
@@ -107,9 +107,9 @@ def recount(run: Run, *, planned: int) -> tuple[int, int]:
     """Count what the run has made anew, whatever its columns say; returns verdicts and failures."""
     with transaction.atomic():
         leases.lock(run)
-        counted = run_kinds.of(run).counted()
-        Run.objects.filter(pk=run.pk).update(planned=planned, **counted)
-    return counted["verdicts"], counted["failures"]
+        counts = run_kinds.of(run).counts()
+        Run.objects.filter(pk=run.pk).update(planned=planned, **counts)
+    return counts["verdicts"], counts["failures"]
 
 
 def reserve(*, judge_id: int, each: timedelta, number: int) -> float:

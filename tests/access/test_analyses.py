@@ -164,7 +164,7 @@ def test_a_run_over_answers_that_came_by_submission_is_refused_whole_and_told_ho
     Response.objects.filter(places__item=judgment.item).update(submission=Submission.objects.first())
     number = Item.objects.filter(judgments__run=judgment.run, responses__submission__isnull=False).distinct().count()
     html = flat(curator.get(f"/judging/runs/{judgment.run_id}/analyses/"))
-    assert f"{number} of its items hold answers that came by submission" in " ".join(html.split())
+    assert f"{number} of its items contain submitted answers" in " ".join(html.split())
     User.objects.create_user("curator2", password="pw", role=Role.CURATOR)
     curator.force_login(User.objects.get(username="curator2"))
     confirm(curator, judgment.run_id, judgment)

@@ -152,7 +152,7 @@ def test_when_the_run_stands_everybody_sees_its_verdicts_counts_and_numbers(stat
     told = researcher.get(f"/api/v1/runs/{at_work.pk}/").json()
     assert (told["done"], told["failed"], told["calls"]) == (at_work.verdicts, 0, at_work.calls)
     assert researcher.get(f"/api/v1/judgments/?run={at_work.pk}").json()["results"]
-    assert "Counts are shown when" not in researcher.get(f"/judging/runs/{at_work.pk}/").content.decode()
+    assert "Counts are shown once" not in researcher.get(f"/judging/runs/{at_work.pk}/").content.decode()
 
 
 def test_a_run_that_goes_on_after_its_end_is_withheld_again(at_work, client_of):

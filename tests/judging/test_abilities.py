@@ -149,13 +149,13 @@ def test_what_an_endpoint_was_seen_not_to_do_is_refused_before_the_start(judge_a
     judge.abilities = {"vision": False, "reasoning_effort": False}
     judge.save()
     for settings, words in (
-        ({}, "does not see pictures"),
-        ({"context": "none", "reasoning_effort": "low"}, "takes no reasoning effort"),
-        ({"context": "none", "structured": True}, "has no reply in JSON"),
+        ({}, "cannot see pictures"),
+        ({"context": "none", "reasoning_effort": "low"}, "does not accept a reasoning effort"),
+        ({"context": "none", "structured": True}, "has no JSON reply"),
     ):
         with pytest.raises(BadInput, match=words):
             start(judge, settings=settings)
-    with pytest.raises(BadInput, match="not seen to keep to a JSON schema"):
+    with pytest.raises(BadInput, match="No test has shown that"):
         actions.start_run(
             judge=judge,
             benchmark=make_benchmark(slug="b"),
@@ -167,14 +167,14 @@ def test_what_an_endpoint_was_seen_not_to_do_is_refused_before_the_start(judge_a
 
 def test_a_schema_is_chosen_on_the_page_where_a_judge_keeps_to_one(client_of, benchmark, judge_at):
     judge, client = judge_at("http://127.0.0.1:9/v1"), client_of("curator")
-    assert "Held to a JSON schema" not in client.get("/judging/runs/new/").content.decode()
+    assert "Require a JSON schema" not in client.get("/judging/runs/new/").content.decode()
     judge.abilities = {"json_schema": True}
     judge.save()
-    assert "Held to a JSON schema" in client.get("/judging/runs/new/").content.decode()
+    assert "Require a JSON schema" in client.get("/judging/runs/new/").content.decode()
     chosen = {"judge": judge.pk, "benchmark": benchmark.pk, "protocol": "pair", "prompt": "default", "structured": "on"}
     unable = judge_at("http://127.0.0.1:9/v2", name="osprey")
     refused = client.post("/judging/runs/new/", chosen | {"judge": unable.pk})
-    assert "osprey was not seen to keep to a JSON schema" in refused.content.decode()
+    assert "No test has shown that osprey follows a JSON schema" in refused.content.decode()
     client.post("/judging/runs/new/", chosen)
     run = Run.objects.get()
     assert run.settings["structured"] is True

@@ -73,7 +73,7 @@ def test_a_run_is_paused_resumed_and_cancelled_and_a_second_cancel_says_that_it_
     for verb, state in (("pause", "paused"), ("resume", "queued"), ("cancel", "cancelled")):
         assert post(client, f"/runs/{run.pk}/{verb}/").json()["state"] == state
     again = post(client, f"/runs/{run.pk}/cancel/")
-    assert (again.status_code, again.json()["detail"]) == (409, "This run has ended already.")
+    assert (again.status_code, again.json()["detail"]) == (409, "This run has already ended.")
 
 
 def test_a_run_resumes_with_another_budget_or_says_what_is_wrong_with_it(client_of, start, judge_at):
@@ -130,7 +130,7 @@ def test_a_retry_that_cannot_be_is_refused_in_words_and_removes_nothing(client_o
     cancelled = post(client, f"/runs/{ended.pk}/retry/")
     assert (cancelled.status_code, cancelled.json()["detail"]) == (
         409,
-        "Imported and cancelled runs are not made again.",
+        "Imported and cancelled runs cannot be retried.",
     )
     assert half_failed.judgments.count() == 3
 

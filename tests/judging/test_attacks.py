@@ -168,16 +168,16 @@ def test_the_same_test_goes_on_and_another_choice_of_attacks_is_another(baseline
     Trial.objects.filter(run=run, attack="padding@1").delete()
     work_on(start(baseline("longest"), attacks=["padding"]))
     assert Trial.objects.filter(run=run).count() == 12
-    assert run.item_set == {"sample": attacks.SAMPLE, "seed": 0}
+    assert run.item_set == {"sample": attacks.DEFAULT_SAMPLE, "seed": 0}
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"protocol": "yes-no"}, "cannot be inflated"),
+        ({"protocol": "yes-no"}, "nothing to inflate"),
         ({"judge": "criteria-overlap"}, "stay with staff"),
-        ({"attacks": ["flattery"]}, "There are: null-blank"),
-        ({"attacks": ["overlay"]}, "shown none"),
+        ({"attacks": ["flattery"]}, "Known attacks: null-blank"),
+        ({"attacks": ["overlay"]}, "does not see any"),
     ],
 )
 def test_a_test_that_cannot_be_is_refused_with_the_reason(benchmark, baseline, judge_at, change, words):
@@ -213,15 +213,15 @@ def test_by_page_by_command_and_by_api(benchmark, client_of, judge_at, work_on, 
     client.post(path, chosen | {"attacks": ["padding@1", "praise@1"]})
     run = work_on(Run.objects.get())
     shown = client.get(reverse("judging:run-detail", args=[run.pk]))
-    for words in ("What moved the judge", "Length without content", "tested with 2 attacks"):
+    for words in ("Effects of the attacks", "Length without content", "tested with 2 attacks"):
         assert words in text_of(shown)
     researcher = client_of("researcher")
-    assert "What moved the judge" in text_of(researcher.get(reverse("judging:run-detail", args=[run.pk])))
+    assert "Effects of the attacks" in text_of(researcher.get(reverse("judging:run-detail", args=[run.pk])))
     listed = client.get(reverse("judging:trial-list"), {"run": run.pk, "attack": "padding@1"})
     trial = run.trials.filter(attack="padding@1").first()
     detail = reverse("judging:trial-detail", args=[trial.pk])
     assert detail in listed.content.decode()
-    assert "It is put at the end of the answer of" in text_of(client.get(detail))
+    assert "It is added to the end of the answer of" in text_of(client.get(detail))
     assert researcher.get(detail).status_code == 403
 
     rows = client.get(f"/api/v1/runs/{run.pk}/attacks/").json()

@@ -180,8 +180,10 @@ def test_a_search_that_stops_after_a_stretch_goes_on_where_it_stopped(
     """Whatever is looked for and however short the stretches: nothing is lost, doubled or out of order."""
     Judgment.objects.all().delete()
     monkeypatch.setattr(browse, "PAGE", 3)
-    real = browse._found
-    monkeypatch.setattr(browse, "_found", lambda query, order, start, stop: real(query, order, *_short(start, stop)))
+    real = browse._positions
+    monkeypatch.setattr(
+        browse, "_positions", lambda query, order, start, stop: real(query, order, *_short(start, stop))
+    )
 
     def _short(start, stop):
         return (looked, looked + 1) if start else (start, stop)
@@ -195,7 +197,7 @@ def test_a_search_that_stops_after_a_stretch_goes_on_where_it_stopped(
             for n, choice in enumerate(half)
         ]
         run_of(benchmark, rows)
-    chosen = filters.Chosen(show=show, sort=sort, level="Perception" if level else "", benchmark="everyday")
+    chosen = filters.JudgmentFilters(show=show, sort=sort, level="Perception" if level else "", benchmark="everyday")
     wanted = Judgment.objects.order_by(*filters.ORDERS[sort].keyset.ordering())
     wanted = wanted.filter(item__sample__key="1") if level else wanted
     wanted = wanted.filter(status="refused") if show == "failed" else wanted.filter(**{"choice": show} if show else {})
@@ -220,8 +222,8 @@ def test_pages_of_items_that_differ_go_on_and_hold_whole_items(client_of, benchm
 
 def test_filters_and_order_stand_in_the_address_and_senseless_ones_are_left_out(client_of, mixed):
     client = client_of("curator")
-    chosen = filters.Chosen(judge="a b", show="tie", seconds=2.5, sort="slowest")
-    assert chosen.address() == "judge=a+b&show=tie&seconds=2.5&sort=slowest"
+    chosen = filters.JudgmentFilters(judge="a b", show="tie", seconds=2.5, sort="slowest")
+    assert chosen.query_string() == "judge=a+b&show=tie&seconds=2.5&sort=slowest"
     for query in (
         {"run": "x"},
         {"show": "secrets"},

@@ -178,11 +178,11 @@ def test_by_command(benchmark, judge_at):
         judge_at(server.url)
         said = command(wait=True, model="m", chosen='{"items": {"sample": 2}}')
     assert "is finished: 2 responses, 0 without a response" in said
-    assert "A worker takes it from here" in command("captions")
+    assert "A worker will take it" in command("captions")
     for options, words in (
-        ({"endpoint": "nobody"}, "There is no endpoint 'nobody'. There are: kestrel"),
+        ({"endpoint": "nobody"}, "Unknown endpoint 'nobody'. Known: kestrel"),
         ({"chosen": '{"order": "both"}'}, "order is not a setting"),
-        ({"chosen": '{"items": {"level": "x"}}'}, "there is no level 'x'"),
+        ({"chosen": '{"items": {"level": "x"}}'}, "has no level 'x'"),
         ({"benchmark": "nothing"}, "nothing"),
     ):
         with pytest.raises(CommandError, match=words):
@@ -258,5 +258,5 @@ def test_by_page(client_of, quiz, judge_at, work_on):
     assert "Retry" in page
     wrong = client.post("/judging/collect/new/", given | {"level": "nowhere"})
     assert wrong.status_code == 422
-    assert "there is no level" in flat(wrong)
+    assert "has no level" in flat(wrong)
     assert client_of("researcher").get(f"/judging/runs/{run.pk}/").status_code == 200

@@ -31,7 +31,7 @@ def test_a_run_is_worked_here_with_wait_and_reports_in_plain_lines(benchmark, ju
 @pytest.mark.django_db
 def test_without_wait_the_run_is_left_to_the_worker(benchmark, judge_at):
     judge_at("http://127.0.0.1:9/v1")
-    assert "A worker takes it from here" in judge(limit=2)
+    assert "A worker will take it" in judge(limit=2)
     run = Run.objects.get()
     assert (run.state, run.items.count()) == ("queued", 2)
     judge(limit=2)
@@ -70,15 +70,15 @@ def test_a_run_that_pauses_ends_the_command_with_the_reason(benchmark, judge_at)
 @pytest.mark.parametrize(
     ("options", "words", "code"),
     [
-        ({"judge": "nobody"}, "There is no judge 'nobody'", 1),
+        ({"judge": "nobody"}, "Unknown judge 'nobody'", 1),
         ({"benchmark": "nothing"}, "Unknown benchmark 'nothing'", 1),
-        ({"protocol": "votes"}, "There is no protocol 'votes'. There are: pairwise-criteria", 1),
+        ({"protocol": "votes"}, "Unknown protocol 'votes'. Known protocols: pairwise-criteria", 1),
         ({"chosen": '{"order": "random"}'}, "both, shuffled, fixed", 1),
         ({"chosen": "order=both"}, "--settings is not JSON", 2),
         ({"budget": 5.0}, "has no prices", 1),
         ({"limit": 0}, "limit", 1),
         ({"retry": "ok"}, "'ok' is no status of these: parse_failed, refused", 2),
-        ({"retry": "refused", "new": True}, "--new makes another", 2),
+        ({"retry": "refused", "new": True}, "--new starts another", 2),
     ],
 )
 def test_what_cannot_be_is_said_with_what_can(benchmark, judge_at, options, words, code):

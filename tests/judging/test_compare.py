@@ -87,7 +87,7 @@ def test_the_page_shows_both_runs_and_keeps_what_a_viewer_may_not_see(client_of,
     two = run_of(benchmark, [{"choice": "second"}, {"choice": "tie", "item": 1}], judge="osprey")
     path = reverse("judging:run-compare")
     page = text_of(client_of("researcher").get(path, {"a": one.pk, "b": two.pk}))
-    for words in ("50.0%", "2 items with a verdict of both", "What was set differently", "osprey", "Where they differ"):
+    for words in ("50.0%", "2 items with a verdict of both", "Different settings", "osprey", "Where they differ"):
         assert words in page
     assert "Choose two runs" in text_of(client_of("researcher").get(path, {"a": one.pk}))
     oracle = run_of(benchmark, [{"choice": "first"}], judge="baseline-criteria-overlap")

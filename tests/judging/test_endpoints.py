@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 
 from judging.endpoints.answers import seconds_to_wait
-from judging.endpoints.client import Guarded, PrivateAddress
+from judging.endpoints.client import PrivateAddress, PublicResolver
 from judging.models import Attempt, Judge, Run
 from judging.runs import actions
 from judging.work import loop
@@ -219,7 +219,7 @@ def test_a_body_without_bounds_is_cut_off_and_never_held_in_memory(judged, act):
 def test_a_small_body_that_unpacks_to_a_large_one_is_refused(judged):
     bomb = gzip.compress(b" " * 50_000_000)
     _, judgment = judged(then(status(200, bomb, content_encoding="gzip")))
-    assert (judgment.status, judgment.reason) == ("error", "the reply is longer than any verdict")
+    assert (judgment.status, judgment.reason) == ("error", "the reply is too long for a verdict")
 
 
 def test_a_compressed_reply_that_nobody_asked_for_is_read_all_the_same(judged):
@@ -443,7 +443,7 @@ def test_a_listed_name_that_leads_to_a_private_address_is_not_called(start, work
         run = work_on(start(judge))
         assert not server.calls
         assert run.state == Run.State.PAUSED
-        assert "its name leads to a private address" in run.state_reason
+        assert "its name resolves to a private address" in run.state_reason
         settings.JUDGE_HOSTS = [name, "127.0.0.1"]
         actions.resume_run(run=run)
         assert work_on(run).state == Run.State.FINISHED
@@ -468,7 +468,7 @@ def test_a_name_that_leads_elsewhere_at_the_second_look_is_looked_at_again():
             pass
 
     async def look():
-        guard = Guarded(["192.168.1.1"], Turning())
+        guard = PublicResolver(["192.168.1.1"], Turning())
         assert [one["host"] for one in await guard.resolve("a.test")] == ["93.184.215.14"]
         for _ in range(2):
             with pytest.raises(PrivateAddress):

@@ -56,7 +56,7 @@ def test_a_sample_is_the_same_for_its_seed_grows_with_its_size_and_stays_within_
 
 def test_items_of_some_models_and_items_one_by_one(keys, many):
     assert keys(models=["heron-7b", "osprey-13b"]) == list(range(12))
-    with pytest.raises(BadInput, match="in that set"):
+    with pytest.raises(BadInput, match="match that selection"):
         keys(models=["heron-7b"])
     item = many.samples.get(key="3").items.get()
     assert keys(ids=[item.pk]) == [3]
@@ -76,15 +76,15 @@ def test_the_items_of_a_campaign(keys, many):
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ({"level": "nowhere"}, "there is no level 'nowhere'"),
-        ({"split": "no such"}, "in that set"),
-        ({"sample": 0}, "sample is a whole number"),
-        ({"sample": True}, "sample is a whole number"),
-        ({"seed": 3}, "say of how many"),
-        ({"ids": ["1"]}, "ids are whole numbers"),
-        ({"ids": [10**12]}, "no items of this kind"),
-        ({"colour": "red"}, "colour is not a part of a set"),
-        ({"models": "heron-7b"}, "models is a list"),
+        ({"level": "nowhere"}, "has no level 'nowhere'"),
+        ({"split": "no such"}, "match that selection"),
+        ({"sample": 0}, "sample must be a whole number"),
+        ({"sample": True}, "sample must be a whole number"),
+        ({"seed": 3}, "say how many"),
+        ({"ids": ["1"]}, "ids must be whole numbers"),
+        ({"ids": [10**12]}, "not items of this kind"),
+        ({"colour": "red"}, "colour is not part of an item set"),
+        ({"models": "heron-7b"}, "models must be a list"),
     ],
 )
 def test_a_set_that_cannot_be_is_refused_in_words(keys, part, words):

@@ -20,7 +20,7 @@ def test_staff_see_whether_the_key_is_set_and_the_host_allowed_and_never_the_key
     judge = judge_at("http://127.0.0.1:9/v1", key_env="KESTREL_API_KEY")
     settings.JUDGE_HOSTS = ["api.example.org"]
     monkeypatch.delenv("KESTREL_API_KEY", raising=False)
-    assert "is not set where these pages are made" in page_of(client_of("curator"), judge)
+    assert "is not set in the web process" in page_of(client_of("curator"), judge)
     monkeypatch.setenv("KESTREL_API_KEY", "sk-very-secret")
     page = page_of(client_of("curator"), judge)
     assert "The variable KESTREL_API_KEY is set" in page
@@ -29,7 +29,7 @@ def test_staff_see_whether_the_key_is_set_and_the_host_allowed_and_never_the_key
     Judge.objects.update(any_host=False)
     assert "its runs pause" in page_of(client_of("curator"), judge)
     settings.JUDGE_HOSTS = ["127.0.0.1:9"]
-    assert "is among those that judges may use" in page_of(client_of("curator"), judge)
+    assert "is one of those that judges may use" in page_of(client_of("curator"), judge)
     for words in ("KESTREL_API_KEY", "Can it be called", "Test it"):
         assert words not in page_of(client_of("researcher"), judge)
 
@@ -40,10 +40,10 @@ def test_a_test_call_stores_and_shows_what_the_endpoint_can_do(client_of, judge_
         client = client_of("curator")
         assert "Not tested yet" in page_of(client, judge)
         answered = client.post(reverse("judging:judge-probe", args=[judge.pk]), follow=True)
-        assert "What the endpoint can do is stored" in text_of(answered)
+        assert "The test results are stored" in text_of(answered)
         assert len(server.calls) > 1
     page = page_of(client_of("researcher"), judge)
-    for words in ("Sees pictures", "Takes a seed", "Tested"):
+    for words in ("Sees pictures", "Accepts a seed", "Tested"):
         assert words in page
     assert client_of("researcher").post(reverse("judging:judge-probe", args=[judge.pk])).status_code == 403
 

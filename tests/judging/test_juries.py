@@ -114,10 +114,10 @@ def test_the_same_call_computes_anew_from_the_runs_as_they_are(benchmark, run_of
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda runs, make: runs[:1], "two members or more"),
-        (lambda runs, make: [runs[0], make(judge="kestrel")], "in it twice"),
-        (lambda runs, make: [runs[0], make(judge="x", protocol="pair")], "one benchmark and by one protocol"),
-        (lambda runs, make: [runs[0], make(judge="baseline-criteria-overlap")], "goes by the hidden criteria"),
+        (lambda runs, make: runs[:1], "at least two members"),
+        (lambda runs, make: [runs[0], make(judge="kestrel")], "a member twice"),
+        (lambda runs, make: [runs[0], make(judge="x", protocol="pair")], "one benchmark and one protocol"),
+        (lambda runs, make: [runs[0], make(judge="baseline-criteria-overlap")], "uses the hidden criteria"),
         (lambda runs, make: [runs[0], juries.make_jury(name="other", runs=runs)], "not of juries"),
     ],
 )
@@ -192,7 +192,7 @@ def test_a_jury_is_made_in_the_browser_and_by_command(client_of, benchmark, run_
     assert "kestrel on everyday@1" in text_of(client.get(path))
     answered = client.post(path, {"name": "jury", "runs": [runs[0].pk]})
     assert answered.status_code == 422
-    assert "two members or more" in text_of(answered)
+    assert "at least two members" in text_of(answered)
     page = text_of(client.post(path, {"name": "jury", "runs": [run.pk for run in runs]}, follow=True))
     for words in ("A jury of 2 judges", "Members", "Compute again"):
         assert words in page
@@ -201,7 +201,7 @@ def test_a_jury_is_made_in_the_browser_and_by_command(client_of, benchmark, run_
         assert words not in page
     jury = Run.objects.get(judge__name="jury")
     page = text_of(client.post(reverse("judging:jury-compute", args=[jury.pk]), follow=True))
-    assert "computed from its members" in page
+    assert "recomputed from the current runs of its members" in page
     assert client.post(reverse("judging:jury-compute", args=[runs[0].pk])).status_code == 404
     assert client_of("researcher").post(path).status_code == 403
     out = io.StringIO()
@@ -212,8 +212,8 @@ def test_a_jury_is_made_in_the_browser_and_by_command(client_of, benchmark, run_
         made = client.post("/api/v1/juries/", asked, content_type="application/json")
         assert (made.status_code, made.json()["judge"], made.json()["done"]) == (status, "fourth", 1)
     refused = client.post("/api/v1/juries/", asked | {"runs": [10**6]}, content_type="application/json")
-    assert refused.json() == {"runs": ["There is no run 1000000."]}
+    assert refused.json() == {"runs": ["Unknown run 1000000."]}
     names = {run["judge"] for run in client_of("researcher").get("/api/v1/juries/").json()["results"]}
     assert names == {"jury", "second", "fourth"}
-    with pytest.raises(CommandError, match="There is no run 1000000000"):
+    with pytest.raises(CommandError, match="Unknown run 1000000000"):
         call_command("make_jury", "third", runs=f"1000000000,{runs[0].pk}")

@@ -219,9 +219,9 @@ def test_a_setting_that_is_not_taken_is_named_with_what_is(settings, words):
     ("protocol", "settings", "words"),
     [
         ("score", {"order": "both"}, "a single answer has no order"),
-        ("components", {"criteria": False}, "components has it at true"),
-        ("choice-extraction", {"criteria": True}, "choice-extraction has it at false"),
-        ("yes-no", {"context": "image"}, "yes-no has it at none"),
+        ("components", {"criteria": False}, "always true in components"),
+        ("choice-extraction", {"criteria": True}, "always false in choice-extraction"),
+        ("yes-no", {"context": "image"}, "always none in yes-no"),
         ("reasoning-quality", {"reasoning": "none"}, "not one of first"),
         ("components", {"reasoning": "three-step"}, "none, first, after"),
     ],

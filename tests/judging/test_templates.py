@@ -31,25 +31,25 @@ def test_every_built_in_prompt_keeps_the_rules_for_those_of_staff(protocol, name
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("{{ answers[0] }}", "", "Answer 1 is not shown whole"),
-        ("<answer-1-{{ nonce }}>\n", "", "Answer 1 must stand between a line <NAME-{{ nonce }}>"),
-        ("</answer-2-{{ nonce }}>", "</answer-2>", "Answer 2 must stand between"),
-        ("<answer-1-{{ nonce }}>\n{{ answers[0] }}", "<answer-1-{{ nonce }}> {{ answers[0] }}", "Answer 1 must stand"),
-        ("{{ instruction }}", "{{ instruction|upper }}", "The instruction is not shown whole"),
-        ("{% if criteria %}", "{% if criteria and reasoning == 'first' %}", "The criterion is not shown whole"),
-        ("You compare", "{{ criteria|join }} You compare", "The criterion must stand between"),
+        ("{{ answers[0] }}", "", "Answer 1 is not shown in full"),
+        ("<answer-1-{{ nonce }}>\n", "", "Answer 1 must be between a line <NAME-{{ nonce }}>"),
+        ("</answer-2-{{ nonce }}>", "</answer-2>", "Answer 2 must be between"),
+        ("<answer-1-{{ nonce }}>\n{{ answers[0] }}", "<answer-1-{{ nonce }}> {{ answers[0] }}", "Answer 1 must be"),
+        ("{{ instruction }}", "{{ instruction|upper }}", "The instruction is not shown in full"),
+        ("{% if criteria %}", "{% if criteria and reasoning == 'first' %}", "The criterion is not shown in full"),
+        ("You compare", "{{ criteria|join }} You compare", "The criterion must be between"),
         ("unable to decide: situation two", "", "not told to write unable to decide: situation two"),
-        ("{{ nonce }}", "fixed", "must stand between"),
-        ("You compare", "{{ secret }} You compare", "There is no secret here. Templates of pairwise-criteria may name"),
+        ("{{ nonce }}", "fixed", "must be between"),
+        ("You compare", "{{ secret }} You compare", "Unknown variable: secret. Templates of pairwise-criteria have"),
         ("You compare", "{% if answers[0] == 'x' %}y{% endif %}You compare", "answers cannot be compared"),
         ("You compare", "{% if instruction|length > 3 %}y{% endif %}You compare", ""),
-        ("You compare", "{{ answers.__class__ }}", "__class__ is not for prompts"),
-        ("You compare", "{% for i in range(9) %}{% endfor %}", "call is not for prompts"),
-        ("You compare", "{{ 'x' * 9 }}", "mul is not for prompts"),
-        ("You compare", "{{ '%999999999d' % 1 }}", "% takes a text with %d or %s"),
-        ("You compare", "{{ instruction|center(9) }}", "the filter center is not for prompts"),
-        ("You compare", "{% include 'x' %}", "include is not for prompts"),
-        ("You compare", "{% macro x() %}{% endmacro %}", "macro is not for prompts"),
+        ("You compare", "{{ answers.__class__ }}", "__class__ is not allowed in prompts"),
+        ("You compare", "{% for i in range(9) %}{% endfor %}", "call is not allowed in prompts"),
+        ("You compare", "{{ 'x' * 9 }}", "mul is not allowed in prompts"),
+        ("You compare", "{{ '%999999999d' % 1 }}", "% needs a text with %d or %s"),
+        ("You compare", "{{ instruction|center(9) }}", "the filter center is not allowed"),
+        ("You compare", "{% include 'x' %}", "include is not allowed in prompts"),
+        ("You compare", "{% macro x() %}{% endmacro %}", "macro is not allowed in prompts"),
         ("You compare", "{% if %}", "Line 1: "),
         ("You compare", "x" * 20_001, "longer than 20,000"),
         ("{{ answers[0] }}", "{{ answers[5] }}", "It cannot be rendered"),
@@ -75,7 +75,7 @@ BOMBS = {
 @pytest.mark.parametrize("line", BOMBS.values(), ids=BOMBS)
 def test_a_template_that_doubles_a_text_line_by_line_is_neither_stored_nor_rendered(line):
     bomb = "{% set a = instruction %}\n" + 24 * f"{line}\n" + "{{ a }}"
-    assert any("makes too much of it" in fault for fault in checks.faults(PAIRS, f"{DEFAULT}\n{bomb}"))
+    assert any("produces too much text" in fault for fault in checks.faults(PAIRS, f"{DEFAULT}\n{bomb}"))
     stored = prompts.Prompt("pairwise-criteria", "bomb", 1, bomb, "")
     tracemalloc.start()
     with pytest.raises(prompts.TooMuch):
@@ -89,7 +89,7 @@ def test_a_template_that_doubles_a_text_line_by_line_is_neither_stored_nor_rende
 def test_loops_in_loops_end(inside):
     loops = "".join(f"{{% for {name} in instruction %}}" for name in "abcd")
     text = loops + inside + 4 * "{% endfor %}"
-    assert any("makes too much of it" in fault for fault in checks.faults(PAIRS, f"{DEFAULT}\n{text}"))
+    assert any("produces too much text" in fault for fault in checks.faults(PAIRS, f"{DEFAULT}\n{text}"))
     with pytest.raises(prompts.TooMuch):
         prompts.Prompt("pairwise-criteria", "loops", 1, text, "").render({"instruction": "What is on the table?" * 50})
 
@@ -98,7 +98,7 @@ def test_loops_over_constants_are_counted_as_others_are():
     """A compiler that folds constants would work them out where nothing is metered: 17 s for seven of them."""
     loops = "".join(f"{{% for {name} in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] %}}" for name in "abcdefgh")
     text = loops + "x" + 8 * "{% endfor %}"
-    assert any("makes too much of it" in fault for fault in checks.faults(PAIRS, f"{DEFAULT}\n{text}"))
+    assert any("produces too much text" in fault for fault in checks.faults(PAIRS, f"{DEFAULT}\n{text}"))
 
 
 def test_a_sum_without_end_is_told_to_be_nested_too_deeply():
@@ -123,7 +123,7 @@ def test_an_item_for_which_a_stored_template_makes_too_much_is_an_error_and_the_
     with Server(lambda call: answer("Answer1")) as server:
         run = work_on(start(judge_at(server.url), settings={"prompt": "grows@1", "order": "fixed"}))
     assert (run.state, run.verdicts, run.failures) == ("finished", 2, 1)
-    assert "makes too much of it" in run.judgments.get(status="error").reason
+    assert "produces too much text" in run.judgments.get(status="error").reason
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_an_item_for_which_a_stored_template_makes_too_much_is_an_error_and_the_
         ("pair", "[[C]]", "[[C]]"),
         ("score", "[[{{ scale[0][0] }}]]", "a score in double brackets"),
         ("components", "{{ form }}", "Score of component 1"),
-        ("components", "{{ part.text }}", "Component 1 is not shown whole"),
+        ("components", "{{ part.text }}", "Component 1 is not shown in full"),
         ("choice-extraction", "Choice: ", "Choice: and a label"),
-        ("choice-extraction", "{{ option.text }}", "Option A is not shown whole"),
+        ("choice-extraction", "{{ option.text }}", "Option A is not shown in full"),
         ("reference-score", "Mark: 3", "Mark: and a number"),
-        ("reasoning-quality", "{{ text }}", "The reference answer is not shown whole"),
+        ("reasoning-quality", "{{ text }}", "The reference answer is not shown in full"),
         ("yes-no", "Answer: X", "Answer: X"),
         ("batch", "[[{{ letter }}]]", "every letter in double brackets"),
     ],
@@ -164,13 +164,13 @@ def test_each_text_of_a_name_is_a_version_and_none_is_ever_changed():
     first.text = "changed"
     with pytest.raises(ValueError, match="never changed"):
         first.save()
-    with pytest.raises(BadInput, match="Version 1 of strict has this very text"):
+    with pytest.raises(BadInput, match="Version 1 of strict has exactly this text"):
         write()
     with pytest.raises(BadInput, match="built in"):
         write(name="default")
-    with pytest.raises(BadInput, match="small letters"):
+    with pytest.raises(BadInput, match="lower-case letters"):
         write(name="a@1")
-    with pytest.raises(BadInput, match="must stand between"):
+    with pytest.raises(BadInput, match="must be between"):
         write("{{ answers[0] }}")
 
 
@@ -184,7 +184,7 @@ def test_the_setting_names_the_newest_version_and_is_written_with_it():
     for unknown in ("strict@3", "lenient", "strict@", "strict@x", 7):
         with pytest.raises(protocols.BadSettings, match="prompt: "):
             PAIRS.settings({"prompt": unknown})
-    with pytest.raises(protocols.BadSettings, match="no prompt 'strict' for pair"):
+    with pytest.raises(protocols.BadSettings, match="Unknown prompt 'strict' for pair"):
         protocols.get("pair").settings({"prompt": "strict"})
 
 
@@ -254,7 +254,7 @@ def test_a_curator_writes_a_version_in_the_browser_and_starts_a_run_with_it(clie
     given = {"protocol": "pairwise-criteria", "name": "strict", "text": DEFAULT.replace("{{ answers[0] }}", "")}
     answered = client.post(path, given)
     assert answered.status_code == 422
-    assert "Answer 1 is not shown whole" in text_of(answered)
+    assert "Answer 1 is not shown in full" in text_of(answered)
     client.post(path, given | {"text": DEFAULT.replace("\n", "\r\n")})
     assert PromptTemplate.objects.get().text == DEFAULT.rstrip("\n")
     judge = judge_at("http://127.0.0.1:9/v1")
@@ -276,7 +276,7 @@ def test_the_preview_shows_a_real_sample_and_logs_the_reading_of_its_criteria(cl
     record = CriteriaAccess.objects.get()
     assert (record.who, record.how, len(record.sample_ids)) == (people["curator"], "prompt preview", 1)
     for change, words in (
-        ({"text": "{{ x }}"}, "There is no x here"),
+        ({"text": "{{ x }}"}, "Unknown variable: x"),
         ({"sample": "none"}, "Sample none has no items"),
         ({"benchmark": ""}, "Choose a benchmark"),
         ({"protocol": "batch", "text": prompts.get("batch").text}, "no items of kind batch"),

@@ -15,14 +15,14 @@ from judging.protocols.choice_extraction import parse_option
 from judging.protocols.components import parse_components
 from judging.protocols.pair import parse_letter
 from judging.protocols.pairwise_criteria import parse_vote
-from judging.protocols.replies import Found, NoVerdict, read_reply
+from judging.protocols.replies import NoVerdict, ParsedVerdict, read_reply
 from judging.protocols.score import parse_score
 from judging.protocols.yes_no import parse_yes_no
 
 FIRST, SECOND = {"choice": "first"}, {"choice": "second"}
 
 
-def last_line(text: str) -> Found:
+def last_line(text: str) -> ParsedVerdict:
     return parse_vote(text, place="last")
 
 
@@ -371,7 +371,7 @@ MIA = [
 ]
 
 
-def graded(text: str, *, weights=(4, 3, 3), place: str = "first") -> Found:
+def graded(text: str, *, weights=(4, 3, 3), place: str = "first") -> ParsedVerdict:
     return parse_components(text, place=place, keys=[str(n + 1) for n in range(len(weights))], weights=weights)
 
 

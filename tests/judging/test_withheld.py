@@ -8,7 +8,7 @@ from judging.models import Judgment, Run, Trial
 from tests.judging.test_pages import text_of
 
 pytestmark = pytest.mark.django_db
-SENTENCE = "Counts are shown when the run has ended: it uses hidden criteria."
+SENTENCE = "Counts are shown once the run has ended: it uses hidden criteria."
 FIGURES = ("done", "failed", "calls", "lost", "cached", "spent")
 
 
@@ -39,7 +39,7 @@ def test_the_page_of_a_run_that_goes_on_says_in_a_sentence_when_counts_are_shown
 def test_lists_of_runs_have_dashes_for_a_run_that_goes_on(going, client_of):
     for path in (reverse("judging:index"), reverse("judging:judge-detail", args=[going.judge_id])):
         page = text_of(client_of("researcher").get(path))
-        assert "Counts are shown when a run has ended" in page
+        assert "Counts are shown once a run has ended" in page
         assert "– of 6" in page
         assert "2 of 6" in text_of(client_of("curator").get(path))
 
@@ -66,8 +66,8 @@ def test_the_api_has_null_for_every_figure_of_a_run_that_goes_on(going, client_o
 def test_a_comparison_with_a_run_that_goes_on_waits_until_it_has_ended(going, run_of, benchmark, client_of):
     other = run_of(benchmark, [{"item": 0, "choice": "first"}], judge="osprey", state="finished")
     path = reverse("judging:run-compare") + f"?a={other.pk}&b={going.pk}"
-    assert "Verdicts are shown when the run has ended" in text_of(client_of("researcher").get(path))
-    assert "Verdicts are shown when the run has ended" not in text_of(client_of("curator").get(path))
+    assert "its verdicts are shown once it has ended" in text_of(client_of("researcher").get(path))
+    assert "its verdicts are shown once it has ended" not in text_of(client_of("curator").get(path))
 
 
 def test_what_attacks_did_is_shown_when_the_run_has_ended(going, client_of):
@@ -87,7 +87,7 @@ def test_what_attacks_did_is_shown_when_the_run_has_ended(going, client_of):
 
 @pytest.mark.parametrize("query", ["", "show=first", "run={run}"])
 def test_where_a_page_of_judgments_ends_tells_nothing_of_a_run_that_goes_on(query, going, client_of, monkeypatch):
-    monkeypatch.setattr(browse, "LOOK", 1_000)
+    monkeypatch.setattr(browse, "SEARCHED", 1_000)
     items = list(going.items.all())
     more = [
         Judgment(run=going, item=item, order=order, repeat=repeat, choice="first")

@@ -14,7 +14,7 @@ from bank.intake import exports
 from bank.management.importing import Failed, bad_input_fails
 from bank.models import Benchmark
 from bank.samples.benchmarks import find_benchmark
-from judging.judgments.exports import of_keys
+from judging.judgments.exports import by_keys
 from judging.models import Run
 
 LABEL_STUDIO = "label-studio"
@@ -81,7 +81,7 @@ def _part(benchmark: Benchmark, options: dict[str, Any]) -> exports.Records | No
         run = Run.objects.filter(pk=options["run"] or 0, benchmark=benchmark).select_related("benchmark").first()
         if run is None or what != "judgments":
             raise BadInput(f"A subset needs judgments and a run on {benchmark}: --run ID.")
-        return of_keys(chunks(subset_of(run, options["subset"])))
+        return by_keys(chunks(subset_of(run, options["subset"])))
     if options["campaign"] is None:
         return None
     campaign = Campaign.objects.filter(name=options["campaign"]).first()

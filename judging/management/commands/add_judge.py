@@ -14,7 +14,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
         parser.add_argument("--base-url", required=True, metavar="URL", help="e.g. http://localhost:8000/v1")
-        parser.add_argument("--model", required=True, metavar="NAME", help="as the endpoint calls it")
+        parser.add_argument("--model", required=True, metavar="NAME", help="its name at the endpoint")
         parser.add_argument("--key-env", default="", metavar="VAR", help="environment variable that holds the key")
         parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="calls at once (16)")
         parser.add_argument("--rpm", type=int, metavar="N", help="calls a minute, over all workers")

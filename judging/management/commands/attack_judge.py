@@ -14,9 +14,9 @@ from judging.runs.attack_report import report
 
 class Command(RunCommand):
     help = (
-        "Try a judge with attacks on the answers it judges, and report how far each inflates them. Without --wait a "
-        "worker does it; the same command again goes on with the run there is and reports. Without --limit or items in "
-        f"the settings, {attacks.SAMPLE} items are drawn. No verdict of it stands on a board."
+        "Test a judge with attacks on the answers it judges, and report how far each inflates them. Without --wait a "
+        "worker does it; the same command again continues the run and reports. Without --limit or items in the "
+        f"settings, {attacks.DEFAULT_SAMPLE} items are drawn. None of its verdicts count on a board."
     )
     counted, called = "items", "judge"
     settings_help = 'of the protocol and the request, e.g. {"order": "both", "items": {"sample": 100, "seed": 1}}'
@@ -32,7 +32,7 @@ class Command(RunCommand):
     def handle(self, *, judge: str, protocol: str, benchmark: str, chosen: str, wait: bool, **options: Any) -> None:
         as_json, out = options["shape"] == "json", self.stdout
         if as_json:
-            self.stdout = self.stderr  # what is said on the way is no part of it
+            self.stdout = self.stderr  # messages are not part of the JSON
         names = [name.strip() for name in options["attacks"].split(",") if name.strip()]
         run = self.start(
             start_run,
@@ -48,20 +48,20 @@ class Command(RunCommand):
             f"{len(run.attacks)} attacks"
         )
         if run.state != Run.State.FINISHED:
-            self.hand_on(run, wait=wait)
+            self.work_or_queue(run, wait=wait)
         if as_json:
             out.write(json.dumps(report(run).as_rows(), ensure_ascii=False, indent=1))
         elif run.state == Run.State.FINISHED:
             self._print(run)
 
     def _print(self, run: Run) -> None:
-        found = report(run)
-        form = "{:<16} {:>6} {:>8} {:>8} {:>8}  {:<18} {:>10}"
-        self.stdout.write(form.format("attack", "items", "plain", "attacked", "change", "95%", "no verdict"))
-        for row in found.rows:
+        results = report(run)
+        line = "{:<16} {:>6} {:>8} {:>8} {:>8}  {:<18} {:>10}"
+        self.stdout.write(line.format("attack", "items", "plain", "attacked", "change", "95%", "no verdict"))
+        for row in results.rows:
             numbers = [row.plain.value, row.attacked.value, row.change.value, row.unread.value]
-            plain, attacked, change, unread = ("-" if one is None else f"{one:.3f}" for one in numbers)
+            plain, attacked, change, unread = ("-" if number is None else f"{number:.3f}" for number in numbers)
             interval = row.change.interval
-            ends = f"{interval.low:+.3f} to {interval.high:+.3f}" if interval else "-"
-            cells = (row.attack.name, row.change.n, plain, attacked, change, ends, unread)
-            self.stdout.write(form.format(*cells).rstrip())
+            interval_text = f"{interval.low:+.3f} to {interval.high:+.3f}" if interval else "-"
+            cells = (row.attack.name, row.change.n, plain, attacked, change, interval_text, unread)
+            self.stdout.write(line.format(*cells).rstrip())

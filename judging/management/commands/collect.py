@@ -14,7 +14,7 @@ from judging.runs.collecting import COLLECTORS
 class Command(RunCommand):
     help = (
         "Let an endpoint answer a benchmark's samples, or describe its pictures. Without --wait a worker does it. What "
-        "is stored already is left out; the same command goes on with the run there is."
+        "is already stored is left out; the same command continues the existing run."
     )
     counted, called = "samples", "endpoint"
     settings_help = 'e.g. {"circular": true, "temperature": 0, "max_tokens": 1024, "items": {"split": "dev"}}'
@@ -22,8 +22,8 @@ class Command(RunCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("kind", choices=list(COLLECTORS))
         super().add_arguments(parser)
-        parser.add_argument("--endpoint", required=True, metavar="NAME", help="as add_judge named it")
-        parser.add_argument("--model", default="", metavar="NAME", help="under which the texts are kept")
+        parser.add_argument("--endpoint", required=True, metavar="NAME", help="its name in add_judge")
+        parser.add_argument("--model", default="", metavar="NAME", help="the model the texts belong to")
 
     def judges(self) -> QuerySet[Judge]:
         return Judge.objects.exclude(base_url="")
@@ -41,4 +41,4 @@ class Command(RunCommand):
             model=model,
         )
         self.stdout.write(f"Run {run.pk}: {kind} of {run.model_name} for {run.benchmark}, {run.planned:,} calls")
-        self.hand_on(run, wait=wait, made=kind, doing="Collecting")
+        self.work_or_queue(run, wait=wait, made=kind, doing="Collecting")

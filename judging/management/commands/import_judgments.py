@@ -6,8 +6,8 @@ from bank.management.importing import ImportCommand
 
 
 class Command(ImportCommand):
-    help = "Bring judges' verdicts in; the items they name are made."
+    help = "Import judges' verdicts and create the items they name."
     part, passed = "judgments", ("judge",)
 
     def more_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--judge", default="", metavar="NAME", help="whose judgments they are")
+        parser.add_argument("--judge", default="", metavar="NAME", help="the judge they belong to")

@@ -11,7 +11,7 @@ from judging.runs import juries
 
 
 class Command(BaseCommand):
-    help = "Make one judge of several, its verdicts computed from their runs. The same call again computes them anew."
+    help = "Combine several judges into one; its verdicts are computed from their runs. The same call recomputes them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
@@ -20,12 +20,12 @@ class Command(BaseCommand):
     def handle(self, *, name: str, runs: str, **options: Any) -> None:
         numbers = [part.strip() for part in runs.split(",")]
         if any(whole_number(part) is None for part in numbers):
-            raise CommandError("--runs: numbers of runs with commas between them, e.g. 3,5,7", returncode=2)
-        found = list(Run.objects.filter(pk__in=numbers).select_related("judge", "benchmark"))
-        if missing := sorted(set(map(int, numbers)) - {run.pk for run in found}):
-            raise CommandError(f"There is no run {missing[0]}.")
+            raise CommandError("--runs: run numbers separated by commas, e.g. 3,5,7", returncode=2)
+        members = list(Run.objects.filter(pk__in=numbers).select_related("judge", "benchmark"))
+        if missing := sorted(set(map(int, numbers)) - {run.pk for run in members}):
+            raise CommandError(f"Unknown run {missing[0]}.")
         try:
-            run = juries.make_jury(name=name, runs=found)
+            run = juries.make_jury(name=name, runs=members)
         except BadInput as error:
             raise CommandError(str(error)) from None
         self.stdout.write(

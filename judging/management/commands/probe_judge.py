@@ -10,18 +10,18 @@ from judging.models import Judge
 
 
 class Command(BaseCommand):
-    help = "Find out by a few short calls what a judge's endpoint can do; runs that start from then on make use of it."
+    help = "Test with a few short calls what a judge's endpoint can do; runs that start afterwards use the results."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
 
     def handle(self, *, name: str, **options: Any) -> None:
         try:
-            found = probe_judge(judge=Judge.objects.get(name=name))
+            abilities = probe_judge(judge=Judge.objects.get(name=name))
         except Judge.DoesNotExist:
-            raise CommandError(f"There is no judge {name!r}.") from None
+            raise CommandError(f"Unknown judge {name!r}.") from None
         except BadInput as error:
             raise CommandError(str(error)) from None
-        for ability, value in found.items():
-            shown = {True: "yes", False: "no", "": "not taken"}.get(value, value)
+        for ability, value in abilities.items():
+            shown = {True: "yes", False: "no", "": "not accepted"}.get(value, value)
             self.stdout.write(f"{ability.replace('_', ' ')}: {shown}")

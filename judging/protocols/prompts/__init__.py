@@ -1,7 +1,7 @@
-"""Prompt templates, jinja2. A version that was used is never edited.
+"""Prompt templates in Jinja. A version that was used is never edited.
 
-Built-in ones are files, ``<protocol>.<name>.v<version>.txt``. What staff write in the browser is stored under names of
-its own (``judging.models.PromptTemplate``), so that neither can ever stand for the other.
+Built-in templates are files, ``<protocol>.<name>.v<version>.txt``. Templates that staff write in the browser are stored
+(``judging.models.PromptTemplate``) under other names, so the two can never be confused.
 """
 
 import hashlib
@@ -21,19 +21,19 @@ from judging.protocols.prompts.sandbox import TooMuch
 __all__ = ["Prompt", "TooMuch", "UnknownPrompt", "chosen", "get", "names", "parsed", "split", "stored_names"]
 
 FOLDER = Path(__file__).resolve().parent
-# Texts go in as values, never as templates, so braces in an answer mean nothing. The prompt is plain text, not HTML.
-_ENVIRONMENT = sandbox.Bounded(
+# Texts are inserted as values, never as templates, so braces in an answer do nothing. Prompts are plain text, not HTML.
+_ENVIRONMENT = sandbox.MeteredEnvironment(
     autoescape=False,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=False,
-    optimized=False,  # what is worked out when a template is compiled is not metered
+    optimized=False,  # what the compiler evaluates is not metered
 )
 
 
 class UnknownPrompt(LookupError):
-    """No template of that protocol, name and version."""
+    """There is no template with that protocol, name and version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,45 +51,46 @@ class Prompt:
         return cls(row.protocol, row.name, row.version, row.text, row.sha256)
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """The text of a request. Raises TooMuch where it would be without measure."""
+        """The text of a request. Raises TooMuch if it exceeds the limits."""
         with sandbox.metered():
             return _compiled(self.text).render(values)
 
 
 def names(protocol: str) -> list[str]:
     """The names of a protocol's built-in templates, ``default`` first."""
-    found = {path.name.split(".")[1] for path in FOLDER.glob(f"{protocol}.*.txt")}
-    return sorted(found, key=lambda name: (name != "default", name))
+    built_in = {path.name.split(".")[1] for path in FOLDER.glob(f"{protocol}.*.txt")}
+    return sorted(built_in, key=lambda name: (name != "default", name))
 
 
 def stored_names(protocol: str) -> list[str]:
-    """The names of a protocol's templates that staff wrote."""
+    """The names of the templates that staff wrote for a protocol."""
     return list(
         PromptTemplate.objects.filter(protocol=protocol).order_by("name").values_list("name", flat=True).distinct()
     )
 
 
 def get(protocol: str, name: str = "default", version: int | None = None) -> Prompt:
-    """A template, the newest version unless one is named. Raises UnknownPrompt."""
+    """A template, by default its newest version. Raises UnknownPrompt."""
     if name in names(protocol):
         return _built_in(protocol, name, version)
     return _stored(protocol, name, version)
 
 
 def chosen(protocol: str, setting: str) -> str:
-    """What the setting ``prompt`` stands for: a built-in NAME, or NAME@VERSION of a stored one. Raises UnknownPrompt.
+    """The canonical value of the setting ``prompt``: a built-in NAME, or NAME@VERSION of a stored one.
 
-    NAME alone is the newest version, and is written with it: a run that began with one never goes on with another.
+    A stored NAME alone means its newest version, which is added: a run that started with one version never continues
+    with another. Raises UnknownPrompt.
     """
     name, version = split(setting)
     if version is None and name in names(protocol):
         return name
-    found = get(protocol, name, version)
-    return name if name in names(protocol) else f"{name}@{found.version}"
+    template = get(protocol, name, version)
+    return name if name in names(protocol) else f"{name}@{template.version}"
 
 
 def split(setting: str) -> tuple[str, int | None]:
-    """Name and version of the setting ``prompt``."""
+    """The name and version in the setting ``prompt``."""
     name, _, version = setting.partition("@")
     number = whole_number(version, below=10**9)
     return (setting, None) if number is None else (name, number)
@@ -97,16 +98,16 @@ def split(setting: str) -> tuple[str, int | None]:
 
 @cache
 def _built_in(protocol: str, name: str, version: int | None) -> Prompt:
-    found = {
+    paths = {
         int(path.name.split(".")[2].removeprefix("v")): path
         for path in FOLDER.glob(f"{protocol}.*.txt")
         if path.name.split(".")[1] == name
     }
-    wanted = version or max(found)
-    if wanted not in found:
-        raise UnknownPrompt(f"There is no version {wanted} of the prompt {name!r} for {protocol}.")
-    raw = found[wanted].read_bytes()
-    return Prompt(protocol, name, wanted, raw.decode(), hashlib.sha256(raw).hexdigest())
+    wanted = version or max(paths)
+    if wanted not in paths:
+        raise UnknownPrompt(f"The prompt {name!r} for {protocol} has no version {wanted}.")
+    content = paths[wanted].read_bytes()
+    return Prompt(protocol, name, wanted, content.decode(), hashlib.sha256(content).hexdigest())
 
 
 def _stored(protocol: str, name: str, version: int | None) -> Prompt:
@@ -114,7 +115,7 @@ def _stored(protocol: str, name: str, version: int | None) -> Prompt:
     row = (rows if version is None else rows.filter(version=version)).first()
     if row is None:
         known = ", ".join([*names(protocol), *stored_names(protocol)])
-        raise UnknownPrompt(f"There is no prompt {name!r} for {protocol}. There are: {known}.")
+        raise UnknownPrompt(f"Unknown prompt {name!r} for {protocol}. Known prompts: {known}.")
     return Prompt.from_row(row)
 
 
@@ -125,4 +126,4 @@ def parsed(text: str) -> nodes.Template:
 
 @lru_cache(maxsize=64)
 def _compiled(text: str) -> Any:
-    return _ENVIRONMENT.from_string(sandbox.counted(_ENVIRONMENT.parse(text), _ENVIRONMENT))
+    return _ENVIRONMENT.from_string(sandbox.metered_tree(_ENVIRONMENT.parse(text), _ENVIRONMENT))

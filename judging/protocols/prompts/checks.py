@@ -1,9 +1,9 @@
-"""What is wrong with a template that somebody wrote, before it may be used.
+"""Checks of a template that somebody wrote, before it may be used.
 
-The material of a prompt is data that others wrote: a candidate could write a line that looks like one of ours. So every
-piece must stand between tags that end in the nonce, which nobody could know. That is tried, not only asked for: the
-template is rendered with marked texts under every combination of settings that it can tell apart. Templates may branch
-on settings and on what is there, never on what a text says, so these renderings stand for all.
+The material of a prompt is data from others: a candidate could write a line that looks like one of ours. Every piece
+must therefore be fenced by tags that end in the nonce, which nobody can know. This is tested, not just required: the
+template is rendered with marked texts under every combination of settings it can distinguish. Templates may branch on
+settings and on what exists, never on the content of a text, so these renderings cover all others.
 """
 
 import itertools
@@ -17,8 +17,8 @@ from bank.models import Item
 from judging.protocols import CannotAsk, Criterion, Material, Option, Protocol, prompts
 from judging.protocols.settings import Settings
 
-LONGEST = 20_000
-MOST_SHOWN = 12
+MOST_CHARACTERS = 20_000
+MOST_FAULTS = 12
 FENCE = ("<NAME-{{ nonce }}>", "</NAME-{{ nonce }}>")
 NONCE = "7d1e5a90c3b8f246"
 COUNTS = {Item.Kind.SCORE: 1, Item.Kind.PAIR: 2, Item.Kind.BATCH: 3}
@@ -30,43 +30,43 @@ ALLOWED = (
 )
 FILTERS = frozenset({"join", "length", "count", "reverse", "first", "last", "upper", "lower"})
 TESTS = frozenset({"odd", "even", "divisibleby"})
-# What a template may compare: settings and places, never what a text says.
+# What a template may compare: settings and positions, never the content of a text.
 COMPARED = frozenset({"picture", "reasoning", "images", "letters", "loop", "scale", "total"})
 PLAIN_FORMAT = re.compile(r"(?:[^%]|%%|%[ds])*")
 
 
 class Marks:
-    """Texts that can be found again, by what they stand for."""
+    """Placeholder texts that can be found in the rendered prompt, with a label for each."""
 
     def __init__(self) -> None:
-        self.words: dict[str, str] = {}
+        self.labels: dict[str, str] = {}
 
-    def __call__(self, what: str) -> str:
-        mark = f"mark{len(self.words)}of5c1d"
-        self.words[mark] = what
-        # Two lines: a template that puts a text into the middle of a line of its own is found out.
+    def __call__(self, label: str) -> str:
+        mark = f"mark{len(self.labels)}of5c1d"
+        self.labels[mark] = label
+        # Two lines, to detect a template that puts a text in the middle of a line of its own.
         return f"{mark} begins\n{mark} ends"
 
 
 def faults(protocol: Protocol, text: str) -> list[str]:
-    """Everything that keeps a template from being used, in words; none for a good one."""
+    """Everything that keeps a template from being used; empty for a good one."""
     if not text.strip():
         return ["The template is empty."]
-    if len(text) > LONGEST:
-        return [f"The template is longer than {LONGEST:,} characters."]
+    if len(text) > MOST_CHARACTERS:
+        return [f"The template is longer than {MOST_CHARACTERS:,} characters."]
     try:
         tree = prompts.parsed(text)
-        # One after the other: what is forbidden could already cost a gigabyte when names are looked for.
-        found = list(_forbidden(tree)) or list(_unknown(tree, protocol)) or list(_tried(protocol, text))
+        # In this order: a forbidden construct could cost a gigabyte while names are looked up.
+        problems = list(_forbidden(tree)) or list(_unknown(tree, protocol)) or list(_rendering_faults(protocol, text))
     except TemplateSyntaxError as error:
         return [f"Line {error.lineno}: {error.message}"]
     except RecursionError:
         return ["The template is nested too deeply."]
-    return list(dict.fromkeys(found))[:MOST_SHOWN]
+    return list(dict.fromkeys(problems))[:MOST_FAULTS]
 
 
 def variables(protocol: Protocol) -> list[str]:
-    """What a template of this protocol may name."""
+    """The variables of this protocol's templates."""
     settings = protocol.settings({})
     return sorted(protocol.values(_material(protocol, Marks(), picture="shown"), settings))
 
@@ -75,26 +75,26 @@ def variables(protocol: Protocol) -> list[str]:
 
 
 def _forbidden(tree: nodes.Template) -> Iterator[str]:
-    for node in _below(tree):
+    for node in _descendants(tree):
         kind = type(node).__name__
         if not isinstance(node, ALLOWED):
-            yield f"Line {node.lineno}: {kind.lower()} is not for prompts. Use output, if, for and set."
+            yield f"Line {node.lineno}: {kind.lower()} is not allowed in prompts. Use output, if, for and set."
         elif isinstance(node, nodes.Filter) and node.name not in FILTERS:
-            yield f"Line {node.lineno}: the filter {node.name} is not for prompts. There are: {_list(FILTERS)}."
+            yield f"Line {node.lineno}: the filter {node.name} is not allowed. Allowed filters: {_list(FILTERS)}."
         elif isinstance(node, nodes.Test) and node.name not in TESTS:
-            yield f"Line {node.lineno}: the test {node.name} is not for prompts. There are: {_list(TESTS)}."
+            yield f"Line {node.lineno}: the test {node.name} is not allowed. Allowed tests: {_list(TESTS)}."
         elif isinstance(node, nodes.Mod) and not _formats_plainly(node):
-            yield f"Line {node.lineno}: % takes a text with %d or %s on its left."
+            yield f"Line {node.lineno}: % needs a text with %d or %s on its left."
         elif isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
-            yield f"Line {node.lineno}: {node.attr} is not for prompts."
+            yield f"Line {node.lineno}: {node.attr} is not allowed in prompts."
         elif isinstance(node, nodes.Compare) and (names := _compared(node) - COMPARED):
-            yield f"Line {node.lineno}: {_list(names)} cannot be compared; a prompt does not go by what a text says."
+            yield f"Line {node.lineno}: {_list(names)} cannot be compared: prompts must not depend on what a text says."
 
 
-def _below(node: nodes.Node) -> Iterator[nodes.Node]:
+def _descendants(node: nodes.Node) -> Iterator[nodes.Node]:
     yield node
     for child in node.iter_child_nodes():
-        yield from _below(child)
+        yield from _descendants(child)
 
 
 def _formats_plainly(node: nodes.Mod) -> bool:
@@ -103,7 +103,7 @@ def _formats_plainly(node: nodes.Mod) -> bool:
 
 
 def _compared(node: nodes.Compare) -> set[str]:
-    """The names whose value is compared; how many there are of something may be."""
+    """The names whose values are compared. Comparing the length of a list is allowed."""
 
     def names(part: nodes.Node) -> Iterator[str]:
         if isinstance(part, nodes.Filter) and part.name in ("length", "count") and isinstance(part.node, nodes.Name):
@@ -118,8 +118,8 @@ def _compared(node: nodes.Compare) -> set[str]:
 
 def _unknown(tree: nodes.Template, protocol: Protocol) -> Iterator[str]:
     known = variables(protocol)
-    if strange := find_undeclared_variables(tree) - set(known):
-        yield f"There is no {_list(strange)} here. Templates of {protocol.name} may name: {_list(known)}."
+    if unknown := find_undeclared_variables(tree) - set(known):
+        yield f"Unknown variable: {_list(unknown)}. Templates of {protocol.name} have: {_list(known)}."
 
 
 def _list(words: Iterable[str]) -> str:
@@ -129,34 +129,34 @@ def _list(words: Iterable[str]) -> str:
 # -- the renderings -------------------------------------------------------------------------------------------------
 
 
-def _tried(protocol: Protocol, text: str) -> Iterator[str]:
+def _rendering_faults(protocol: Protocol, text: str) -> Iterator[str]:
     template = prompts.Prompt(protocol.name, "draft", 0, text, "")
-    for settings, picture, hinted in _situations(protocol):
+    for settings, picture, hinted in _combinations(protocol):
         marks = Marks()
         material = _material(protocol, marks, picture=picture, hinted=hinted)
         try:
             rendered = protocol.render(template, material, settings)
-        except CannotAsk as error:  # it makes too much: no use in trying that again and again
+        except CannotAsk as error:  # it produces too much text: no use in trying further combinations
             yield f"It cannot be rendered: {error}."
             return
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-            yield f"It cannot be rendered ({_situation(settings, picture)}): {str(error)[:200]}"
+            yield f"It cannot be rendered ({_combination(settings, picture)}): {str(error)[:200]}"
             continue
-        fenced, outside = _parts(rendered)
+        fenced, outside = _split_fenced(rendered)
         needed = _needed(protocol, settings, picture, hinted)
-        for mark, what in marks.words.items():
+        for mark, label in marks.labels.items():
             if mark in outside:
-                yield f"{what} must stand between a line {FENCE[0]} and a line {FENCE[1]}."
-            elif what in needed and f"{mark} begins\n{mark} ends" not in fenced:
-                yield f"{what} is not shown whole ({_situation(settings, picture)})."
+                yield f"{label} must be between a line {FENCE[0]} and a line {FENCE[1]}."
+            elif label in needed and f"{mark} begins\n{mark} ends" not in fenced:
+                yield f"{label} is not shown in full ({_combination(settings, picture)})."
         yield from (
-            f"The judge is not told to write {words} ({_situation(settings, picture)})."
+            f"The judge is not told to write {words} ({_combination(settings, picture)})."
             for pattern, words in protocol.answer_forms
             if not re.search(pattern, outside)
         )
 
 
-def _situations(protocol: Protocol) -> Iterator[tuple[Settings, str, bool]]:
+def _combinations(protocol: Protocol) -> Iterator[tuple[Settings, str, bool]]:
     base = protocol.settings({})
     criteria = [base["criteria"]] if "criteria" in protocol.fixed else [True, False]
     pictures = ["shown", "described", "withheld", "none"]
@@ -164,7 +164,7 @@ def _situations(protocol: Protocol) -> Iterator[tuple[Settings, str, bool]]:
         yield base | {"reasoning": reasoning, "criteria": shown}, picture, hinted
 
 
-def _situation(settings: Settings, picture: str) -> str:
+def _combination(settings: Settings, picture: str) -> str:
     shown = "shown" if settings["criteria"] else "off"
     return f"picture {picture}, reasoning {settings['reasoning']}, criteria {shown}"
 
@@ -186,7 +186,7 @@ def _needed(protocol: Protocol, settings: Settings, picture: str, hinted: bool) 
 
 
 def _material(protocol: Protocol, marks: Marks, *, picture: str, hinted: bool = False) -> Material:
-    """All that a prompt of any protocol may show, each text marked."""
+    """Everything that a prompt of any protocol may show, each text marked."""
     count = COUNTS[Item.Kind(protocol.kind)]
     criteria = (
         Criterion("1", "guideline", marks("The criterion")),
@@ -214,20 +214,20 @@ def _material(protocol: Protocol, marks: Marks, *, picture: str, hinted: bool = 
 _OPENS = re.compile(rf"<(?P<tag>[A-Za-z0-9][A-Za-z0-9-]*)-{NONCE}>")
 
 
-def _parts(rendered: str) -> tuple[str, str]:
-    """The text inside and outside of fences. A fence that does not end holds nothing."""
+def _split_fenced(rendered: str) -> tuple[str, str]:
+    """The text inside and outside of fences. A fence that is not closed contains nothing."""
     inside: list[str] = []
     outside: list[str] = []
     lines: Sequence[str] = rendered.split("\n")
-    at = 0
-    while at < len(lines):
-        opens = _OPENS.fullmatch(lines[at].strip())
+    index = 0
+    while index < len(lines):
+        opens = _OPENS.fullmatch(lines[index].strip())
         closing = f"</{opens['tag']}-{NONCE}>" if opens else ""
-        end = next((n for n in range(at + 1, len(lines)) if lines[n].strip() == closing), None) if opens else None
+        end = next((n for n in range(index + 1, len(lines)) if lines[n].strip() == closing), None) if opens else None
         if end is None:
-            outside.append(lines[at])
-            at += 1
+            outside.append(lines[index])
+            index += 1
         else:
-            inside += lines[at + 1 : end]
-            at = end + 1
+            inside += lines[index + 1 : end]
+            index = end + 1
     return "\n".join(inside), "\n".join(outside)

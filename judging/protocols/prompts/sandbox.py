@@ -1,7 +1,7 @@
-"""Rendering in bounds: a few lines of a template can double a text until the memory is full, or go round for hours.
+"""Rendering within limits: a few lines of a template can double a text until memory is full, or loop for hours.
 
-Wherever a template makes a text or goes round a loop, that is counted before it is done, and ends beyond what any
-prompt takes. The material that a prompt shows is counted as often as it is written.
+Everything a template writes and every loop iteration is counted before it happens, and rendering stops beyond what any
+prompt needs. Material counts every time it is written.
 """
 
 import time
@@ -16,29 +16,29 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-MOST_CHARACTERS = 4_000_000  # that one rendering writes, those of texts on the way included
-MOST_ROUNDS = 100_000  # of its loops, and things looked at in lists
+MOST_CHARACTERS = 4_000_000  # written by one rendering, including intermediate texts
+MOST_ITERATIONS = 100_000  # of its loops, and entries of lists
 MOST_SECONDS = 5.0
-COPYING = ("upper", "lower", "reverse", "first", "last")  # filters that make as much as they are given
-WRITTEN, SHOWN, ROUNDS = "_written", "_shown", "_rounds"  # filters of ours, put in by ``counted``
+COPYING = ("upper", "lower", "reverse", "first", "last")  # filters that produce as much as they get
+CONCATENATED, SLICED, ITERATED = "_concatenated", "_sliced", "_iterated"  # our filters, inserted by ``metered_tree``
 
 
 class TooMuch(ValueError):
-    """A template that writes more than any prompt is long, or does not come to an end."""
+    """The template writes too much text or runs too long."""
 
     def __init__(self) -> None:
-        super().__init__("the template makes too much of it: it doubles a text, or loops in loops")
+        super().__init__("the template produces too much text: it doubles a text, or nests loops")
 
 
 class _Meter:
     def __init__(self) -> None:
-        self.characters, self.rounds = MOST_CHARACTERS, MOST_ROUNDS
+        self.characters, self.iterations = MOST_CHARACTERS, MOST_ITERATIONS
         self.until = time.monotonic() + MOST_SECONDS
 
-    def spend(self, characters: int, rounds: int = 0) -> None:
+    def spend(self, characters: int, iterations: int = 0) -> None:
         self.characters -= characters
-        self.rounds -= rounds
-        if self.characters < 0 or self.rounds < 0 or time.monotonic() > self.until:
+        self.iterations -= iterations
+        if self.characters < 0 or self.iterations < 0 or time.monotonic() > self.until:
             raise TooMuch
 
 
@@ -47,19 +47,19 @@ _meter: ContextVar[_Meter | None] = ContextVar("meter", default=None)
 
 @contextmanager
 def metered() -> Iterator[None]:
-    """What is rendered inside is one rendering."""
+    """Everything rendered inside counts as one rendering."""
     token = _meter.set(_Meter())
     try:
         yield
-    except RecursionError:  # lists in lists
+    except RecursionError:  # nested lists
         raise TooMuch from None
     finally:
         _meter.reset(token)
 
 
 def measured(value: Any) -> Any:
-    """A value that is about to be written or copied, once it is counted."""
-    if (meter := _meter.get()) is not None:  # None: what the compiler works out beforehand is as short as the template
+    """Count a value that is about to be written or copied, and return it."""
+    if (meter := _meter.get()) is not None:  # None while compiling, where values are as short as the template
         _measure(value, meter)
     return value
 
@@ -71,18 +71,18 @@ def _measure(value: Any, meter: _Meter) -> None:
         _measure(list(value.items()), meter)
     elif isinstance(value, Sequence):
         meter.spend(0, len(value))
-        for one in value:
-            _measure(one, meter)
+        for entry in value:
+            _measure(entry, meter)
     else:
         meter.spend(20)
 
 
-def _written(parts: list[Any]) -> str:
+def _concatenated(parts: list[Any]) -> str:
     return "".join(map(str, measured(parts)))
 
 
-def _rounds(value: Any, weight: int) -> Any:
-    """What a loop goes over, once its rounds are counted. Each writes ``weight`` characters of the template itself."""
+def _iterated(value: Any, weight: int) -> Any:
+    """Count the iterations of a loop over a value. Each writes ``weight`` characters of the template itself."""
     items = value if isinstance(value, str | Sequence) else list(value)
     if (meter := _meter.get()) is not None:
         meter.spend(weight * len(items), len(items))
@@ -90,10 +90,10 @@ def _rounds(value: Any, weight: int) -> Any:
 
 
 def _copying(make: Callable[..., Any]) -> Callable[..., Any]:
-    def filtered(value: Any, *given: Any, **named: Any) -> Any:
-        return make(measured(value), *given, **named)
+    def metered_filter(value: Any, *args: Any, **kwargs: Any) -> Any:
+        return make(measured(value), *args, **kwargs)
 
-    return filtered
+    return metered_filter
 
 
 @pass_eval_context
@@ -103,15 +103,15 @@ def _join(context: nodes.EvalContext, value: Any, d: str = "", attribute: str | 
     return measured(FILTERS["join"](context, items, d, attribute))
 
 
-class Bounded(ImmutableSandboxedEnvironment):
-    """Where templates are compiled. + and % are counted here, all else by what ``counted`` puts into a template."""
+class MeteredEnvironment(ImmutableSandboxedEnvironment):
+    """Compiles templates. It counts + and %; ``metered_tree`` inserts filters that count the rest."""
 
     intercepted_binops = frozenset({"+", "%"})
 
     def __init__(self, **options: Any) -> None:
         super().__init__(finalize=measured, **options)
         self.filters |= {name: _copying(FILTERS[name]) for name in COPYING}
-        self.filters |= {"join": _join, WRITTEN: _written, SHOWN: measured, ROUNDS: _rounds}
+        self.filters |= {"join": _join, CONCATENATED: _concatenated, SLICED: measured, ITERATED: _iterated}
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         for value in (left, right):
@@ -120,20 +120,20 @@ class Bounded(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
 
-class _Counting(NodeTransformer):
+class _InsertMeters(NodeTransformer):
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         self.generic_visit(node)
-        return _through(WRITTEN, nodes.List(node.nodes, lineno=node.lineno))
+        return _filtered(CONCATENATED, nodes.List(node.nodes, lineno=node.lineno))
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
         self.generic_visit(node)
-        return _through(SHOWN, node) if isinstance(node.arg, nodes.Slice) else node
+        return _filtered(SLICED, node) if isinstance(node.arg, nodes.Slice) else node
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
-        own = sum(len(text.data) for part in node.body for text in _all(part, nodes.TemplateData))
-        own += sum(len(str(text.value)) for part in node.body for text in _all(part, nodes.Const))
+        weight = sum(len(text.data) for part in node.body for text in _all(part, nodes.TemplateData))
+        weight += sum(len(str(text.value)) for part in node.body for text in _all(part, nodes.Const))
         self.generic_visit(node)
-        node.iter = _through(ROUNDS, node.iter, nodes.Const(own, lineno=node.lineno))
+        node.iter = _filtered(ITERATED, node.iter, nodes.Const(weight, lineno=node.lineno))
         return node
 
 
@@ -143,12 +143,12 @@ def _all(node: nodes.Node, kind: Any) -> Iterator[Any]:
     yield from node.find_all(kind)
 
 
-def _through(name: str, node: Any, *given: nodes.Expr) -> nodes.Filter:
-    return nodes.Filter(node, name, list(given), [], None, None, lineno=node.lineno)
+def _filtered(name: str, node: Any, *args: nodes.Expr) -> nodes.Filter:
+    return nodes.Filter(node, name, list(args), [], None, None, lineno=node.lineno)
 
 
-def counted(tree: nodes.Template, environment: Bounded) -> nodes.Template:
-    """The template with all counting in it."""
-    found: nodes.Template = _Counting().visit(tree)
-    found.set_environment(environment)
-    return found
+def metered_tree(tree: nodes.Template, environment: MeteredEnvironment) -> nodes.Template:
+    """The template with the counting filters inserted."""
+    metered_template: nodes.Template = _InsertMeters().visit(tree)
+    metered_template.set_environment(environment)
+    return metered_template

@@ -17,13 +17,13 @@ from judging.protocols.prompts import checks
 
 
 def runs_with(protocol: str, name: str, version: int) -> QuerySet[Run]:
-    """The runs that asked with a version of a template."""
+    """The runs that used this version of a template."""
     return Run.objects.filter(protocol=protocol, template=f"{protocol}.{name}", template_version=version)
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A version of a template with its use."""
+    """A version of a template and how often it was used."""
 
     prompt: prompts.Prompt
     title: str  # of its protocol
@@ -33,7 +33,7 @@ class Template:
 
 
 def templates(viewer: Viewer) -> list[Template]:
-    """Every version of every template, by protocol; built-in ones first."""
+    """Every version of every template, by protocol, built-in ones first."""
     rows = Run.objects.visible_to(viewer).exclude(template="").order_by()
     used = {
         (row["template"], row["template_version"]): row["n"]
@@ -42,52 +42,54 @@ def templates(viewer: Viewer) -> list[Template]:
     stored: dict[str, list[PromptTemplate]] = {}
     for row in PromptTemplate.objects.select_related("by"):
         stored.setdefault(row.protocol, []).append(row)
-    found = []
+    templates_with_use = []
     for protocol in protocols.all_by_name().values():
-        known: list[tuple[prompts.Prompt, PromptTemplate | None]] = [
+        versions: list[tuple[prompts.Prompt, PromptTemplate | None]] = [
             (prompts.get(protocol.name, name), None) for name in prompts.names(protocol.name)
         ]
-        known += [(prompts.Prompt.from_row(row), row) for row in stored.get(protocol.name, [])]
-        seen: set[str] = set()
-        for prompt, kept in known:
+        versions += [(prompts.Prompt.from_row(row), row) for row in stored.get(protocol.name, [])]
+        names_seen: set[str] = set()
+        for prompt, stored_row in versions:
             runs = used.get((f"{protocol.name}.{prompt.name}", prompt.version), 0)
-            found.append(Template(prompt, protocol.title, kept, runs, prompt.name not in seen))
-            seen.add(prompt.name)
-    return found
+            templates_with_use.append(Template(prompt, protocol.title, stored_row, runs, prompt.name not in names_seen))
+            names_seen.add(prompt.name)
+    return templates_with_use
 
 
 @transaction.atomic
 def add_template(*, protocol: str, name: str, text: str, note: str = "", by: User | None = None) -> PromptTemplate:
-    """Store a template as the next version of its name. Raises BadInput, with every fault of the text."""
+    """Store a template as the next version of its name. Raises BadInput with all faults of the text."""
     try:
-        asked = protocols.get(protocol)
+        used_protocol = protocols.get(protocol)
     except protocols.UnknownProtocol as error:
         raise BadInput(str(error), "protocol") from None
     name, text = name.strip(), text.replace("\r\n", "\n").rstrip("\n")
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
-        raise BadInput("The name is small letters, digits and hyphens, at most 40, a letter first.", "name")
+        raise BadInput(
+            "The name is lower-case letters, digits and hyphens, at most 40, and starts with a letter.", "name"
+        )
     if name in prompts.names(protocol):
-        raise BadInput(f"{name} is built in and stays as it is. Give yours a name of its own.", "name")
-    if faults := checks.faults(asked, text):
+        raise BadInput(f"{name} is built in and cannot be changed. Choose another name.", "name")
+    if faults := checks.faults(used_protocol, text):
         raise BadInput("\n".join(faults), "text")
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    sha256_of_text = hashlib.sha256(text.encode()).hexdigest()
     earlier = PromptTemplate.objects.filter(protocol=protocol, name=name).select_for_update()
     versions = {row.version: row.sha256 for row in earlier}
-    if same := [version for version, sha256 in versions.items() if sha256 == digest]:
-        raise BadInput(f"Version {same[0]} of {name} has this very text.", "text")
+    if same := [version for version, sha256 in versions.items() if sha256 == sha256_of_text]:
+        raise BadInput(f"Version {same[0]} of {name} has exactly this text.", "text")
     number = max(versions, default=0) + 1
     return PromptTemplate.objects.create(
-        protocol=protocol, name=name, version=number, text=text, sha256=digest, note=note.strip()[:300], by=by
+        protocol=protocol, name=name, version=number, text=text, sha256=sha256_of_text, note=note.strip()[:300], by=by
     )
 
 
 @transaction.atomic
 def discard_template(*, template: PromptTemplate) -> None:
-    """Throw a version away that no run has used. Raises BadInput."""
+    """Delete a version that no run has used. Raises BadInput."""
     if runs_with(template.protocol, template.name, template.version).exists():
-        raise BadInput("A run has used this version: it stays, so that its judgments can be told.")
+        raise BadInput("A run has used this version, so it is kept as a record of what its judge was asked.")
     if PromptTemplate.objects.filter(
         protocol=template.protocol, name=template.name, version__gt=template.version
     ).exists():
-        raise BadInput("There is a newer version: this one stays, so that no number is given twice.")
+        raise BadInput("There is a newer version, so this one is kept: version numbers are never reused.")
     template.delete()

@@ -1,4 +1,4 @@
-"""What the end of a call means for its job, for the run and for the calls after it."""
+"""What the result of a call means for its job, for the run and for later calls."""
 
 import asyncio
 import heapq
@@ -12,10 +12,10 @@ from judging.models import Attempt, Run
 from judging.protocols.replies import Reading, Status
 from judging.runs.requests import CallRequest
 from judging.work import run_kinds, store
+from judging.work.budget import Purse
 from judging.work.health import Health
 from judging.work.identity import Reported
 from judging.work.loop import db
-from judging.work.money import Purse
 from judging.work.pace import Pacer
 from judging.work.writer import Writer
 
@@ -35,7 +35,7 @@ class Try:
     since: float | None = None  # its first call failed
 
 
-class Ends(Writer):
+class CallResults(Writer):
     """A session that makes calls: their results, their price, and which are made again."""
 
     def __init__(self, run: Run, **rest: Any) -> None:
@@ -54,25 +54,25 @@ class Ends(Writer):
     async def _reserve(self, each: timedelta, number: int) -> float:
         return await db(store.reserve, judge_id=self.judge.pk, each=each, number=number)
 
-    async def _reused(self, tried: Try, asked: CallRequest) -> bool:
+    async def _reused(self, tried: Try, request: CallRequest) -> bool:
         """Answer a job from an identical call that is stored, if there is one."""
-        known = await db(self.kind.known, asked.key)
-        if known is None or not self.reported.holds(known.model):
+        cached = await db(self.kind.cached_call, request.key)
+        if cached is None or not self.reported.holds(cached.model):
             return False
-        row = self.kind.read(tried.job, asked, known.reply)
+        row = self.kind.read(tried.job, request, cached.reply)
         if row.status != "ok":
             return False
-        self._accepted(Answer(Outcome.OK, model=known.model))
-        for name, value in known.columns.items():
+        self._accepted(Answer(Outcome.OK, model=cached.model))
+        for name, value in cached.columns.items():
             setattr(row, name, value)
-        row.prompt_sha256, row.call_key, row.reported_model = asked.sha256, asked.key, known.model
-        row.prompt_tokens, row.completion_tokens = known.prompt_tokens, known.completion_tokens
+        row.prompt_sha256, row.call_key, row.reported_model = request.sha256, request.key, cached.model
+        row.prompt_tokens, row.completion_tokens = cached.prompt_tokens, cached.completion_tokens
         row.cost, row.cached = 0.0, True
         self.batch.cached += 1
         self._done(tried, row)
         return True
 
-    def _take(self, tried: Try, asked: CallRequest, at: datetime, answer: Answer) -> None:
+    def _take(self, tried: Try, request: CallRequest, at: datetime, answer: Answer) -> None:
         """Decide what the end of a call means for its job and for the run."""
         now = asyncio.get_running_loop().time()
         cost = self._pay(answer)
@@ -81,14 +81,14 @@ class Ends(Writer):
         if answer.outcome == Outcome.OK:
             self.gate.succeeded()
             if self._accepted(answer):
-                row = self.kind.read(tried.job, asked, answer.reply or Reply())
+                row = self.kind.read(tried.job, request, answer.reply or Reply())
             else:
                 pause = self._other_model(answer.model, self.reported.newest)
         elif answer.outcome in FINAL or (answer.outcome in PASSING and not self._again(tried, answer, now)):
             status: Status = "filtered" if answer.outcome == Outcome.FILTERED else "error"
-            row = self.kind.without(tried.job, Reading(status, reason=answer.words))
+            row = self.kind.row(tried.job, Reading(status, reason=answer.words))
         if row:
-            row.prompt_sha256, row.call_key, row.reported_model = asked.sha256, asked.key, answer.model
+            row.prompt_sha256, row.call_key, row.reported_model = request.sha256, request.key, answer.model
             row.prompt_tokens, row.completion_tokens = answer.prompt_tokens, answer.completion_tokens
             row.cost, row.latency = cost, answer.seconds or None  # a batch tells none
             self.unstored.add(id(row))
