@@ -25,7 +25,7 @@ class Case:
         code = PREPARE.format(
             name=name, url=server.url, samples=samples, concurrency=CONCURRENCY, budget=budget, columns=columns
         )
-        self.run = here.ask(code)
+        self.run = here.ask_helper(code)
         self.wait = ("judge", "--benchmark", name, "--judge", name, "--protocol", "pairwise-criteria", "--wait")
 
     @property

@@ -52,7 +52,7 @@ class Two(Case):
         self.until(lambda: self.server.in_flight == CONCURRENCY)
 
     def act(self, action: str) -> None:
-        self.here.ask(ACT.format(action, self.run))
+        self.here.ask_helper(ACT.format(action, self.run))
 
     def until_left(self) -> None:
         self.until(lambda: self.here.sql("SELECT count(*) FROM judging_runhold") == [(0,)])
