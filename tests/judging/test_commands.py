@@ -47,9 +47,9 @@ def test_what_failed_is_made_again_with_retry_all_of_it_or_by_its_status(benchma
         judge_at(server.url, concurrency=1)
         fixed = {"wait": True, "chosen": '{"order": "fixed"}'}
         judge(**fixed)
-        assert "0 that failed are made again" in judge(**fixed, retry="refused")
+        assert "Retrying 0 failed calls" in judge(**fixed, retry="refused")
         said = judge(**fixed, retry="refused, parse_failed")
-        assert "1 that failed are made again." in said
+        assert "Retrying 1 failed calls." in said
         assert "is finished: 2 verdicts, 1 without a verdict" in said
         said = StringIO()
         call_command("judge", "--retry", "--wait", stdout=said, **RUN, chosen='{"order": "fixed"}')
@@ -77,7 +77,7 @@ def test_a_run_that_pauses_ends_the_command_with_the_reason(benchmark, judge_at)
         ({"chosen": "order=both"}, "--settings is not JSON", 2),
         ({"budget": 5.0}, "has no prices", 1),
         ({"limit": 0}, "limit", 1),
-        ({"retry": "ok"}, "'ok' is no status of these: parse_failed, refused", 2),
+        ({"retry": "ok"}, "'ok' is not one of parse_failed, refused", 2),
         ({"retry": "refused", "new": True}, "--new starts another", 2),
     ],
 )

@@ -25,7 +25,7 @@ def test_staff_see_whether_the_key_is_set_and_the_host_allowed_and_never_the_key
     page = page_of(client_of("curator"), judge)
     assert "The variable KESTREL_API_KEY is set" in page
     assert "sk-very-secret" not in page
-    assert "is not on the list of allowed hosts (api.example.org). It was made by command" in page
+    assert "is not on the list of allowed hosts (api.example.org). It was added by command" in page
     Judge.objects.update(any_host=False)
     assert "its runs pause" in page_of(client_of("curator"), judge)
     settings.JUDGE_HOSTS = ["127.0.0.1:9"]

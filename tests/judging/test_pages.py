@@ -371,7 +371,7 @@ def test_staff_add_a_judge_at_an_allowed_host_only(client_of, settings):
         ("file:///etc/passwd", "must be a URL like"),
         ("https://api.example.org:bad/v1", "not a URL"),
         ("http://api.example.org/v1", "With http:// anybody on the way can read the key"),
-        ("https://api.example.org:8443/v1", "Port 8443 of api.example.org is not listed"),
+        ("https://api.example.org:8443/v1", "Port 8443 of api.example.org is not allowed"),
     ):
         answered = client.post(path, given | {"base_url": address})
         assert answered.status_code == 422
