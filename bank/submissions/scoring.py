@@ -24,7 +24,8 @@ from bank.database import batched
 from bank.models import Response, ResponseMark, Sample, ScoredCells, Submission, SubmissionRules, SubmissionScore
 from bank.models.submissions import new_seed
 from stats import disclosure
-from stats.answers import answer_in, choice_scores, option_in, shown_as, yes_no_scores
+from stats.answer_text import answer_in, option_in
+from stats.answers import choice_scores, shown_as, yes_no_scores
 from stats.disclosure import LEAST, Cell, tells_of_few
 from stats.proportions import rate
 from stats.results import Estimate

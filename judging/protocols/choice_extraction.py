@@ -13,6 +13,7 @@ from bank.models import Item
 from judging.protocols.base import CannotAsk, Material, Protocol
 from judging.protocols.replies import NONE_OF_THEM, NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
+from stats.answer_text import option_in
 
 
 def parse_option(text: str, *, place: Place, labels: Sequence[str]) -> ParsedVerdict:
@@ -52,7 +53,6 @@ class ChoiceExtraction(Protocol):
         return ParsedVerdict(_canonical(material, parsed.verdict["option"], "judge"), parsed.analysis)
 
     def without_call(self, material: Material) -> dict[str, Any] | None:
-        from stats.answers import option_in  # loads pandas: only in workers with runs of this protocol
 
         _check(material)
         label = option_in(material.answers[0], material.labels)

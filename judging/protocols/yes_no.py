@@ -6,6 +6,7 @@ from bank.models import Item
 from judging.protocols.base import CannotAsk, Material, Protocol
 from judging.protocols.replies import NONE_OF_THEM, NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
+from stats.answer_text import answer_in
 
 
 def parse_yes_no(text: str, *, place: Place) -> ParsedVerdict:
@@ -41,7 +42,6 @@ class YesNo(Protocol):
         return ParsedVerdict(parsed.verdict | {"extraction": "judge"}, parsed.analysis)
 
     def without_call(self, material: Material) -> dict[str, Any] | None:
-        from stats.answers import answer_in  # loads pandas: only in workers with runs of this protocol
 
         if not material.answers:
             raise CannotAsk("the item has no answer")

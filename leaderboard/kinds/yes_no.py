@@ -12,7 +12,7 @@ from leaderboard.figures import percent
 from leaderboard.kinds.base import Column, Kind, Shape
 from leaderboard.kinds.choice import Keyed
 from leaderboard.scope import Scope
-from stats.answers import answer_in
+from stats.answer_text import answer_in
 
 LOOKED_AT = 20  # answers read to see whether a question is one of yes or no
 

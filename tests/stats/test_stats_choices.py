@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from stats.answers import answer_in, choice_scores, option_in, shown_as, yes_no_scores
+from stats.answer_text import answer_in, option_in
+from stats.answers import choice_scores, shown_as, yes_no_scores
 
 ABCD = ("A", "B", "C", "D")
 
