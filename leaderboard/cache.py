@@ -1,8 +1,8 @@
-"""What is kept of what was computed, in two ways, each with one rule for its key.
+"""Two caches of computed values, each with one rule for its key.
 
-``kept`` names the state of the data in its key, with the view and what its viewer may see: equal keys, equal value, for
-every process. ``until_written`` needs no such name: it is right until anything at all is written to the database, which
-both databases tell exactly and in constant time. SQLite: ``data_version`` moves with every commit of another
+``cached`` has the state of the data in its key, along with the view and what its viewer may see: equal keys mean equal
+values in every process. ``until_written`` needs no such key. It holds until anything at all is written to the database,
+which both databases report exactly and in constant time. SQLite: ``data_version`` moves with every commit of another
 connection, and ``total_changes`` with every change of our own. PostgreSQL: a snapshot that reads the same sees the same
 rows.
 """
@@ -23,12 +23,12 @@ _MISSING = object()
 
 
 def key_of(*parts: Any) -> str:
-    """One name for all of these, as JSON has them."""
+    """A hash of all parts, as JSON."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def kept(what: str, parts: Sequence[Any], make: Callable[[], T], *, seconds: int = HOUR) -> T:
-    """What ``make`` gave for the same ``parts``: the state of the data, the view, and the class of its viewer."""
+def cached(what: str, parts: Sequence[Any], make: Callable[[], T], *, seconds: int = HOUR) -> T:
+    """The value that ``make`` gave for the same ``parts``: the state of the data, the view, the class of its viewer."""
     key = f"{what}:{key_of(*parts)}"
     found: T = cache.get(key, _MISSING)
     if found is _MISSING:
@@ -38,7 +38,7 @@ def kept(what: str, parts: Sequence[Any], make: Callable[[], T], *, seconds: int
 
 
 def state() -> Hashable | None:
-    """What this connection sees, as a value that is equal only if it sees the same; None where that cannot be told.
+    """A value that is equal only if this connection sees the same data; None where there is no way to tell.
 
     Inside a transaction our own rows may come and go (a savepoint) without a trace: then it is None.
     """
@@ -47,7 +47,7 @@ def state() -> Hashable | None:
     connection.ensure_connection()
     driver = connection.connection
     if connection.vendor == "sqlite":
-        # Asked of the driver itself, for a page asks it thirty times.
+        # Straight from the driver, because a page asks thirty times.
         return (driver, driver.execute("PRAGMA data_version").fetchone()[0], driver.total_changes)
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -57,7 +57,7 @@ def state() -> Hashable | None:
 
 
 def until_written(key: Hashable, make: Callable[[], T]) -> T:
-    """What ``make`` gave for ``key`` when the database was as it is now; made again after any write."""
+    """The value that ``make`` gave for ``key`` since the last write to the database; computed again after any write."""
     now = state()
     if now is None:
         return make()

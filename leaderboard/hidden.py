@@ -1,8 +1,8 @@
-"""Boards that rest on hidden inputs: answer keys of splits that are not open, weights of hidden components.
+"""Boards that depend on hidden inputs: answer keys of splits that are not open, weights of hidden components.
 
-Live, they are staff's: whoever knows what models answered reads a key off two states of the board. Everybody else sees
-the newest edition that a curator published; see ``editions`` for how one is made and what it may
-not tell.
+Only staff see them live: anybody who knows what models answered can read a key off two states of the board. Everybody
+else sees the newest edition that a curator published; ``boards.editions`` says how one is made and what it must not
+reveal.
 """
 
 from bank.criteria import answer_keys
@@ -20,7 +20,7 @@ STAFFS = (
 
 
 class Withheld(BadScope):
-    """What rests on hidden inputs and is not for this viewer."""
+    """The view depends on hidden inputs that this viewer may not see."""
 
 
 def rests_on_hidden(scope: Scope) -> bool:
@@ -39,24 +39,24 @@ def rests_on_hidden(scope: Scope) -> bool:
 
 
 def open_samples(scope: Scope) -> set[int]:
-    """The samples whose keys, or weights, are open to everybody: numbers owe nothing hidden to them."""
+    """The samples whose keys or weights are open to everybody, so that they add nothing hidden to a number."""
     splits = scope.benchmark.hidden_splits
     return answer_keys.open_samples(benchmark=scope.benchmark, kinds=scope.kind.hidden, hidden_splits=splits)
 
 
 def is_kept_back(scope: Scope) -> bool:
-    """Whether this viewer sees an edition in place of the live numbers."""
+    """Whether this viewer sees an edition instead of the live numbers."""
     return not scope.staff and not scope.edition and rests_on_hidden(scope)
 
 
 def refuse_live(scope: Scope) -> None:
-    """Raises BadScope where the live numbers are not for this viewer."""
+    """Raises BadScope if this viewer may not see the live numbers."""
     if is_kept_back(scope):
         raise Withheld(STAFFS)
 
 
 def hidden_split(scope: Scope) -> str | None:
-    """The hidden split that the view is about; also where the benchmark has no other."""
+    """The hidden split that the view is about, also if the benchmark has no other."""
     hidden = scope.benchmark.hidden_splits
     if not scope.kind.keyed or not hidden:
         return None
@@ -68,17 +68,17 @@ def hidden_split(scope: Scope) -> str | None:
 
 
 def newest_edition(scope: Scope) -> Edition | None:
-    """Of the board that the view is about."""
-    found = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind.name, split=hidden_split(scope) or "")
-    return found.order_by("-number").first()
+    """The newest edition of the board that the view is about."""
+    editions = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind.name, split=hidden_split(scope) or "")
+    return editions.order_by("-number").first()
 
 
 def edition_of(scope: Scope) -> Edition | None:
     """What everybody sees of this view: its newest edition.
 
-    Raises BadScope where a part of it is asked for, or other verdicts than the edition's.
+    Raises BadScope if the view asks for a part of it, or for other verdicts than the edition's.
     """
-    other = scope.split if scope.split != hidden_split(scope) else ""
-    if scope.level or scope.question_type or scope.campaign or other or scope.run or scope.source != HUMANS:
+    other_split = scope.split if scope.split != hidden_split(scope) else ""
+    if scope.level or scope.question_type or scope.campaign or other_split or scope.run or scope.source != HUMANS:
         raise Withheld(AS_A_WHOLE)
     return newest_edition(scope)

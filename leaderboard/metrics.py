@@ -78,9 +78,9 @@ OF_REPEATS = (CONSISTENCY, MCC)
 class OfPairs:
     """Votes of people (``value``) and a judge (``told``) on the same pairs."""
 
-    def __init__(self, both: pd.DataFrame) -> None:
-        self.people, self.judge = both["value"].to_numpy(object), both["told"].to_numpy(object)
-        self.cluster = votes.clusters(both).to_numpy()
+    def __init__(self, paired: pd.DataFrame) -> None:
+        self.people, self.judge = paired["value"].to_numpy(object), paired["told"].to_numpy(object)
+        self.cluster = votes.clusters(paired).to_numpy()
         self.scores = cache(self._scores)
 
     def _scores(self, *, ties: bool) -> PairScores:
@@ -113,15 +113,15 @@ def _where_decided(measure: Callable[[FloatArray], FloatArray], tables: FloatArr
     return measure(tables[..., :2, :2])
 
 
-def _of_scores(name: str, label: str, said: str, of_sums: Callable[[FloatArray], FloatArray], **more: Any) -> Metric:
+def _of_scores(name: str, label: str, words: str, of_sums: Callable[[FloatArray], FloatArray], **more: Any) -> Metric:
     """One of MLLM-as-a-Judge, Table 2: ``with_tie`` and ``without_tie``."""
     field, _, ties = name.partition("_")
     decided = ties == "without_tie"
     return Metric(
         name=name,
         label=label,
-        words=said,
-        compute=lambda both: (getattr(both.scores(ties=not decided), field), None),
+        words=words,
+        compute=lambda paired: (getattr(paired.scores(ties=not decided), field), None),
         of_sums=partial(_where_decided, of_sums) if decided else of_sums,
         decided=decided,
         **more,
@@ -153,7 +153,7 @@ PAIRS = (
         name="agreement_decided",
         label="Agreement, decided",
         words="share of items with the same verdict where both chose a side",
-        compute=lambda both: both.agreement(decided=True),
+        compute=lambda paired: paired.agreement(decided=True),
         of_sums=partial(_where_decided, _accuracy),
         decided=True,
     ),
@@ -180,54 +180,54 @@ class OfGrades:
     ``whole``: the mean over several data sets is asked for.
     """
 
-    def __init__(self, both: pd.DataFrame, *, whole: bool) -> None:
-        self.both, self.whole = both, whole
-        self.cluster = both["group"].to_numpy()
+    def __init__(self, paired: pd.DataFrame, *, across_datasets: bool) -> None:
+        self.paired, self.whole = paired, across_datasets
+        self.cluster = paired["group"].to_numpy()
 
     def correlation(self, name: str) -> Measured:
         columns: dict[str, Any] = {
-            "x": self.both["told"].to_numpy(np.float64),
-            "y": self.both["value"].to_numpy(np.float64),
+            "x": self.paired["told"].to_numpy(np.float64),
+            "y": self.paired["value"].to_numpy(np.float64),
             "cluster": self.cluster,
             "rng": np.random.default_rng(SEED),
         }
         if self.whole:
-            return mean_over_sets(**columns, dataset=self.both["dataset"].to_numpy(), name=name), None
-        found = {PEARSON: pearson, SPEARMAN: spearman}[name](**columns)
-        return found.estimate, found.p
+            return mean_over_sets(**columns, dataset=self.paired["dataset"].to_numpy(), name=name), None
+        result = {PEARSON: pearson, SPEARMAN: spearman}[name](**columns)
+        return result.estimate, result.p
 
     def distance(self) -> Measured:
-        apart = distance_of_rankings(self.both)
-        return mean(values=apart * _even(self.both) if self.whole else apart, cluster=self.cluster), None
+        distance = distance_of_rankings(self.paired)
+        return mean(values=distance * _even(self.paired) if self.whole else distance, cluster=self.cluster), None
 
     def agreement(self) -> Measured:
-        hits = (self.both["told"] == self.both["value"]).to_numpy(np.float64)
+        hits = (self.paired["told"] == self.paired["value"]).to_numpy(np.float64)
         if self.whole:
-            return mean(values=hits * _even(self.both), cluster=self.cluster), None
+            return mean(values=hits * _even(self.paired), cluster=self.cluster), None
         return rate(hits=hits, cluster=self.cluster), None
 
     def kappa(self) -> Measured:
         if self.whole:
             return None
-        found = agreements.cohen_kappa(
-            first=self.both["told"].to_numpy(object),
-            second=self.both["value"].to_numpy(object),
+        estimate = agreements.cohen_kappa(
+            first=self.paired["told"].to_numpy(object),
+            second=self.paired["value"].to_numpy(object),
             cluster=self.cluster,
             rng=np.random.default_rng(SEED),
         )
-        return found, None
+        return estimate, None
 
 
-def distance_of_rankings(both: pd.DataFrame) -> FloatArray:
+def distance_of_rankings(paired: pd.DataFrame) -> FloatArray:
     """The distance of each judged ranking (``told``) from people's (``value``), shape (n,)."""
-    letters = [[scores.as_letters(places) for places in both[column]] for column in ("told", "value")]
+    letters = [[scores.as_letters(places) for places in paired[column]] for column in ("told", "value")]
     return distances(first=letters[0], second=letters[1])
 
 
-def _even(both: pd.DataFrame) -> FloatArray:
+def _even(paired: pd.DataFrame) -> FloatArray:
     """Weights under which each data set counts the same, however many items it has."""
-    size = both.groupby("dataset")["item"].transform("size").to_numpy(np.float64)
-    return np.asarray(len(both) / (size * both["dataset"].nunique()))
+    size = paired.groupby("dataset")["item"].transform("size").to_numpy(np.float64)
+    return np.asarray(len(paired) / (size * paired["dataset"].nunique()))
 
 
 def _r_of_sums(sums: FloatArray) -> FloatArray:
@@ -246,26 +246,26 @@ def _products(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1)
 
 
-def _centred(both: pd.DataFrame) -> FloatArray:
-    x, y = both["told"].to_numpy(np.float64), both["value"].to_numpy(np.float64)
+def _centred(paired: pd.DataFrame) -> FloatArray:
+    x, y = paired["told"].to_numpy(np.float64), paired["value"].to_numpy(np.float64)
     return _products(x - x.mean(), y - y.mean()) if len(x) else np.zeros((0, 6))
 
 
-def _ranks(both: pd.DataFrame) -> FloatArray:
+def _ranks(paired: pd.DataFrame) -> FloatArray:
     """Taken once, within each ``part``."""
     columns = []
     for name in ("told", "value"):
-        within = both.groupby("part")[name].transform(lambda values: mean_ranks(values.to_numpy()) / len(values))
+        within = paired.groupby("part")[name].transform(lambda values: mean_ranks(values.to_numpy()) / len(values))
         columns.append(within.to_numpy(np.float64) - 0.5)
-    return _products(columns[0], columns[1]) if len(both) else np.zeros((0, 6))
+    return _products(columns[0], columns[1]) if len(paired) else np.zeros((0, 6))
 
 
-def _counted(values: Callable[[pd.DataFrame], FloatArray], both: pd.DataFrame) -> FloatArray:
-    return np.stack([np.ones(len(both)), values(both)], axis=1)
+def _counted(values: Callable[[pd.DataFrame], FloatArray], paired: pd.DataFrame) -> FloatArray:
+    return np.stack([np.ones(len(paired)), values(paired)], axis=1)
 
 
-def _hits(both: pd.DataFrame) -> FloatArray:
-    return np.asarray(both["told"] == both["value"], dtype=np.float64)
+def _hits(paired: pd.DataFrame) -> FloatArray:
+    return np.asarray(paired["told"] == paired["value"], dtype=np.float64)
 
 
 SCORES = (
@@ -273,7 +273,7 @@ SCORES = (
         name=PEARSON,
         label="Pearson",
         words="Pearson correlation with people's scores, within each data set, then their mean",
-        compute=lambda both: both.correlation(PEARSON),
+        compute=lambda paired: paired.correlation(PEARSON),
         of_sums=_r_of_sums,
         terms=_centred,
         lowest=-1.0,
@@ -284,7 +284,7 @@ SCORES = (
         name=SPEARMAN,
         label="Spearman",
         words="Spearman correlation with people's scores, within each data set, then their mean",
-        compute=lambda both: both.correlation(SPEARMAN),
+        compute=lambda paired: paired.correlation(SPEARMAN),
         of_sums=_r_of_sums,
         terms=_ranks,
         lowest=-1.0,

@@ -185,7 +185,7 @@ def vote_table(scope: Scope, model: str) -> VoteTable:
     """The same outcomes that the board of models counts, item by item."""
     items = votes.pairs(scope)
     found = votes.outcomes(scope)
-    frame = votes.told(items, found.frame)
+    frame = votes.join_items(items, found.frame)
     of_anchor = (frame["a"] == scope.anchor) | (frame["b"] == scope.anchor)
     anchor = scope.anchor if of_anchor.any() else ""
     frame = frame[of_anchor] if anchor else frame

@@ -1,4 +1,4 @@
-"""What a leaderboard is about: benchmark, source of verdicts, filters."""
+"""A view of a leaderboard: benchmark, source of verdicts, filters."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -21,15 +21,15 @@ FILTERS = ("level", "question_type", "split")
 
 
 class BadScope(ValueError):
-    """The view asked for does not exist or is ambiguous; the message says what there is."""
+    """The requested view does not exist or is ambiguous; the message says what exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One view of a benchmark. Empty means: the default, or no filter.
+    """One view of a benchmark. An empty field means the default, or no filter.
 
-    ``staff``: the viewer may see what verdicts that quote criteria tell about single samples. ``edition``: what is
-    computed is to be published, see ``leaderboard.boards.editions``.
+    ``staff``: the viewer may see what verdicts that quote criteria reveal about single samples. ``edition``: the
+    result will be published, see ``leaderboard.boards.editions``.
     """
 
     benchmark: Benchmark
@@ -61,19 +61,19 @@ class Scope:
 
 
 def answers_shown(*, staff: bool) -> QuerySet[Response]:
-    """The answers whose models are named: below staff none of submissions that wait for their release."""
-    found = Response.objects.all()
-    return found if staff else found.filter(Q(submission=None) | Q(submission__released_at__isnull=False))
+    """The answers whose models are named: below staff, none of submissions that wait for their release."""
+    responses = Response.objects.all()
+    return responses if staff else responses.filter(Q(submission=None) | Q(submission__released_at__isnull=False))
 
 
 def _is_known(model: str, benchmark: Benchmark, *, staff: bool) -> bool:
-    """Whether this viewer may know that the model has answers here; boards of pairs name whom verdicts are about."""
-    here = {"model__name": model, "sample__benchmark": benchmark}
-    if answers_shown(staff=staff).filter(**here).exists():
+    """Whether this viewer may know that the model has answers here. Boards of pairs name the models in verdicts."""
+    of_model = {"model__name": model, "sample__benchmark": benchmark}
+    if answers_shown(staff=staff).filter(**of_model).exists():
         return True
     judged = Exists(Judgment.objects.filter(item=OuterRef("pk"), status=Judgment.Status.OK))
     labelled = Exists(Label.objects.filter(item=OuterRef("pk"), excluded=False))
-    pairs = Item.objects.filter(kind=Item.Kind.PAIR, places__response__in=Response.objects.filter(**here))
+    pairs = Item.objects.filter(kind=Item.Kind.PAIR, places__response__in=Response.objects.filter(**of_model))
     return pairs.filter(judged | labelled).exists()
 
 
@@ -92,22 +92,22 @@ def scope_of(
     split: str = "",
     staff: bool = False,
 ) -> Scope:
-    """A checked scope; without a kind it is about pairs. Raises BadScope, or BadInput for an unknown benchmark."""
-    from leaderboard import kinds  # a kind says how it is computed, and all of that takes a scope
+    """A validated scope; the default kind is pairs. Raises BadScope, or BadInput for an unknown benchmark."""
+    from leaderboard import kinds  # not at the top: kinds import boards, which import this module
 
     if isinstance(benchmark, str):
         benchmark = find_benchmark(benchmark)
     if isinstance(kind, str):
         kind = kinds.get(kind) if kind else kinds.USUAL
     if majority and majority not in Benchmark.Majority.values:
-        raise BadScope(f"{majority!r} is no majority rule; there are: {', '.join(Benchmark.Majority.values)}.")
+        raise BadScope(f"Unknown majority rule: {majority!r}. Rules: {', '.join(Benchmark.Majority.values)}.")
     if elo and elo not in (*ELO, NO_ELO):
-        raise BadScope(f"{elo!r} is no way to compute Elo; there are: {', '.join((*ELO, NO_ELO))}.")
+        raise BadScope(f"Unknown way to compute Elo: {elo!r}. Ways: {', '.join((*ELO, NO_ELO))}.")
     if anchor and not _is_known(anchor, benchmark, staff=staff):
         raise BadScope(f"{anchor!r} has no responses in {benchmark}.")
     if level and not benchmark.capabilities.filter(path=level).exists():
         tops = benchmark.capabilities.filter(parent=None).values_list("name", flat=True)
-        raise BadScope(f"{benchmark} has no level {level!r}; at the top there are: {', '.join(tops) or 'none'}.")
+        raise BadScope(f"{benchmark} has no level {level!r}. Its top levels: {', '.join(tops) or 'none'}.")
     for name, value in (("question_type", question_type), ("split", split)):
         if value and not benchmark.samples.filter(**{name: value}).exists():
             words = name.replace("_", " ")

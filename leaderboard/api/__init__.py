@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from accounts.rules import allowed
 from bank.models import Benchmark
 from leaderboard import boards
-from leaderboard.boards import kept
+from leaderboard.boards import cached
 from leaderboard.files import csv_text
 from leaderboard.kinds import KINDS, default_of
 from leaderboard.pages.address import run_number
@@ -70,7 +70,7 @@ class BoardView(APIView):
             raise ValidationError({"detail": str(error)}) from None
 
     def rows(self, request: Request, scope: Scope) -> Any:
-        return kept(scope, self.what, boards.BOARDS[self.what]).as_json()
+        return cached(scope, self.what, boards.BOARDS[self.what]).as_json()
 
     def _scope(self, request: Request) -> Scope:
         given = {name: str(value) for name, value in request.query_params.items() if name != "format"}

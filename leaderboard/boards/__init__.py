@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from leaderboard.boards.agreement import AgreementBoard, agreements
-from leaderboard.boards.base import Board, ModelsBoard, from_stored, kept
+from leaderboard.boards.base import Board, ModelsBoard, cached, from_stored
 from leaderboard.boards.bias import biases
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back
@@ -12,7 +12,7 @@ from leaderboard.scope import Scope
 
 
 def models(scope: Scope) -> ModelsBoard:
-    """Every model by verdicts of the view's kind; below staff, a board that rests on hidden inputs is an edition."""
+    """Every model by verdicts of the view's kind. Below staff, a board that depends on hidden inputs is an edition."""
     if not is_kept_back(scope):
         return scope.kind.models(scope)
     edition = edition_of(scope)
@@ -23,12 +23,12 @@ def models(scope: Scope) -> ModelsBoard:
 
 
 def judges(scope: Scope) -> JudgesBoard:
-    """Every judge beside people, by verdicts of the view's kind."""
+    """Every judge compared with people, by verdicts of the view's kind."""
     return JudgesBoard([], [STAFFS]) if is_kept_back(scope) else scope.kind.judges(scope)
 
 
 def agreement_of(scope: Scope) -> AgreementBoard:
-    """Agreement of every two voters; annotators have names for staff, pseudonyms for everybody else."""
+    """Agreement of every two voters. Staff see the names of annotators, everybody else their pseudonyms."""
     return agreements(scope, names=scope.staff)
 
 
@@ -39,4 +39,4 @@ BOARDS: dict[str, Callable[[Scope], Board]] = {
     "bias": biases,
 }
 
-__all__ = ["BOARDS", "Board", "agreement_of", "agreements", "biases", "judges", "kept", "models"]
+__all__ = ["BOARDS", "Board", "agreement_of", "agreements", "biases", "cached", "judges", "models"]

@@ -1,4 +1,4 @@
-"""The board of agreement: every two annotators, each annotator and each judge, and the majority with both."""
+"""The board of agreement: between annotators, between annotators and judges, and of both with the majority."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ METRICS = ("agreement", "agreement_decided", "kappa")
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementRow(Row):
-    """Two voters by one metric: ``agree`` of the ``n`` items that both have a verdict on."""
+    """Two voters by one metric: they ``agree`` on so many of the ``n`` items that both have a verdict on."""
 
     a: str
     b: str
@@ -39,8 +39,8 @@ class AgreementRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """Who gave verdicts on ``n`` items: an annotator, the majority, a judge or a baseline. ``key`` is what the page of
-    two voters calls it.
+    """Somebody with verdicts on ``n`` items: an annotator, the majority, a judge or a baseline. ``key`` identifies it
+    on the page that compares two voters.
     """
 
     name: str
@@ -57,25 +57,25 @@ class AgreementBoard(Board):
     voters: list[Voter] = field(default_factory=list)
 
 
-Shared = tuple[Number, int, int]  # a value, how many agree, of how many
+Shared = tuple[Number, int, int]  # the value, how many items agree, how many items
 
 
 def agreements(scope: Scope, *, names: bool = False) -> AgreementBoard:
-    """How often two of them gave the same verdict (MLLM-Bench, Tables 14, 15), by pair and metric.
+    """How often two voters gave the same verdict (MLLM-Bench, Tables 14, 15), by pair and metric.
 
     Annotators appear by pseudonym unless ``names``.
     """
     if not scope.kind.pairwise:
-        raise BadScope(f"The board of agreement is over pairs; there is none of kind {scope.kind}.")
+        raise BadScope(f"Agreement is only measured on pairs; none of kind {scope.kind}.")
     items = votes.pairs(scope)
     labels = votes.labels_of(scope)
     labels = labels[labels["item"].isin(items.index)]
     groups = votes.judge_groups(scope)
-    voters, frames = _annotators(labels, names=names, taken={MAJORITY, *(runs[0].judge.name for runs in groups)})
+    voters, frames = _annotators(labels, names=names, reserved={MAJORITY, *(runs[0].judge.name for runs in groups)})
     if len(labels):
-        aggregate = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
-        frames.append(aggregate.assign(who=len(voters)))
-        voters.append(Voter(MAJORITY, "majority", len(aggregate), MAJORITY))
+        majorities = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
+        frames.append(majorities.assign(who=len(voters)))
+        voters.append(Voter(MAJORITY, "majority", len(majorities), MAJORITY))
     _judges(groups, items, voters, frames)
     if not frames:
         return AgreementBoard([], ["Nobody has given a verdict yet."])
@@ -83,17 +83,19 @@ def agreements(scope: Scope, *, names: bool = False) -> AgreementBoard:
     return AgreementBoard(_rows(verdicts, voters, items), [f"Majority rule: {scope.rule}."], voters=voters)
 
 
-def _annotators(labels: pd.DataFrame, *, names: bool, taken: set[str]) -> tuple[list[Voter], list[pd.DataFrame]]:
+def _annotators(labels: pd.DataFrame, *, names: bool, reserved: set[str]) -> tuple[list[Voter], list[pd.DataFrame]]:
     people = list(Annotator.objects.filter(pk__in=labels["annotator"].unique().tolist()))
-    called = {person.pk: person.name if names else person.pseudonym for person in people}
-    times = Counter(called.values())
-    # Two files may both call somebody "1", and somebody may be called as a judge is.
-    called |= {p.pk: f"{name} ({p.origin})" for p in people if times[name := called[p.pk]] > 1 or name in taken}
-    order = sorted(called, key=lambda pk: called[pk])
+    names_by_id = {person.pk: person.name if names else person.pseudonym for person in people}
+    times = Counter(names_by_id.values())
+    # Two files may each have an annotator "1", and an annotator may have the name of a judge.
+    names_by_id |= {
+        p.pk: f"{name} ({p.origin})" for p in people if times[name := names_by_id[p.pk]] > 1 or name in reserved
+    }
+    order = sorted(names_by_id, key=lambda pk: names_by_id[pk])
     place = {pk: number for number, pk in enumerate(order)}
     counts = labels["annotator"].value_counts()
     keys = {person.pk: person.pseudonym for person in people}
-    voters = [Voter(called[pk], "annotator", int(counts[pk]), keys[pk]) for pk in order]
+    voters = [Voter(names_by_id[pk], "annotator", int(counts[pk]), keys[pk]) for pk in order]
     frame = labels[["item", "choice"]].assign(who=labels["annotator"].map(place))
     return voters, [frame] if len(frame) else []
 
@@ -102,8 +104,8 @@ def _judges(groups: list[list[Run]], items: pd.DataFrame, voters: list[Voter], f
     """Adds each judge's first repeat."""
     times = Counter(runs[0].judge.name for runs in groups)
     for runs in groups:
-        found = votes.of_runs(runs)
-        frame = found.frame[(found.frame["repeat"] == 0) & found.frame["item"].isin(items.index)]
+        outcomes = votes.of_runs(runs)
+        frame = outcomes.frame[(outcomes.frame["repeat"] == 0) & outcomes.frame["item"].isin(items.index)]
         if frame.empty:
             continue
         name = runs[0].judge.name
@@ -114,7 +116,7 @@ def _judges(groups: list[list[Run]], items: pd.DataFrame, voters: list[Voter], f
 
 
 def _rows(verdicts: pd.DataFrame, voters: list[Voter], items: pd.DataFrame) -> list[AgreementRow]:
-    """All pairs: counts by sparse products; by bootstrap and cluster where the two share groups of items."""
+    """All pairs of voters: counts from sparse products; by cluster bootstrap where shared items come in groups."""
     tables = {}
     for metric, read in (("agreement", three_way), ("agreement_decided", decided)):
         verdict = words(read(verdicts["choice"]))
@@ -125,25 +127,29 @@ def _rows(verdicts: pd.DataFrame, voters: list[Voter], items: pd.DataFrame) -> l
     kappas = {(a, b): one for a, b, *one in table.itertuples(index=False)}
     groups = items["group"]
     clustered = groups.nunique() >= FEWEST_CLUSTERS and bool(groups.duplicated().any())
-    by_voter = {who: mine.set_index("item")["choice"] for who, mine in verdicts.groupby("who")} if clustered else {}
+    by_voter = (
+        {who: votes_of_one.set_index("item")["choice"] for who, votes_of_one in verdicts.groupby("who")}
+        if clustered
+        else {}
+    )
     rows: list[AgreementRow] = []
     for a, b in sorted(tables["agreement"], key=lambda pair: _order(voters, *pair)):
         shared = _clustered(by_voter[a], by_voter[b], groups) if clustered else None
         if shared is None:
             shared = _plain(tables, kappas, (a, b))
         for metric, (value, agree, n) in zip(METRICS, shared, strict=True):
-            both = {"a": voters[a].name, "b": voters[b].name, "kind": "pair"}
-            rows.append(AgreementRow(**both, metric=metric, value=value, agree=agree, n=n))
+            names = {"a": voters[a].name, "b": voters[b].name, "kind": "pair"}
+            rows.append(AgreementRow(**names, metric=metric, value=value, agree=agree, n=n))
     return rows
 
 
 def _order(voters: list[Voter], a: int, b: int) -> tuple[int, int, int]:
-    """Annotators among themselves first, then the majority, then each judge with everybody before it."""
+    """Sort key: annotators among themselves first, then the majority, then each judge with everybody before it."""
     return (0, a, b) if voters[b].kind == "annotator" else (1, b, a)
 
 
 def _plain(tables: dict[str, Any], kappas: dict[Any, Any], pair: tuple[int, int]) -> list[Shared]:
-    """The metrics in their order, items by themselves."""
+    """The metrics in the order of METRICS, with items treated as independent."""
     shared: list[Shared] = []
     for metric in ("agreement", "agreement_decided"):
         agree, n = tables[metric].get(pair, (0, 0))
@@ -154,18 +160,18 @@ def _plain(tables: dict[str, Any], kappas: dict[Any, Any], pair: tuple[int, int]
 
 
 def _clustered(first: Any, second: Any, groups: Any) -> list[Shared] | None:
-    """The same by cluster; None where no two shared items have a group in common, or groups are too few."""
-    both = pd.concat([first, second], axis=1, join="inner", keys=["first", "second"])
-    both["group"] = groups.reindex(both.index)
-    if both["group"].nunique() < FEWEST_CLUSTERS or not both["group"].duplicated().any():
+    """The same by cluster; None if no two shared items have a group in common, or there are too few groups."""
+    shared = pd.concat([first, second], axis=1, join="inner", keys=["first", "second"])
+    shared["group"] = groups.reindex(shared.index)
+    if shared["group"].nunique() < FEWEST_CLUSTERS or not shared["group"].duplicated().any():
         return None
-    cluster = both["group"].to_numpy()
-    mine, theirs = both["first"].to_numpy(object), both["second"].to_numpy(object)
-    whole = agreement(first=mine, second=theirs, cluster=cluster)
-    sided = agreement_decided(first=mine, second=theirs, cluster=cluster)
-    estimate = kappa(mine, theirs, cluster)
+    cluster = shared["group"].to_numpy()
+    a, b = shared["first"].to_numpy(object), shared["second"].to_numpy(object)
+    all_verdicts = agreement(first=a, second=b, cluster=cluster)
+    decided_verdicts = agreement_decided(first=a, second=b, cluster=cluster)
+    estimate = kappa(a, b, cluster)
     return [
-        (number(whole.share), whole.agree, whole.share.n),
-        (number(sided.share), sided.agree, sided.share.n),
-        (number(estimate), whole.agree, estimate.n),
+        (number(all_verdicts.share), all_verdicts.agree, all_verdicts.share.n),
+        (number(decided_verdicts.share), decided_verdicts.agree, decided_verdicts.share.n),
+        (number(estimate), all_verdicts.agree, estimate.n),
     ]

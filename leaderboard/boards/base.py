@@ -1,4 +1,4 @@
-"""What all boards share: their shape, the ranks of models, and how boards are kept."""
+"""What all boards share: their shape, the ranks of models, and how boards are cached."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,9 +20,9 @@ B = TypeVar("B", bound="Board")
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """Rows, and what made them. Each board has a class of its own for what its page shows beside the rows.
+    """Rows, and the runs they come from. Subclasses add what their page shows beside the rows.
 
-    ``key`` names the view with its data: equal keys, equal board.
+    ``key`` identifies the view with its data: equal keys mean equal boards.
     """
 
     rows: Sequence[Row] = ()
@@ -33,12 +33,12 @@ class Board:
 
     @property
     def data(self) -> str:
-        """The fingerprint as it is shown."""
+        """The fingerprint as shown to users."""
         return self.key[:8]
 
     @property
     def counted(self) -> dict[str, int]:
-        """How many of what were counted."""
+        """What was counted, and how many of each."""
         return {}
 
     def as_json(self) -> list[JSON]:
@@ -50,14 +50,14 @@ class Board:
 
 
 class Level(Row):
-    """A model within a level or category: its numbers, and how many rows they are of."""
+    """A model within a level or category: its numbers, and the number of rows behind them."""
 
     n: int
 
 
 class _ModelRow(Row):
     n: int
-    levels: dict[str, Any]  # of some class of Level
+    levels: dict[str, Any]  # values are subclasses of Level
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,19 +74,19 @@ class ModelRow(_ModelRow):
 
     @property
     def place(self) -> int | None:
-        """The rank that is shown: models that cannot be told apart share one."""
+        """The rank that is shown: models without a significant difference share one."""
         return self.tier or self.rank
 
     def level(self, name: str) -> Level | None:
-        """The numbers of this level or category, where the model has some."""
+        """The numbers of this level or category; None if the model has none."""
         numbers: Level | None = self.levels.get(name)
         return numbers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelsBoard(Board):
-    """``items``: how many items, or samples, were counted; ``ranked_by``: the column that ranks;
-    ``edition``: its number where this is a published one.
+    """``items``: how many items, or samples, were counted; ``ranked_by``: the column that ranks; ``edition``: its
+    number if this board is a published edition.
     """
 
     rows: Sequence[ModelRow] = field(default=(), kw_only=False)
@@ -104,66 +104,66 @@ NOT_STORED = {"runs", "key", "computed_at", "edition"}
 
 
 def as_stored(board: ModelsBoard) -> JSON:
-    """A board of models as an edition keeps it."""
+    """A board of models as an edition stores it."""
     stored: JSON = TypeAdapter(type(board)).dump_python(board, mode="json", exclude=NOT_STORED)
     return stored
 
 
 def from_stored(board: type[M], text: str) -> M:
-    """The board that an edition keeps, as JSON."""
+    """The board that an edition stored, from JSON."""
     return TypeAdapter(board).validate_json(text)
 
 
 def ranks(place: Place | None) -> dict[str, Any]:
-    """A place as fields of a ``ModelRow``."""
+    """The place as fields of a ``ModelRow``."""
     if place is None:
         return {}
     return {"rank": place.rank, "rank_low": place.rank_low, "rank_high": place.rank_high, "tier": place.tier}
 
 
 def by_rank(row: ModelRow) -> tuple[bool, int, str]:
-    """Sorts rows by rank, those without one last."""
+    """Sort key: rows by rank, rows without one last."""
     return row.rank is None, row.rank or 0, row.model
 
 
 def level_names(scope: Scope) -> list[str]:
-    """The columns of a view in the tree's order: its tops, or what lies below the chosen level."""
+    """The level columns of a view in tree order: the top levels, or those just below the chosen level."""
     nodes = Capability.objects.filter(benchmark=scope.benchmark)
     nodes = nodes.filter(parent__path=scope.level) if scope.level else nodes.filter(parent=None)
     return [*nodes.order_by("position", "pk").values_list("name", flat=True), ""]
 
 
-def share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def share(part: int, total: int) -> float | None:
+    return part / total if total else None
 
 
-# ---- what is kept ----
+# ---- cache ----
 
 
-def kept(scope: Scope, what: str, compute: Callable[[Scope], B]) -> B:
-    """The board of a view, computed again only when the data under it has changed."""
-    key = key_of(scope, what)
+def cached(scope: Scope, name: str, compute: Callable[[Scope], B]) -> B:
+    """The board of a view, computed again only when its data have changed."""
+    key = key_of(scope, name)
 
     def make() -> B:
         board = compute(scope)
         return replace(board, key=key, computed_at=board.computed_at or timezone.now())
 
-    return cache.kept("board", [key], make, seconds=24 * cache.HOUR)
+    return cache.cached("board", [key], make, seconds=24 * cache.HOUR)
 
 
-def key_of(scope: Scope, what: str) -> str:
-    """The name of a view together with the data it is computed from."""
-    view = {name: getattr(scope, name) for name in scope.__dataclass_fields__ if name != "benchmark"}
-    view |= {
+def key_of(scope: Scope, name: str) -> str:
+    """The cache key of a view together with the data it is computed from."""
+    fields = {field: getattr(scope, field) for field in scope.__dataclass_fields__ if field != "benchmark"}
+    fields |= {
         "benchmark": scope.benchmark.pk,
         "kind": scope.kind.name,
         "rule": scope.rule,
-        "what": what,
+        "what": name,
         "methods": methods.VERSION,
     }
-    if is_kept_back(scope):  # live data are no part of what is seen
+    if is_kept_back(scope):  # the viewer sees an edition, whatever the live data are
         edition = newest_edition(scope)
         data: Any = edition and edition.pk
     else:
         data = votes.fingerprint(scope)
-    return cache.key_of(view, data)
+    return cache.key_of(fields, data)

@@ -1,8 +1,8 @@
-"""The board of biases: what sways each judge beside the answers' quality, and people by the same measure.
+"""The board of biases: what sways each judge apart from the quality of answers, and people by the same measure.
 
-* ``position`` (pairs judged in both orders): the share of verdicts that lean to the first place minus that to the
-  second; the same verdict in both orders is 0 (MLLM-Bench, Figure 2). People see an item in one order, drawn by lot:
-  theirs is the share of labels for the first place minus that for the second.
+* ``position`` (pairs judged in both orders): the share of verdicts that lean to the first place minus the share that
+  lean to the second; the same verdict in both orders is 0 (MLLM-Bench, Figure 2). People see an item in one random
+  order: theirs is the share of labels for the first place minus the share for the second.
 * ``length`` (pairs): log odds that the first answer wins, per unit of tanh of the standardised difference of lengths.
 * ``self``: judge minus people on answers of the judge's own family, minus the same on the others'.
 * ``high_score``: the mean of judge minus people on the same answers.
@@ -37,12 +37,11 @@ NOTHING = "No verdicts yet."
 
 @dataclass(frozen=True, kw_only=True)
 class Detail(Row):
-    """What a bias is made of, and why there is none (``reason``); what does not apply is left out.
+    """The numbers behind a bias, or the ``reason`` why there is no value. Fields that do not apply are None.
 
-    Position: the shares of verdicts that follow the item whichever way it is shown (``consistent``), lean to the
-    ``first`` and to the ``second`` place, and p of the sign test. Length: how often the ``longer`` answer wins, of
-    ``longer_n``. Self: the ``family`` and its ``models``. High scores: the two means, and on short scales the share of
-    each step.
+    Position: the shares of verdicts that stay the same in either order (``consistent``), lean to the ``first`` and to
+    the ``second`` place, and p of the sign test. Length: how often the ``longer`` answer wins, out of ``longer_n``.
+    Self: the ``family`` and its ``models``. High scores: the two means, and on short scales the share of each step.
     """
 
     consistent: Number | None = None
@@ -64,14 +63,14 @@ class Detail(Row):
     reason: str | None = None
 
     def as_json(self) -> JSON:
-        known = {column.name for column in fields(self) if getattr(self, column.name) is not None}
-        ends = {f"{name}{end}" for name in ("consistent", "longer") for end in ("_low", "_high") if name in known}
-        return {name: value for name, value in super().as_json().items() if name in known | ends}
+        present = {column.name for column in fields(self) if getattr(self, column.name) is not None}
+        ends = {f"{name}{end}" for name in ("consistent", "longer") for end in ("_low", "_high") if name in present}
+        return {name: value for name, value in super().as_json().items() if name in present | ends}
 
 
 @dataclass(frozen=True, kw_only=True)
 class BiasRow(Row):
-    """One bias of a judge, or of people, who are the judge ``humans``."""
+    """One bias of a judge, or of people (the judge ``humans``)."""
 
     judge: str
     run: int | None
@@ -84,7 +83,7 @@ class BiasRow(Row):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BiasBoard(Board):
-    """``biases``: the kinds of bias that are told of this kind of verdict; ``labels`` by people."""
+    """``biases``: those that are measured for this kind of verdict; ``labels``: how many people gave."""
 
     rows: Sequence[BiasRow] = field(default=(), kw_only=False)
     biases: tuple[str, ...] = ()
@@ -96,11 +95,11 @@ class BiasBoard(Board):
 
 
 def biases(scope: Scope) -> BiasBoard:
-    """Every judge's biases with their intervals, and people's own beside each (MLLM-Bench, Figures 2 and 3)."""
+    """Every judge's biases with their intervals, and people's own (MLLM-Bench, Figures 2 and 3)."""
     if is_kept_back(scope):
         return BiasBoard([], [STAFFS])
     if not scope.kind.biases:
-        raise BadScope(f"Biases are told of pairs, scores and components; there are none of kind {scope.kind}.")
+        raise BadScope(f"Biases are measured for pairs, scores and components; none of kind {scope.kind}.")
     return _of_pairs(scope) if scope.kind.pairwise else _of_scores(scope)
 
 
@@ -123,7 +122,7 @@ def _absent(judge: str, run: Run | None, bias: str, reason: str) -> BiasRow:
 
 
 def _board(scope: Scope, rows: list[BiasRow], used: list[Run], labels: pd.DataFrame) -> BiasBoard:
-    """The board, with the sign tests that count at 5% after Benjamini-Hochberg marked."""
+    """The board, with the sign tests that are significant at 5% after Benjamini-Hochberg marked."""
     if not rows:
         return BiasBoard([], [NOTHING])
     tested = [row.detail.p for row in rows if row.detail.p is not None]
@@ -150,17 +149,17 @@ def _of_pairs(scope: Scope) -> BiasBoard:
     rows: list[BiasRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
-        found = votes.of_runs(runs)
+        outcomes = votes.of_runs(runs)
         run, name = runs[-1], runs[-1].judge.name
         used += runs
-        told = votes.told(items, found.frame)
+        verdicts = votes.join_items(items, outcomes.frame)
         rows.append(_position(name, run, runs, items))
-        rows.append(_length(name, run, told, lengths))
-        rows.append(_self_of_pairs(run, told, truth, families))
+        rows.append(_length(name, run, verdicts, lengths))
+        rows.append(_self_of_pairs(run, verdicts, truth, families))
     if truth is not None:
         rows.append(_position_of_people(scope, items))
-        chosen = truth.reset_index().join(items, on="item")
-        rows.append(_length(HUMANS, None, chosen, lengths))
+        majorities = truth.reset_index().join(items, on="item")
+        rows.append(_length(HUMANS, None, majorities, lengths))
         rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
     return _board(scope, rows, used, labels)
 
@@ -171,33 +170,35 @@ def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> Bias
     straight, turned, group = _in_both_orders(runs, items)
     if not len(group):
         return _absent(name, run, "position", "no pair has a verdict in both orders")
-    found = position(straight=straight, turned=turned)
+    result = position(straight=straight, turned=turned)
     lean = _lean(straight, turned)
     detail = Detail(
-        consistent=number(found.consistent),
-        first=found.first.value,
-        second=found.second.value,
-        p=found.test.p,
+        consistent=number(result.consistent),
+        first=result.first.value,
+        second=result.second.value,
+        p=result.test.p,
         method="sign test on the pairs that changed with the order",
     )
     return _row(name, run, "position", mean(values=lean, cluster=group), detail)
 
 
 def _in_both_orders(runs: list[Run], items: pd.DataFrame) -> tuple[Any, Any, Any]:
-    """The verdicts of each item and repeat as it stands and turned round, where there are both, and the groups."""
-    found = []
+    """The verdicts of each item and repeat in canonical and in swapped order, where both exist, and the groups."""
+    parts = []
     for run in runs:
         item, repeat, choice, is_turned = verdict_cache.verdicts(run)
-        held, place = votes.held_at(items.index.to_numpy(), item)
+        in_view, place = votes.locate(items.index.to_numpy(), item)
         unit = place.astype(np.int64) << 16 | repeat
-        there = held & (choice != MISSING)
-        as_it_is, other_way = np.flatnonzero(there & ~is_turned), np.flatnonzero(there & is_turned)
-        _, one, other = np.intersect1d(unit[as_it_is], unit[other_way], assume_unique=True, return_indices=True)
-        as_it_is, other_way = as_it_is[one], other_way[other]
-        found.append((choice[as_it_is], choice[other_way], place[as_it_is]))
-    straight, turned, place = (np.concatenate(column) for column in zip(*found, strict=True))
-    said = [pd.Series(pd.Categorical.from_codes(codes, categories=list(VERDICTS))) for codes in (straight, turned)]
-    return *said, items["group"].cat.codes.to_numpy()[place]
+        valid = in_view & (choice != MISSING)
+        straight_rows, turned_rows = np.flatnonzero(valid & ~is_turned), np.flatnonzero(valid & is_turned)
+        _, at_straight, at_turned = np.intersect1d(
+            unit[straight_rows], unit[turned_rows], assume_unique=True, return_indices=True
+        )
+        straight_rows, turned_rows = straight_rows[at_straight], turned_rows[at_turned]
+        parts.append((choice[straight_rows], choice[turned_rows], place[straight_rows]))
+    straight, turned, place = (np.concatenate(column) for column in zip(*parts, strict=True))
+    choices = [pd.Series(pd.Categorical.from_codes(codes, categories=list(VERDICTS))) for codes in (straight, turned)]
+    return *choices, items["group"].cat.codes.to_numpy()[place]
 
 
 def _lean(straight: Any, turned: Any) -> Any:
@@ -208,7 +209,7 @@ def _lean(straight: Any, turned: Any) -> Any:
 
 
 def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
-    """Labels whose presented order is known: an imported one does not say in which it was seen."""
+    """Of labels whose presented order is known: imported ones do not say which it was."""
     rows = Label.objects.filter(
         campaign__benchmark=scope.benchmark, campaign__imported=False, excluded=False, choice__isnull=False
     ).exclude(assignment__campaign_item__practice=True)
@@ -218,9 +219,9 @@ def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
     frame = frame[frame["item"].isin(items.index)]
     if frame.empty:
         return _absent(HUMANS, None, "position", "no label says in which order its answers were shown")
-    seen = np.where(frame["order"] == "10", -1, 1)
-    chosen = frame["choice"].map({"first": 1, "second": -1}).fillna(0).to_numpy()
-    lean = seen * chosen
+    shown_first = np.where(frame["order"] == "10", -1, 1)
+    choices = frame["choice"].map({"first": 1, "second": -1}).fillna(0).to_numpy()
+    lean = shown_first * choices
     detail = Detail(
         first=share(int((lean > 0).sum()), len(lean)),
         second=share(int((lean < 0).sum()), len(lean)),
@@ -231,59 +232,59 @@ def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
 
 
 def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
-    """The lengths of the two answers by item: tokens where all are known, else words."""
-    found = pd.DataFrame(index=items.index, columns=[0, 1], dtype=np.float64)
+    """The lengths of the two answers by item: in tokens if all are known, otherwise in words."""
+    lengths = pd.DataFrame(index=items.index, columns=[0, 1], dtype=np.float64)
     for unit in ("tokens", "words"):
         item, first, second = verdict_cache.lengths(scope.benchmark, unit)
-        held, place = votes.held_at(item, items.index.to_numpy())
-        found = pd.DataFrame({0: first[place], 1: second[place]}, index=items.index)
-        found = found.where(held[:, None] & (found >= 0)) if len(item) else found.astype(np.float64)
-        if found.notna().to_numpy().all():
+        known, place = votes.locate(item, items.index.to_numpy())
+        lengths = pd.DataFrame({0: first[place], 1: second[place]}, index=items.index)
+        lengths = lengths.where(known[:, None] & (lengths >= 0)) if len(item) else lengths.astype(np.float64)
+        if lengths.notna().to_numpy().all():
             break
-    return found
+    return lengths
 
 
-def _length(name: str, run: Run | None, told: pd.DataFrame, lengths: pd.DataFrame) -> BiasRow:
-    """Over the decided pairs; a judge's repeats are rows of the same cluster."""
-    decided = told[told["choice"].isin(["first", "second"])]
+def _length(name: str, run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> BiasRow:
+    """Over the decided pairs; a judge's repeats are rows in the same cluster."""
+    decided = verdicts[verdicts["choice"].isin(["first", "second"])]
     tokens = lengths.reindex(decided["item"]).to_numpy(np.float64)
-    known = np.isfinite(tokens).all(axis=1) if len(tokens) else np.zeros(0, dtype=bool)
-    decided, tokens = decided[known], tokens[known]
+    measured = np.isfinite(tokens).all(axis=1) if len(tokens) else np.zeros(0, dtype=bool)
+    decided, tokens = decided[measured], tokens[measured]
     won = (decided["choice"] == "first").to_numpy(np.float64)
-    found = length(won=won, tokens=tokens, cluster=votes.clusters(decided).to_numpy())
-    detail = Detail(longer=number(found.longer), longer_n=found.longer.n, unit="log odds")
-    return _row(name, run, "length", found.slope, detail)
+    result = length(won=won, tokens=tokens, cluster=votes.clusters(decided).to_numpy())
+    detail = Detail(longer=number(result.longer), longer_n=result.longer.n, unit="log odds")
+    return _row(name, run, "length", result.slope, detail)
 
 
-def _self_of_pairs(run: Run, told: pd.DataFrame, truth: pd.DataFrame | None, families: dict[str, str]) -> BiasRow:
+def _self_of_pairs(run: Run, verdicts: pd.DataFrame, truth: pd.DataFrame | None, families: dict[str, str]) -> BiasRow:
     family = run.judge.family
     if not family:
         return _absent(run.judge.name, run, "self", "the judge's family is not known")
     if truth is None:
         return _absent(run.judge.name, run, "self", "no labels by people to compare with")
-    both = told.join(truth.rename(columns={"choice": "people"}), on="item", how="inner")
+    paired = verdicts.join(truth.rename(columns={"choice": "people"}), on="item", how="inner")
     points = {"first": 1.0, "second": 0.0}
     sides = []
     for side, turned in (("a", False), ("b", True)):
-        judge, people = (both[column].map(points).fillna(0.5) for column in ("choice", "people"))
-        part = pd.DataFrame({"judge": judge, "people": people, "model": both[side], "group": both["group"]})
+        judge, people = (paired[column].map(points).fillna(0.5) for column in ("choice", "people"))
+        part = pd.DataFrame({"judge": judge, "people": people, "model": paired[side], "group": paired["group"]})
         sides.append(part.assign(judge=1 - part["judge"], people=1 - part["people"]) if turned else part)
     return _own(run, pd.concat(sides, ignore_index=True), families)
 
 
 def _own(run: Run, frame: pd.DataFrame, families: dict[str, str]) -> BiasRow:
-    own = frame["model"].map(families).eq(run.judge.family).to_numpy()
-    if not own.any() or own.all():
+    of_family = frame["model"].map(families).eq(run.judge.family).to_numpy()
+    if not of_family.any() or of_family.all():
         return _absent(run.judge.name, run, "self", f"no answers of the family {run.judge.family}, or no others")
-    found = own_family(
+    estimate = own_family(
         judge=frame["judge"].to_numpy(),
         people=frame["people"].to_numpy(),
-        own=own,
+        own=of_family,
         cluster=frame["group"].to_numpy(),
         rng=np.random.default_rng(SEED),
     )
-    models = sorted(set(frame.loc[own, "model"]))
-    return _row(run.judge.name, run, "self", found, Detail(family=run.judge.family, models=models))
+    models = sorted(set(frame.loc[of_family, "model"]))
+    return _row(run.judge.name, run, "self", estimate, Detail(family=run.judge.family, models=models))
 
 
 # ---- scores ----
@@ -298,13 +299,13 @@ def _of_scores(scope: Scope) -> BiasBoard:
     rows: list[BiasRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
-        found = scope.kind.numbers(scope, scores.of_runs(scope, runs), items)
+        verdicts = scope.kind.numbers(scope, scores.of_runs(scope, runs), items)
         run = runs[-1]
         used += runs
-        told = found.groupby("item")["value"].mean().rename("judge").reset_index()
-        both = told.join(truth.rename("people"), on="item", how="inner").join(items, on="item", how="inner")
-        rows.append(_high(run.judge.name, run, both))
-        rows.append(_self_of_scores(run, both, families))
+        judge_means = verdicts.groupby("item")["value"].mean().rename("judge").reset_index()
+        paired = judge_means.join(truth.rename("people"), on="item", how="inner").join(items, on="item", how="inner")
+        rows.append(_high(run.judge.name, run, paired))
+        rows.append(_self_of_scores(run, paired, families))
     if len(labels):
         shares = _distribution(labels["value"])
         rows.append(_row(HUMANS, None, "high_score", None, Detail(people=shares, reason="people are the reference")))
@@ -312,25 +313,27 @@ def _of_scores(scope: Scope) -> BiasBoard:
     return _board(scope, rows, used, labels)
 
 
-def _high(name: str, run: Run, both: pd.DataFrame) -> BiasRow:
-    if both.empty:
+def _high(name: str, run: Run, paired: pd.DataFrame) -> BiasRow:
+    if paired.empty:
         return _absent(name, run, "high_score", "no answer was scored by people, too")
-    judge, people = both["judge"].to_numpy(np.float64), both["people"].to_numpy(np.float64)
-    found = high_scores(judge=judge, people=people)
+    judge, people = paired["judge"].to_numpy(np.float64), paired["people"].to_numpy(np.float64)
+    distributions = high_scores(judge=judge, people=people)
     detail = Detail(judge_mean=float(judge.mean()), people_mean=float(people.mean()))
-    if len(found.scale) <= 101:
-        detail = replace(detail, scale=list(found.scale), judge=list(found.judge), people=list(found.people))
-    return _row(name, run, "high_score", mean(values=judge - people, cluster=both["group"].to_numpy()), detail)
+    if len(distributions.scale) <= 101:
+        detail = replace(
+            detail, scale=list(distributions.scale), judge=list(distributions.judge), people=list(distributions.people)
+        )
+    return _row(name, run, "high_score", mean(values=judge - people, cluster=paired["group"].to_numpy()), detail)
 
 
-def _self_of_scores(run: Run, both: pd.DataFrame, families: dict[str, str]) -> BiasRow:
+def _self_of_scores(run: Run, paired: pd.DataFrame, families: dict[str, str]) -> BiasRow:
     name = run.judge.name
     if not run.judge.family:
         return _absent(name, run, "self", "the judge's family is not known")
-    both = both[both["models"].map(len) == 1]
-    if both.empty:
+    paired = paired[paired["models"].map(len) == 1]
+    if paired.empty:
         return _absent(name, run, "self", "no answer was scored by people, too")
-    return _own(run, both.assign(model=both["models"].str[0]), families)
+    return _own(run, paired.assign(model=paired["models"].str[0]), families)
 
 
 def _distribution(values: "pd.Series[Any]") -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""How far rankings of the same models agree: of people, of judges, of other benchmarks; and over a judge's repeats."""
+"""How well rankings of the same models agree: by people, judges and other benchmarks, and over a judge's repeats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ import pandas as pd
 
 from leaderboard import kinds, votes
 from leaderboard.boards import models
-from leaderboard.boards.base import Board, ModelsBoard, kept
+from leaderboard.boards.base import Board, ModelsBoard, cached
 from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
@@ -23,7 +23,7 @@ FEWEST = 3  # models that two rankings must share
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Ranking:
-    """Models with the number that ranks them. ``key`` is how rows name it, ``about`` what it is in a word."""
+    """Models with the number that ranks them. ``key`` is its name in rows; ``about`` says what made it."""
 
     key: str
     about: str  # people, judge, baseline, benchmark
@@ -32,7 +32,7 @@ class Ranking:
 
 @dataclass(frozen=True, kw_only=True)
 class CorrelationRow(Row):
-    """Two rankings, over the ``n`` models that both rank."""
+    """Two rankings compared over the ``n`` models that both rank."""
 
     a: str
     b: str
@@ -47,7 +47,7 @@ class CorrelationRow(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class MetaRank(Row):
-    """A model that all rankings hold: its rank in each, the mean of them and the rank of that (MIA-Bench, Table 2)."""
+    """A model in all rankings: its rank in each, their mean, and the rank by that mean (MIA-Bench, Table 2)."""
 
     model: str
     ranks: list[int]
@@ -79,17 +79,18 @@ def correlations(scope: Scope, others: Sequence[Scope]) -> CorrelationBoard:
     """Spearman between every two rankings (MLLM-Bench, Tables 8 and 16; MIA-Bench, Table 5).
 
     The rankings of the benchmark by people and by each judge, and those of ``others`` (scopes of other benchmarks or
-    versions) under their usual view. Provisional models, and anchors that have no number, are in none.
+    versions). Provisional models, and anchors without a number, are left out.
     """
-    own = _of_sources(scope)
-    known = {model for one in own for model in one.values.index}
-    rankings = [*own, *(one for one in _of_others(others) if len(known & set(one.values.index)) >= FEWEST)]
+    own_rankings = _of_sources(scope)
+    own_models = {model for ranking in own_rankings for model in ranking.values.index}
+    shared = (ranking for ranking in _of_others(others) if len(own_models & set(ranking.values.index)) >= FEWEST)
+    rankings = [*own_rankings, *shared]
     rows: list[CorrelationRow] = []
-    for one, other in combinations(rankings, 2):
-        both = pd.concat([one.values, other.values], axis=1, join="inner", keys=["a", "b"]).sort_index()
-        row = CorrelationRow(a=one.key, b=other.key, metric="spearman", n=len(both))
-        if len(both) >= FEWEST:
-            rho = rank_correlation(x=both["a"], y=both["b"], rng=np.random.default_rng(SEED))
+    for a, b in combinations(rankings, 2):
+        paired = pd.concat([a.values, b.values], axis=1, join="inner", keys=["a", "b"]).sort_index()
+        row = CorrelationRow(a=a.key, b=b.key, metric="spearman", n=len(paired))
+        if len(paired) >= FEWEST:
+            rho = rank_correlation(x=paired["a"], y=paired["b"], rng=np.random.default_rng(SEED))
             row = replace(row, value=number(rho.spearman), kendall=rho.kendall, p=rho.p, test=rho.test)
         rows.append(row)
     tested = [row.p for row in rows if row.p is not None]
@@ -99,29 +100,29 @@ def correlations(scope: Scope, others: Sequence[Scope]) -> CorrelationBoard:
 
 
 def _numbers(board: ModelsBoard) -> "pd.Series[float]":
-    """The number that ranks, by model: of the rows over 30 items or more."""
+    """The number that ranks, by model; only rows with at least 30 items."""
     values = {row.model: row.number(board.ranked_by).value for row in board.rows if row.n >= PROVISIONAL}
     return pd.Series({model: value for model, value in values.items() if value is not None}, dtype=float)
 
 
 def _of_sources(scope: Scope) -> list[Ranking]:
-    found = []
+    rankings = []
     if scope.kind.keyed or is_kept_back(scope):
-        values = _numbers(kept(scope, "models", models))
+        values = _numbers(cached(scope, "models", models))
         return [Ranking(f"{scope.benchmark}", "benchmark", values)] if len(values) else []
     if kinds.has_verdicts(scope.benchmark, scope.kind, staff=scope.staff):
-        values = _numbers(kept(scope.judged_by(HUMANS), "models", models))
+        values = _numbers(cached(scope.judged_by(HUMANS), "models", models))
         if len(values):
-            found.append(Ranking("people", "people", values))
+            rankings.append(Ranking("people", "people", values))
     groups = votes.judge_groups(scope)
     names = [runs[-1].judge.name for runs in groups]
     for runs in groups:
         run = runs[-1]
         key = run.judge.name if names.count(run.judge.name) == 1 else f"{run.judge.name} (run {run.pk})"
-        values = _numbers(kept(_by_run(scope, run.pk), "models", models))
+        values = _numbers(cached(_by_run(scope, run.pk), "models", models))
         if len(values):
-            found.append(Ranking(key, "baseline" if run.judge.is_baseline else "judge", values))
-    return found
+            rankings.append(Ranking(key, "baseline" if run.judge.is_baseline else "judge", values))
+    return rankings
 
 
 def _by_run(scope: Scope, run: int) -> Scope:
@@ -129,33 +130,35 @@ def _by_run(scope: Scope, run: int) -> Scope:
 
 
 def _of_others(others: Sequence[Scope]) -> list[Ranking]:
-    found = []
+    rankings = []
     for scope in others:
         try:
-            values = _numbers(kept(scope, "models", models))
+            values = _numbers(cached(scope, "models", models))
         except BadScope:
             continue
         if len(values):
-            found.append(Ranking(f"{scope.benchmark.title} ({scope.benchmark})", "benchmark", values))
-    return found
+            rankings.append(Ranking(f"{scope.benchmark.title} ({scope.benchmark})", "benchmark", values))
+    return rankings
 
 
 def usual_scope(benchmark: Any, *, staff: bool) -> Scope:
-    """The view of another benchmark that it is compared by: its first kind; people, or the newest judge's run."""
+    """The view of another benchmark for a comparison: its default kind, by people or else by the newest judge's run."""
     kind = kinds.default_of(benchmark, "models", staff=staff)
     scope = scope_of(benchmark=benchmark, kind=kind, staff=staff)
     if kind.keyed or is_kept_back(scope) or not votes.judged_runs(scope).exists():
         return scope
-    people = _numbers(kept(scope, "models", models))
-    judged = [run for run in votes.judged_runs(scope) if not run.judge.is_baseline]
-    return scope if len(people) or not judged else _by_run(scope, judged[-1].pk)
+    people = _numbers(cached(scope, "models", models))
+    judge_runs = [run for run in votes.judged_runs(scope) if not run.judge.is_baseline]
+    return scope if len(people) or not judge_runs else _by_run(scope, judge_runs[-1].pk)
 
 
 def _meta(rankings: Sequence[Ranking]) -> list[MetaRank]:
-    """The models that every ranking holds, ranked among themselves."""
+    """The models that are in every ranking, ranked among themselves."""
     if len(rankings) < 2:
         return []
-    table = pd.concat([one.values for one in rankings], axis=1, join="inner", keys=[one.key for one in rankings])
+    table = pd.concat(
+        [ranking.values for ranking in rankings], axis=1, join="inner", keys=[ranking.key for ranking in rankings]
+    )
     if len(table) < 2:
         return []
     ranks = table.rank(ascending=False, method="min")
@@ -169,30 +172,30 @@ def _meta(rankings: Sequence[Ranking]) -> list[MetaRank]:
 
 
 def _repeats(scope: Scope) -> list[RepeatsRow]:
-    """One row for every judge with several repeats and every model."""
+    """One row for every model and every judge with several repeats."""
     if not scope.kind.pairwise:
         return []
     items = votes.pairs(scope)
     rows = []
     for runs in votes.judge_groups(scope):
-        found = votes.of_runs(runs)
-        if found.repeats < 2:
+        outcomes = votes.of_runs(runs)
+        if outcomes.repeats < 2:
             continue
-        frame = votes.told(items, found.frame)
+        frame = votes.join_items(items, outcomes.frame)
         anchor = scope.anchor if (frame[["a", "b"]] == scope.anchor).to_numpy().any() else ""
-        sided = votes.sided(frame.assign(item=frame["item"] * found.repeats + frame["repeat"]), anchor)
-        sided["repeat"] = sided["item"] % found.repeats
-        won = (sided["outcome"] == votes.WIN).groupby([sided["model"], sided["repeat"]]).mean().unstack()
-        for model, values in won.iterrows():
-            known = values.dropna()
-            if len(known) > 1:
+        sided = votes.sided(frame.assign(item=frame["item"] * outcomes.repeats + frame["repeat"]), anchor)
+        sided["repeat"] = sided["item"] % outcomes.repeats
+        win_rates = (sided["outcome"] == votes.WIN).groupby([sided["model"], sided["repeat"]]).mean().unstack()
+        for model, values in win_rates.iterrows():
+            rates = values.dropna()
+            if len(rates) > 1:
                 row = RepeatsRow(
                     judge=runs[-1].judge.name,
                     run=runs[-1].pk,
                     model=str(model),
-                    repeats=len(known),
-                    mean=float(known.mean()),
-                    sd=float(known.std(ddof=1)),
+                    repeats=len(rates),
+                    mean=float(rates.mean()),
+                    sd=float(rates.std(ddof=1)),
                 )
                 rows.append(row)
     return rows

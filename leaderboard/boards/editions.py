@@ -1,9 +1,9 @@
-"""Publishing boards that rest on hidden keys or weights, so that no two states of them tell one sample's.
+"""Publishing boards that depend on hidden keys or weights, so that no two states of them reveal those of one sample.
 
-A cell is one number: of a model, over all samples or a level of them. What it owes to hidden inputs is, sample by
-sample, the key, the weights and the reading of the answer. Two cells that differ in that for one sample give its key
-away to whoever knows the answers; so no combination of a model's cells, of this edition and all earlier ones, may be
-about fewer than LEAST samples (``stats.disclosure``). Corrections wait until so many have gathered.
+A cell is one number of a model, over all samples or one level. For each sample it depends on the key, the weights and
+the reading of the answer. If two cells differ in that for a single sample, anybody who knows the answers can work out
+its key. So no combination of a model's cells, in this edition and all earlier ones, may be about fewer than LEAST
+samples (``stats.disclosure``). Corrections wait until that many have accumulated.
 """
 
 import json
@@ -32,22 +32,22 @@ from leaderboard.scope import BadScope, Scope, scope_of
 from stats.disclosure import LEAST, Cell, differing, tells_of_few
 
 Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number
-WHOLE = ""  # the number of components, which is one
-TOLD = 5  # reasons that are told at once
+WHOLE = ""  # the only number of a board by components
+TOLD = 5  # reasons listed at once
 
 
 class Refused(BadInput):
-    """An edition that would tell too much, or nothing new; says why."""
+    """An edition that would reveal too much, or nothing new; the message says why."""
 
 
 def runs_to_read(scope: Scope) -> list[Run]:
-    """The finished runs of which one may be an edition's, newest first."""
+    """The finished runs that an edition may use, newest first."""
     runs = votes.judged_runs(replace(scope, staff=False)).filter(state=Run.State.FINISHED)
     return list(runs.order_by("-pk"))
 
 
 def usual_run(scope: Scope) -> Run | None:
-    """The run of the last edition; of the first one the newest finished run, where answers need reading."""
+    """The run of the last edition; for the first edition the newest finished run, if answers need reading."""
     last = _earlier(scope).last()
     if last is not None:
         return last.run
@@ -64,8 +64,8 @@ def publish(
     by: User | None = None,
     command: str = "",
 ) -> Edition:
-    """Publish the board of models as it is now. ``run`` is the judge's whose readings or points count, none: nobody's,
-    of components people's. Raises Refused.
+    """Publish the board of models as it is now. ``run`` is the judge's run whose readings or points count; without one
+    no readings count, and people's points for components. Raises Refused.
     """
     try:
         scope = scope_of(benchmark=benchmark, kind=kind, split=split, run=run.pk if run else None)
@@ -75,8 +75,8 @@ def publish(
         with transaction.atomic():
             Benchmark.objects.select_for_update().get(pk=benchmark.pk)
             edition = _publish(scope, run, by)
-            about = f"{benchmark}, {kind}{', ' + split if split else ''}, edition {edition.number}"
-            audit.record("edition-published", by=by, command=command, about=about)
+            subject = f"{benchmark}, {kind}{', ' + split if split else ''}, edition {edition.number}"
+            audit.record("edition-published", by=by, command=command, about=subject)
             return edition
     except BadScope as error:
         raise Refused(str(error)) from None
@@ -84,12 +84,12 @@ def publish(
 
 def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
     if not rests_on_hidden(scope):
-        raise Refused("Nothing hidden is in this board: everybody sees it live.")
+        raise Refused("This board depends on nothing hidden: everybody sees it live.")
     board = models(scope)
     if not board.rows:
         raise Refused(f"No model has answers to {LEAST} samples or more that could be counted.")
     cells = cells_of(scope)
-    if reasons := list(refusals(cells, {name_of(one, scope): one.cells for one in _seen_before(scope)})):
+    if reasons := list(refusals(cells, {name_of(previous, scope): previous.cells for previous in _seen_before(scope)})):
         more = f" And {len(reasons) - TOLD} more." if len(reasons) > TOLD else ""
         raise Refused(
             f"This edition would tell about fewer than {LEAST} samples. "
@@ -113,10 +113,10 @@ def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
 
 
 def digits_of(scope: Scope) -> tuple[int, int]:
-    """After the point, for values and for the ends of intervals, as the page has them.
+    """Decimals of values and of the ends of intervals, in the units of the page.
 
-    A number in full tells more than itself: a mean of shares of small whole weights is made of few sets of weights, and
-    where some samples share a cluster, the ends of its interval depend on the points of these few.
+    A number in full reveals more than itself: few sets of weights produce a given mean of shares of small whole
+    weights, and if some samples share a cluster, the ends of its interval depend on the points of these few.
     """
     digits = scope.kind.edition_digits
     if scope.kind.keyed:
@@ -125,19 +125,19 @@ def digits_of(scope: Scope) -> tuple[int, int]:
     return digits, digits if len(set(clusters)) == len(clusters) else digits - 1
 
 
-def rounded(told: Any, *, digits: int, ends: int, name: str = "") -> Any:
-    """Rows and what they hold with rounded numbers; intervals become no narrower."""
-    if isinstance(told, dict):
-        return {key: rounded(value, digits=digits, ends=ends, name=key) for key, value in told.items()}
-    if isinstance(told, list):
-        return [rounded(value, digits=digits, ends=ends, name=name) for value in told]
-    if not isinstance(told, float) or name == "coverage":
-        return told
+def rounded(data: Any, *, digits: int, ends: int, name: str = "") -> Any:
+    """Rows, and everything in them, with rounded numbers; intervals never become narrower."""
+    if isinstance(data, dict):
+        return {key: rounded(value, digits=digits, ends=ends, name=key) for key, value in data.items()}
+    if isinstance(data, list):
+        return [rounded(value, digits=digits, ends=ends, name=name) for value in data]
+    if not isinstance(data, float) or name == "coverage":
+        return data
     if name == "low":
-        return math.floor(round(told * 10**ends, 9)) / 10**ends
+        return math.floor(round(data * 10**ends, 9)) / 10**ends
     if name == "high":
-        return math.ceil(round(told * 10**ends, 9)) / 10**ends
-    return round(told, digits)
+        return math.ceil(round(data * 10**ends, 9)) / 10**ends
+    return round(data, digits)
 
 
 def _earlier(scope: Scope) -> QuerySet[Edition]:
@@ -145,15 +145,15 @@ def _earlier(scope: Scope) -> QuerySet[Edition]:
 
 
 def _seen_before(scope: Scope) -> QuerySet[Edition]:
-    """The editions of this kind, of all splits and all versions of the benchmark: their samples go by the same ids."""
-    found = Edition.objects.filter(benchmark__slug=scope.benchmark.slug, kind=scope.kind.name)
-    return found.select_related("benchmark").order_by("benchmark", "split", "number")
+    """The editions of this kind for all splits and versions of the benchmark: their samples have the same keys."""
+    editions = Edition.objects.filter(benchmark__slug=scope.benchmark.slug, kind=scope.kind.name)
+    return editions.select_related("benchmark").order_by("benchmark", "split", "number")
 
 
 def name_of(edition: Edition, scope: Scope) -> str:
     split = "" if edition.split == (hidden_split(scope) or "") else f" of split {edition.split or 'none'}"
-    other = "" if edition.benchmark_id == scope.benchmark.pk else f" of {edition.benchmark}"
-    return f"edition {edition.number}{split}{other}"
+    version = "" if edition.benchmark_id == scope.benchmark.pk else f" of {edition.benchmark}"
+    return f"edition {edition.number}{split}{version}"
 
 
 # ---- what numbers are made of ----
@@ -163,43 +163,43 @@ def cells_of(scope: Scope) -> Cells:
     """What the numbers of this board, computed for an edition, are made of."""
     if scope.kind.keyed:
         frame, _, levels = keyed.counted_answers(scope)
-        made = keyed.told_of_models(scope, frame, levels=levels)
+        by_model = keyed.published_cells(scope, frame, levels=levels)
     else:
         frame, _ = scores.verdicts_on_models(scope)
         hidden = (frame["model"] != "") & ~frame["sample"].isin(open_samples(scope))
         frame = frame[hidden].sort_values(["model", "sample", "item"])
-        given = (
+        facts = (
             scope.kind.made_of(scope, frame).groupby([frame["model"], frame["sample"]]).agg("\x1e".join).reset_index()
         )
-        given.columns = pd.Index(["model", "sample", "given"])
-        made = {str(name): {WHOLE: _cell(mine["sample"], mine["given"])} for name, mine in given.groupby("model")}
+        facts.columns = pd.Index(["model", "sample", "given"])
+        by_model = {str(name): {WHOLE: _cell(rows["sample"], rows["given"])} for name, rows in facts.groupby("model")}
     ids = {str(pk): key for pk, key in scope.benchmark.samples.values_list("pk", "key")}
     return {
-        model: {number: {ids[sample]: given for sample, given in cell.items()} for number, cell in told.items()}
-        for model, told in made.items()
+        model: {number: {ids[sample]: facts for sample, facts in cell.items()} for number, cell in numbers.items()}
+        for model, numbers in by_model.items()
     }
 
 
-def _cell(samples: "pd.Series[int]", given: "pd.Series[str]") -> Cell:
-    return {str(sample): keyed_hash("cell", one)[:16] for sample, one in zip(samples, given, strict=True)}
+def _cell(samples: "pd.Series[int]", facts: "pd.Series[str]") -> Cell:
+    return {str(sample): keyed_hash("cell", fact)[:16] for sample, fact in zip(samples, facts, strict=True)}
 
 
-# ---- what they may not tell ----
+# ---- what they must not reveal ----
 
 
 def refusals(new: Cells, earlier: Mapping[str, Cells]) -> Iterator[str]:
-    """Why these numbers may not be published after the earlier ones, by name: a sentence a model. Names no sample."""
-    for model, told in new.items():
-        before = {name: cells[model] for name, cells in earlier.items() if model in cells}
+    """Why these numbers must not be published after the earlier ones (by name): one sentence per model, no samples."""
+    for model, cells_now in new.items():
+        before = {name: cells_then[model] for name, cells_then in earlier.items() if model in cells_then}
         changes = (
-            (number, name, differing(cell, cells[number]))
-            for number, cell in told.items()
-            for name, cells in before.items()
-            if number in cells
+            (number, name, differing(cell, cells_then[number]))
+            for number, cell in cells_now.items()
+            for name, cells_then in before.items()
+            if number in cells_then
         )
         if few := next((change for change in changes if 0 < change[2] < LEAST), None):
-            number, name, apart = few
-            about = f"{number} of {model}" if number else model
-            yield f"{about} differs from {name} in {apart} sample{'' if apart == 1 else 's'}."
-        elif tells_of_few([cell for cells in (told, *before.values()) for cell in cells.values()]):
+            number, name, differing_samples = few
+            subject = f"{number} of {model}" if number else model
+            yield f"{subject} differs from {name} in {differing_samples} sample{'' if differing_samples == 1 else 's'}."
+        elif tells_of_few([cell for cells_then in (cells_now, *before.values()) for cell in cells_then.values()]):
             yield f"The numbers of {model}, held against one another and those of {', '.join(before)}, tell of fewer."

@@ -1,4 +1,4 @@
-"""The board of judges: how well each one's verdicts match people's, beside how well people match each other."""
+"""The board of judges: how well their verdicts match people's, and how well people match each other."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from stats.verdicts import RULES, VERDICTS, encode, majority, words
 
 NO_LABELS = "No labels by people yet, so no judge can be compared with them."
 ALL = "all"  # data sets
-PEOPLE = 0  # where runs are told apart by number: people against people
+PEOPLE = 0  # stands for people against people where runs are identified by number
 MAJORITY, INDIVIDUALS = REFERENCES = ("majority", "individuals")
 PER = 1000
 Estimates = dict[str, tuple[Estimate, float | None]]  # by metric, with p where there is a test
@@ -50,7 +50,7 @@ class JudgeRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class MetricValue:
-    """A metric, how many rows it is of, and p where there is a test."""
+    """The value of a metric, the number of rows behind it, and p if there is a test."""
 
     number: Number
     n: int
@@ -59,10 +59,10 @@ class MetricValue:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """Judges beside people by one reference: what is no row, since it ranks them or is about people alone.
+    """Judges against people by one reference: what rows do not hold, because it ranks judges or is about people alone.
 
-    ``ceiling`` by metric: people against people. ``standing`` by metric and run, of judges that are no baselines.
-    ``cells`` by metric, run and level or data set; people's own are those of run ``PEOPLE``.
+    ``ceiling`` by metric: people against people. ``standing`` by metric and run, for judges that are not baselines.
+    ``cells`` by metric, run and level or data set; run ``PEOPLE`` has people's own.
     """
 
     ceiling: dict[str, MetricValue]
@@ -73,10 +73,10 @@ class Against:
 @dataclass(frozen=True, slots=True)
 class Running:
     """What a run's judge costs (US dollars per 1,000 judgments), how long a call takes (mean seconds), and how many
-    judgments it was asked for. Of people's reviews: the shares that agree and that find a hallucination, and the mean
+    judgments it was asked for. From people's reviews: the shares that agree and that find a hallucination, and the mean
     grade, 1 to 5.
 
-    None where nothing is known: a judgment that was imported without its cost is not one that cost nothing.
+    None means unknown: a judgment imported without its cost did not cost nothing.
     """
 
     cost: float | None = None
@@ -90,8 +90,8 @@ class Running:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgesBoard(Board):
-    """``labels``, ``annotators`` and ``items`` of the reference; by reference what stands ``against`` it; the order of
-    cells; and by run what its judge costs.
+    """How many ``labels``, ``annotators`` and ``items`` the reference has; the comparison ``against`` each reference;
+    the order of cells; and by run what its judge costs.
     """
 
     rows: Sequence[JudgeRow] = field(default=(), kw_only=False)
@@ -107,15 +107,15 @@ class JudgesBoard(Board):
         return {"items": self.items, "labels": self.labels, "annotators": self.annotators}
 
 
-def board(scope: Scope, comparison: type["Comparison"]) -> JudgesBoard:
+def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
     """How each judge's verdicts compare with people's (MLLM-as-a-Judge, Tables 2 and 9; MLLM-Bench, Table 6).
 
     Within each source data set, and ``all``: the unweighted mean over the sets that have a value. The reference
-    ``majority`` is one verdict an item, ``individuals`` takes every label by itself. Metrics by level are by data set
-    where there are several.
+    ``majority`` is one verdict per item; ``individuals`` takes every label by itself. With several data sets, cells are
+    by data set instead of level.
     """
-    people = comparison(scope)
-    labels, items = people.labels, people.items
+    comparison = comparison_class(scope)
+    labels, items = comparison.labels, comparison.items
     if labels.empty:
         return JudgesBoard([], [NO_LABELS])
     labelled = items.loc[items.index.isin(labels["item"])]
@@ -123,34 +123,34 @@ def board(scope: Scope, comparison: type["Comparison"]) -> JudgesBoard:
     if labelled["dataset"].nunique() > 1:
         items, labelled = (frame.assign(level=frame["dataset"].astype(str)) for frame in (items, labelled))
         levels = sorted(labelled["level"].unique())
-    references = {MAJORITY: people.aggregated(), INDIVIDUALS: labels[["item", "value"]]}
-    tables = {name: people.tables(scope.kind.metrics, labelled) for name in REFERENCES}
+    references = {MAJORITY: comparison.aggregated(), INDIVIDUALS: labels[["item", "value"]]}
+    tables = {name: comparison.tables(scope.kind.metrics, labelled) for name in REFERENCES}
     rows: list[JudgeRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
-        told = people.told_by(runs)
+        verdicts = comparison.verdicts_of(runs)
         used += runs
         for reference, truth in references.items():
-            both = truth.merge(told, on="item").join(items, on="item", how="inner")
-            rows += _rows(scope, runs[-1], reference, truth, both, people.by_dataset(both, told, reference))
-            tables[reference].add(runs[-1].pk, both, ranked=not runs[0].judge.baseline)
+            paired = truth.merge(verdicts, on="item").join(items, on="item", how="inner")
+            rows += _rows(scope, runs[-1], reference, truth, paired, comparison.by_dataset(paired, verdicts, reference))
+            tables[reference].add(runs[-1].pk, paired, ranked=not runs[0].judge.baseline)
     against = {}
     for name in REFERENCES:
-        beside = people.beside_others() if name == MAJORITY else _beside_each(labels)
-        both = beside.assign(repeat=0).join(items, on="item", how="inner")
-        tables[name].add(PEOPLE, both, ranked=False)
-        ceiling = people.ceiling(both, twice=name == INDIVIDUALS)
+        label_pairs = comparison.leave_one_out() if name == MAJORITY else _pairs_of_labels(labels)
+        paired = label_pairs.assign(repeat=0).join(items, on="item", how="inner")
+        tables[name].add(PEOPLE, paired, ranked=False)
+        ceiling = comparison.ceiling(paired, twice=name == INDIVIDUALS)
         against[name] = Against(ceiling, tables[name].standing(), tables[name].cells())
-    there = set(labelled["level"])
+    labelled_levels = set(labelled["level"])
     return JudgesBoard(
         rows,
-        people.notes,
+        comparison.notes,
         tuple(run.pk for run in used),
         labels=len(labels),
         annotators=int(labels["annotator"].nunique()),
         items=int(labels["item"].nunique()),
         against=against,
-        cell_order=[name for name in levels if name in there],
+        cell_order=[name for name in levels if name in labelled_levels],
         running=_running(used),
     )
 
@@ -160,10 +160,10 @@ def _rows(
     run: Run,
     reference: str,
     truth: pd.DataFrame,
-    both: pd.DataFrame,
+    paired: pd.DataFrame,
     by_dataset: dict[str, dict[str, MetricValue]],
 ) -> list[JudgeRow]:
-    coverage = share(int(both["item"].nunique()), int(truth["item"].nunique()))
+    coverage = share(int(paired["item"].nunique()), int(truth["item"].nunique()))
     return [
         JudgeRow(
             judge=run.judge.name,
@@ -173,38 +173,40 @@ def _rows(
             kind=scope.kind.name,
             reference=reference,
             metric=name,
-            value=found.number,
-            n=found.n,
-            p=found.p,
+            value=metric.number,
+            n=metric.n,
+            p=metric.p,
             coverage=coverage,
         )
         for dataset, metrics in by_dataset.items()
-        for name, found in metrics.items()
+        for name, metric in metrics.items()
     ]
 
 
 def _averaged(estimates: Sequence[Estimate], p: float | None = None) -> MetricValue:
     """Metrics are computed per repeat, then averaged; so are the ends of their intervals."""
-    known = [number(estimate) for estimate in estimates if estimate.value is not None]
-    ends = [None if None in side else float(np.mean(side)) for side in zip(*(one.ends for one in known), strict=True)]
+    numbers = [number(estimate) for estimate in estimates if estimate.value is not None]
+    ends = [
+        None if None in side else float(np.mean(side)) for side in zip(*(value.ends for value in numbers), strict=True)
+    ]
     n = max((estimate.n for estimate in estimates), default=0)
     return MetricValue(Number(*ends), n, p)
 
 
-def _per_repeat(both: pd.DataFrame, measured: Callable[[pd.DataFrame], Estimates]) -> dict[str, MetricValue]:
-    """By metric the mean of what ``measured`` gives for each repeat, and p of the first repeat that has one."""
+def _per_repeat(paired: pd.DataFrame, compute: Callable[[pd.DataFrame], Estimates]) -> dict[str, MetricValue]:
+    """By metric the mean over repeats of what ``compute`` gives, and the p of the first repeat."""
     estimates: dict[str, list[Estimate]] = {}
     p: dict[str, float | None] = {}
-    for _, rows in both.groupby("repeat"):
-        for name, (estimate, chance) in measured(rows).items():
+    for _, rows in paired.groupby("repeat"):
+        for name, (estimate, p_value) in compute(rows).items():
             estimates.setdefault(name, []).append(estimate)
-            p.setdefault(name, chance)
-    return {name: _averaged(found, p[name]) for name, found in estimates.items()}
+            p.setdefault(name, p_value)
+    return {name: _averaged(per_repeat, p[name]) for name, per_repeat in estimates.items()}
 
 
-def _of_repeats(told: pd.DataFrame) -> dict[str, MetricValue]:
-    """How steady a judge is over its repeats, of ``item, repeat, told, group``."""
-    steady = steadiness(told.rename(columns={"told": "verdict"}))
+def _of_repeats(verdicts: pd.DataFrame) -> dict[str, MetricValue]:
+    """How steady a judge is over its repeats; ``verdicts`` has ``item, repeat, told, group``."""
+    steady = steadiness(verdicts.rename(columns={"told": "verdict"}))
     return {CONSISTENCY.name: _averaged([steady.consistency]), MCC.name: _averaged([steady.mcc])}
 
 
@@ -213,7 +215,7 @@ class Comparison:
 
     Scores, and components in percent of their weights: Pearson with p, and Spearman; rankings: the normalized
     Levenshtein distance; readings of what an answer chose: agreement and kappa (MMBench, Figure 5). The majority is the
-    mean of the annotators, of words the most frequent.
+    mean over annotators; for words, the most frequent one.
     """
 
     notes: Sequence[str] = ()
@@ -227,48 +229,52 @@ class Comparison:
         labels = scope.kind.numbers(scope, scores.labels_of(scope), self.items)
         self.labels = labels[labels["item"].isin(self.items.index)]
 
-    def told_by(self, runs: list[Run]) -> pd.DataFrame:
+    def verdicts_of(self, runs: list[Run]) -> pd.DataFrame:
         """The verdicts of a judge: ``item, repeat, told``."""
         verdicts = self.scope.kind.numbers(self.scope, scores.of_runs(self.scope, runs), self.items)
         return verdicts.rename(columns={"value": "told"})
 
     def aggregated(self) -> pd.DataFrame:
-        """One verdict of people an item: ``item, value``."""
+        """People's verdict on each item: ``item, value``."""
         return self.labels.groupby("item")["value"].agg(scores.mean_of).reset_index()
 
-    def measured(self, both: pd.DataFrame, *, whole: bool) -> Estimates:
-        """Each metric of ``told`` against ``value``; ``whole``: the mean over several data sets."""
-        return _measured(self.scope.kind.metrics, OfGrades(both, whole=whole))
+    def measured(self, paired: pd.DataFrame, *, across_datasets: bool) -> Estimates:
+        """Each metric of ``told`` against ``value``; ``across_datasets``: the mean over several data sets."""
+        return _measured(self.scope.kind.metrics, OfGrades(paired, across_datasets=across_datasets))
 
-    def by_dataset(self, both: pd.DataFrame, told: pd.DataFrame, reference: str) -> dict[str, dict[str, MetricValue]]:
+    def by_dataset(
+        self, paired: pd.DataFrame, verdicts: pd.DataFrame, reference: str
+    ) -> dict[str, dict[str, MetricValue]]:
         """The metrics by data set, and over all of them."""
-        datasets = sorted(str(name) for name in both["dataset"].unique())
-        parts = {name: both[both["dataset"] == name] for name in datasets} | {ALL: both}
-        return {name: self._metrics(rows, whole=name == ALL and len(datasets) > 1) for name, rows in parts.items()}
+        datasets = sorted(str(name) for name in paired["dataset"].unique())
+        parts = {name: paired[paired["dataset"] == name] for name in datasets} | {ALL: paired}
+        return {
+            name: self._metrics(rows, across_datasets=name == ALL and len(datasets) > 1) for name, rows in parts.items()
+        }
 
-    def _metrics(self, both: pd.DataFrame, *, whole: bool) -> dict[str, MetricValue]:
-        metrics = _per_repeat(both, lambda rows: self.measured(rows, whole=whole))
-        if both["repeat"].nunique() > 1:
-            metrics |= _of_repeats(both.drop_duplicates(["item", "repeat"]))
+    def _metrics(self, paired: pd.DataFrame, *, across_datasets: bool) -> dict[str, MetricValue]:
+        metrics = _per_repeat(paired, lambda rows: self.measured(rows, across_datasets=across_datasets))
+        if paired["repeat"].nunique() > 1:
+            metrics |= _of_repeats(paired.drop_duplicates(["item", "repeat"]))
         return metrics
 
-    def ceiling(self, both: pd.DataFrame, *, twice: bool) -> dict[str, MetricValue]:
+    def ceiling(self, paired: pd.DataFrame, *, twice: bool) -> dict[str, MetricValue]:
         """The metrics of people against people, computed as a judge's are.
 
         Against the majority: each label against the majority of the *others* on its item (leave one out). Against
-        individuals: each label against each other label on its item; every two then stand in ``both`` ``twice``, in
-        either direction, and count once in ``n``.
+        individuals: each label against each other label on its item. Then ``paired`` has every two of them ``twice``,
+        once in each direction, and ``n`` counts them once.
         """
-        if both.empty:
+        if paired.empty:
             return {}
-        measured = self.measured(both, whole=both["dataset"].nunique() > 1)
+        measured = self.measured(paired, across_datasets=paired["dataset"].nunique() > 1)
         return {
             name: MetricValue(number(estimate), estimate.n // 2 if twice else estimate.n)
             for name, (estimate, _) in measured.items()
         }
 
-    def beside_others(self) -> pd.DataFrame:
-        """Each label (``told``) beside the aggregate of the other people on its item (``value``)."""
+    def leave_one_out(self) -> pd.DataFrame:
+        """Each label (``told``) with the aggregate of the other people on its item (``value``)."""
         many = self.labels[self.labels.groupby("item")["item"].transform("size") > 1]
         if many.empty:
             return many.assign(told=many["value"])[["item", "told", "value"]]
@@ -296,90 +302,96 @@ class PairComparison(Comparison):
         labels = votes.labels_of(scope).rename(columns={"choice": "value"})
         self.labels = labels[labels["item"].isin(self.items.index)]
 
-    def told_by(self, runs: list[Run]) -> pd.DataFrame:
+    def verdicts_of(self, runs: list[Run]) -> pd.DataFrame:
         return votes.of_runs(runs).frame.rename(columns={"choice": "told"})
 
     def aggregated(self) -> pd.DataFrame:
         return majority_of(self.labels, self.scope.rule)
 
-    def measured(self, both: pd.DataFrame, *, whole: bool = False) -> Estimates:
-        return _measured(self.scope.kind.metrics, OfPairs(both))
+    def measured(self, paired: pd.DataFrame, *, across_datasets: bool = False) -> Estimates:
+        return _measured(self.scope.kind.metrics, OfPairs(paired))
 
-    def by_dataset(self, both: pd.DataFrame, told: pd.DataFrame, reference: str) -> dict[str, dict[str, MetricValue]]:
+    def by_dataset(
+        self, paired: pd.DataFrame, verdicts: pd.DataFrame, reference: str
+    ) -> dict[str, dict[str, MetricValue]]:
         lowest = {metric.name: metric.lowest for metric in self.scope.kind.metrics}
-        sets = {str(name): _per_repeat(rows, self.measured) for name, rows in both.groupby("dataset", observed=True)}
-        whole = next(iter(sets.values())) if len(sets) == 1 else mean_of_sets(list(sets.values()), lowest)
-        if told["repeat"].nunique() > 1 and reference == MAJORITY:
-            again = _of_repeats(told.join(self.items["group"], on="item", how="inner"))
-            whole = whole | again
-            sets = {name: metrics | again for name, metrics in sets.items()} if len(sets) == 1 else sets
-        return sets | {ALL: whole}
+        by_set = {
+            str(name): _per_repeat(rows, self.measured) for name, rows in paired.groupby("dataset", observed=True)
+        }
+        overall = next(iter(by_set.values())) if len(by_set) == 1 else mean_of_sets(list(by_set.values()), lowest)
+        if verdicts["repeat"].nunique() > 1 and reference == MAJORITY:
+            repeat_metrics = _of_repeats(verdicts.join(self.items["group"], on="item", how="inner"))
+            overall = overall | repeat_metrics
+            by_set = (
+                {name: metrics | repeat_metrics for name, metrics in by_set.items()} if len(by_set) == 1 else by_set
+            )
+        return by_set | {ALL: overall}
 
-    def beside_others(self) -> pd.DataFrame:
-        return beside_majority_of_others(self.labels, self.scope.rule)
+    def leave_one_out(self) -> pd.DataFrame:
+        return leave_one_out_majority(self.labels, self.scope.rule)
 
 
 def _measured(metrics: Sequence[Metric], rows: OfPairs | OfGrades) -> Estimates:
     computed = ((metric.name, metric.compute(rows)) for metric in metrics if metric.compute)
-    return {name: found for name, found in computed if found is not None}
+    return {name: estimate for name, estimate in computed if estimate is not None}
 
 
 def mean_of_sets(sets: list[dict[str, MetricValue]], lowest: dict[str, float]) -> dict[str, MetricValue]:
     """By metric the unweighted mean over the data sets that have a value (MLLM-as-a-Judge, Table 2).
 
-    No sample lies in two of them, so the squares of the half-widths of their intervals add up. ``lowest``: the least
-    that each metric can be.
+    No sample is in two of them, so the squares of the half-widths of their intervals add up. ``lowest``: the minimum of
+    each metric.
     """
-    whole: dict[str, MetricValue] = {}
+    means: dict[str, MetricValue] = {}
     for name in sets[0] if sets else ():
-        known = [metrics[name] for metrics in sets if metrics[name].number.value is not None]
-        if not known:
-            whole[name] = MetricValue(UNKNOWN, sum(metrics[name].n for metrics in sets))
+        by_set = [metrics[name] for metrics in sets if metrics[name].number.value is not None]
+        if not by_set:
+            means[name] = MetricValue(UNKNOWN, sum(metrics[name].n for metrics in sets))
             continue
-        values = [one.number.value or 0.0 for one in known]
+        values = [value_of_set.number.value or 0.0 for value_of_set in by_set]
         value = float(np.mean(values))
         low = high = None
-        if all(one.number.low is not None for one in known):
-            below, above = (
-                float(np.sqrt(sum((end - at) ** 2 for end, at in zip(ends, values, strict=True)))) / len(known)
+        if all(value_of_set.number.low is not None for value_of_set in by_set):
+            half_below, half_above = (
+                float(np.sqrt(sum((end - at) ** 2 for end, at in zip(ends, values, strict=True)))) / len(by_set)
                 for ends in (
-                    [one.number.low or 0.0 for one in known],
-                    [one.number.high or 0.0 for one in known],
+                    [value_of_set.number.low or 0.0 for value_of_set in by_set],
+                    [value_of_set.number.high or 0.0 for value_of_set in by_set],
                 )
             )
-            low, high = max(value - below, lowest[name]), min(value + above, 1.0)
-        whole[name] = MetricValue(Number(value, low, high), sum(one.n for one in known))
-    return whole
+            low, high = max(value - half_below, lowest[name]), min(value + half_above, 1.0)
+        means[name] = MetricValue(Number(value, low, high), sum(value_of_set.n for value_of_set in by_set))
+    return means
 
 
 def majority_of(labels: pd.DataFrame, rule: str) -> pd.DataFrame:
-    """``item``, ``value``: what most people say of each item, of labels ``item, annotator, value``."""
+    """``item``, ``value``: the majority on each item, from labels ``item, annotator, value``."""
     frame = majority(labels=labels.rename(columns={"value": "choice"}), rule=rule)[["choice"]].reset_index()
     return frame.rename(columns={"choice": "value"})
 
 
-def beside_majority_of_others(labels: pd.DataFrame, rule: str) -> pd.DataFrame:
-    """Each label (``told``) beside the majority of the other people on its item (``value``), of labels ``item,
-    annotator, value``; items with one label are left out.
+def leave_one_out_majority(labels: pd.DataFrame, rule: str) -> pd.DataFrame:
+    """Each label (``told``) with the majority of the other people on its item (``value``), from labels ``item,
+    annotator, value``. Items with a single label are left out.
     """
     codes, size = encode(labels["value"]), len(VERDICTS)
     item, _ = pd.factorize(labels["item"])
     counts = np.bincount(item * size + codes, minlength=(item.max(initial=-1) + 1) * size).reshape(-1, size)
     others = counts[item]
     others[np.arange(len(codes)), codes] -= 1
-    some = others.sum(axis=1) > 0
-    frame = labels.loc[some, ["item"]].assign(told=labels.loc[some, "value"])
-    return frame.assign(value=words(RULES[rule](others[some])))
+    has_others = others.sum(axis=1) > 0
+    frame = labels.loc[has_others, ["item"]].assign(told=labels.loc[has_others, "value"])
+    return frame.assign(value=words(RULES[rule](others[has_others])))
 
 
-def _beside_each(labels: pd.DataFrame) -> pd.DataFrame:
-    """Each label (``value``) beside each other label on its item (``told``): every two of them twice."""
-    both = labels.merge(labels, on="item", suffixes=("", "_other"))
-    both = both[both["annotator"] != both["annotator_other"]]
-    return both.rename(columns={"value_other": "told"})[["item", "told", "value"]]
+def _pairs_of_labels(labels: pd.DataFrame) -> pd.DataFrame:
+    """Each label (``value``) with each other label on its item (``told``): every two of them twice."""
+    paired = labels.merge(labels, on="item", suffixes=("", "_other"))
+    paired = paired[paired["annotator"] != paired["annotator_other"]]
+    return paired.rename(columns={"value_other": "told"})[["item", "told", "value"]]
 
 
-# ---- what a judge costs, and what people who reviewed its verdicts say ----
+# ---- what a judge costs, and how people reviewed its verdicts ----
 
 
 def _running(runs: Sequence[Run]) -> dict[int, Running]:
@@ -410,8 +422,8 @@ def _running(runs: Sequence[Run]) -> dict[int, Running]:
 def _opinions(reviews: pd.DataFrame) -> dict[str, Any]:
     opinions: dict[str, Any] = {"reviews": len(reviews)}
     for name, estimate in (("agree", rate), ("grade", mean), ("hallucination", rate)):
-        known = reviews[reviews[name].notna()]
-        if len(known):
-            values = {"hits" if estimate is rate else "values": known[name].to_numpy(np.float64)}
-            opinions[name] = number(estimate(**values, cluster=known["item"].to_numpy()))
+        answered = reviews[reviews[name].notna()]
+        if len(answered):
+            values = {"hits" if estimate is rate else "values": answered[name].to_numpy(np.float64)}
+            opinions[name] = number(estimate(**values, cluster=answered["item"].to_numpy()))
     return opinions

@@ -1,9 +1,9 @@
 """Ranks of judges, and their metrics by level.
 
-Every metric is a function of a few sums over the items, so a bootstrap draws clusters once for all judges and adds
-their sums; what two judges share cancels in their difference. Votes on pairs sum confusion tables; scores, rankings and
-readings the terms of their metrics (for Pearson n, x, y, xx, yy, xy). Spearman's ranks are taken once, within each data
-set.
+Every metric is a function of a few sums over the items. A bootstrap therefore draws clusters once for all judges and
+adds up their sums, and what two judges share cancels in their difference. Votes on pairs sum confusion tables; scores,
+rankings and readings sum the terms of their metrics (for Pearson n, x, y, xx, yy, xy). Spearman's ranks are computed
+once, within each data set.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ from stats.verdicts import three_way
 REPLICATES = 1000
 AT_ONCE = 4_000_000  # numbers drawn
 SIZE = 3  # first, second, tie
-MOST = 5_000  # clusters drawn of sums: more are put together, which costs no precision at such numbers
+MOST = 5_000  # clusters drawn for sums: more are merged, which costs no precision at such numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A metric within a level or data set, and how many rows it is of."""
+    """A metric within a level or data set, and the number of rows behind it."""
 
     value: float | None
     n: int
@@ -61,18 +61,18 @@ class ConfusionTables:
         self.dataset[codes] = sets
         self.judges: dict[int, _Tabled] = {}
 
-    def add(self, run: int, both: pd.DataFrame, *, ranked: bool) -> None:
-        """``both`` as ``item, value, told, repeat, level``."""
-        repeats = sorted(both["repeat"].unique().tolist())
-        tables = [self._confusion(both[both["repeat"] == repeat]) for repeat in repeats]
-        of_level = {str(name): part for name, part in both.groupby("level")}
+    def add(self, run: int, paired: pd.DataFrame, *, ranked: bool) -> None:
+        """Add a judge; ``paired`` has ``item, value, told, repeat, level``."""
+        repeats = sorted(paired["repeat"].unique().tolist())
+        tables = [self._confusion(paired[paired["repeat"] == repeat]) for repeat in repeats]
+        of_level = {str(name): part for name, part in paired.groupby("level")}
         self.judges[run] = _Tabled(
             np.stack(tables) if tables else np.zeros((0, self.clusters, SIZE * SIZE), dtype=np.int64),
             {
                 level: np.stack([self._confusion(part[part["repeat"] == r]).sum(axis=0) for r in repeats])
                 for level, part in of_level.items()
             },
-            int(both["item"].nunique()),
+            int(paired["item"].nunique()),
             ranked,
         )
 
@@ -87,31 +87,31 @@ class ConfusionTables:
             name: {
                 run: {
                     level: Cell(_mean(metric, tables), _counted(metric, tables))
-                    for level, tables in judged.levels.items()
+                    for level, tables in judge.levels.items()
                 }
-                for run, judged in self.judges.items()
+                for run, judge in self.judges.items()
             }
             for name, metric in self.metrics.items()
         }
 
     def standing(self) -> dict[str, dict[int, Place]]:
-        """By metric and run the place among the judges that are no baselines.
+        """By metric and run, the place among the judges that are not baselines.
 
         The covariance of the metrics comes from a bootstrap that draws the same clusters for all judges, so that what
-        two of them share cancels; ranges and tiers are then those of ``stats.ranks``. A judge over fewer than 30
-        items is not ranked.
+        two of them share cancels. Ranges and tiers come from ``stats.ranks``. A judge with fewer than 30 items is not
+        ranked.
         """
-        judges = {run: judged for run, judged in self.judges.items() if judged.ranked and judged.items >= PROVISIONAL}
+        judges = {run: judge for run, judge in self.judges.items() if judge.ranked and judge.items >= PROVISIONAL}
         if not judges:
             return {name: {} for name in self.metrics}
         rng = np.random.default_rng(SEED)
-        wide = np.concatenate([repeat for judged in judges.values() for repeat in judged.tables], axis=1)
-        sets = [_drawn(wide[self.dataset == one], rng) for one in np.unique(self.dataset)]
-        owner = np.repeat(np.arange(len(judges)), [len(judged.tables) for judged in judges.values()])
+        wide = np.concatenate([repeat for judge in judges.values() for repeat in judge.tables], axis=1)
+        sets = [_drawn(wide[self.dataset == dataset], rng) for dataset in np.unique(self.dataset)]
+        owner = np.repeat(np.arange(len(judges)), [len(judge.tables) for judge in judges.values()])
         standing = {}
         for name, metric in self.metrics.items():
             value = _per_judge(_over_sets([_values(metric, point) for point, _ in sets]), owner)[0]
-            draws = _per_judge(_over_sets([_values(metric, drawn) for _, drawn in sets]), owner)
+            draws = _per_judge(_over_sets([_values(metric, replicates) for _, replicates in sets]), owner)
             standing[name] = _ranked(list(judges), value, draws, clusters=self.clusters)
         return standing
 
@@ -132,8 +132,8 @@ def _counted(metric: Metric, tables: IntArray) -> int:
 
 
 def _drawn(wide: IntArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """The tables of all judges and repeats (C, 9 each) over one data set's clusters: as they are (1, C, 3, 3), and
-    drawn (B, C, 3, 3).
+    """The tables of all judges and repeats (C, 9 each) over one data set's clusters: observed (1, C, 3, 3), and
+    bootstrapped (B, C, 3, 3).
     """
     rows, times = distinct_rows(wide)
     clusters, block = len(wide), max(1, AT_ONCE // len(times))
@@ -148,8 +148,8 @@ def _drawn(wide: IntArray, rng: np.random.Generator) -> tuple[FloatArray, FloatA
 def _over_sets(values: list[FloatArray]) -> FloatArray:
     """The mean of arrays (B, C) over the data sets in which there is a value."""
     stacked = np.stack(values)
-    known = np.isfinite(stacked)
-    return ratio(np.where(known, stacked, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+    finite = np.isfinite(stacked)
+    return ratio(np.where(finite, stacked, 0.0).sum(axis=0), finite.sum(axis=0).astype(np.float64))
 
 
 def _per_judge(values: FloatArray, owner: IntArray) -> FloatArray:
@@ -186,17 +186,17 @@ class ItemSums:
         self.sets = sorted(items["dataset"].unique())
         self.judges: dict[int, _Summed] = {}
 
-    def add(self, run: int, both: pd.DataFrame, *, ranked: bool) -> None:
-        """``both`` as ``item, value, told, repeat, dataset, level``."""
-        both = both[both["item"].isin(self.cluster.index)]
-        repeats = [one for _, one in both.groupby("repeat")]
+    def add(self, run: int, paired: pd.DataFrame, *, ranked: bool) -> None:
+        """Add a judge; ``paired`` has ``item, value, told, repeat, dataset, level``."""
+        paired = paired[paired["item"].isin(self.cluster.index)]
+        repeats = [rows for _, rows in paired.groupby("repeat")]
         sums: dict[str, FloatArray] = {}
         cells: dict[str, FloatArray] = {}
         for name, measure in self.metrics.items() if repeats else ():
-            sums[name] = np.stack([self._summed(one, measure, one["dataset"], self.sets) for one in repeats])
-            by = [self._summed(one, measure, one["level"], self.levels).sum(axis=0) for one in repeats]
-            cells[name] = np.stack(by)
-        self.judges[run] = _Summed(sums, cells, int(both["item"].nunique()), ranked)
+            sums[name] = np.stack([self._summed(rows, measure, rows["dataset"], self.sets) for rows in repeats])
+            level_sums = [self._summed(rows, measure, rows["level"], self.levels).sum(axis=0) for rows in repeats]
+            cells[name] = np.stack(level_sums)
+        self.judges[run] = _Summed(sums, cells, int(paired["item"].nunique()), ranked)
 
     def _summed(self, frame: pd.DataFrame, measure: Metric, part: "pd.Series[str]", parts: list[str]) -> FloatArray:
         """The sums (clusters, parts, K) of the rows that lie in one of ``parts``."""
@@ -211,32 +211,36 @@ class ItemSums:
 
     def _whole(self, measure: Metric, sums: FloatArray) -> FloatArray:
         """The mean (...) over the data sets that have a value, of sums (..., sets, K)."""
-        each = _values(measure, sums)
-        known = np.isfinite(each)
-        return ratio(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+        values = _values(measure, sums)
+        finite = np.isfinite(values)
+        return ratio(np.where(finite, values, 0.0).sum(axis=-1), finite.sum(axis=-1).astype(np.float64))
 
     def cells(self) -> dict[str, dict[int, dict[str, Cell]]]:
         """By metric, run and level: the mean over repeats, and of how many rows."""
-        found: dict[str, dict[int, dict[str, Cell]]] = {name: {} for name in self.metrics}
-        for run, judged in self.judges.items():
-            for name, cells in judged.cells.items():
+        by_metric: dict[str, dict[int, dict[str, Cell]]] = {name: {} for name in self.metrics}
+        for run, judge in self.judges.items():
+            for name, cells in judge.cells.items():
                 values = _values(self.metrics[name], cells)
-                found[name][run] = {
+                by_metric[name][run] = {
                     level: Cell(_known(values[:, at]), int(cells[:, at, 0].max(initial=0)))
                     for at, level in enumerate(self.levels)
                     if cells[:, at, 0].any()
                 }
-        return found
+        return by_metric
 
     def standing(self) -> dict[str, dict[int, Place]]:
-        """By metric and run: ``rank``, ``rank_low``, ``rank_high``, ``tier`` among judges that are no baselines.
+        """By metric and run, the place among the judges that are not baselines.
 
-        A judge over fewer than 30 items is not ranked.
+        A judge with fewer than 30 items is not ranked.
         """
-        judges = {run: one for run, one in self.judges.items() if one.ranked and one.items >= PROVISIONAL and one.sums}
-        found: dict[str, dict[int, Place]] = {name: {} for name in self.metrics}
+        judges = {
+            run: judge
+            for run, judge in self.judges.items()
+            if judge.ranked and judge.items >= PROVISIONAL and judge.sums
+        }
+        standing: dict[str, dict[int, Place]] = {name: {} for name in self.metrics}
         if not judges:
-            return found
+            return standing
         rng = np.random.default_rng(SEED)
         block = max(1, AT_ONCE // self.clusters)
         even = np.full(self.clusters, 1 / self.clusters)
@@ -246,17 +250,19 @@ class ItemSums:
         ]
         for name, measure in self.metrics.items():
             sign = -1.0 if measure.lower_is_better else 1.0
-            value, drawn = [], []
-            for judged in judges.values():
-                sums = judged.sums[name]
-                value.append(self._whole(measure, sums.sum(axis=1)).mean())
+            values, replicates = [], []
+            for judge in judges.values():
+                sums = judge.sums[name]
+                values.append(self._whole(measure, sums.sum(axis=1)).mean())
                 flat = np.moveaxis(sums, 1, 0).reshape(self.clusters, -1)
-                each = np.concatenate([part @ flat for part in draws]).reshape(REPLICATES, *np.delete(sums.shape, 1))
-                drawn.append(self._whole(measure, each).mean(axis=1))
-            found[name] = _ranked(
-                list(judges), sign * np.asarray(value), sign * np.stack(drawn, axis=1), clusters=self.clusters
+                drawn_sums = np.concatenate([part @ flat for part in draws]).reshape(
+                    REPLICATES, *np.delete(sums.shape, 1)
+                )
+                replicates.append(self._whole(measure, drawn_sums).mean(axis=1))
+            standing[name] = _ranked(
+                list(judges), sign * np.asarray(values), sign * np.stack(replicates, axis=1), clusters=self.clusters
             )
-        return found
+        return standing
 
 
 # ---- both ----
@@ -272,17 +278,17 @@ def _known(values: Any) -> float | None:
 
 
 def _ranked(runs: list[int], value: FloatArray, draws: FloatArray, *, clusters: int) -> dict[int, Place]:
-    """The places of judges by values (J,), higher is better, with replicates (B, J); of those that have all."""
-    known = np.flatnonzero(np.isfinite(value) & np.isfinite(draws).all(axis=0))
-    if not len(known):
+    """The places of judges by values (J,), higher is better, with replicates (B, J); only judges with all of them."""
+    ranked = np.flatnonzero(np.isfinite(value) & np.isfinite(draws).all(axis=0))
+    if not len(ranked):
         return {}
-    value, draws = value[known], draws[:, known]
+    value, draws = value[ranked], draws[:, ranked]
     covariance = np.atleast_2d(np.cov(draws.T))
     low, high = rank_ranges(theta=value, covariance=covariance, rng=np.random.default_rng(SEED))
     tier = tiers(theta=value, covariance=covariance, clusters=max(clusters, 2))
-    rank = np.empty(len(known), dtype=np.int64)
-    rank[np.argsort(-value, kind="stable")] = np.arange(1, len(known) + 1)
+    rank = np.empty(len(ranked), dtype=np.int64)
+    rank[np.argsort(-value, kind="stable")] = np.arange(1, len(ranked) + 1)
     return {
         runs[judge]: Place(int(rank[i]), int(min(low[i], rank[i])), int(max(high[i], rank[i])), int(tier[i]))
-        for i, judge in enumerate(known)
+        for i, judge in enumerate(ranked)
     }

@@ -1,9 +1,9 @@
-"""A benchmark in two languages: who answers the same questions better in one of them (MMBench, English and Chinese).
+"""A benchmark in two languages: which models answer the same questions better in one of them (MMBench, en and zh).
 
 The two are languages of one benchmark's samples, or two benchmarks or versions in different languages. Samples
-correspond where their keys are equal once the language is left out of them: ``mmbench-en-241``, ``mmbench-zh-241``.
+correspond if their keys are equal without the language: ``mmbench-en-241``, ``mmbench-zh-241``.
 
-Where answer keys are hidden this is staff's (see ``leaderboard.hidden``). Only whole benchmarks are compared.
+If answer keys are hidden, only staff see this (see ``leaderboard.hidden``). Only whole benchmarks are compared.
 """
 
 import re
@@ -26,12 +26,12 @@ from stats.proportions import mean, rate
 from stats.ranks import benjamini_hochberg
 
 MOST = 3  # comparisons on one page
-ALSO = {"zh": {"zh", "cn"}}  # how keys call a language beside its code
+ALIASES = {"zh": {"zh", "cn"}}  # names of a language in keys
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Side:
-    """The counted answers to a benchmark's samples in one language, each with the ``pair`` that it corresponds by."""
+    """The counted answers to a benchmark's samples in one language; equal ``pair`` means corresponding samples."""
 
     benchmark: Benchmark
     language: str
@@ -44,7 +44,7 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageRow(Row):
-    """A model in two languages: ``difference`` is a minus b over the ``n`` samples that correspond."""
+    """A model in two languages: ``difference`` is a minus b over the ``n`` corresponding samples."""
 
     model: str
     a: Number
@@ -59,7 +59,7 @@ class LanguageRow(Row):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TwoLanguages:
-    """``measure``: circular, vanilla or accuracy; ``pairs``: how many samples correspond."""
+    """``measure``: circular, vanilla or accuracy; ``pairs``: the number of corresponding samples."""
 
     a: Side
     b: Side
@@ -69,53 +69,57 @@ class TwoLanguages:
 
 
 def languages(scope: Scope, others: Sequence[Benchmark]) -> list[TwoLanguages]:
-    """The benchmark beside itself in other languages, and beside those of ``others`` that ask the same questions.
+    """Comparisons of the benchmark's languages with each other, and with those of ``others`` with the same questions.
 
-    None under a filter, and of benchmarks without keys.
+    Empty under a filter, and for benchmarks without keys.
     """
     if not scope.kind.keyed or scope.narrowed:
         return []
-    own = sides(scope)
-    found = list(combinations(own, 2))
-    mine = {side.language for side in own}
+    own_sides = sides(scope)
+    side_pairs = list(combinations(own_sides, 2))
+    own_languages = {side.language for side in own_sides}
     for benchmark in others:
         codes = set(benchmark.samples.exclude(language="").values_list("language", flat=True).order_by().distinct())
-        if mine and codes - mine and scope.kind in kinds.known_of(benchmark, "models", staff=scope.staff):
-            found += product(own, sides(replace(scope, benchmark=benchmark, anchor="", run=None)))
-    told = (_told(scope, a, b) for a, b in found if a.language != b.language)
-    return [one for one in told if one is not None][:MOST]
+        if (
+            own_languages
+            and codes - own_languages
+            and scope.kind in kinds.available(benchmark, "models", staff=scope.staff)
+        ):
+            side_pairs += product(own_sides, sides(replace(scope, benchmark=benchmark, anchor="", run=None)))
+    comparisons = (_comparison(scope, a, b) for a, b in side_pairs if a.language != b.language)
+    return [comparison for comparison in comparisons if comparison is not None][:MOST]
 
 
 def sides(scope: Scope) -> list[Side]:
-    """One side for every language, by its code; none where the keys are not for this viewer."""
+    """One side for every language, by its code; empty if this viewer may not see what the keys tell."""
     try:
-        frame, _, whole = keyed.counted_answers(scope)
+        frame, _, has_levels = keyed.counted_answers(scope)
     except BadScope:
         return []
-    if frame.empty or not whole:
+    if frame.empty or not has_levels:
         return []
-    about = scope.benchmark.samples.order_by().values_list("pk", "key", "language")
-    known = pd.DataFrame(about, columns=["sample", "name", "language"])
-    frame = frame.merge(known, on="sample")
-    spoken = frame.drop_duplicates("sample")["language"]
-    found = []
-    for language in sorted(set(spoken) - {""}):
-        mine = frame[frame["language"] == language]
-        if len(mine):
-            pair = {name: _without_language(name, language) for name in mine["name"].unique()}
-            found.append(Side(scope.benchmark, language, mine.assign(pair=mine["name"].map(pair))))
-    return found
+    facts = scope.benchmark.samples.order_by().values_list("pk", "key", "language")
+    samples = pd.DataFrame(facts, columns=["sample", "name", "language"])
+    frame = frame.merge(samples, on="sample")
+    languages = frame.drop_duplicates("sample")["language"]
+    language_sides = []
+    for language in sorted(set(languages) - {""}):
+        answers = frame[frame["language"] == language]
+        if len(answers):
+            pair_names = {name: _without_language(name, language) for name in answers["name"].unique()}
+            language_sides.append(Side(scope.benchmark, language, answers.assign(pair=answers["name"].map(pair_names))))
+    return language_sides
 
 
 def _without_language(key: str, language: str) -> str:
     code = language.split("-")[0].casefold()
-    names = ALSO.get(code, {code}) | {language.casefold()}
+    names = ALIASES.get(code, {code}) | {language.casefold()}
     parts = re.split(r"[-_./ ]+", key)
     return "-".join(part for part in parts if part.casefold() not in names) or key
 
 
-def _told(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
-    """The comparison; None where nothing says that the two ask the same."""
+def _comparison(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
+    """The comparison; None if nothing shows that the two have the same questions."""
     shared = set(a.frame["pair"]) & set(b.frame["pair"])
     if len(shared) < LEAST and a.benchmark.slug != b.benchmark.slug:
         return None
@@ -133,9 +137,9 @@ def _told(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
 
 
 def _rights(side: Side, model: str, circular: bool) -> pd.DataFrame:
-    mine = side.frame[side.frame["model"] == model]
-    pairs = mine.drop_duplicates("sample").set_index("sample")["pair"]
-    counted = keyed.every_rotation(mine) if circular else mine[mine["variant"] == ""]
+    answers = side.frame[side.frame["model"] == model]
+    pairs = answers.drop_duplicates("sample").set_index("sample")["pair"]
+    counted = keyed.every_rotation(answers) if circular else answers[answers["variant"] == ""]
     return counted[["sample", "group", "right"]].assign(pair=counted["sample"].map(pairs))
 
 
@@ -144,15 +148,15 @@ def _row(scope: Scope, model: str, a: pd.DataFrame, b: pd.DataFrame) -> Language
         return None
     shares = [rate(hits=side["right"].to_numpy(), cluster=side["group"].to_numpy()) for side in (a, b)]
     row = LanguageRow(model=model, a=number(shares[0]), a_n=shares[0].n, b=number(shares[1]), b_n=shares[1].n)
-    # A key that stands twice once its language is left out says of neither to whom it belongs.
-    both = a.drop_duplicates("pair", keep=False).merge(
+    # A key that occurs twice without its language is ambiguous.
+    paired = a.drop_duplicates("pair", keep=False).merge(
         b.drop_duplicates("pair", keep=False), on="pair", suffixes=("_a", "_b")
     )
-    n = len(both)
+    n = len(paired)
     if not n:
         return row
-    first, second = both["right_a"].to_numpy(np.float64), both["right_b"].to_numpy(np.float64)
-    cluster = both["group_a"].to_numpy()
+    first, second = paired["right_a"].to_numpy(np.float64), paired["right_b"].to_numpy(np.float64)
+    cluster = paired["group_a"].to_numpy()
     test = difference(first=first, second=second, cluster=cluster, rng=np.random.default_rng(SEED))
-    apart = mean(values=first - second, cluster=cluster)
-    return replace(row, difference=number(apart), p=test.p, n=n)
+    gap = mean(values=first - second, cluster=cluster)
+    return replace(row, difference=number(gap), p=test.p, n=n)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from leaderboard import votes
 from leaderboard.boards import models
-from leaderboard.boards.base import Board, kept
+from leaderboard.boards.base import Board, cached
 from leaderboard.boards.pairs import Tally
 from leaderboard.rows import number
 from leaderboard.scope import BadScope, Scope
@@ -25,7 +25,7 @@ class MatrixRow(Tally):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Matrix(Board):
-    """``models`` and ``others`` name the two blocks that are shown; ``of`` is how many models there are."""
+    """``models`` and ``others`` are the names in the two blocks shown; ``of`` is the number of all models."""
 
     rows: Sequence[MatrixRow] = field(default=(), kw_only=False)
     models: list[str] = field(default_factory=list)
@@ -34,25 +34,25 @@ class Matrix(Board):
 
 
 def win_rates(scope: Scope, rows: int = 0, columns: int = 0) -> Matrix:
-    """Win rates of the models in one block of ``MOST`` by rank against those in another, ``rows`` and ``columns``
-    counting blocks from 0. Repeats are averaged: an item counts once.
+    """Win rates of one block of ``MOST`` models, by rank, against another block. ``rows`` and ``columns`` are the
+    numbers of the blocks, from 0. Repeats are averaged: an item counts once.
     """
     if not scope.kind.pairwise:
-        raise BadScope(f"Win rates are told of pairs; there are none of kind {scope.kind}.")
-    ranked = kept(scope, "models", models)
+        raise BadScope(f"Win rates are only computed for pairs; none of kind {scope.kind}.")
+    ranked = cached(scope, "models", models)
     names = [row.model for row in ranked.rows]
     blocks = [names[MOST * start : MOST * (start + 1)] for start in (rows, columns)]
     if not all(blocks):
         blocks = [names[:MOST], names[:MOST]]
-    found = votes.outcomes(scope)
-    frame = votes.told(votes.pairs(scope), found.frame)
+    outcomes = votes.outcomes(scope)
+    frame = votes.join_items(votes.pairs(scope), outcomes.frame)
     ones, others = ({side: frame[side].isin(block) for side in ("a", "b")} for block in blocks)
     sided = votes.sided(frame[(ones["a"] & others["b"]) | (ones["b"] & others["a"])], "")
     sided = sided[sided["model"].isin(blocks[0]) & sided["other"].isin(blocks[1])]
     cells = []
     for (model, other), part in sided.groupby(["model", "other"], observed=True):
         won = [int((part["outcome"] == code).sum()) for code in (votes.WIN, votes.TIE, votes.LOSS)]
-        counts = dict(zip(("wins", "ties", "losses"), (n / found.repeats for n in won), strict=True))
+        counts = dict(zip(("wins", "ties", "losses"), (n / outcomes.repeats for n in won), strict=True))
         hits = (part["outcome"] == votes.WIN).to_numpy()
         share = rate(hits=hits, cluster=votes.clusters(part).to_numpy())
         n = int(part["item"].nunique())

@@ -52,7 +52,7 @@ class PairRow(Tally, ModelRow):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairsBoard(ModelsBoard):
-    """``outcomes`` counted, ``coverage`` of the whole, ``clustered_by`` group or item."""
+    """``outcomes``: how many were counted; ``coverage`` over all models; ``clustered_by``: group or item."""
 
     rows: Sequence[PairRow] = field(default=(), kw_only=False)
     ranked_by: str = "bt"
@@ -67,10 +67,10 @@ def by_pairs(scope: Scope) -> PairsBoard:
     items = votes.pairs(scope)[["level", "group", "a", "b"]]
     outcomes = votes.outcomes(scope)
     repeats, runs = outcomes.repeats, tuple(run.pk for run in outcomes.runs)
-    asked = votes.among(items, outcomes.asked)[1]
-    sides = [items[side].cat.codes.to_numpy()[asked] for side in ("a", "b")]
-    frame = votes.told(items, outcomes.frame)
-    del items, outcomes, asked  # of a million votes each weighs as much as what is computed of them
+    expected = votes.among(items, outcomes.expected)[1]
+    sides = [items[side].cat.codes.to_numpy()[expected] for side in ("a", "b")]
+    frame = votes.join_items(items, outcomes.frame)
+    del items, outcomes, expected  # with a million votes, each takes as much memory as the results
     if frame.empty:
         return PairsBoard([], [NO_VERDICTS], runs)
     if scope.elo != "online" and not frame["item"].is_monotonic_increasing:
@@ -80,7 +80,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
     elo_of = _elo(scope, battle)
     anchor = scope.anchor if scope.anchor in battle.place else ""
     code_of = {str(name): code for code, name in enumerate(frame["a"].cat.categories)}
-    wanted = _counted(*sides, anchor=code_of.get(anchor), models=len(code_of))
+    expected_counts = _counted(*sides, anchor=code_of.get(anchor), models=len(code_of))
     first = _first_of_item(frame["item"])
     tallies = Tallies(frame, anchor=code_of.get(anchor), first=first, repeats=repeats)
     with_anchor = (frame["a"] == anchor) | (frame["b"] == anchor)
@@ -104,18 +104,18 @@ def by_pairs(scope: Scope) -> PairsBoard:
             elo=number(elo_of.get(name)),
             bt=number(fit.strength),
             n=items_of_anchor if name == anchor else tallies.items[code],
-            coverage=share(tallies.items[code], int(wanted[code])),
+            coverage=share(tallies.items[code], int(expected_counts[code])),
             levels={level: LevelTally(**part.of(code), n=part.items[code]) for level, part in by_level.items()},
         )
         rows.append(row)
-    judged = int(first.sum())
+    judged_items = int(first.sum())
     return PairsBoard(
         sorted(rows, key=by_rank),
         [*rating.notes, *rating.warnings],
         runs,
-        items=judged,
+        items=judged_items,
         outcomes=len(frame),
-        coverage=share(judged, len(sides[0])),
+        coverage=share(judged_items, len(sides[0])),
         repeats=repeats,
         clustered_by=rating.clustered_by,
     )
@@ -123,7 +123,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Battle:
-    """Outcomes as Bradley-Terry and Elo take them: places in ``names``, and 1, 0.5 or 0 for the first."""
+    """Outcomes in the form that Bradley-Terry and Elo take: indices into ``names``, and 1, 0.5 or 0 for the first."""
 
     frame: pd.DataFrame
     names: list[str]
@@ -133,7 +133,7 @@ class Battle:
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> "Battle":
-        """Of rows ``a, b, choice, group, item``; ``a`` and ``b`` with the same categories."""
+        """From rows ``a, b, choice, group, item``, where ``a`` and ``b`` have the same categories."""
         y = np.full(len(frame), 0.5, dtype=np.float32)
         y[(frame["choice"] == "first").to_numpy()] = 1
         y[(frame["choice"] == "second").to_numpy()] = 0
@@ -178,7 +178,7 @@ def _first_of_item(item: "pd.Series[int]") -> BoolArray:
 
 
 def _counted(a: Any, b: Any, *, anchor: int | None, models: int) -> IntArray:
-    """How many items each model has a side of; with an anchor, of those against it. ``a``, ``b``: the models' codes."""
+    """How many items each model is in; with an anchor, how many against it. ``a``, ``b``: the models' codes."""
     sides = ((a, b), (b, a))
     counts = [
         np.bincount(side if anchor is None else side[(other == anchor) & (side != anchor)], minlength=models)
@@ -188,10 +188,10 @@ def _counted(a: Any, b: Any, *, anchor: int | None, models: int) -> IntArray:
 
 
 class Tallies:
-    """Wins, ties, losses, win rate and items of every model; with an anchor only of the other sides of its pairs.
+    """Wins, ties, losses, win rate and items of every model; with an anchor, only of its opponents.
 
-    Of rows ``a, b, choice, group, item``; ``first`` (n,) marks one row of each item. Columns stay narrow: there may be
-    millions of rows, and each has two sides.
+    From rows ``a, b, choice, group, item``; ``first`` (n,) marks one row of each item. Columns use small types: there
+    may be millions of rows, each with two sides.
     """
 
     def __init__(self, frame: pd.DataFrame, *, anchor: int | None, first: BoolArray, repeats: int) -> None:
@@ -200,25 +200,25 @@ class Tallies:
         chosen = [(frame["choice"] == side).to_numpy() for side in ("first", "second")]
         rows = [slice(None) if anchor is None else (y == anchor) & (x != anchor) for x, y in ((a, b), (b, a))]
 
-        def both(of_a: Any, of_b: Any) -> Any:
+        def both_sides(of_a: Any, of_b: Any) -> Any:
             return np.concatenate([of_a[rows[0]], of_b[rows[1]]])
 
-        model, won, once = both(a, b), both(*chosen), both(first, first)
-        wins, losses = (counted(model, models, where=side) for side in (won, both(*reversed(chosen))))
+        model, won, once = both_sides(a, b), both_sides(*chosen), both_sides(first, first)
+        wins, losses = (counted(model, models, where=side) for side in (won, both_sides(*reversed(chosen))))
         self.repeats = repeats
         self.outcomes = np.stack([wins, counted(model, models) - wins - losses, losses], axis=1).tolist()
         self.items = counted(model, models, where=once).tolist()
         self.won = rates(
             hits=won,
-            cluster=both(group, group),
+            cluster=both_sides(group, group),
             part=model,
             parts=models,
-            finer=None if once.all() else both(*[frame["item"].to_numpy()] * 2),
+            finer=None if once.all() else both_sides(*[frame["item"].to_numpy()] * 2),
             fewest=FEWEST_CLUSTERS,
         )
 
     def of(self, model: int) -> dict[str, Any]:
-        """The fields of a ``Tally``; none for a model without rows."""
+        """The fields of a ``Tally``; empty for a model without rows."""
         if not self.items[model]:
             return {}
         counts = dict(zip(("wins", "ties", "losses"), self.outcomes[model], strict=True))

@@ -18,13 +18,13 @@ from stats.proportions import mean
 from stats.ranks import places_of_means
 
 NO_VERDICTS = "No verdicts yet."
-NO_MODELS = "What is scored here are pictures, not answers of models: see the board of judges."
+NO_MODELS = "The scores here are for pictures, not for models' answers: see the board of judges."
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shares:
-    """Verdicts on models as numbers: ``whole`` one row a verdict, ``parts`` one row a verdict or component with the
-    ``part`` of the board that it belongs to, which are shown in this ``order``; and what has to be said.
+    """Verdicts on models as numbers. ``whole`` has one row per verdict; ``parts`` has one row per verdict or component,
+    with the ``part`` of the board it belongs to. ``order`` is the order of the parts, ``notes`` are for the page.
     """
 
     whole: pd.DataFrame
@@ -35,7 +35,7 @@ class Shares:
 
 @dataclass(frozen=True, kw_only=True)
 class Part(Level):
-    """A mean within a level or category, and how many rows it is of."""
+    """A mean within a level or category, and the number of rows behind it."""
 
     score: Number
     n: int
@@ -66,7 +66,7 @@ class ComponentsRow(ScoreRow):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScoresBoard(ModelsBoard):
-    """``level_order``: the levels or categories that some model has numbers of, as they are shown."""
+    """``level_order``: the levels or categories with numbers for some model, in the order shown."""
 
     rows: Sequence[ScoreRow] = field(default=(), kw_only=False)
     ranked_by: str = "score"
@@ -105,14 +105,14 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
     )
     rows = []
     for name, place in zip(names, places, strict=True):
-        own, own_parts = frame[frame["model"] == name], parts[parts["model"] == name]
-        by_part = {part: own_parts[own_parts["part"] == part] for part in order}
+        model_rows, model_parts = frame[frame["model"] == name], parts[parts["model"] == name]
+        by_part = {part: model_parts[model_parts["part"] == part] for part in order}
         row = row_class(
             model=str(name),
             **ranks(place),
-            score=_mean(own),
-            levels={part: Part(score=_mean(rows_of), n=len(rows_of)) for part, rows_of in by_part.items()},
-            n=int(own["item"].nunique()),
+            score=_mean(model_rows),
+            levels={part: Part(score=_mean(part_rows), n=len(part_rows)) for part, part_rows in by_part.items()},
+            n=int(model_rows["item"].nunique()),
         )
         rows.append(row)
     return ScoresBoard(
@@ -121,8 +121,8 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
 
 
 def verdicts_on_models(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
-    """The outcomes of the view with what is known of their items (see ``scores.items_of``) and the ``model``, "" where
-    it is not one that was scored; and the runs they are from. An edition has those of models with LEAST samples.
+    """The outcomes of the view with the columns of their items (see ``scores.items_of``) and the ``model`` ("" unless
+    one model was scored), and the runs they come from. An edition only has models with at least LEAST samples.
     """
     items = scores.items_of(scope)
     verdicts, runs = outcomes(scope)
@@ -138,7 +138,7 @@ def _mean(frame: pd.DataFrame) -> Number:
 
 
 def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
-    """``item``, ``value``: the mean of people's labels, every label, or the judge's, averaged over its repeats."""
+    """``item``, ``value``: the mean of people's labels, every label, or the judge's verdict averaged over repeats."""
     if scope.run is None and scope.source in PEOPLE:
         labels = scores.labels_of(scope)
         if scope.source == "individuals" or labels.empty:

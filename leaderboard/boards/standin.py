@@ -1,4 +1,4 @@
-"""May a judge stand in for annotators, and what do people and a judge say together?"""
+"""Can a judge replace annotators, and what do people and a judge say together?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,7 @@ import pandas as pd
 
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import Board, kept
+from leaderboard.boards.base import Board, cached
 from leaderboard.boards.judge_board import majority_of
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope
@@ -20,12 +20,12 @@ from stats.results import InvalidCount
 from stats.verdicts import three_way
 
 EPSILON = 0.2
-FEWEST_PEOPLE = 3  # annotators below which leaving one out leaves no group to be close to
+FEWEST_PEOPLE = 3  # with fewer annotators, leaving one out leaves no group to compare with
 
 
 @dataclass(frozen=True, kw_only=True)
 class TestedAnnotator(Row):
-    """One annotator, without a name, left out of the group and compared with the judge."""
+    """One unnamed annotator, left out of the group and compared with the judge."""
 
     n: int
     advantage: float | None
@@ -35,7 +35,7 @@ class TestedAnnotator(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class StandInRow(Row):
-    """The alternative annotator test of one judge; ``reason`` says why there is no result."""
+    """The alternative annotator test of one judge; ``reason`` says why a result is missing."""
 
     judge: str
     run: int
@@ -57,8 +57,8 @@ class StandInBoard(Board):
 
 @dataclass(frozen=True, kw_only=True)
 class TogetherRow(Row):
-    """A model by people alone and by people with a judge. ``n`` items that people and the judge share, ``further``
-    items that the judge alone has, ``weight`` lambda; ``judge`` its mean verdict.
+    """A model by people alone and by people with a judge. ``n``: items with verdicts of both; ``further``: items with
+    the judge's only; ``weight``: lambda; ``judge``: the judge's mean verdict.
     """
 
     model: str
@@ -80,23 +80,23 @@ class TogetherBoard(Board):
 
 def _refuse(scope: Scope) -> None:
     if not scope.kind.stand_in:
-        raise BadScope(f"This is told of pairs and scores; there is none of kind {scope.kind}.")
+        raise BadScope(f"This is only computed for pairs and scores; none of kind {scope.kind}.")
 
 
 def judges_of(scope: Scope) -> list[list[Run]]:
-    """The runs of every judge that is no baseline, by its settings."""
+    """The runs of every judge that is not a baseline, by judge and settings."""
     return [
         runs for runs in votes.judge_groups(replace(scope, run=None, source=HUMANS)) if not runs[0].judge.is_baseline
     ]
 
 
 def stand_ins(scope: Scope, epsilon: float = EPSILON) -> StandInBoard:
-    """The alternative annotator test of every judge (Calderon et al., arXiv 2501.10970), kept with its ``epsilon``.
+    """The alternative annotator test of every judge (Calderon et al., arXiv 2501.10970), cached by ``epsilon``.
 
     Verdicts are compared by equality, scores by distance.
     """
     _refuse(scope)
-    return kept(scope, f"stand-ins:{epsilon:g}", lambda scope: _stand_ins(scope, epsilon))
+    return cached(scope, f"stand-ins:{epsilon:g}", lambda scope: _stand_ins(scope, epsilon))
 
 
 def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
@@ -104,20 +104,20 @@ def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
     people = int(labels["annotator"].nunique())
     rows: list[StandInRow] = []
     for runs in judges_of(scope):
-        told = _coded(_told(scope, runs).groupby("item", as_index=False)["value"].agg(scores.mean_of))
-        rows.append(_tested(scope, runs[-1], labels, told, epsilon, people))
+        verdicts = _coded(_verdicts_of(scope, runs).groupby("item", as_index=False)["value"].agg(scores.mean_of))
+        rows.append(_tested(scope, runs[-1], labels, verdicts, epsilon, people))
     return StandInBoard(rows, [], tuple(row.run for row in rows), people=people)
 
 
 def _tested(
-    scope: Scope, run: Run, labels: pd.DataFrame, told: pd.DataFrame, epsilon: float, people: int
+    scope: Scope, run: Run, labels: pd.DataFrame, verdicts: pd.DataFrame, epsilon: float, people: int
 ) -> StandInRow:
     judge: Any = {"judge": run.judge.name, "run": run.pk, "settings": run.settings}
     if people < FEWEST_PEOPLE:
         return StandInRow(**judge, reason=f"{people} annotators: the test leaves one out and needs {FEWEST_PEOPLE}")
-    if not len(told):
+    if not len(verdicts):
         return StandInRow(**judge, reason="no verdict on what people labelled")
-    result = alternative_annotator_test(labels=labels, judge=told, measure=scope.kind.stand_in, epsilon=epsilon)
+    result = alternative_annotator_test(labels=labels, judge=verdicts, measure=scope.kind.stand_in, epsilon=epsilon)
     annotators = [
         TestedAnnotator(n=person.n, advantage=person.advantage, p=person.p, rejected=person.rejected)
         for person in sorted(result.annotators, key=lambda person: -person.n)
@@ -129,7 +129,7 @@ def _tested(
         advantage=result.advantage,
         passes=result.passes,
         tested=sum(person.p is not None and person.n >= FEWEST for person in annotators),
-        n=int(labels["item"].isin(told["item"]).sum()),
+        n=int(labels["item"].isin(verdicts["item"]).sum()),
         annotators=annotators,
         reason=result.reason,
     )
@@ -144,7 +144,7 @@ def _labels(scope: Scope) -> pd.DataFrame:
     return labels[labels["item"].isin(votes.pairs(scope).index)]
 
 
-def _told(scope: Scope, runs: list[Run]) -> pd.DataFrame:
+def _verdicts_of(scope: Scope, runs: list[Run]) -> pd.DataFrame:
     """``item, repeat, value``."""
     if not scope.kind.pairwise:
         return scores.of_runs(scope, runs)
@@ -152,7 +152,7 @@ def _told(scope: Scope, runs: list[Run]) -> pd.DataFrame:
 
 
 def _coded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Words of verdicts as codes; undecided is a tie."""
+    """Verdicts as codes instead of words; undecided is a tie."""
     words = len(frame) and isinstance(frame["value"].iloc[0], str)
     return frame.assign(value=three_way(frame["value"].to_numpy(object))) if words else frame
 
@@ -163,10 +163,10 @@ def _coded(frame: pd.DataFrame) -> pd.DataFrame:
 def together(scope: Scope, run: int) -> TogetherBoard:
     """Each model by people alone, and by people with a judge (PPI++: Angelopoulos et al., arXiv 2311.01453).
 
-    The win rate of pairs, the mean score; an item counts once, and items as independent.
+    The win rate of pairs, or the mean score. An item counts once, and items count as independent.
     """
     _refuse(scope)
-    return kept(replace(scope, run=run), "together", _together)
+    return cached(replace(scope, run=run), "together", _together)
 
 
 def _together(scope: Scope) -> TogetherBoard:
@@ -174,11 +174,11 @@ def _together(scope: Scope) -> TogetherBoard:
     if runs is None:
         raise BadScope(f"No judge has a run {scope.run} here.")
     labels = _majority(scope) if scope.kind.pairwise else _labels(scope)
-    if labels.empty:  # then a judge's verdicts stand alone, on the board of models
+    if labels.empty:  # the judge's verdicts alone are on the board of models
         return TogetherBoard([], [], tuple(run.pk for run in runs), judge=runs[-1].judge.name)
-    people, judge = _by_model(scope, labels), _by_model(scope, _told(scope, runs))
-    both = people.merge(judge, on=["model", "item"], how="outer", suffixes=("_people", "_judge"))
-    rows = [_estimated(scope, str(model), part) for model, part in both.groupby("model")]
+    people_values, judge_values = _by_model(scope, labels), _by_model(scope, _verdicts_of(scope, runs))
+    merged = people_values.merge(judge_values, on=["model", "item"], how="outer", suffixes=("_people", "_judge"))
+    rows = [_estimated(scope, str(model), part) for model, part in merged.groupby("model")]
     rows.sort(key=lambda row: (row.both.value is None, -(row.both.value or 0.0)))
     return TogetherBoard(rows, [], tuple(run.pk for run in runs), judge=runs[-1].judge.name)
 
@@ -189,32 +189,32 @@ def _majority(scope: Scope) -> pd.DataFrame:
 
 
 def _by_model(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
-    """``model, item, value``: whether it won, as a mean over repeats; or its mean score."""
+    """``model, item, value``: its wins as a mean over repeats, or its mean score."""
     if scope.kind.pairwise:
         items = votes.pairs(scope)
         rows = frame.rename(columns={"value": "choice"}).join(items, on="item", how="inner")
         anchor = scope.anchor if (items[["a", "b"]] == scope.anchor).to_numpy().any() else ""
         sided = votes.sided(rows, anchor)
-        made = sided.assign(value=(sided["outcome"] == votes.WIN).astype(float))
+        values = sided.assign(value=(sided["outcome"] == votes.WIN).astype(float))
     else:
         items = scores.items_of(scope)
         items = items[items["models"].map(len) == 1]
-        made = frame.join(items["models"].str[0].rename("model"), on="item", how="inner")
-    return made.groupby(["model", "item"], as_index=False)["value"].mean()
+        values = frame.join(items["models"].str[0].rename("model"), on="item", how="inner")
+    return values.groupby(["model", "item"], as_index=False)["value"].mean()
 
 
 def _estimated(scope: Scope, model: str, rows: pd.DataFrame) -> TogetherRow:
     labelled, judged = rows["value_people"].notna(), rows["value_judge"].notna()
     shared, further = rows[labelled & judged], rows[~labelled & judged]
-    told = rows.loc[labelled, "value_people"].to_numpy(float)
+    values = rows.loc[labelled, "value_people"].to_numpy(float)
     alone: Any = None
-    if len(told):
+    if len(values):
         cluster = rows.loc[labelled, "item"].to_numpy()
-        alone = rate(hits=told, cluster=cluster) if scope.kind.pairwise else mean(values=told, cluster=cluster)
+        alone = rate(hits=values, cluster=cluster) if scope.kind.pairwise else mean(values=values, cluster=cluster)
     row = TogetherRow(
         model=model,
         people=number(alone),
-        people_n=len(told),
+        people_n=len(values),
         n=len(shared),
         further=len(further),
         judge=float(rows.loc[judged, "value_judge"].mean()) if judged.any() else None,

@@ -1,8 +1,8 @@
 """Two models, or two judges, on the same items: is one better?
 
-Every measure is paired: what makes an item hard for both cancels. Shares by one row a sample: McNemar's exact test; by
-several, and means: sign flips by sample; correlations: Williams' t where each item stands for itself, else the
-bootstrap by sample; strengths: the contrast of the fit.
+Every measure is paired: what makes an item hard for both cancels. Shares with one row per sample: McNemar's exact test;
+with several rows, and means: sign flips by sample. Correlations: Williams' t if items are independent, otherwise a
+bootstrap by sample. Strengths: the contrast of the fit.
 """
 
 from dataclasses import dataclass, field, replace
@@ -57,10 +57,10 @@ class LevelMeasure(Row):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Versus:
-    """``measures`` of the two, and the first measure by ``levels``. ``table``: the items
-    that both have, index ``item`` or ``sample`` (then ``item`` is one to open), columns ``a``, ``b``, ``people`` (where
-    there are), ``apart`` (how far from one another, 0 where they agree). ``unit`` says what the differences count in.
-    ``single``: whether the table may be shown below staff.
+    """``measures`` of the two, and the first measure by ``levels``. ``table``: the items that both have, with index
+    ``item`` or ``sample`` (then column ``item`` is one to open) and columns ``a``, ``b``, ``people`` (if any) and
+    ``apart`` (their distance, 0 if they agree). ``unit`` is that of the differences. ``single``: whether the table may
+    be shown below staff.
     """
 
     a: str
@@ -78,34 +78,34 @@ class Versus:
 
 
 def of_rows(name: str, frame: pd.DataFrame, *, shares: bool = True) -> Measure:
-    """The mean difference of ``a`` and ``b`` on the same rows, which may share a ``group``; of numbers between 0 and 1
-    unless ``shares`` is False.
+    """The mean difference of ``a`` and ``b`` on the same rows, which may share a ``group``. The numbers are between 0
+    and 1 unless ``shares`` is False.
     """
     if frame.empty:
         return Measure(measure=name)
     a, b = frame["a"].to_numpy(np.float64), frame["b"].to_numpy(np.float64)
     cluster = clusters_of(frame)
     test = difference(first=a, second=b, cluster=cluster, rng=np.random.default_rng(SEED))
-    apart = change(before=b, after=a, cluster=cluster, shares=shares)
+    gap = change(before=b, after=a, cluster=cluster, shares=shares)
     return Measure(
         measure=name,
         a=float(a.mean()),
         b=float(b.mean()),
-        difference=number(apart),
+        difference=number(gap),
         p=test.p,
-        n=apart.n,
+        n=gap.n,
         method=test.method,
     )
 
 
 def clusters_of(frame: pd.DataFrame) -> Any:
-    """The ``group`` of each row; where they are too few, each row is one, as on the boards."""
+    """The ``group`` of each row; with too few groups, each row is its own, as on the boards."""
     group = frame["group"]
     return group.to_numpy() if group.nunique() >= FEWEST_CLUSTERS else np.arange(len(frame))
 
 
 def fixed(frame: pd.DataFrame) -> list[str]:
-    """What has to be said where rows that share a group stand by themselves."""
+    """A note if there are too few groups, so that rows of one group count as independent."""
     groups = frame["group"].nunique()
     if groups >= min(FEWEST_CLUSTERS, len(frame)):
         return []
@@ -113,7 +113,7 @@ def fixed(frame: pd.DataFrame) -> list[str]:
 
 
 def by_level_of(scope: Scope, frame: pd.DataFrame, *, shares: bool = True) -> list[LevelMeasure]:
-    """By source data set where there are several, else by level; none where there is one only."""
+    """By source data set if there are several, otherwise by level; empty if there is only one."""
     names = level_names(scope)
     if "dataset" in frame and frame["dataset"].nunique() > 1:
         frame, names = frame.assign(level=frame["dataset"]), sorted(frame["dataset"].unique())
@@ -122,13 +122,13 @@ def by_level_of(scope: Scope, frame: pd.DataFrame, *, shares: bool = True) -> li
         rows = frame[frame["level"] == level]
         if len(rows):
             a, b = rows["a"].to_numpy(np.float64), rows["b"].to_numpy(np.float64)
-            apart = change(before=b, after=a, cluster=clusters_of(rows), shares=shares)
-            levels.append(LevelMeasure(level=level, difference=number(apart), n=len(rows)))
+            gap = change(before=b, after=a, cluster=clusters_of(rows), shares=shares)
+            levels.append(LevelMeasure(level=level, difference=number(gap), n=len(rows)))
     return levels if len(levels) > 1 else []
 
 
 def tested_together(versus: Versus) -> Versus:
-    """With the tests that count at 5% after Benjamini-Hochberg marked."""
+    """With the tests that are significant at 5% after Benjamini-Hochberg marked."""
     tested = [row.p for row in versus.measures if row.p is not None]
     counts = iter(benjamini_hochberg(p=tested) if tested else ())
     measures = [row if row.p is None else replace(row, significant=bool(next(counts))) for row in versus.measures]
@@ -145,7 +145,7 @@ def refuse_unknown(known: set[str], *names: str) -> None:
 
 
 def models(scope: Scope, a: str, b: str) -> Versus:
-    """Two models by the verdicts, scores or keys of the view. Raises BadScope where one has nothing."""
+    """Two models by the verdicts, scores or keys of the view. Raises BadScope if one has none."""
     if a == b:
         raise BadScope("Choose two different models.")
     return tested_together(scope.kind.compare_models(scope, a, b))
@@ -153,43 +153,45 @@ def models(scope: Scope, a: str, b: str) -> Versus:
 
 def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
     items = votes.pairs(scope)
-    found = votes.outcomes(scope)
-    frame = votes.told(items, found.frame)
-    known = set(frame["a"]) | set(frame["b"])
-    refuse_unknown(known, a, b)
-    measures, base = [], None
-    if scope.anchor in known and scope.anchor not in (a, b):
+    outcomes = votes.outcomes(scope)
+    frame = votes.join_items(items, outcomes.frame)
+    names = set(frame["a"]) | set(frame["b"])
+    refuse_unknown(names, a, b)
+    measures, paired = [], None
+    if scope.anchor in names and scope.anchor not in (a, b):
         won = votes.sided(frame, scope.anchor).assign(won=lambda rows: (rows["outcome"] == votes.WIN).astype(float))
         won["sample"] = items["sample"].reindex(won["item"]).to_numpy()
         rate = {name: rows.groupby("sample")["won"].mean() for name, rows in won.groupby("model") if name in (a, b)}
         if {a, b} <= set(rate):
-            base = pd.concat([rate[a], rate[b]], axis=1, join="inner", keys=["a", "b"])
-            base = base.join(won.groupby("sample")[["level", "group"]].first())
-            measures.append(of_rows(f"Win rate against {scope.anchor}", base))
+            paired = pd.concat([rate[a], rate[b]], axis=1, join="inner", keys=["a", "b"])
+            paired = paired.join(won.groupby("sample")[["level", "group"]].first())
+            measures.append(of_rows(f"Win rate against {scope.anchor}", paired))
     direct = frame[((frame["a"] == a) & (frame["b"] == b)) | ((frame["a"] == b) & (frame["b"] == a))]
     if len(direct):
-        mine = np.where(direct["a"] == a, "first", "second")
-        own = direct.assign(
-            a=(direct["choice"].to_numpy(object) == mine).astype(float),
-            b=(~np.isin(direct["choice"], ["tie", "undecided"]) & (direct["choice"].to_numpy(object) != mine)).astype(
+        a_side = np.where(direct["a"] == a, "first", "second")
+        head_to_head = direct.assign(
+            a=(direct["choice"].to_numpy(object) == a_side).astype(float),
+            b=(~np.isin(direct["choice"], ["tie", "undecided"]) & (direct["choice"].to_numpy(object) != a_side)).astype(
                 float
             ),
         )
-        own = own.groupby("item").agg({"a": "mean", "b": "mean", "level": "first", "group": "first", "sample": "first"})
-        measures.append(of_rows("Win rate against each other", own))
-        base = own.set_index("sample") if base is None else base
-    measures.append(_contrast(frame, a, b, found.repeats))
-    if base is None:
-        base = pd.DataFrame(columns=["a", "b", "level", "group"])
-    table = base[["a", "b"]].assign(people=None, apart=(base["a"] - base["b"]).abs())
+        head_to_head = head_to_head.groupby("item").agg(
+            {"a": "mean", "b": "mean", "level": "first", "group": "first", "sample": "first"}
+        )
+        measures.append(of_rows("Win rate against each other", head_to_head))
+        paired = head_to_head.set_index("sample") if paired is None else paired
+    measures.append(_contrast(frame, a, b, outcomes.repeats))
+    if paired is None:
+        paired = pd.DataFrame(columns=["a", "b", "level", "group"])
+    table = paired[["a", "b"]].assign(people=None, apart=(paired["a"] - paired["b"]).abs())
     shown = frame[(frame["a"] == a) | (frame["b"] == a)]
     table["item"] = shown.groupby("sample")["item"].first().reindex(table.index)
-    levels = by_level_of(scope, base)
+    levels = by_level_of(scope, paired)
     notes = (
-        [] if len(base) else ["The two share no opponent on the same samples: only their strengths can be compared."]
+        [] if len(paired) else ["The two share no opponent on the same samples: only their strengths can be compared."]
     )
-    runs = tuple(run.pk for run in found.runs)
-    return Versus(a, b, "points", measures, levels, table, by="sample", notes=notes + fixed(base), runs=runs)
+    runs = tuple(run.pk for run in outcomes.runs)
+    return Versus(a, b, "points", measures, levels, table, by="sample", notes=notes + fixed(paired), runs=runs)
 
 
 def _contrast(frame: pd.DataFrame, a: str, b: str, repeats: int) -> Measure:
@@ -208,8 +210,8 @@ def _contrast(frame: pd.DataFrame, a: str, b: str, repeats: int) -> Measure:
 
 def models_by_scores(scope: Scope, a: str, b: str) -> Versus:
     items = scores.items_of(scope)
-    found, runs = board_of_scores.outcomes(scope)
-    frame = found[found["item"].isin(items.index)].join(items, on="item")
+    verdicts, runs = board_of_scores.outcomes(scope)
+    frame = verdicts[verdicts["item"].isin(items.index)].join(items, on="item")
     frame = frame.loc[[len(models) == 1 for models in frame["models"]]]
     frame = frame.assign(model=[models[0] for models in frame["models"]])
     refuse_unknown(set(frame["model"]), a, b)
@@ -217,11 +219,11 @@ def models_by_scores(scope: Scope, a: str, b: str) -> Versus:
     frame = scope.kind.shares(scope, frame).whole
     by_sample = frame.groupby(["sample", "model"])["value"].mean().unstack().reindex(columns=[a, b]).dropna()
     by_sample.columns = pd.Index(["a", "b"])
-    both = by_sample.astype(float).join(frame.groupby("sample")[["level", "group"]].first())
-    table = both[["a", "b"]].assign(people=None, apart=(both["a"] - both["b"]).abs())
+    paired = by_sample.astype(float).join(frame.groupby("sample")[["level", "group"]].first())
+    table = paired[["a", "b"]].assign(people=None, apart=(paired["a"] - paired["b"]).abs())
     table["item"] = frame[frame["model"] == a].groupby("sample")["item"].first().reindex(table.index)
-    rows, levels = of_rows(scope.kind.compared_by, both, shares=False), by_level_of(scope, both, shares=False)
-    return Versus(a, b, scope.kind.compared_in, [rows], levels, table, by="sample", notes=fixed(both), runs=runs)
+    rows, levels = of_rows(scope.kind.compared_by, paired, shares=False), by_level_of(scope, paired, shares=False)
+    return Versus(a, b, scope.kind.compared_in, [rows], levels, table, by="sample", notes=fixed(paired), runs=runs)
 
 
 def models_by_keys(scope: Scope, a: str, b: str) -> Versus:
@@ -232,32 +234,35 @@ def models_by_keys(scope: Scope, a: str, b: str) -> Versus:
     steps = frame["path"].str.split(" / ")
     frame = frame.assign(level=steps.map(lambda path: path[depth] if len(path) > depth else ""))
     rights = {"One pass" if scope.kind.rotates else "Accuracy": frame[frame["variant"] == ""]}
-    every = {name: keyed.every_rotation(mine) for name, mine in frame.groupby("model")}
-    if scope.kind.rotates and all(len(one) for one in every.values()):
-        whole = pd.concat([one.assign(model=name) for name, one in every.items()], ignore_index=True)
-        whole = whole.merge(frame.drop_duplicates("sample")[["sample", "level"]], on="sample")
-        rights = {"Circular": whole, **rights}
-    measures, first = [], None
-    for name, mine in rights.items():
-        both = (
-            mine.pivot(index="sample", columns="model", values="right").reindex(columns=[a, b]).dropna().astype(float)
+    rotations = {name: keyed.every_rotation(answers) for name, answers in frame.groupby("model")}
+    if scope.kind.rotates and all(len(answers) for answers in rotations.values()):
+        circular = pd.concat([answers.assign(model=name) for name, answers in rotations.items()], ignore_index=True)
+        circular = circular.merge(frame.drop_duplicates("sample")[["sample", "level"]], on="sample")
+        rights = {"Circular": circular, **rights}
+    measures, main = [], None
+    for name, answers in rights.items():
+        paired = (
+            answers.pivot(index="sample", columns="model", values="right")
+            .reindex(columns=[a, b])
+            .dropna()
+            .astype(float)
         )
-        both.columns = pd.Index(["a", "b"])
-        both = both.join(mine.drop_duplicates("sample").set_index("sample")[["level", "group"]])
-        measures.append(of_rows(name, both))
-        first = both if first is None else first
-    if first is None:
-        first = pd.DataFrame(columns=["a", "b", "level", "group"])
-    table = first[["a", "b"]].assign(people=None, apart=(first["a"] - first["b"]).abs())
-    by_level = by_level_of(scope, first) if levels else []
-    return Versus(a, b, "points", measures, by_level, table, by="sample", single=False, notes=fixed(first), runs=runs)
+        paired.columns = pd.Index(["a", "b"])
+        paired = paired.join(answers.drop_duplicates("sample").set_index("sample")[["level", "group"]])
+        measures.append(of_rows(name, paired))
+        main = paired if main is None else main
+    if main is None:
+        main = pd.DataFrame(columns=["a", "b", "level", "group"])
+    table = main[["a", "b"]].assign(people=None, apart=(main["a"] - main["b"]).abs())
+    by_level = by_level_of(scope, main) if levels else []
+    return Versus(a, b, "points", measures, by_level, table, by="sample", single=False, notes=fixed(main), runs=runs)
 
 
 # ---- two judges ----
 
 
 def judges(scope: Scope, a: int, b: int) -> Versus:
-    """Two judges' runs against people, on the items that both judged. Raises BadScope where one has nothing."""
+    """Two judges' runs against people, on the items that both judged. Raises BadScope if one has no run."""
     first, second = _group(scope, a), _group(scope, b)
     if first[-1].pk == second[-1].pk:
         raise BadScope("Choose two different judges, or two settings of one.")
@@ -265,13 +270,13 @@ def judges(scope: Scope, a: int, b: int) -> Versus:
 
 
 def named(runs: list[Run], other: list[Run]) -> str:
-    """The judge, with its run where the other has the same name."""
+    """The judge's name, with its run if both are runs of one judge."""
     run = runs[-1]
     return f"{run.judge.name}, run {run.pk}" if other[-1].judge_id == run.judge_id else run.judge.name
 
 
 def _group(scope: Scope, pk: int) -> list[Run]:
-    """The runs that count together with this one."""
+    """The runs of the same judge, protocol and settings as this one."""
     runs = votes.judged_runs(scope)
     chosen = runs.filter(pk=pk).first()
     if chosen is None:
@@ -285,45 +290,56 @@ def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus
     labels = votes.labels_of(scope)
     labels = labels[labels["item"].isin(items.index)]
     people = majority(labels=labels, rule=scope.rule)[["choice"]].rename(columns={"choice": "people"})
-    told = [votes.of_runs(runs).frame for runs in (first, second)]
-    both = people
-    for name, frame in zip(("told_a", "told_b"), told, strict=True):
-        # Of several repeats the first: a paired test takes one verdict an item.
-        one = frame[frame["repeat"] == 0].set_index("item")["choice"].rename(name)
-        both = both.join(one, how="inner")
-    both = both.join(items[["level", "group", "dataset"]], how="inner")
-    truth = three_way(both["people"])
-    hits = {name: (three_way(both[f"told_{name}"]) == truth).astype(float) for name in ("a", "b")}
-    accuracy = both.assign(**hits)
-    sided = decided(both["people"])
-    told_a, told_b = decided(both["told_a"]), decided(both["told_b"])
-    known = (sided >= 0) & (told_a >= 0) & (told_b >= 0)
-    decisions = both[known].assign(a=(told_a == sided)[known].astype(float), b=(told_b == sided)[known].astype(float))
+    verdicts = [votes.of_runs(runs).frame for runs in (first, second)]
+    paired = people
+    for name, frame in zip(("told_a", "told_b"), verdicts, strict=True):
+        # Only the first of several repeats: a paired test takes one verdict per item.
+        choices = frame[frame["repeat"] == 0].set_index("item")["choice"].rename(name)
+        paired = paired.join(choices, how="inner")
+    paired = paired.join(items[["level", "group", "dataset"]], how="inner")
+    truth = three_way(paired["people"])
+    hits = {name: (three_way(paired[f"told_{name}"]) == truth).astype(float) for name in ("a", "b")}
+    accuracy = paired.assign(**hits)
+    sided = decided(paired["people"])
+    told_a, told_b = decided(paired["told_a"]), decided(paired["told_b"])
+    all_decided = (sided >= 0) & (told_a >= 0) & (told_b >= 0)
+    decisions = paired[all_decided].assign(
+        a=(told_a == sided)[all_decided].astype(float), b=(told_b == sided)[all_decided].astype(float)
+    )
     measures = [
         of_rows("Accuracy", accuracy),
         of_rows("Accuracy, where all three chose a side", decisions),
     ]
     table = pd.DataFrame(
-        {"a": both["told_a"], "b": both["told_b"], "people": both["people"], "apart": np.abs(hits["a"] - hits["b"])},
-        index=both.index,
+        {
+            "a": paired["told_a"],
+            "b": paired["told_b"],
+            "people": paired["people"],
+            "apart": np.abs(hits["a"] - hits["b"]),
+        },
+        index=paired.index,
     )
-    notes = ["Of several repeats the first counts here."] if any(frame["repeat"].max() > 0 for frame in told) else []
-    notes += fixed(both)
+    notes = (
+        ["Only the first of several repeats counts here."]
+        if any(frame["repeat"].max() > 0 for frame in verdicts)
+        else []
+    )
+    notes += fixed(paired)
     runs = tuple(run.pk for run in (*first, *second))
     a, b = named(first, second), named(second, first)
     return Versus(a, b, "points", measures, by_level_of(scope, accuracy), table, notes=notes, runs=runs)
 
 
-def _beside(scope: Scope, first: list[Run], second: list[Run]) -> pd.DataFrame:
-    """What people (``people``) and the two judges (``told_a``, ``told_b``) say of the items that all have."""
+def _people_and_judges(scope: Scope, first: list[Run], second: list[Run]) -> pd.DataFrame:
+    """The verdicts of people (``people``) and the two judges (``told_a``, ``told_b``) on the items that all have."""
     items = scores.items_of(scope)
     labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
     people = labels[labels["item"].isin(items.index)].groupby("item")["value"].agg(scores.mean_of).rename("people")
-    both = people.to_frame()
+    paired = people.to_frame()
     for name, group in (("told_a", first), ("told_b", second)):
-        told = scope.kind.numbers(scope, scores.of_runs(scope, group), items)
-        both = both.join(told.groupby("item")["value"].agg(scores.mean_of).rename(name), how="inner")
-    return both.join(items[["level", "group", "dataset"]], how="inner")
+        verdicts = scope.kind.numbers(scope, scores.of_runs(scope, group), items)
+        paired = paired.join(verdicts.groupby("item")["value"].agg(scores.mean_of).rename(name), how="inner")
+    return paired.join(items[["level", "group", "dataset"]], how="inner")
 
 
 def _versus(
@@ -341,59 +357,59 @@ def _versus(
 
 def judges_by_readings(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
     """By whether each reads an answer as most people do."""
-    both = _beside(scope, first, second)
-    hits = both.assign(**{name: (both[f"told_{name}"] == both["people"]).astype(float) for name in ("a", "b")})
-    table, levels = _told(both, hits["a"] - hits["b"]), by_level_of(scope, hits)
-    return _versus(first, second, "points", [of_rows("Agreement", hits)], levels, table, notes=fixed(both))
+    paired = _people_and_judges(scope, first, second)
+    hits = paired.assign(**{name: (paired[f"told_{name}"] == paired["people"]).astype(float) for name in ("a", "b")})
+    table, levels = _item_table(paired, hits["a"] - hits["b"]), by_level_of(scope, hits)
+    return _versus(first, second, "points", [of_rows("Agreement", hits)], levels, table, notes=fixed(paired))
 
 
 def judges_by_rankings(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
-    """By the distance from people's order."""
-    both = _beside(scope, first, second)
-    far = both.assign(**{name: _distances(both, f"told_{name}") for name in ("a", "b")})
-    table, levels = _told(both, far["a"] - far["b"]), by_level_of(scope, far)
-    row = of_rows("Distance from people's order (lower is better)", far)
-    return _versus(first, second, "distance", [row], levels, table, notes=fixed(both))
+    """By their distance from people's order."""
+    paired = _people_and_judges(scope, first, second)
+    distances = paired.assign(**{name: _distances(paired, f"told_{name}") for name in ("a", "b")})
+    table, levels = _item_table(paired, distances["a"] - distances["b"]), by_level_of(scope, distances)
+    row = of_rows("Distance from people's order (lower is better)", distances)
+    return _versus(first, second, "distance", [row], levels, table, notes=fixed(paired))
 
 
 def judges_by_scores(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
-    """By the correlation with people's scores, and the distance from them."""
-    both = _beside(scope, first, second)
-    measures = [_correlations(name, both) for name in ("Pearson", "Spearman")]
-    near = both.assign(**{name: (both[f"told_{name}"] - both["people"]).abs() for name in ("a", "b")})
-    measures.append(of_rows("Distance from people's score (lower is better)", near, shares=False))
-    table = _told(both, both["told_a"].astype(float) - both["told_b"].astype(float))
+    """By their correlation with people's scores, and their distance from them."""
+    paired = _people_and_judges(scope, first, second)
+    measures = [_correlations(name, paired) for name in ("Pearson", "Spearman")]
+    distances = paired.assign(**{name: (paired[f"told_{name}"] - paired["people"]).abs() for name in ("a", "b")})
+    measures.append(of_rows("Distance from people's score (lower is better)", distances, shares=False))
+    table = _item_table(paired, paired["told_a"].astype(float) - paired["told_b"].astype(float))
     return _versus(
         first,
         second,
         "correlation",
         measures,
-        by_level_of(scope, near, shares=False),
+        by_level_of(scope, distances, shares=False),
         table,
-        notes=fixed(both),
+        notes=fixed(paired),
         by_level=measures[-1].measure,
-        of_sets=near["dataset"].nunique() > 1,
+        of_sets=distances["dataset"].nunique() > 1,
     )
 
 
-def _told(both: pd.DataFrame, change: "pd.Series[Any]") -> pd.DataFrame:
-    columns = {"a": both["told_a"], "b": both["told_b"], "people": both["people"], "apart": change.abs()}
-    return pd.DataFrame(columns, index=both.index)
+def _item_table(paired: pd.DataFrame, gap: "pd.Series[Any]") -> pd.DataFrame:
+    columns = {"a": paired["told_a"], "b": paired["told_b"], "people": paired["people"], "apart": gap.abs()}
+    return pd.DataFrame(columns, index=paired.index)
 
 
-def _distances(both: pd.DataFrame, name: str) -> FloatArray:
-    return distance_of_rankings(both.rename(columns={name: "told", "people": "value"})[["told", "value"]])
+def _distances(paired: pd.DataFrame, name: str) -> FloatArray:
+    return distance_of_rankings(paired.rename(columns={name: "told", "people": "value"})[["told", "value"]])
 
 
-def _correlations(name: str, both: pd.DataFrame) -> Measure:
+def _correlations(name: str, paired: pd.DataFrame) -> Measure:
     """The difference of two correlations with people: the mean over data sets, by bootstrap of clusters; with one data
     set and one item a cluster, p by Williams' t.
     """
-    if len(both) < 4:
-        return Measure(measure=name, n=len(both))
-    x, y, people = (both[column].to_numpy(np.float64) for column in ("told_a", "told_b", "people"))
-    codes, clusters = dense_codes(clusters_of(both))
-    sets, _ = dense_codes(both["dataset"].to_numpy())
+    if len(paired) < 4:
+        return Measure(measure=name, n=len(paired))
+    x, y, people = (paired[column].to_numpy(np.float64) for column in ("told_a", "told_b", "people"))
+    codes, clusters = dense_codes(clusters_of(paired))
+    sets, _ = dense_codes(paired["dataset"].to_numpy())
     parts = [np.flatnonzero(sets == one) for one in np.unique(sets)]
     rng = np.random.default_rng(SEED)
 
@@ -401,49 +417,49 @@ def _correlations(name: str, both: pd.DataFrame) -> Measure:
         of = pearson if name == "Pearson" else spearman
         return of(x=one[at], y=people[at], cluster=np.arange(len(at)), rng=rng).estimate.value
 
-    known = [(value(x, at), value(y, at)) for at in parts]
-    pairs = [(one, other) for one, other in known if one is not None and other is not None]
+    correlations = [(value(x, at), value(y, at)) for at in parts]
+    pairs = [(one, other) for one, other in correlations if one is not None and other is not None]
     if not pairs:
-        return Measure(measure=name, n=len(both))  # a column is constant
+        return Measure(measure=name, n=len(paired))  # a column is constant
     a, b = (float(np.mean([pair[side] for pair in pairs])) for side in (0, 1))
-    drawn = _drawn_differences(name, both, codes, clusters, parts, rng)
-    apart = Number(a - b)
+    replicates = _drawn_differences(name, paired, codes, clusters, parts, rng)
+    gap = Number(a - b)
     p, method = None, BOOTSTRAP
-    if len(drawn) > REPLICATES / 2:
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        apart = Number(a - b, min(float(low), a - b), max(float(high), a - b))
-        p = min(1.0, 2 * (1 + min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))) / (len(drawn) + 1))
-    if len(parts) == 1 and clusters == len(both) and name == "Pearson":
-        between = pearson(x=x, y=y, cluster=np.arange(len(x)), rng=rng).estimate.value
+    if len(replicates) > REPLICATES / 2:
+        low, high = np.quantile(replicates, [0.025, 0.975])
+        gap = Number(a - b, min(float(low), a - b), max(float(high), a - b))
+        p = min(1.0, 2 * (1 + min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))) / (len(replicates) + 1))
+    if len(parts) == 1 and clusters == len(paired) and name == "Pearson":
+        between_judges = pearson(x=x, y=y, cluster=np.arange(len(x)), rng=rng).estimate.value
         try:
-            test = williams(r_first=a, r_second=b, r_between=between or 0.0, n=len(both))
+            test = williams(r_first=a, r_second=b, r_between=between_judges or 0.0, n=len(paired))
             p, method = test.p, test.method
         except StatisticsError:
             p = None
-    return Measure(measure=name, a=a, b=b, difference=apart, p=p, n=len(both), method=method)
+    return Measure(measure=name, a=a, b=b, difference=gap, p=p, n=len(paired), method=method)
 
 
 def _drawn_differences(
-    name: str, both: pd.DataFrame, codes: Any, clusters: int, parts: list[Any], rng: np.random.Generator
+    name: str, paired: pd.DataFrame, codes: Any, clusters: int, parts: list[Any], rng: np.random.Generator
 ) -> FloatArray:
     """Bootstrap replicates of the difference, clusters drawn for both judges at once; ranks are taken once."""
-    columns = {column: both[column].to_numpy(np.float64) for column in ("told_a", "told_b", "people")}
+    columns = {column: paired[column].to_numpy(np.float64) for column in ("told_a", "told_b", "people")}
     if name == "Spearman":
-        sets = both["dataset"].to_numpy()
-        columns = {key: pd.Series(one).groupby(sets).rank().to_numpy() for key, one in columns.items()}
-    found = []
-    block = max(1, 2_000_000 // max(len(both), 1))
+        sets = paired["dataset"].to_numpy()
+        columns = {key: pd.Series(column).groupby(sets).rank().to_numpy() for key, column in columns.items()}
+    blocks = []
+    block = max(1, 2_000_000 // max(len(paired), 1))
     even = np.full(clusters, 1 / clusters)
     for begin in range(0, REPLICATES, block):
         weights = rng.multinomial(clusters, even, size=min(block, REPLICATES - begin))[:, codes].astype(np.float64)
-        each = [
+        per_set = [
             _weighted(columns["told_a"][at], columns["people"][at], weights[:, at])
             - _weighted(columns["told_b"][at], columns["people"][at], weights[:, at])
             for at in parts
         ]
-        found.append(np.nanmean(np.stack(each), axis=0) if len(each) > 1 else each[0])
-    drawn = np.concatenate(found)
-    return np.asarray(drawn[np.isfinite(drawn)])
+        blocks.append(np.nanmean(np.stack(per_set), axis=0) if len(per_set) > 1 else per_set[0])
+    replicates = np.concatenate(blocks)
+    return np.asarray(replicates[np.isfinite(replicates)])
 
 
 def _weighted(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
@@ -451,5 +467,5 @@ def _weighted(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         mx, my = weights @ x / total, weights @ y / total
         xx, yy = weights @ (x * x) / total - mx * mx, weights @ (y * y) / total - my * my
-        found: FloatArray = (weights @ (x * y) / total - mx * my) / np.sqrt(xx * yy)
-    return found
+        correlation: FloatArray = (weights @ (x * y) / total - mx * my) / np.sqrt(xx * yy)
+    return correlation

@@ -1,4 +1,4 @@
-"""The kinds of verdicts, and which of them a benchmark can fill a board with."""
+"""The kinds of verdicts, and which of them have data for a board of a benchmark."""
 
 from dataclasses import dataclass
 
@@ -17,26 +17,26 @@ from leaderboard.kinds.yes_no import YesNo
 from leaderboard.scope import BadScope
 from leaderboard.votes import withheld_runs
 
-__all__ = ["KINDS", "USUAL", "Kind", "default_of", "get", "has_verdicts", "known_of"]
+__all__ = ["KINDS", "USUAL", "Kind", "available", "default_of", "get", "has_verdicts"]
 
 USUAL = Pair()
-# In the order in which a page offers them, and in which the first that has something opens.
+# In the order that a page offers them; the first one with data opens.
 KINDS: dict[str, Kind] = {
     one.name: one for one in (USUAL, Score(), Batch(), Components(), Choice(), YesNo(), Reference(), Reasoning())
 }
-_ALSO = {also: one for one in KINDS.values() for also in one.also}
+_ALSO = {also: one for one in KINDS.values() for also in one.aliases}
 
 
 def get(name: str) -> Kind:
-    """The kind of that name. Raises BadScope."""
-    found = KINDS.get(name) or _ALSO.get(name)
-    if found is None:
-        raise BadScope(f"There are no boards of kind {name!r}; there are: {', '.join(KINDS)}.")
-    return found
+    """The kind with this name or alias. Raises BadScope."""
+    kind = KINDS.get(name) or _ALSO.get(name)
+    if kind is None:
+        raise BadScope(f"Unknown kind of board: {name!r}. Kinds: {', '.join(KINDS)}.")
+    return kind
 
 
 def _of_models(benchmark: Benchmark, *, staff: bool) -> list[Kind]:
-    """The kinds of boards of models that have something to show."""
+    """The kinds whose board of models has something to show."""
     return [
         kind
         for kind in KINDS.values()
@@ -45,7 +45,7 @@ def _of_models(benchmark: Benchmark, *, staff: bool) -> list[Kind]:
 
 
 def _of_judges(benchmark: Benchmark, *, staff: bool) -> list[Kind]:
-    """The kinds of verdicts that people or judges have given, of those that both give."""
+    """The kinds with metrics for judges in which people or judges have given verdicts."""
     return [kind for kind in KINDS.values() if kind.metrics and has_verdicts(benchmark, kind, staff=staff)]
 
 
@@ -56,37 +56,37 @@ def _of_bias(benchmark: Benchmark, *, staff: bool) -> list[Kind]:
 _FIND = {"models": _of_models, "judges": _of_judges, "bias": _of_bias}
 
 
-def default_of(benchmark: Benchmark, what: str, *, staff: bool) -> Kind:
-    """The kind of the board that opens first; pairs where there is nothing yet."""
-    return next(iter(known_of(benchmark, what, staff=staff)), USUAL)
+def default_of(benchmark: Benchmark, board: str, *, staff: bool) -> Kind:
+    """The kind of the board that opens first; pairs if there are no data yet."""
+    return next(iter(available(benchmark, board, staff=staff)), USUAL)
 
 
-def known_of(benchmark: Benchmark, what: str, *, staff: bool) -> list[Kind]:
-    """Of ``models``, ``judges`` or ``bias``, as last found if nothing was written since; of other boards none."""
-    if what not in _FIND:
+def available(benchmark: Benchmark, board: str, *, staff: bool) -> list[Kind]:
+    """The kinds with data for ``models``, ``judges`` or ``bias``; none for other boards. Cached until a write."""
+    if board not in _FIND:
         return []
-    return until_written(("kinds", what, benchmark.pk, staff), lambda: _FIND[what](benchmark, staff=staff))
+    return until_written(("kinds", board, benchmark.pk, staff), lambda: _FIND[board](benchmark, staff=staff))
 
 
 def has_verdicts(benchmark: Benchmark, kind: Kind, *, staff: bool) -> bool:
-    """Whether somebody labelled or judged in this kind, as far as this viewer may see it."""
-    asked = until_written(("asked on", benchmark.pk, staff), lambda: _asked_on(benchmark, staff=staff))
-    if asked.campaigns and kind.labels().filter(campaign__in=asked.campaigns).exists():
+    """Whether there is a label or judgment of this kind that this viewer may see."""
+    sources = until_written(("asked on", benchmark.pk, staff), lambda: _asked_on(benchmark, staff=staff))
+    if sources.campaigns and kind.labels().filter(campaign__in=sources.campaigns).exists():
         return True
-    runs = [run for run, protocol in asked.runs if protocol in kind.protocols]
+    runs = [run for run, protocol in sources.runs if protocol in kind.protocols]
     return bool(runs) and Judgment.objects.filter(run__in=runs, status=Judgment.Status.OK).exists()
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Who was asked on a benchmark: the campaigns, and the runs of judges with their protocols."""
+    """Where verdicts on a benchmark can come from: campaigns, and runs of judges with their protocols."""
 
     campaigns: list[int]
     runs: list[tuple[int, str]]
 
 
 def _asked_on(benchmark: Benchmark, *, staff: bool) -> Asked:
-    """Each kind would ask for both again, and most benchmarks have one or the other."""
+    """Read once for all kinds: each of them would query both again."""
     runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=withheld_runs(staff=staff))
     campaigns = Campaign.objects.filter(benchmark=benchmark).order_by("pk").values_list("pk", flat=True)
     return Asked(list(campaigns), list(runs.order_by("pk").values_list("pk", "protocol")))

@@ -18,9 +18,9 @@ from leaderboard.scope import Scope
 
 
 class Keyed(Kind):
-    """Answers of which a key says whether they are right. Judges only read in them what they chose.
+    """Answers that are right or wrong by a key. Judges only read which option an answer chose.
 
-    Whether there are keys is hidden, too: what is offered goes by the questions and the answers alone.
+    Whether keys exist is hidden too, so this kind is offered on the basis of questions and answers alone.
     """
 
     keyed = True
@@ -31,7 +31,7 @@ class Keyed(Kind):
     edition_digits = 3  # the ends of intervals depend on the share and on sizes alone, see boards.keyed
 
     def judgments(self, runs: Sequence[Run]) -> QuerySet[Judgment]:
-        # A label that stands in the answer itself is no reading of the judge's.
+        # A label found in the answer itself was not read by the judge.
         return super().judgments(runs).filter(extraction="judge")
 
     def models(self, scope: Scope) -> KeyedBoard:
@@ -50,7 +50,7 @@ ONE_PASS = Column("vanilla", "One pass %", percent, "Right in the pass with the 
 class Choice(Keyed):
     name = "choice"
     title = "Multiple choice"
-    also = ("multiple-choice", "choice-extraction")
+    aliases = ("multiple-choice", "choice-extraction")
     column = "option"
     question = "choice"
     board = ChoiceBoard

@@ -26,7 +26,7 @@ class Components(Kind):
     metrics = metrics.SCORES
     hidden = ("component",)
     biases = ("high_score", "self")
-    wide = 10
+    scale_width = 10
     board = scores.ComponentsBoard
     part_word = "category"
     compared_by = "Points per weight, %"
@@ -37,13 +37,20 @@ class Components(Kind):
         """Points as percentages of their weights."""
         if frame.empty:
             return frame
-        told = frame[frame["item"].isin(items.index)]
-        whole, _, _ = points.shares_of(scope, told.join(items[["sample", "group"]], on="item").assign(model=""))
-        return whole[list(frame.columns)].astype({"value": float})
+        counted = frame[frame["item"].isin(items.index)]
+        percentages, _, _ = points.shares_of(
+            scope, counted.join(items[["sample", "group"]], on="item").assign(model="")
+        )
+        return percentages[list(frame.columns)].astype({"value": float})
 
     def shares(self, scope: Scope, frame: pd.DataFrame) -> Shares:
-        whole, single, notes = points.shares_of(scope, frame)
-        return Shares(whole, single.rename(columns={"category": "part"}), points.order_of(single["category"]), notes)
+        verdict_shares, component_shares, notes = points.shares_of(scope, frame)
+        return Shares(
+            verdict_shares,
+            component_shares.rename(columns={"category": "part"}),
+            points.order_of(component_shares["category"]),
+            notes,
+        )
 
     def models(self, scope: Scope) -> scores.ScoresBoard:
         return scores.models(scope, row_class=scores.ComponentsRow)

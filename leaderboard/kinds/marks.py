@@ -38,12 +38,12 @@ class _Marks(Kind):
 class Reference(_Marks):
     name = "reference"
     title = "Marks"
-    also = ("reference-score",)
+    aliases = ("reference-score",)
     shape = Shape(MEAN, "mean mark", IN_WORDS, ends=(1.0, 5.0), unit=1.0, hundred=None)
 
 
 class Reasoning(_Marks):
     name = "reasoning"
     title = "Reasoning"
-    also = ("reasoning-quality",)
+    aliases = ("reasoning-quality",)
     shape = Shape(MEAN, "mean mark", IN_WORDS, ends=(0.0, 10.0), unit=1.0, hundred=None)

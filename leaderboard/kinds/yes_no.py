@@ -14,13 +14,13 @@ from leaderboard.kinds.choice import Keyed
 from leaderboard.scope import Scope
 from stats.answer_text import answer_in
 
-LOOKED_AT = 20  # answers read to see whether a question is one of yes or no
+LOOKED_AT = 20  # answers read to decide whether questions are yes/no questions
 
 
 class YesNo(Keyed):
     name = "yes-no"
     title = "Yes or no"
-    also = ("yes_no",)
+    aliases = ("yes_no",)
     column = "answer"
     question = "yes_no"
     board = YesNoBoard
@@ -41,10 +41,10 @@ class YesNo(Keyed):
         return frame.assign(value=frame["value"].map({True: "yes", False: "no"}))
 
     def has_models(self, benchmark: Benchmark, has_verdicts: Callable[[Kind], bool]) -> bool:
-        """Questions without options, most of whose answers say yes or no: by the first that have an answer."""
+        """Whether most answers to questions without options say yes or no, judged by the first answered ones."""
         answers = Response.objects.filter(counted()).exclude(text="")
-        asked = benchmark.samples.filter(Exists(answers.filter(sample=OuterRef("pk"))), options={})
-        first = list(asked.order_by("position", "pk").values_list("pk", flat=True)[:LOOKED_AT])
-        texts = answers.filter(sample__in=first).order_by("sample__position", "pk").values_list("text", flat=True)
-        said = [answer_in(text) for text in texts[:LOOKED_AT]]
-        return bool(said) and sum(one is not None for one in said) * 2 > len(said)
+        questions = benchmark.samples.filter(Exists(answers.filter(sample=OuterRef("pk"))), options={})
+        sample_ids = list(questions.order_by("position", "pk").values_list("pk", flat=True)[:LOOKED_AT])
+        texts = answers.filter(sample__in=sample_ids).order_by("sample__position", "pk").values_list("text", flat=True)
+        readings = [answer_in(text) for text in texts[:LOOKED_AT]]
+        return bool(readings) and sum(reading is not None for reading in readings) * 2 > len(readings)

@@ -205,7 +205,7 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
 def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
     """The switch between kinds: (label, link, chosen); empty where there is one only, and it is shown."""
     what = BY_KIND[address.page.removeprefix("leaderboard:")]
-    there = kinds.known_of(address.benchmark, what, staff=address.staff)
+    there = kinds.available(address.benchmark, what, staff=address.staff)
     chosen = address.kind
     if len(there) < 2 and chosen in (*there, kinds.USUAL):
         return []

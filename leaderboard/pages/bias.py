@@ -193,7 +193,7 @@ def _css(name: str, row: Row, kind: Kind) -> str:
     """``warn`` for a notable bias, ``bad`` for a strong one; what may be none is not marked, nor are people."""
     if row.run is None or row.value.value is None or _holds_zero(row.value):
         return ""
-    notable, strong = (kind.wide * limit for limit in LIMITS[name])
+    notable, strong = (kind.scale_width * limit for limit in LIMITS[name])
     return "bad" if abs(row.value.value) >= strong else "warn" if abs(row.value.value) >= notable else ""
 
 

@@ -13,7 +13,7 @@ from annotations.models import CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, cache, queries, votes
-from leaderboard.boards.base import ModelRow, ModelsBoard, kept, key_of
+from leaderboard.boards.base import ModelRow, ModelsBoard, cached, key_of
 from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.figures import NONE, number_of, percent, span, tick, two, whole
 from leaderboard.kinds import Kind
@@ -117,7 +117,7 @@ def page_of(viewer: Viewer) -> Home:
     shelves = sorted(queries.shelves(newest, viewer), key=lambda shelf: -(shelf.labels + shelf.judgments))
     addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in shelves[:MOST]]
     keys = [key_of(address.scope(), "home") for address in addresses]
-    return cache.kept(
+    return cache.cached(
         "home",
         [keys, queries.sees_labels(viewer), len(newest)],
         lambda: _made(viewer, shelves[:MOST], addresses, len(newest)),
@@ -170,11 +170,11 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
 def _place(shelf: queries.Shelf, address: Address) -> _Place:
     source = source_of(address)
     try:
-        board = kept(source.scope, "models", boards.models)
+        board = cached(source.scope, "models", boards.models)
     except BadScope as error:
         board = ModelsBoard([], [str(error)])
     of_judges = Address(address.viewer, "leaderboard:judges", address.name, address.benchmark).scope()
-    judges = kept(of_judges, "judges", boards.judges)
+    judges = cached(of_judges, "judges", boards.judges)
     kind = source.scope.kind
     main = kind.shapes.get(board.ranked_by, kind.shape).main.name
     return _Place(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from leaderboard.boards.base import kept
+from leaderboard.boards.base import cached
 from leaderboard.boards.matrix import MOST, Matrix, MatrixRow, win_rates
 from leaderboard.figures import NONE, count, interval, number_of, percent
 from leaderboard.pages import marks
@@ -28,7 +28,7 @@ def board_of(address: Address, scope: Scope) -> Matrix:
         int(said) - 1 if (said := address.given.get(name, "")).isdecimal() and int(said[:6]) > 0 else 0
         for name in BLOCKS
     )
-    return kept(scope, f"matrix {rows} {columns}", lambda scope: win_rates(scope, rows, columns))
+    return cached(scope, f"matrix {rows} {columns}", lambda scope: win_rates(scope, rows, columns))
 
 
 def selects(address: Address, board: Matrix) -> list[Select]:

@@ -7,7 +7,7 @@ from django.template.loader import render_to_string
 
 from accounts.rules import allowed, requires
 from leaderboard import boards, queries
-from leaderboard.boards import kept, standin
+from leaderboard.boards import cached, standin
 from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.bias import BiasBoard
@@ -43,7 +43,7 @@ def models(request: HttpRequest, name: str) -> HttpResponse:
 def _models(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
     scope = source.scope
-    chosen = models_page.shown_of(address, kept(scope, "models", boards.models))
+    chosen = models_page.shown_of(address, cached(scope, "models", boards.models))
     board = chosen.board
     selects = [
         *(addresses.edition_selects(address, scope) if is_kept_back(scope) else _verdict_selects(address, source)),
@@ -133,7 +133,7 @@ def judges(request: HttpRequest, name: str) -> HttpResponse:
 
 def _judges(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
-    board = kept(scope, "judges", boards.judges)
+    board = cached(scope, "judges", boards.judges)
     selects = [
         *(judges_page.selects(address, board, scope.kind) if board.rows else []),
         *addresses.sample_selects(address),
@@ -153,7 +153,7 @@ def _judges(request: HttpRequest, address: Address) -> str:
 def _judges_context(address: Address, scope: Scope, board: JudgesBoard) -> dict[str, Any]:
     swayed = {}
     if scope.kind.biases:
-        swayed = bias_page.chips_of(address, kept(scope, "bias", boards.biases), scope.kind)
+        swayed = bias_page.chips_of(address, cached(scope, "bias", boards.biases), scope.kind)
     page = judges_page.page_of(address, board, kind=scope.kind, biases=swayed)
     ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = None
@@ -182,7 +182,7 @@ def bias(request: HttpRequest, name: str) -> HttpResponse:
 
 def _bias(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
-    board = kept(scope, "bias", boards.biases)
+    board = cached(scope, "bias", boards.biases)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "bias", selects, data=board.key) | {"board": board}
     context["kinds"] = addresses.kind_segments(address)
@@ -242,7 +242,7 @@ def agreement(request: HttpRequest, name: str) -> HttpResponse:
 
 def _agreement(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
-    board = kept(scope, "agreement", boards.agreement_of)
+    board = cached(scope, "agreement", boards.agreement_of)
     selects = [
         *([agreement_page.metric_select(address)] if board.rows else []),
         *addresses.sample_selects(address),

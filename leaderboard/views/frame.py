@@ -94,7 +94,7 @@ def _shelf(address: Address, data: str) -> queries.Shelf:
     def make() -> queries.Shelf:
         return queries.shelves([address.benchmark], address.viewer)[0]
 
-    return cache.kept("shelf", [data, address.staff], make) if data else make()
+    return cache.cached("shelf", [data, address.staff], make) if data else make()
 
 
 def fragment(
@@ -105,7 +105,7 @@ def fragment(
     ``facts`` is what else it shows, which the board's key does not hold.
     """
     view = [address.page, address.name, sorted(address.given.items())]
-    html = cache.kept(
+    html = cache.cached(
         "page",
         [board.key, facts, template, view, role_of(address.viewer)],
         lambda: str(render_to_string(template, {"address": address} | context())),

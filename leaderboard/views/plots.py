@@ -9,7 +9,7 @@ from django.utils.text import get_valid_filename
 
 from accounts.rules import requires
 from leaderboard import boards, queries
-from leaderboard.boards import kept, standin
+from leaderboard.boards import cached, standin
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
@@ -59,7 +59,7 @@ def profile(request: HttpRequest, name: str) -> HttpResponse:
 
 def _profile(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
-    board = kept(source.scope, "models", boards.models)
+    board = cached(source.scope, "models", boards.models)
     selects = [
         *(profile_page.selects(address, board) if board.rows else []),
         *addresses.verdict_selects(address, source),
@@ -106,7 +106,7 @@ def plot_link(address: Address, what: str) -> str:
 
 def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
-    board = models_page.shown_of(address, kept(scope, "models", boards.models)).board
+    board = models_page.shown_of(address, cached(scope, "models", boards.models)).board
     if not isinstance(board, PairsBoard):
         raise BadScope("Only boards of pairs have strengths.")
     return models_page.forest(board, scope.anchor)
@@ -125,13 +125,13 @@ def _matrix_plot(address: Address) -> SafeString:
 
 def _profile_plot(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
-    board = kept(scope, "models", boards.models)
+    board = cached(scope, "models", boards.models)
     return profile_page.page_of(address, scope, board).radar if board.rows else SafeString()
 
 
 def _judges(address: Address) -> SafeString:
     scope = address.scope()
-    board = kept(scope, "judges", boards.judges)
+    board = cached(scope, "judges", boards.judges)
     if not board.rows:
         return SafeString()
     page = judges_page.page_of(address, board, kind=scope.kind)
@@ -144,7 +144,7 @@ def _judges(address: Address) -> SafeString:
 
 
 def _agreement(address: Address) -> SafeString:
-    board = kept(address.scope(), "agreement", boards.agreement_of)
+    board = cached(address.scope(), "agreement", boards.agreement_of)
     if not board.rows:
         return SafeString()
     page = agreement_page.page_of(address, board, single=queries.sees_labels(address.viewer))
@@ -163,7 +163,7 @@ def _correlation(address: Address) -> SafeString:
 
 
 def _bias(address: Address) -> SafeString:
-    board = kept(address.scope(), "bias", boards.biases)
+    board = cached(address.scope(), "bias", boards.biases)
     return bias_page.plot_of(board, address.given.get("metric", "")) if board.rows else SafeString()
 
 

@@ -11,7 +11,7 @@ import bank.criteria
 from accounts.rules import requires
 from bank.models import Item, Sample
 from leaderboard import queries
-from leaderboard.boards import kept
+from leaderboard.boards import cached
 from leaderboard.pages import address as addresses
 from leaderboard.pages import provenance
 from leaderboard.pages import votes as votes_page
@@ -108,7 +108,7 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
 
 def _vote_table(scope: Scope, address: Address) -> queries.VoteTable:
     model = address.given.get("model", "")
-    return kept(scope, f"votes of {model}", lambda scope: queries.vote_table(scope, model))
+    return cached(scope, f"votes of {model}", lambda scope: queries.vote_table(scope, model))
 
 
 def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queries.VoteList:

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.rules import requires
 from leaderboard import actions, files
-from leaderboard.boards import BOARDS, kept
+from leaderboard.boards import BOARDS, cached
 from leaderboard.models import Snapshot
 from leaderboard.pages import address as addresses
 from leaderboard.pages import snapshots as snapshots_page
@@ -34,7 +34,7 @@ def snapshot_new(request: HttpRequest, name: str, what: str) -> HttpResponse:
     address = addresses.read(request, f"leaderboard:{what}", name, known=(*VIEW, "elo"))
     try:
         scope = public_scope(address, what)
-        board = kept(scope, what, BOARDS[what])
+        board = cached(scope, what, BOARDS[what])
         view = address.given | ({"kind": scope.kind.name} if what != "agreement" else {})
         if scope.run is not None:
             view["run"] = str(scope.run)
@@ -126,7 +126,7 @@ def board_file(request: HttpRequest, name: str, what: str, shape: str) -> HttpRe
     address = addresses.read(request, f"leaderboard:{what}", name, known=(*VIEW, "elo"))
     try:
         scope = addresses.source_of(address).scope if what == "models" else address.scope()
-        board = kept(scope, what, BOARDS[what])
+        board = cached(scope, what, BOARDS[what])
     except BadScope as error:
         return refused(request, address, error)
     return files.answer(board.as_json(), shape, f"{address.benchmark.slug}-{what}-{board.data}")

@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 
 from accounts.rules import requires
 from leaderboard import boards
-from leaderboard.boards import kept
+from leaderboard.boards import cached
 from leaderboard.boards import versus as two
 from leaderboard.cache import until_written
 from leaderboard.pages import address as addresses
@@ -29,7 +29,7 @@ def models(request: HttpRequest, name: str) -> HttpResponse:
     try:
         source = addresses.source_of(address)
         scope = source.scope
-        names = sorted((row.model for row in kept(scope, "models", boards.models).rows), key=str.casefold)
+        names = sorted((row.model for row in cached(scope, "models", boards.models).rows), key=str.casefold)
         a, b = address.given.get("a", ""), address.given.get("b", "")
         found = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
     except BadScope as error:

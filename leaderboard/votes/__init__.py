@@ -28,12 +28,12 @@ WIN, TIE, LOSS = range(3)
 
 def samples_in(scope: Scope) -> QuerySet[Sample]:
     """The samples that a view counts: approved ones under the filters."""
-    found = scope.benchmark.samples.in_use()
+    samples = scope.benchmark.samples.in_use()
     if scope.level:
-        found = found.filter(Q(capability__path=scope.level) | Q(capability__path__startswith=f"{scope.level} / "))
+        samples = samples.filter(Q(capability__path=scope.level) | Q(capability__path__startswith=f"{scope.level} / "))
     if scope.question_type:
-        found = found.filter(question_type=scope.question_type)
-    return found.filter(split=scope.split) if scope.split else found
+        samples = samples.filter(question_type=scope.question_type)
+    return samples.filter(split=scope.split) if scope.split else samples
 
 
 def pairs(scope: Scope) -> pd.DataFrame:
@@ -53,40 +53,42 @@ def pairs(scope: Scope) -> pd.DataFrame:
     samples["dataset"] = dataset_of(scope, samples["dataset"])
 
     items = verdict_cache.pair_items(scope.benchmark)
-    held, place = held_at(samples["pk"].to_numpy(np.int32), items.sample)
-    seen = slice(None) if held.all() else held
+    found, place = locate(samples["pk"].to_numpy(np.int32), items.sample)
+    rows = slice(None) if found.all() else found
     names, codes = _model_names(items.sides)
-    columns: dict[str, Any] = {"sample": items.sample[seen]}
+    columns: dict[str, Any] = {"sample": items.sample[rows]}
     for name in ("level", "group", "dataset"):
         words = pd.Categorical(samples[name].astype(str))
-        columns[name] = pd.Categorical.from_codes(words.codes[place[seen]], dtype=words.dtype)
+        columns[name] = pd.Categorical.from_codes(words.codes[place[rows]], dtype=words.dtype)
     for name, side in (("a", items.first), ("b", items.second)):
-        columns[name] = pd.Categorical.from_codes(codes[side[seen]], categories=names)
-    return pd.DataFrame(columns, index=pd.Index(items.item[seen], name="item"), copy=False)
+        columns[name] = pd.Categorical.from_codes(codes[side[rows]], categories=names)
+    return pd.DataFrame(columns, index=pd.Index(items.item[rows], name="item"), copy=False)
 
 
-def held_at(ids: Any, wanted: Any) -> tuple[Any, Any]:
+def locate(ids: Any, targets: Any) -> tuple[Any, Any]:
     """Which of the ``wanted`` are among ``ids``, which rise (a mask), and the place of each in them."""
     if len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids):  # none is left out: no need to look for them
-        place = wanted.astype(np.int32, copy=False) - np.int32(ids[0])
-        held = (place >= 0) & (place < len(ids))
-        return held, place if held.all() else np.where(held, place, np.int32(0))
-    held, place = np.zeros(len(wanted), dtype=bool), np.zeros(len(wanted), dtype=np.int32)
-    for rows in blocks(len(wanted)) if len(ids) else ():
-        at = np.searchsorted(ids, wanted[rows])
+        place = targets.astype(np.int32, copy=False) - np.int32(ids[0])
+        found = (place >= 0) & (place < len(ids))
+        return found, place if found.all() else np.where(found, place, np.int32(0))
+    found, place = np.zeros(len(targets), dtype=bool), np.zeros(len(targets), dtype=np.int32)
+    for rows in blocks(len(targets)) if len(ids) else ():
+        at = np.searchsorted(ids, targets[rows])
         at[at == len(ids)] = 0
-        held[rows], place[rows] = ids[at] == wanted[rows], at
-    return held, place
+        found[rows], place[rows] = ids[at] == targets[rows], at
+    return found, place
 
 
 def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
     """What models are called, in order, and for each side the place of its name."""
-    known = dict(EvaluatedModel.objects.filter(pk__in={model for model, _ in sides}).values_list("pk", "name"))
-    called = [f"{known.get(model)} ({variant})" if variant else str(known.get(model)) for model, variant in sides]
-    names = sorted(set(called))
+    names_by_id = dict(EvaluatedModel.objects.filter(pk__in={model for model, _ in sides}).values_list("pk", "name"))
+    side_names = [
+        f"{names_by_id.get(model)} ({variant})" if variant else str(names_by_id.get(model)) for model, variant in sides
+    ]
+    names = sorted(set(side_names))
     place = {name: code for code, name in enumerate(names)}
     small = np.int16 if len(names) < 2**15 else np.int32
-    return names, np.array([place[name] for name in called], dtype=small)
+    return names, np.array([place[name] for name in side_names], dtype=small)
 
 
 def is_large(benchmark: Benchmark) -> bool:
@@ -105,11 +107,11 @@ def dataset_of(scope: Scope, source: "pd.Series[str]") -> "pd.Series[str]":
 class Outcomes:
     """``frame``: one outcome a row: ``item``, ``choice``, ``repeat``, and ``annotator`` where people gave it.
 
-    ``asked``: the items that should have an outcome (index), so that coverage can be told.
+    ``expected``: the items that should have an outcome (index), so that coverage can be told.
     """
 
     frame: pd.DataFrame
-    asked: pd.Index
+    expected: pd.Index
     repeats: int
     runs: tuple[Run, ...] = ()
 
@@ -134,10 +136,12 @@ def runs_of(scope: Scope, judge: str) -> list[Run]:
     """The judge's runs, which must share protocol and settings. Raises BadScope with the list where they do not."""
     runs = judged_runs(scope).filter(judge__name=judge)
     if not runs:
-        known = judges_of(scope)
+        judges = judges_of(scope)
         if not Judge.objects.filter(name=judge).exists():
-            raise BadScope(f"There is no judge {judge!r}. With judgments here: {', '.join(known) or 'none yet'}.")
-        raise BadScope(f"{judge!r} has no judgments on {scope.benchmark}. With some: {', '.join(known) or 'none yet'}.")
+            raise BadScope(f"There is no judge {judge!r}. With judgments here: {', '.join(judges) or 'none yet'}.")
+        raise BadScope(
+            f"{judge!r} has no judgments on {scope.benchmark}. With some: {', '.join(judges) or 'none yet'}."
+        )
     if len({(run.protocol, run.settings_hash) for run in runs}) > 1:
         listed = "; ".join(f"run {run.pk}: {run.protocol}, {run.settings}" for run in runs)
         raise BadScope(f"{judge!r} has runs with different settings. Choose one with --run: {listed}.")
@@ -195,20 +199,28 @@ def of_runs(runs: Sequence[Run]) -> Outcomes:
     if repeats > 1:
         before = np.cumsum([0, *map(len, used)])
         unit = unit.astype(np.int64) * repeats + _joined(
-            [np.searchsorted(one, part[1]) + start for one, part, start in zip(used, parts, before[:-1], strict=True)]
+            [
+                np.searchsorted(numbers, part[1]) + start
+                for numbers, part, start in zip(used, parts, before[:-1], strict=True)
+            ]
         )
-    found = combine(unit=unit, units=len(items) * repeats, choice=choice, orders=2 if runs[0].orders == "both" else 1)
+    combined = combine(
+        unit=unit, units=len(items) * repeats, choice=choice, orders=2 if runs[0].orders == "both" else 1
+    )
     if repeats > 1:
-        rows = np.flatnonzero(found.complete)
+        rows = np.flatnonzero(combined.complete)
         of_item, repeat = items[rows // repeats], (rows % repeats).astype(np.int16)
     else:
-        of_item = items if found.complete.all() else items[found.complete]
+        of_item = items if combined.complete.all() else items[combined.complete]
         repeat = np.zeros(len(of_item), dtype=np.int16)
-    said = pd.Categorical.from_codes(found.choice[found.complete], categories=list(VERDICTS))
-    frame = pd.DataFrame({"item": of_item, "repeat": repeat, "choice": said}, copy=False)
-    asked = [verdict_cache.asked(run) for run in runs]
+    choices = pd.Categorical.from_codes(combined.choice[combined.complete], categories=list(VERDICTS))
+    frame = pd.DataFrame({"item": of_item, "repeat": repeat, "choice": choices}, copy=False)
+    expected = [verdict_cache.run_items(run) for run in runs]
     return Outcomes(
-        frame, pd.Index(asked[0] if len(asked) == 1 else np.unique(np.concatenate(asked))), repeats, tuple(runs)
+        frame,
+        pd.Index(expected[0] if len(expected) == 1 else np.unique(np.concatenate(expected))),
+        repeats,
+        tuple(runs),
     )
 
 
@@ -222,21 +234,21 @@ def _by_item(item: Any) -> tuple[Any, Any]:
         return item, np.arange(len(item), dtype=np.int32)
     items = np.sort(item)
     items = items[np.concatenate(([True], items[1:] > items[:-1]))]
-    return items, held_at(items, item)[1]
+    return items, locate(items, item)[1]
 
 
-def among(items: pd.DataFrame, wanted: "pd.Index | pd.Series[int]") -> tuple[Any, Any]:
+def among(items: pd.DataFrame, targets: "pd.Index | pd.Series[int]") -> tuple[Any, Any]:
     """Which of the wanted items the view holds (a mask), and their places in it; ``items`` as ``pairs`` gives them."""
-    held, place = held_at(items.index.to_numpy(), wanted.to_numpy())
-    return held, place if held.all() else place[held]
+    found, place = locate(items.index.to_numpy(), targets.to_numpy())
+    return found, place if found.all() else place[found]
 
 
-def told(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
+def join_items(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
     """The outcomes on items of the view, each with its item's columns."""
-    held, place = among(items, outcomes["item"])
-    found = outcomes if held.all() else outcomes[held]
-    facts = items.take(place).set_axis(found.index)
-    return pd.concat([found, facts], axis=1)
+    in_view, place = among(items, outcomes["item"])
+    kept_outcomes = outcomes if in_view.all() else outcomes[in_view]
+    facts = items.take(place).set_axis(kept_outcomes.index)
+    return pd.concat([kept_outcomes, facts], axis=1)
 
 
 def labels_of(scope: Scope) -> pd.DataFrame:
@@ -262,15 +274,15 @@ def of_people(scope: Scope) -> Outcomes:
         places = places.filter(campaign__name=scope.campaign)
         if not places.exists():
             raise BadScope(f"There is no campaign {scope.campaign!r} over pairs of {scope.benchmark}.")
-    asked = pd.Index(places.values_list("item_id", flat=True)).unique()
+    expected = pd.Index(places.values_list("item_id", flat=True)).unique()
     if scope.source == INDIVIDUALS:
-        return Outcomes(labels.assign(repeat=0), asked, 1)
+        return Outcomes(labels.assign(repeat=0), expected, 1)
     frame = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
     if scope.source == ADJUDICATED:
         rows = Adjudication.objects.filter(campaign_item__in=places, choice__isnull=False)
         decided = dict(rows.values_list("campaign_item__item_id", "choice"))
         frame["choice"] = frame["item"].map(decided).fillna(frame["choice"])
-    return Outcomes(frame.assign(repeat=0), asked, 1)
+    return Outcomes(frame.assign(repeat=0), expected, 1)
 
 
 def clusters(frame: pd.DataFrame) -> Any:
@@ -289,8 +301,8 @@ def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
         choice = rows["choice"]
         outcome = np.select([choice == won, choice == lost], [np.int8(WIN), np.int8(LOSS)], np.int8(TIE))
         columns = {"model": rows[side], "other": rows[other], "outcome": outcome}
-        kept = ("item", "level", "group", *(["first"] if "first" in rows else []))
-        sides.append(pd.DataFrame(columns | {name: rows[name] for name in kept}))
+        copied = ("item", "level", "group", *(["first"] if "first" in rows else []))
+        sides.append(pd.DataFrame(columns | {name: rows[name] for name in copied}))
     return pd.concat(sides, ignore_index=True)
 
 
@@ -333,18 +345,20 @@ def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:
 def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, without: Sequence[int]) -> list[list[Any]]:
     """How many rows each run has and its newest. Asked apart, each comes from an index."""
     newest = model.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    found = benchmark.runs.exclude(pk__in=without).order_by("pk").values_list(Subquery(newest), flat=True)
+    newest_rows = benchmark.runs.exclude(pk__in=without).order_by("pk").values_list(Subquery(newest), flat=True)
     counts = verdict_cache.rows_per_run(model, benchmark.pk)
-    return [[(run, n) for run, n in counts.items() if run not in without], list(found)]
+    return [[(run, n) for run, n in counts.items() if run not in without], list(newest_rows)]
 
 
 def _hidden_facts(scope: Scope) -> dict[str, Any]:
     """What numbers that rest on hidden criteria depend on beside verdicts."""
-    sent = Submission.objects.filter(benchmark=scope.benchmark).order_by("pk")
+    submissions = Submission.objects.filter(benchmark=scope.benchmark).order_by("pk")
     return {
         "responses": Response.objects.filter(sample__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
         "criteria": answer_keys.edition_of(scope.benchmark),
-        "submissions": list(sent.values_list("pk", "state", "released_at")),
-        "scores": SubmissionScore.objects.filter(submission__in=sent.order_by()).aggregate(Count("pk"), Max("pk")),
+        "submissions": list(submissions.values_list("pk", "state", "released_at")),
+        "scores": SubmissionScore.objects.filter(submission__in=submissions.order_by()).aggregate(
+            Count("pk"), Max("pk")
+        ),
         "hidden": [scope.benchmark.hidden_splits, scope.staff],
     }

@@ -18,11 +18,11 @@ def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, in
     Columns ``sample`` (id), ``item`` (id, or None), ``value`` (score, percent of points, or None), ``said`` and
     ``right``. Raises BadScope where hidden keys or weights are not for this viewer: with the answer, a mark tells them.
     """
-    found = _keyed(scope, model) if scope.kind.keyed else _graded(scope, model)
+    answers = _keyed(scope, model) if scope.kind.keyed else _graded(scope, model)
     if allowed(viewer, "read-hidden"):
-        return found, 0
-    sealed = found["sample"].isin(queries.sealed_samples(scope.benchmark, viewer))
-    return found[~sealed], int(sealed.sum())
+        return answers, 0
+    is_sealed = answers["sample"].isin(queries.sealed_samples(scope.benchmark, viewer))
+    return answers[~is_sealed], int(is_sealed.sum())
 
 
 def _graded(scope: Scope, model: str) -> pd.DataFrame:
@@ -41,10 +41,10 @@ def _keyed(scope: Scope, model: str) -> pd.DataFrame:
     if frame.empty:
         return pd.DataFrame(columns=COLUMNS)
     by_sample = frame.sort_values("variant").groupby("sample")
-    found = pd.DataFrame(
+    answers = pd.DataFrame(
         {
-            "said": by_sample["said"].agg(lambda said: ", ".join(one or "–" for one in said)),
+            "said": by_sample["said"].agg(lambda options: ", ".join(option or "–" for option in options)),
             "right": by_sample["right"].all(),
         }
     ).reset_index()
-    return found.assign(item=None, value=None)[COLUMNS]
+    return answers.assign(item=None, value=None)[COLUMNS]

@@ -65,16 +65,18 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     if item.kind == Item.Kind.PAIR:
         labels = labels.filter(choice__isnull=False)
     labels = labels.select_related("annotator", "campaign").order_by("pk")
-    seen: dict[int, Label] = {}
+    first_labels: dict[int, Label] = {}
     for label in labels:
         if not label.excluded:
-            seen.setdefault(label.annotator_id, label)
-    said = {label.pk: _said(item, label) for label in labels}
-    frame = pd.DataFrame({"item": item.pk, "choice": [said[label.pk] for label in seen.values()]}).dropna()
+            first_labels.setdefault(label.annotator_id, label)
+    words = {label.pk: _said(item, label) for label in labels}
+    frame = pd.DataFrame({"item": item.pk, "choice": [words[label.pk] for label in first_labels.values()]}).dropna()
     verdict = None
     if len(frame):
         pair = item.kind == Item.Kind.PAIR
-        verdict = majority(labels=frame, rule=rule)["choice"].iloc[0] if pair else _aggregate(item, seen.values())
+        verdict = (
+            majority(labels=frame, rule=rule)["choice"].iloc[0] if pair else _aggregate(item, first_labels.values())
+        )
     counts = frame["choice"].value_counts().to_dict() if len(frame) else {}
     adjudicated = Adjudication.objects.filter(campaign_item__item=item, choice__isnull=False).order_by("-pk").first()
     return PeopleVotes(
@@ -83,13 +85,13 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
         votes=[
             OneVote(
                 who=label.annotator.name if allowed(viewer, "read-names") else label.annotator.pseudonym,
-                choice=said[label.pk],
+                choice=words[label.pk],
                 situation=label.situation,
                 campaign=label.campaign.name,
-                excluded=label.excluded or label.pk != seen[label.annotator_id].pk,
+                excluded=label.excluded or label.pk != first_labels[label.annotator_id].pk,
             )
             for label in labels
-            if said[label.pk] is not None
+            if words[label.pk] is not None
         ]
         if single
         else [],
@@ -114,17 +116,17 @@ def _said(item: Item, verdict: Verdict) -> str | None:
 
 def _aggregate(item: Item, labels: Iterable[Label]) -> str | None:
     """What people say together of an item that is no pair: the mean score or points; None for anything else."""
-    found: list[float] = []
+    values: list[float] = []
     for label in labels:
         if label.parts is not None or label.score is not None:
-            found.append(sum(label.parts.values()) if label.parts is not None else float(label.score or 0))
-    return f"{sum(found) / len(found):.3g}" if found and item.kind == Item.Kind.SCORE else None
+            values.append(sum(label.parts.values()) if label.parts is not None else float(label.score or 0))
+    return f"{sum(values) / len(values):.3g}" if values and item.kind == Item.Kind.SCORE else None
 
 
 def judges_on(item: Item, viewer: Viewer) -> list[JudgeVotes]:
     """Every run's verdicts on an item that the viewer may see, judge by judge; never an analysis."""
-    found = Judgment.objects.visible_to(viewer).filter(item=item).select_related("run__judge")
-    rows = found.defer("analysis", "raw")
+    visible = Judgment.objects.visible_to(viewer).filter(item=item).select_related("run__judge")
+    rows = visible.defer("analysis", "raw")
     by_run: dict[int, list[Judgment]] = defaultdict(list)
     for judgment in rows.order_by("run__judge__name", "run", "repeat", "order"):
         by_run[judgment.run_id].append(judgment)
@@ -134,8 +136,8 @@ def judges_on(item: Item, viewer: Viewer) -> list[JudgeVotes]:
 
 def _only(item: Item, rows: list[Judgment]) -> str | None:
     """The verdict where there is one, or several that are the same."""
-    said = {_said(item, row) for row in rows}
-    return said.pop() if len(said) == 1 else None
+    verdicts = {_said(item, row) for row in rows}
+    return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def _one_vote(item: Item, judgment: Judgment) -> OneVote:

@@ -32,47 +32,47 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
     a weight from a campaign alone, judges may lack. Raises BadScope where hidden weights are not for this viewer.
     """
     parts, opinions = _weights_of(scope, frame)
-    whole, single = [], []
+    verdict_rows, component_rows = [], []
     left_out = 0
     for row in frame.to_dict("records"):
-        given = row["value"]
-        wanted = [part for part in parts.get(row["sample"], []) if not part.lent or part.key in given]
-        if not wanted or any(part.key not in given for part in wanted):
+        points = row["value"]
+        counted = [part for part in parts.get(row["sample"], []) if not part.lent or part.key in points]
+        if not counted or any(part.key not in points for part in counted):
             left_out += 1
             continue
-        points = sum(given[part.key] for part in wanted)
-        whole.append(row | {"value": HUNDRED * points / sum(part.weight for part in wanted)})
-        single += [
+        total = sum(points[part.key] for part in counted)
+        verdict_rows.append(row | {"value": HUNDRED * total / sum(part.weight for part in counted)})
+        component_rows += [
             {name: row[name] for name in ("item", "model", "group")}
-            | {"category": part.category or OTHER, "value": HUNDRED * given[part.key] / part.weight}
-            for part in wanted
+            | {"category": part.category or OTHER, "value": HUNDRED * points[part.key] / part.weight}
+            for part in counted
             if scope.staff or part.public
         ]
     notes = [f"{left_out} verdicts lack a component of their sample and are not counted."] if left_out else []
-    notes = notes if whole else [NO_WEIGHTS]
+    notes = notes if verdict_rows else [NO_WEIGHTS]
     notes += [SEVERAL] if opinions > 1 else []
     columns = ["item", "model", "group", "category", "value"]
-    return pd.DataFrame(whole, columns=list(frame.columns)), pd.DataFrame(single, columns=columns), notes
+    return pd.DataFrame(verdict_rows, columns=list(frame.columns)), pd.DataFrame(component_rows, columns=columns), notes
 
 
 def made_of(scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
     """For each verdict the weights of its sample and the points given, as text: what its share is made of."""
     parts, _ = _weights_of(scope, frame)
-    weights = {sample: [(part.key, part.weight) for part in found] for sample, found in parts.items()}
-    told = [
+    weights = {sample: [(part.key, part.weight) for part in components] for sample, components in parts.items()}
+    texts = [
         json.dumps([weights.get(sample, []), value], sort_keys=True)
         for sample, value in zip(frame["sample"], frame["value"], strict=True)
     ]
-    return pd.Series(told, index=frame.index, dtype=object)
+    return pd.Series(texts, index=frame.index, dtype=object)
 
 
 def _weights_of(scope: Scope, frame: pd.DataFrame) -> tuple[dict[int, list[answer_keys.Part]], int]:
     """The weighted components of these verdicts' samples, and how many opinions campaigns have of those without one."""
-    own = _own_weights(scope)
-    default_weight = own[0] if len(own) == 1 else None
+    opinions = _own_weights(scope)
+    default_weight = opinions[0] if len(opinions) == 1 else None
     ids = sorted(set(frame["sample"].tolist()))
     return answer_keys.parts_for_boards(benchmark=scope.benchmark, sample_ids=ids, default_weight=default_weight), len(
-        own
+        opinions
     )
 
 
@@ -82,13 +82,13 @@ def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:
     campaigns = Campaign.objects.filter(labelled, benchmark=scope.benchmark, protocol="components")
     if scope.campaign:
         campaigns = campaigns.filter(name=scope.campaign)
-    found = {}
+    weights = {}
     for campaign in campaigns.order_by("pk"):
         ballot = ballots.of(campaign)
-        said = {name: ballot.settings.get(name) for name in Components.setting_names}
-        if isinstance(ballot, Components) and any(said.values()):
-            found[json.dumps(said, sort_keys=True)] = ballot.default_weight
-    return list(found.values())
+        settings = {name: ballot.settings.get(name) for name in Components.setting_names}
+        if isinstance(ballot, Components) and any(settings.values()):
+            weights[json.dumps(settings, sort_keys=True)] = ballot.default_weight
+    return list(weights.values())
 
 
 def order_of(categories: Iterable[str]) -> list[str]:

@@ -72,9 +72,9 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     frame["value"] = frame["value"].map(scope.kind.value)
     orders = 2 if runs[0].orders == "both" and scope.kind.item_kind != Item.Kind.SCORE else 1
     grouped = frame.groupby(["run", "item", "repeat"])["value"]
-    found = grouped.agg(mean_of)[grouped.size() >= orders].reset_index()
-    codes, _ = pd.factorize(pd.MultiIndex.from_frame(found[["run", "repeat"]]), sort=True)
-    return found.assign(repeat=codes)[["item", "repeat", "value"]]
+    outcomes = grouped.agg(mean_of)[grouped.size() >= orders].reset_index()
+    codes, _ = pd.factorize(pd.MultiIndex.from_frame(outcomes[["run", "repeat"]]), sort=True)
+    return outcomes.assign(repeat=codes)[["item", "repeat", "value"]]
 
 
 def places_in(ranking: list[list[int]]) -> tuple[float, ...]:
@@ -97,14 +97,16 @@ def mean_of(values: "pd.Series[Any]") -> Any:
     if isinstance(values.iloc[0], tuple):
         return tuple(float(sum(places)) / len(values) for places in zip(*values, strict=True))
     if isinstance(values.iloc[0], dict):
-        given: dict[str, list[float]] = {}
+        by_component: dict[str, list[float]] = {}
         for parts in values:
             for key, points in parts.items():
-                given.setdefault(key, []).append(points)
-        return {key: sum(points) / len(points) for key, points in given.items()}
+                by_component.setdefault(key, []).append(points)
+        return {key: sum(points) / len(points) for key, points in by_component.items()}
     return float(values.mean())
 
 
 def as_letters(places: tuple[float, ...]) -> str:
     """A ranking as MLLM-as-a-Judge writes it, "CAB": answers by mean place; equal places in canonical order."""
-    return "".join(ascii_uppercase[answer] for answer in sorted(range(len(places)), key=lambda one: (places[one], one)))
+    return "".join(
+        ascii_uppercase[answer] for answer in sorted(range(len(places)), key=lambda index: (places[index], index))
+    )

@@ -93,7 +93,7 @@ def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
         ("verdicts", run.pk),
         Judgment.objects.filter(run=run),
         lambda: rows_per_run(Judgment, run.benchmark_id).get(run.pk, 0),
-        lambda found: found.values_list("pk", "item_id", "repeat", "choice", "order"),
+        lambda rows: rows.values_list("pk", "item_id", "repeat", "choice", "order"),
         lambda row: (row[1], row[2], CHOICES[row[3]], row[4] == "10"),
         (ID, np.int16, np.int8, np.bool_),
     )
@@ -109,7 +109,7 @@ def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
         ("lengths", unit, benchmark.pk),
         Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
         lambda: items_by_kind(benchmark).get(Item.Kind.PAIR, 0),
-        lambda found: found.annotate(**_places()).values_list("pk", *(f"{name}__response__{field}" for name in SIDES)),
+        lambda rows: rows.annotate(**_places()).values_list("pk", *(f"{name}__response__{field}" for name in SIDES)),
         lambda row: (row[0], _length(row[1]), _length(row[2])),
         (ID, np.int32, np.int32),
         by_id=False,
@@ -117,17 +117,17 @@ def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
     return item, first, second
 
 
-def _length(told: int | str | None) -> int:
-    return -1 if told is None else len(told.split()) if isinstance(told, str) else told
+def _length(stored: int | str | None) -> int:
+    return -1 if stored is None else len(stored.split()) if isinstance(stored, str) else stored
 
 
-def asked(run: Run) -> Column:
+def run_items(run: Run) -> Column:
     """The items of a run."""
     (item,) = _rows(
         ("asked", run.pk),
         RunItem.objects.filter(run=run),
         lambda: rows_per_run(RunItem, run.benchmark_id).get(run.pk, 0),
-        lambda found: found.values_list("pk", "item_id"),
+        lambda rows: rows.values_list("pk", "item_id"),
         lambda row: row[1:],
         (ID,),
     )
@@ -152,14 +152,14 @@ def pair_items(benchmark: Benchmark) -> PairItems:
         ("pairs", benchmark.pk),
         Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
         lambda: items_by_kind(benchmark).get(Item.Kind.PAIR, 0),
-        lambda found: found.annotate(**_places()).values_list("pk", "sample_id", *names),
+        lambda rows: rows.annotate(**_places()).values_list("pk", "sample_id", *names),
         lambda row: (row[0], row[1], _sides.code(row[2], row[3]), _sides.code(row[4], row[5])),
         (ID, ID, np.int32, np.int32),
         by_id=False,
     )
-    if (whole := (first >= 0) & (second >= 0)).all():
+    if (complete := (first >= 0) & (second >= 0)).all():
         return PairItems(item, sample, first, second, _sides.known)
-    return PairItems(item[whole], sample[whole], first[whole], second[whole], _sides.known)
+    return PairItems(item[complete], sample[complete], first[complete], second[complete], _sides.known)
 
 
 def _places() -> dict[str, FilteredRelation]:
@@ -179,11 +179,11 @@ class _Sides:
     def code(self, model: int | None, variant: str) -> int:
         if model is None:
             return -1
-        found = self._codes.get((model, variant))
-        if found is None:
-            found = self._codes[model, variant] = len(self.known)
+        code = self._codes.get((model, variant))
+        if code is None:
+            code = self._codes[model, variant] = len(self.known)
             self.known.append((model, variant))
-        return found
+        return code
 
 
 _sides = _Sides()
@@ -191,7 +191,7 @@ _sides = _Sides()
 
 def _rows(
     key: Hashable,
-    found: QuerySet[Any],
+    queryset: QuerySet[Any],
     total: Callable[[], int],
     values: Callable[[QuerySet[Any]], QuerySet[Any, Any]],
     row: Callable[[Any], Iterable[int]],
@@ -206,41 +206,41 @@ def _rows(
     column, which is the id: a database would sort whole rows.
     """
 
-    def added(held: Rows, found: QuerySet[Any]) -> Rows:
-        start = len(held)
-        for some in _batches(values(found).order_by(*(["pk"] if by_id else [])).iterator(chunk_size=AT_ONCE)):
-            held.add(map(row, some), len(some), max(one[0] for one in some))
+    def added(stored: Rows, queryset: QuerySet[Any]) -> Rows:
+        start = len(stored)
+        for batch in _batches(values(queryset).order_by(*(["pk"] if by_id else [])).iterator(chunk_size=AT_ONCE)):
+            stored.add(map(row, batch), len(batch), max(values_[0] for values_ in batch))
         if not by_id:
-            held.sort(start)
-        return held
+            stored.sort(start)
+        return stored
 
     def read() -> Rows:
         count = total()
-        return added(Rows(types, count + count // 64), found)
+        return added(Rows(types, count + count // 64), queryset)
 
     if connection.in_atomic_block:  # what it sees may be undone
         return read().columns
     with _lock:
-        held, imports = _kept.pop(key, None), Import.objects.last_done()
-        if held is not None and imports != held.imports:
-            late = Import.objects.came_late(found.model, since=held.imports, below=held.top)
-            held = None if late else held
-        if held is not None:
-            added(held, found.filter(pk__gt=held.top))
+        stored, imports = _kept.pop(key, None), Import.objects.last_done()
+        if stored is not None and imports != stored.imports:
+            late = Import.objects.came_late(queryset.model, since=stored.imports, below=stored.top)
+            stored = None if late else stored
+        if stored is not None:
+            added(stored, queryset.filter(pk__gt=stored.top))
             # What was counted may be a moment older than what was read.
-            if total() != len(held) and found.filter(pk__lte=held.top).count() != len(held):
-                held = None
-        _kept[key] = held = held or read()
-        held.imports = imports
+            if total() != len(stored) and queryset.filter(pk__lte=stored.top).count() != len(stored):
+                stored = None
+        _kept[key] = stored = stored or read()
+        stored.imports = imports
         _kept.move_to_end(key)
         while sum(rows.size for rows in _kept.values()) > MOST_BYTES and len(_kept) > 1:
             _kept.popitem(last=False)
-        return held.columns
+        return stored.columns
 
 
 def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
-    while some := list(islice(rows, AT_ONCE)):
-        yield some
+    while batch := list(islice(rows, AT_ONCE)):
+        yield batch
 
 
 # ---- how many rows there are: of a million each count takes 40 ms, so they are kept as long as they are right ----
@@ -257,9 +257,9 @@ def rows_per_run(model: type[Judgment] | type[RunItem], benchmark: int) -> dict[
         runs = list(Run.objects.filter(benchmark=benchmark).order_by("pk").values_list("pk", flat=True))
         # Looking at each row whether it has arrived takes a third of the time, and mostly no import is under way.
         coming = ImportRange.objects.filter(table=model._meta.db_table).exists()
-        every = model.objects if coming else model._base_manager
-        found = every.filter(run__in=runs).order_by("run").values_list("run").annotate(n=Count("*"))
-        return dict(found)
+        rows = model.objects if coming else model._base_manager
+        counts = rows.filter(run__in=runs).order_by("run").values_list("run").annotate(n=Count("*"))
+        return dict(counts)
 
     return _counted(model, benchmark, count)
 
@@ -281,16 +281,16 @@ def _counted(model: type[Judgment] | type[RunItem] | type[Item], benchmark: int,
     id and no import done since they are the same rows. They never move to another run or sample.
     """
 
-    def made() -> Counts:
+    def cached_count() -> Counts:
         if connection.vendor != "sqlite" or connection.in_atomic_block:
             return count()
-        every = model._base_manager  # with the rows of an import under way: only all of them are counted at once
-        newest = every.order_by("-pk").values_list("pk", flat=True).first()
-        rows = (newest, every.count(), until_written("last import", Import.objects.last_done))
-        seen, found = _counts.get((model, benchmark), (None, {}))
-        if seen != rows:
-            found = count()
-            _counts[model, benchmark] = (rows, found)
-        return found
+        rows = model._base_manager  # with the rows of an import under way: only all of them are counted at once
+        newest = rows.order_by("-pk").values_list("pk", flat=True).first()
+        state = (newest, rows.count(), until_written("last import", Import.objects.last_done))
+        last_state, counts = _counts.get((model, benchmark), (None, {}))
+        if last_state != state:
+            counts = count()
+            _counts[model, benchmark] = (state, counts)
+        return counts
 
-    return until_written(("totals", model, benchmark), made)
+    return until_written(("totals", model, benchmark), cached_count)

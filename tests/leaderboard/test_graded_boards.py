@@ -137,5 +137,5 @@ def test_the_lesion_data_average_over_features_and_pooling_them_is_something_els
         assert row["value"] == pytest.approx(np.mean(list(each.values())))
         assert abs(row["value"] - frame["mean"].corr(frame["told"])) > 0.02
     assert models(scope_of(benchmark="lesion", kind="score")).notes == [
-        "What is scored here are pictures, not answers of models: see the board of judges."
+        "The scores here are for pictures, not for models' answers: see the board of judges."
     ]

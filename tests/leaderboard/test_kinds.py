@@ -97,7 +97,7 @@ MOST_SWITCHES = 15
 
 def test_few_places_ask_what_a_kind_is_called():
     """A kind says what it needs: comparisons with the name of one make a new kind a change in many files."""
-    names = {*kinds.KINDS, *(also for kind in kinds.KINDS.values() for also in kind.also)}
+    names = {*kinds.KINDS, *(also for kind in kinds.KINDS.values() for also in kind.aliases)}
     found = []
     for path in Path("leaderboard").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -10,8 +10,8 @@ from annotations.models import Annotator, Label
 from leaderboard import boards, methods, votes
 from leaderboard.boards import judges
 from leaderboard.boards.agreement import METRICS
-from leaderboard.boards.base import kept
-from leaderboard.boards.judge_board import beside_majority_of_others
+from leaderboard.boards.base import cached
+from leaderboard.boards.judge_board import leave_one_out_majority
 from leaderboard.scope import scope_of
 from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
 from stats.ranks import Place
@@ -114,7 +114,7 @@ class TestCeiling:
 
     def test_against_the_majority_leaves_the_labels_own_vote_out(self, brought):
         # ffs: each f meets {f, s} = a draw = tie; s meets {f, f} = first. f alone is compared with nobody.
-        found = beside_majority_of_others(self.rows("ffs", "f"), "plurality")
+        found = leave_one_out_majority(self.rows("ffs", "f"), "plurality")
         assert list(zip(found["told"], found["value"], strict=True)) == [
             ("first", "tie"),
             ("first", "tie"),
@@ -172,8 +172,8 @@ class TestStanding:
 @pytest.mark.django_db
 def test_a_kept_board_is_made_again_when_anything_under_it_changes(voted):
     scope = scope_of(benchmark="grove")
-    first = kept(scope, "models", boards.models)
-    assert kept(scope, "models", boards.models).computed_at == first.computed_at
+    first = cached(scope, "models", boards.models)
+    assert cached(scope, "models", boards.models).computed_at == first.computed_at
     label = Label.objects.exclude(choice="tie").first()
     changes = [
         lambda: Label.objects.filter(pk=label.pk).update(excluded=True),
@@ -187,5 +187,5 @@ def test_a_kept_board_is_made_again_when_anything_under_it_changes(voted):
     seen = {first.key}
     for change in changes:
         change()
-        seen.add(kept(scope, "models", boards.models).key)
+        seen.add(cached(scope, "models", boards.models).key)
     assert len(seen) == len(changes) + 1
