@@ -1,4 +1,4 @@
-"""Freezing a view of a board."""
+"""Freezing a view of a board as a snapshot."""
 
 from typing import Any
 
@@ -20,9 +20,9 @@ class NothingToFreeze(ValueError):
 
 @transaction.atomic
 def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: User) -> Snapshot:
-    """The snapshot of a view with its data; the one there is where it was frozen before. Raises NothingToFreeze.
+    """The snapshot of a view with its data; the existing one if it was frozen before. Raises NothingToFreeze.
 
-    ``scope`` is the view below staff: a snapshot is for everybody, and holds no names and no oracle.
+    ``scope`` is the view below staff: a snapshot is for everybody, without names and without the overlap baseline.
     """
     if scope.staff:
         raise ValueError("a snapshot is made of the public view")
@@ -47,9 +47,9 @@ def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: U
 
 def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
     edition = board.edition if isinstance(board, ModelsBoard) else None
-    told = {"edition": edition} if edition else {} if hidden.rests_on_hidden(scope) else {"open": True}
+    visibility = {"edition": edition} if edition else {} if hidden.rests_on_hidden(scope) else {"open": True}
     runs = Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk")
-    return told | {
+    return visibility | {
         "kind": scope.kind.name,
         "source": scope.source if scope.run is None else f"run {scope.run}",
         "majority": scope.rule,

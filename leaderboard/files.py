@@ -22,12 +22,12 @@ TYPES = {
 
 
 def offered() -> list[str]:
-    """The shapes that can be made here."""
+    """The file formats that are available here."""
     return [shape for shape in TYPES if shape != "parquet" or parquet.available()]
 
 
 def answer(rows: list[JSON], shape: str, stem: str) -> HttpResponse:
-    """Rows as a file to download; 404 for a shape that there is not, 501 for one that a package is missing for."""
+    """Rows as a file to download; 404 for an unknown format, 501 if the package for it is missing."""
     if shape not in TYPES:
         raise Http404("no such shape")
     if shape == "parquet" and not parquet.available():
@@ -42,9 +42,9 @@ def as_json(data: Any, stem: str) -> HttpResponse:
 
 
 def _file(body: bytes, shape: str, stem: str) -> HttpResponse:
-    made = HttpResponse(body, content_type=TYPES[shape])
-    made["Content-Disposition"] = f'attachment; filename="{get_valid_filename(stem)}.{shape}"'
-    return made
+    response = HttpResponse(body, content_type=TYPES[shape])
+    response["Content-Disposition"] = f'attachment; filename="{get_valid_filename(stem)}.{shape}"'
+    return response
 
 
 def csv_text(rows: list[JSON]) -> str:
@@ -136,8 +136,8 @@ def columns(what: str, rows: list[JSON]) -> list[Column]:
         return [*MODEL, score, N, *(score_column(group, name) for name in names)]
     if what == "models" and "vanilla" in first:
         steps = ("label", "judge", "random", "none", "no_text")
-        found: Column = ("/".join(steps), lambda row: "/".join(str(row["extraction"][step]) for step in steps))
-        return [*MODEL, *(interval_column(name) for name in ("circular", "vanilla", "difference")), N, found]
+        column: Column = ("/".join(steps), lambda row: "/".join(str(row["extraction"][step]) for step in steps))
+        return [*MODEL, *(interval_column(name) for name in ("circular", "vanilla", "difference")), N, column]
     if what == "models" and "accuracy" in first:
         names = ["accuracy", "precision", "recall", "f1", "yes_ratio"]
         return [*MODEL, *(interval_column(name) for name in names), N]
@@ -181,13 +181,13 @@ def columns(what: str, rows: list[JSON]) -> list[Column]:
 
 
 def print_table(what: str, rows: list[JSON], *, stream: Any) -> None:
-    """The rows as a table; as wide as it needs where the output is not a terminal."""
-    shown = columns(what, rows)
+    """Print the rows as a table, as wide as it needs to be unless the output is a terminal."""
+    table_columns = columns(what, rows)
     table = Table(box=None, pad_edge=False)
-    for name, _ in shown:
+    for name, _ in table_columns:
         table.add_column(name, no_wrap=True)
     for row in rows:
-        table.add_row(*(cell(row) for _, cell in shown))
+        table.add_row(*(cell(row) for _, cell in table_columns))
     terminal = hasattr(stream, "isatty") and stream.isatty()
     console = Console(file=stream, width=None if terminal else 1000, markup=False, highlight=False)
     console.print(table)

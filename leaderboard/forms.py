@@ -1,4 +1,4 @@
-"""Forms of the submission pages. What they take is checked by the actions, not a second time here."""
+"""Forms of the submission pages. The actions validate the data, so the forms do not repeat that."""
 
 from typing import Any
 
@@ -85,6 +85,6 @@ class RulesForm(Styled):
 
 
 class Reason(forms.Form):
-    """Why something is changed."""
+    """The reason for a change."""
 
     reason = forms.CharField(max_length=2000, required=False)

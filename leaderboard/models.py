@@ -50,8 +50,8 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         if allowed(viewer, "read-hidden"):
             return self
         can = Q(what="models") & Q(made_from__kind__in=CAN_REST_ON_HIDDEN)
-        told = Q(made_from__has_key="edition") | Q(made_from__has_key="open")
-        return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(can & ~told)
+        visible = Q(made_from__has_key="edition") | Q(made_from__has_key="open")
+        return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(can & ~visible)
 
 
 class Snapshot(models.Model):

@@ -1,4 +1,4 @@
-"""Reads for the pages of boards: what there is, who may see which votes, and the votes behind a number."""
+"""Queries for the pages of boards: benchmarks, who may see which votes, and the votes behind a number."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -27,15 +27,15 @@ MOST_COMPARED = 12
 HOLDING = (Campaign.State.OPEN, Campaign.State.PAUSED)
 
 
-# ---- what there is ----
+# ---- benchmarks ----
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A benchmark on the index, with what it holds."""
+    """A benchmark on the index, with its counts."""
 
     benchmark: Benchmark
-    name: str  # as addresses write it
+    name: str  # as in URLs
     samples: int = 0
     models: int = 0
     judges: int = 0
@@ -46,7 +46,7 @@ class Shelf:
 
 
 def newest_visible(viewer: Viewer) -> list[Benchmark]:
-    """Of every slug the newest version that the viewer may see, by title."""
+    """The newest version of every benchmark that the viewer may see, by title."""
     newest: dict[str, Benchmark] = {}
     for benchmark in Benchmark.objects.visible_to(viewer).select_related("anchor").order_by("pk"):
         newest[benchmark.slug] = benchmark
@@ -59,38 +59,38 @@ def versions_of(benchmark: Benchmark, viewer: Viewer) -> list[Benchmark]:
 
 
 def to_compare(benchmark: Benchmark, viewer: Viewer) -> list[Benchmark]:
-    """Benchmarks whose rankings stand beside this one's: its other versions, and the newest of all others."""
-    versions = [one for one in versions_of(benchmark, viewer) if one.pk != benchmark.pk]
-    others = [one for one in newest_visible(viewer) if one.slug != benchmark.slug]
+    """Benchmarks to compare rankings with: the other versions of this one, and the newest version of all others."""
+    versions = [other for other in versions_of(benchmark, viewer) if other.pk != benchmark.pk]
+    others = [other for other in newest_visible(viewer) if other.slug != benchmark.slug]
     return [*versions, *others][:MOST_COMPARED]
 
 
 def correlated(scope: Scope, viewer: Viewer) -> CorrelationBoard:
-    """The benchmark's rankings beside each other and beside those of other benchmarks that the viewer may see."""
+    """The benchmark's rankings compared with each other and with those of other benchmarks that the viewer may see."""
     others = to_compare(scope.benchmark, viewer)
     return correlations(scope, [usual_scope(benchmark, staff=scope.staff) for benchmark in others])
 
 
 def languages_beside(scope: Scope, viewer: Viewer) -> list[JSON]:
-    """The rows of ``languages``, each with the two benchmarks and languages that it is about; none of other kinds."""
+    """The rows of ``languages``, each with its two benchmarks and languages; empty for kinds without keys."""
     if not scope.kind.keyed:
         return []
     return [
         {
-            "a_benchmark": str(one.a.benchmark),
-            "a_language": one.a.language,
-            "b_benchmark": str(one.b.benchmark),
-            "b_language": one.b.language,
-            "measure": one.measure,
+            "a_benchmark": str(comparison.a.benchmark),
+            "a_language": comparison.a.language,
+            "b_benchmark": str(comparison.b.benchmark),
+            "b_language": comparison.b.language,
+            "measure": comparison.measure,
         }
         | row.as_json()
-        for one in languages(scope, to_compare(scope.benchmark, viewer))
-        for row in one.rows
+        for comparison in languages(scope, to_compare(scope.benchmark, viewer))
+        for row in comparison.rows
     ]
 
 
 def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
-    """Benchmarks with their counts, as far as this viewer may see them, in a few queries whatever their number."""
+    """Benchmarks with their counts, as far as this viewer may see them, in a fixed number of queries."""
     staff = allowed(viewer, "read-hidden")
     withheld = votes.withheld_runs(staff=staff)
     ids = [benchmark.pk for benchmark in benchmarks]
@@ -106,10 +106,10 @@ def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
     ok = Judgment.Status.OK
     with_verdict = Exists(Judgment.objects.filter(run=OuterRef("pk"), status=ok))
     runs = Run.objects.filter(with_verdict, benchmark__in=ids).exclude(pk__in=withheld)
-    # Those that failed are few, and lie at both ends of an index.
+    # Failed ones are few, and at both ends of an index.
     ends = [Judgment.objects.filter(run__benchmark__in=ids, **{f"status__{end}": ok}) for end in ("lt", "gt")]
     failed = [_by(rows.exclude(run__in=withheld), "run__benchmark", Count("pk")) for rows in ends]
-    judged = {
+    judgments = {
         pk: sum(n for run, n in verdict_cache.rows_per_run(Judgment, pk).items() if run not in withheld) for pk in ids
     }
     counts = {
@@ -119,10 +119,10 @@ def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
         "annotators": _by(labels, "campaign__benchmark", Count("annotator", distinct=True)),
         "judges": _by(runs.filter(judge__baseline=""), "benchmark", Count("judge", distinct=True)),
         "baselines": _by(runs.exclude(judge__baseline=""), "benchmark", Count("judge", distinct=True)),
-        "judgments": {pk: n - sum(end.get(pk, 0) for end in failed) for pk, n in judged.items()},
+        "judgments": {pk: n - sum(end.get(pk, 0) for end in failed) for pk, n in judgments.items()},
     }
     return [
-        Shelf(benchmark, benchmark.slug, **{name: found.get(benchmark.pk, 0) for name, found in counts.items()})
+        Shelf(benchmark, benchmark.slug, **{name: numbers.get(benchmark.pk, 0) for name, numbers in counts.items()})
         for benchmark in benchmarks
     ]
 
@@ -135,12 +135,12 @@ def _by(rows: QuerySet[Any], key: str, count: Count) -> dict[int, int]:
 
 
 def sees_labels(viewer: Viewer) -> bool:
-    """Whether somebody may see single labels, and those of campaigns that go on."""
+    """Whether the viewer may see single labels, and those of running campaigns."""
     return allowed(viewer, "read-labels")
 
 
 def held_items(benchmark: Benchmark) -> QuerySet[CampaignItem]:
-    """Items of campaigns that are not over: their votes would steer whoever labels them next."""
+    """Items of campaigns that have not ended: their votes would influence those who still label them."""
     return CampaignItem.objects.filter(campaign__benchmark=benchmark, campaign__state__in=HOLDING)
 
 
@@ -149,22 +149,22 @@ def is_held(item: Item) -> bool:
 
 
 def sealed_items(benchmark: Benchmark, viewer: Viewer) -> set[int]:
-    """Items of hidden splits, about which this viewer reads no single verdict; none for staff."""
+    """Items of hidden splits, whose single verdicts this viewer may not read; empty for staff."""
     if allowed(viewer, "read-hidden") or not benchmark.hidden_splits:
         return set()
-    found = Item.objects.filter(sample__benchmark=benchmark, sample__split__in=benchmark.hidden_splits)
-    return set(found.values_list("pk", flat=True))
+    items = Item.objects.filter(sample__benchmark=benchmark, sample__split__in=benchmark.hidden_splits)
+    return set(items.values_list("pk", flat=True))
 
 
 def sealed_samples(benchmark: Benchmark, viewer: Viewer) -> set[int]:
-    """Samples of hidden splits, about which this viewer reads no single verdict; none for staff."""
+    """Samples of hidden splits, whose single verdicts this viewer may not read; empty for staff."""
     if allowed(viewer, "read-hidden") or not benchmark.hidden_splits:
         return set()
     return set(benchmark.samples.filter(split__in=benchmark.hidden_splits).values_list("pk", flat=True))
 
 
 def is_labelled_blind(sample: Sample) -> bool:
-    """Whether somebody is labelling this sample's answers without knowing whose they are."""
+    """Whether this sample's answers are in a running blind campaign."""
     return CampaignItem.objects.filter(item__sample=sample, campaign__state__in=HOLDING, campaign__blind=True).exists()
 
 
@@ -173,8 +173,8 @@ def is_labelled_blind(sample: Sample) -> bool:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VoteTable(Board):
-    """``table``: one row an item of a model, with the columns ``model, other, item, level, sample`` and the number of
-    ``win``, ``tie`` and ``loss``; ``models``: all that have some, by name.
+    """``table``: one row per item of a model, with the columns ``model, other, item, level, sample`` and the number of
+    ``win``, ``tie`` and ``loss``; ``models``: all models with votes, by name.
     """
 
     table: pd.DataFrame
@@ -184,8 +184,8 @@ class VoteTable(Board):
 def vote_table(scope: Scope, model: str) -> VoteTable:
     """The same outcomes that the board of models counts, item by item."""
     items = votes.pairs(scope)
-    found = votes.outcomes(scope)
-    frame = votes.join_items(items, found.frame)
+    outcomes = votes.outcomes(scope)
+    frame = votes.join_items(items, outcomes.frame)
     of_anchor = (frame["a"] == scope.anchor) | (frame["b"] == scope.anchor)
     anchor = scope.anchor if of_anchor.any() else ""
     frame = frame[of_anchor] if anchor else frame
@@ -194,7 +194,7 @@ def vote_table(scope: Scope, model: str) -> VoteTable:
     frame = frame[(frame["a"] == model) | (frame["b"] == model)]
     sides = [votes.sided(frame, anchor)]
     if anchor:
-        # The anchor's own row counts nothing, but its pairs are there to read.
+        # The anchor has no numbers of its own, but its pairs can be read.
         turned = sides[0].rename(columns={"model": "other", "other": "model"})
         sides.append(turned.assign(outcome=2 - turned["outcome"]))
     rows = pd.concat(sides, ignore_index=True)
@@ -204,15 +204,15 @@ def vote_table(scope: Scope, model: str) -> VoteTable:
     table = rows.groupby(["model", "other", "item"], as_index=False)[list(votes.OUTCOMES)].sum()
     facts = frame.drop_duplicates("item").set_index("item")[["sample", "level"]]
     table = table.join(facts, on="item")
-    return VoteTable(runs=tuple(run.pk for run in found.runs), table=table, models=names)
+    return VoteTable(runs=tuple(run.pk for run in outcomes.runs), table=table, models=names)
 
 
 @dataclass(frozen=True, slots=True)
 class VoteList:
-    """Items of one model: those shown, and how many were held back."""
+    """Items of one model: those shown, and how many are held back."""
 
     table: pd.DataFrame
-    held: int  # by campaigns that go on
+    held: int  # by running campaigns
     sealed: int  # in hidden splits
     wins: int
     ties: int
@@ -222,29 +222,29 @@ class VoteList:
 
 
 def votes_of(board: VoteTable, scope: Scope, viewer: Viewer, *, other: str = "", outcome: str = "") -> VoteList:
-    """The rows of ``vote_table`` by opponent and outcome; without those that an open campaign holds, unless the viewer
-    may see its labels.
+    """The rows of ``vote_table`` by opponent and outcome, without those of running campaigns unless the viewer may see
+    their labels.
     """
     table = board.table
     others = sorted(table["other"].unique())
     if other:
         table = table[table["other"] == other]
     sealed = table["item"].isin(sealed_items(scope.benchmark, viewer))
-    table, held = table[~sealed], 0
+    table, held_count = table[~sealed], 0
     if scope.source in PEOPLE and scope.run is None and not sees_labels(viewer):
-        kept_back = set(held_items(scope.benchmark).values_list("item_id", flat=True))
-        hidden = table["item"].isin(kept_back)
-        held, table = int(hidden.sum()), table[~hidden]
+        held_ids = set(held_items(scope.benchmark).values_list("item_id", flat=True))
+        is_held_item = table["item"].isin(held_ids)
+        held_count, table = int(is_held_item.sum()), table[~is_held_item]
     wins, ties, losses = (int((table[name] > 0).sum()) for name in votes.OUTCOMES)
     items = len(table)
     if outcome:
         table = table[table[outcome] > 0]
     table = table.sort_values(["sample", "item"], kind="stable")
-    return VoteList(table, held, int(sealed.sum()), wins, ties, losses, items, others)
+    return VoteList(table, held_count, int(sealed.sum()), wins, ties, losses, items, others)
 
 
 def has_answered(benchmark: Benchmark, model: str, viewer: Viewer) -> bool:
-    """Whether the model has answers that boards show this viewer: below staff no submission that waits for release."""
+    """Whether the model has answers that boards show this viewer: below staff, no submissions that wait for release."""
     return (
         answers_shown(staff=allowed(viewer, "manage-submissions"))
         .filter(sample__benchmark=benchmark, model__name=model)
@@ -258,7 +258,9 @@ def samples_by_id(ids: Iterable[int]) -> dict[int, Sample]:
 
 
 def texts_of(samples: Iterable[int], model: str, viewer: Viewer) -> dict[int, str]:
-    """A model's first answer to each sample; below those who may see labels none that people are labelling blind."""
+    """A model's first answer to each sample; without answers that people are labelling blind, unless the viewer may see
+    labels.
+    """
     rows = Response.objects.visible_to(viewer).filter(sample__in=list(samples), model__name=model)
     rows = rows.order_by("sample", "-variant")
     if not sees_labels(viewer):
@@ -275,7 +277,7 @@ def items_with_samples(ids: Iterable[int]) -> dict[int, Item]:
 
 
 def model_names(ids: Iterable[int]) -> dict[int, list[str]]:
-    """The models of pairs in canonical order, with the variant where there is one."""
+    """The models of pairs in canonical order, with the variant if there is one."""
     places = ItemResponse.objects.filter(item__in=list(ids)).order_by("item", "position")
     names: dict[int, list[str]] = defaultdict(list)
     for item, model, variant in places.values_list("item", "response__model__name", "response__variant"):
@@ -289,12 +291,12 @@ MAJORITY = "majority"
 
 
 class NoSuchVoter(LookupError):
-    """The address names somebody who gave no verdict here, or whose verdicts the viewer may not see."""
+    """This voter gave no verdict here, or the viewer may not see it."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Voter:
-    """The majority, an annotator or a judge's run, with one verdict an item: index ``item``, values ``choice``."""
+    """The majority, an annotator or a judge's run, with one verdict per item: index ``item``, values ``choice``."""
 
     key: str
     name: str
@@ -319,8 +321,8 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
             raise NoSuchVoter(key)
         name, frame = "people, majority", majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
         if not sees_labels(viewer):
-            held = set(held_items(scope.benchmark).values_list("item_id", flat=True))
-            frame = frame[~frame["item"].isin(held)]
+            held_ids = set(held_items(scope.benchmark).values_list("item_id", flat=True))
+            frame = frame[~frame["item"].isin(held_ids)]
     else:
         person = Annotator.objects.filter(pseudonym=key).first() if sees_labels(viewer) else None
         if person is None:
@@ -335,5 +337,5 @@ def side_by_side(first: Voter, second: Voter) -> pd.DataFrame:
     """The items that both gave a verdict on: index ``item``, columns ``first``, ``second``, ``same``; undecided counts
     as a tie.
     """
-    both = pd.concat([first.choices, second.choices], axis=1, join="inner", keys=["first", "second"])
-    return both.assign(same=three_way(both["first"]) == three_way(both["second"]))
+    paired = pd.concat([first.choices, second.choices], axis=1, join="inner", keys=["first", "second"])
+    return paired.assign(same=three_way(paired["first"]) == three_way(paired["second"]))

@@ -1,4 +1,4 @@
-"""Rows of boards: what all have in common, and how they are written as JSON and as flat cells (design: Contract)."""
+"""Rows of boards: what they have in common, and how they are written as JSON and as flat cells (design: Contract)."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ class Number:
 
     @property
     def ends(self) -> tuple[float | None, float | None, float | None]:
-        """The number and both ends: what an axis must have room for."""
+        """The number and both ends, all of which an axis must cover."""
         return self.value, self.low, self.high
 
 
@@ -32,7 +32,7 @@ UNKNOWN = Number()
 
 
 def number(estimate: Estimate | None) -> Number:
-    """An estimate as rows hold it."""
+    """An estimate in the form that rows use."""
     if estimate is None or estimate.value is None:
         return UNKNOWN
     interval = estimate.interval
@@ -40,7 +40,7 @@ def number(estimate: Estimate | None) -> Number:
 
 
 class Row:
-    """The base of all rows, which are dataclasses: their fields are the columns, in this order."""
+    """The base class of all rows. They are dataclasses whose fields are the columns, in this order."""
 
     def as_json(self) -> Any:
         """The columns by name, as commands and the API print them."""
@@ -55,15 +55,15 @@ class Row:
         return columns
 
     def number(self, name: str) -> Number:
-        """The number in this column. Raises TypeError where the column holds something else."""
+        """The number in this column. Raises TypeError if the column holds something else."""
         value = getattr(self, name)
         if not isinstance(value, Number):
-            raise TypeError(f"{name} of {type(self).__name__} is no number with an interval")
+            raise TypeError(f"{name} of {type(self).__name__} is not a number with an interval")
         return value
 
 
 def plain(value: Any) -> Any:
-    """Rows, and what they hold, as JSON has it."""
+    """Rows, and the values in them, as JSON types."""
     if isinstance(value, Row):
         return value.as_json()
     if isinstance(value, Mapping):
@@ -107,7 +107,7 @@ def order_of(rows: Iterable[JSON]) -> Order:
 
 
 def in_order(row: JSON, order: Order) -> JSON:
-    """A row with its columns in this order: PostgreSQL keeps JSON objects in one of its own."""
+    """A row with its columns in this order, because PostgreSQL stores JSON objects in an order of its own."""
     if not order:
         return row
     return {

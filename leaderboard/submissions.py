@@ -1,4 +1,4 @@
-"""What the pages and the API of submissions share: taking a file in, lists, and files to download."""
+"""What the pages and the API of submissions share: receiving a file, lists, and files to download."""
 
 import csv
 import io
@@ -46,18 +46,18 @@ def open_benchmarks(viewer: Viewer) -> QuerySet[Benchmark]:
 
 
 def offers(person: User, now: datetime) -> list[dict[str, Any]]:
-    """Each benchmark that takes submissions, with what the person has left."""
-    found = []
+    """Each benchmark that takes submissions, with the number that the person has left."""
+    rows = []
     for benchmark in open_benchmarks(person).order_by("title", "pk"):
         rules = benchmark.submission_rules
-        left = quota.left(rules=rules, person=person, now=now)
+        remaining = quota.left(rules=rules, person=person, now=now)
         splits = needed_splits(benchmark, rules)
-        found.append({"benchmark": benchmark, "rules": rules, "left": left, "needed": splits})
-    return found
+        rows.append({"benchmark": benchmark, "rules": rules, "left": remaining, "needed": splits})
+    return rows
 
 
 def needed_splits(benchmark: Benchmark, rules: SubmissionRules) -> list[dict[str, Any]]:
-    """The splits of a benchmark with their samples: which are needed, which hidden."""
+    """The splits of a benchmark with their samples: which are required, which are hidden."""
     counts: dict[str, int] = {}
     rotations: dict[str, int] = {}
     for sample in wanted_samples(benchmark).values():
@@ -77,12 +77,12 @@ def needed_splits(benchmark: Benchmark, rules: SubmissionRules) -> list[dict[str
 
 
 def template_rows(benchmark: Benchmark, split: str | None, *, circular: bool) -> Iterator[dict[str, str]]:
-    """Rows to fill in: every sample of a split (None: all that are needed), each rotation where asked for."""
+    """Rows to fill in: every sample of a split (None: all that are required), with all rotations if ``circular``."""
     samples = wanted_samples(benchmark).values()
     rules = SubmissionRules.objects.filter(benchmark=benchmark).first() or SubmissionRules(benchmark=benchmark)
-    wanted = {split} if split is not None else required_splits(rules, {sample.split for sample in samples})
+    splits = {split} if split is not None else required_splits(rules, {sample.split for sample in samples})
     for sample in samples:
-        if sample.split in wanted:
+        if sample.split in splits:
             for shift in range(max(1, len(sample.labels)) if circular else 1):
                 yield {"sample": sample.key, "variant": f"circular-{shift}" if shift else "", "text": ""}
 
@@ -131,5 +131,5 @@ def download(text: str, name: str, *, kind: str) -> HttpResponse:
 
 def marks_of(submission: Submission) -> QuerySet[ResponseMark]:
     """The marked answers whose keys are open now, in the order of the samples."""
-    found = scoring.marks(submission).select_related("response__sample")
-    return found.order_by("response__sample__position", "response__sample", "response__variant")
+    marks = scoring.marks(submission).select_related("response__sample")
+    return marks.order_by("response__sample__position", "response__sample", "response__variant")

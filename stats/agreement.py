@@ -53,9 +53,9 @@ def agreement_decided(
 def _matching(first: IntArray, second: IntArray, cluster: npt.ArrayLike, level: float) -> Agreement:
     groups = np.asarray(cluster)
     check_lengths(first=first, second=second, cluster=groups)
-    kept = (first != MISSING) & (second != MISSING)
-    hits = first[kept] == second[kept]
-    return Agreement(rate(hits=hits, cluster=groups[kept], level=level), int(hits.sum()))
+    valid = (first != MISSING) & (second != MISSING)
+    hits = first[valid] == second[valid]
+    return Agreement(rate(hits=hits, cluster=groups[valid], level=level), int(hits.sum()))
 
 
 def cohen_kappa(
@@ -74,13 +74,13 @@ def cohen_kappa(
     Fleiss, Cohen and Everitt (1969), cut to [-1, 1]. Several: the cluster bootstrap. Value None where both
     use one and the same label only. Raises LengthMismatch.
     """
-    left, right, groups = pd.Series(first), pd.Series(second), np.asarray(cluster)
-    check_lengths(first=left, second=right, cluster=groups)
-    kept = (left.notna() & right.notna()).to_numpy()
+    a, b, groups = pd.Series(first), pd.Series(second), np.asarray(cluster)
+    check_lengths(first=a, second=b, cluster=groups)
+    labelled = (a.notna() & b.notna()).to_numpy()
     # Sorted: the same rows in another order give the same draws.
-    codes, labels = pd.factorize(pd.concat([left[kept], right[kept]]), sort=True)
-    n, size = int(kept.sum()), len(labels)
-    groups, clusters = dense_codes(groups[kept])
+    codes, labels = pd.factorize(pd.concat([a[labelled], b[labelled]]), sort=True)
+    n, size = int(labelled.sum()), len(labels)
+    groups, clusters = dense_codes(groups[labelled])
     tables = confusion_by_cluster(codes[:n], codes[n:], size=size, cluster=groups, clusters=clusters)
     if clusters == n:
         return _asymptotic_kappa(tables.sum(axis=0).reshape(size, size), n, level)
@@ -133,18 +133,18 @@ def pairwise_agreement(*, annotator: npt.ArrayLike, item: npt.ArrayLike, verdict
     """
     people, items, labels = pd.Series(annotator), pd.Series(item), pd.Series(verdict)
     check_lengths(annotator=people, item=items, verdict=labels)
-    kept = labels.notna().to_numpy()
-    person, names = pd.factorize(people[kept], sort=True)
-    where, columns = dense_codes(items[kept])
-    label, kinds = dense_codes(labels[kept])
+    labelled = labels.notna().to_numpy()
+    person, names = pd.factorize(people[labelled], sort=True)
+    where, columns = dense_codes(items[labelled])
+    label, kinds = dense_codes(labels[labelled])
     ones = np.ones(len(person), dtype=np.int64)
-    seen = csr_array((ones, (person, where)), shape=(len(names), columns))
-    if seen.nnz and seen.max() > 1:
+    by_item = csr_array((ones, (person, where)), shape=(len(names), columns))
+    if by_item.nnz and by_item.max() > 1:
         raise DuplicateVerdict("an annotator has two labels on the same item")
-    given = csr_array((ones, (person, where * kinds + label)), shape=(len(names), columns * kinds))
-    together, same = (seen @ seen.T).toarray(), (given @ given.T).toarray()
+    by_label = csr_array((ones, (person, where * kinds + label)), shape=(len(names), columns * kinds))
+    together, agreeing = (by_item @ by_item.T).toarray(), (by_label @ by_label.T).toarray()
     a, b = np.nonzero(np.triu(together, k=1))
-    return pd.DataFrame({"a": names[a], "b": names[b], "agree": same[a, b], "n": together[a, b]})
+    return pd.DataFrame({"a": names[a], "b": names[b], "agree": agreeing[a, b], "n": together[a, b]})
 
 
 def pairwise_kappa(
@@ -157,23 +157,23 @@ def pairwise_kappa(
     """
     people, items, labels = pd.Series(annotator), pd.Series(item), pd.Series(verdict)
     check_lengths(annotator=people, item=items, verdict=labels)
-    kept = labels.notna().to_numpy()
-    person, names = pd.factorize(people[kept], sort=True)
-    where, columns = dense_codes(items[kept])
-    label, kinds = pd.factorize(labels[kept], sort=True)
+    labelled = labels.notna().to_numpy()
+    person, names = pd.factorize(people[labelled], sort=True)
+    where, columns = dense_codes(items[labelled])
+    label, kinds = pd.factorize(labels[labelled], sort=True)
     shape = (len(names), columns)
-    seen = csr_array((np.ones(len(person), dtype=np.int64), (person, where)), shape=shape)
-    if seen.nnz and seen.max() > 1:
+    by_item = csr_array((np.ones(len(person), dtype=np.int64), (person, where)), shape=shape)
+    if by_item.nnz and by_item.max() > 1:
         raise DuplicateVerdict("an annotator has two labels on the same item")
-    a, b = np.nonzero(np.triu((seen @ seen.T).toarray(), k=1))
+    a, b = np.nonzero(np.triu((by_item @ by_item.T).toarray(), k=1))
     size = len(kinds)
-    given = [
+    by_label = [
         csr_array((np.ones(int(rows.sum()), dtype=np.int64), (person[rows], where[rows])), shape=shape)
         for rows in (label == kind for kind in range(size))
     ]
     tables = np.zeros((len(a), size, size), dtype=np.int64)
-    for i, first in enumerate(given):
-        for j, second in enumerate(given):
+    for i, first in enumerate(by_label):
+        for j, second in enumerate(by_label):
             tables[:, i, j] = (first @ second.T).toarray()[a, b]
     kappa, margin = _kappas(tables, normal_quantile(level))
     return pd.DataFrame(

@@ -70,41 +70,41 @@ def alternative_annotator_test(
     if measure not in ("equality", "distance"):
         raise UnknownMeasure(f"{measure!r} is neither equality nor distance")
     table = labels.pivot(index="item", columns="annotator", values="value")
-    told = judge.set_index("item")["value"].reindex(table.index).to_numpy(dtype=np.float64)
+    judged = judge.set_index("item")["value"].reindex(table.index).to_numpy(dtype=np.float64)
     values = table.to_numpy(dtype=np.float64)
-    found = [_left_out(str(name), values, told, at, measure, epsilon) for at, name in enumerate(table.columns)]
-    tested = [one for one in found if one.p is not None and one.n >= fewest]
+    results = [_left_out(str(name), values, judged, at, measure, epsilon) for at, name in enumerate(table.columns)]
+    tested = [result for result in results if result.p is not None and result.n >= fewest]
     if not tested:
-        return Alternative(tuple(found), None, None, None, epsilon, f"no annotator shares {fewest} items with others")
-    rejected = benjamini_yekutieli(p=[one.p for one in tested if one.p is not None], q=q)
-    wins = {one.annotator: bool(won) for one, won in zip(tested, rejected, strict=True)}
+        return Alternative(tuple(results), None, None, None, epsilon, f"no annotator shares {fewest} items with others")
+    rejected = benjamini_yekutieli(p=[result.p for result in tested if result.p is not None], q=q)
+    wins = {result.annotator: bool(won) for result, won in zip(tested, rejected, strict=True)}
     winning = sum(wins.values()) / len(wins)
     return Alternative(
         annotators=tuple(
             Annotator(
-                one.annotator,
-                one.n,
-                one.advantage,
-                one.annotator_advantage,
-                one.p if one.annotator in wins else None,
-                wins.get(one.annotator, False),
+                result.annotator,
+                result.n,
+                result.advantage,
+                result.annotator_advantage,
+                result.p if result.annotator in wins else None,
+                wins.get(result.annotator, False),
             )
-            for one in found
+            for result in results
         ),
         winning_rate=winning,
-        advantage=float(np.mean([one.advantage for one in tested])),
+        advantage=float(np.mean([result.advantage for result in tested])),
         passes=winning >= 0.5,
         epsilon=epsilon,
     )
 
 
-def _left_out(name: str, values: FloatArray, told: FloatArray, at: int, measure: str, epsilon: float) -> Annotator:
-    own, others = values[:, at], np.delete(values, at, axis=1)
-    shared = np.isfinite(own) & np.isfinite(told) & np.isfinite(others).any(axis=1)
+def _left_out(name: str, values: FloatArray, judged: FloatArray, at: int, measure: str, epsilon: float) -> Annotator:
+    left_out, rest = values[:, at], np.delete(values, at, axis=1)
+    shared = np.isfinite(left_out) & np.isfinite(judged) & np.isfinite(rest).any(axis=1)
     n = int(shared.sum())
     if n == 0:
         return Annotator(name, 0, 0.0, 0.0, None, False)
-    person, machine = (_closeness(one[shared], others[shared], measure) for one in (own, told))
+    person, machine = (_closeness(candidate[shared], rest[shared], measure) for candidate in (left_out, judged))
     person_wins, machine_wins = person >= machine, machine >= person
     change = person_wins.astype(np.float64) - machine_wins.astype(np.float64)
     p = None
@@ -115,12 +115,12 @@ def _left_out(name: str, values: FloatArray, told: FloatArray, at: int, measure:
     return Annotator(name, n, float(machine_wins.mean()), float(person_wins.mean()), p, False)
 
 
-def _closeness(one: FloatArray, others: FloatArray, measure: str) -> FloatArray:
-    there = np.isfinite(others)
-    apart = np.where(there, others - one[:, None], 0.0)
-    count = there.sum(axis=1)
+def _closeness(values: FloatArray, others: FloatArray, measure: str) -> FloatArray:
+    present = np.isfinite(others)
+    differences = np.where(present, others - values[:, None], 0.0)
+    count = present.sum(axis=1)
     if measure == "equality":
-        close: FloatArray = (there & (apart == 0)).sum(axis=1) / count
+        close: FloatArray = (present & (differences == 0)).sum(axis=1) / count
         return close
-    far: FloatArray = np.sqrt((apart * apart).sum(axis=1) / count)
-    return -far
+    distance: FloatArray = np.sqrt((differences * differences).sum(axis=1) / count)
+    return -distance

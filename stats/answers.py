@@ -76,9 +76,9 @@ def yes_no_scores(
     yes that it missed counts against recall. Shares have the interval of ``proportions.rate``; F1 that of the cluster
     bootstrap. Raises LengthMismatch.
     """
-    true, told, groups = np.asarray(key), np.asarray(said), np.asarray(cluster)
-    check_lengths(key=true, said=told, cluster=groups)
-    yes = told == 1
+    true, answers, groups = np.asarray(key), np.asarray(said), np.asarray(cluster)
+    check_lengths(key=true, said=answers, cluster=groups)
+    yes = answers == 1
     codes, clusters = dense_codes(groups)
     hit, wrong, missed = yes & (true == 1), yes & (true == 0), ~yes & (true == 1)
     table = np.stack([np.bincount(codes, weights=kind, minlength=clusters) for kind in (hit, wrong, missed)], axis=1)
@@ -89,7 +89,7 @@ def yes_no_scores(
         return ratio(2 * counts[:, 0], 2 * counts[:, 0] + counts[:, 1] + counts[:, 2])[:, None]
 
     return YesNoScores(
-        accuracy=rate(hits=told == true, cluster=groups),
+        accuracy=rate(hits=answers == true, cluster=groups),
         precision=rate(hits=hit[yes], cluster=groups[yes]),
         recall=rate(hits=yes[true == 1], cluster=groups[true == 1]),
         f1=bootstrap(times=times, statistic=f1, n=len(true), rng=rng, replicates=replicates, undefined=NO_YES)[0],

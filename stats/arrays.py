@@ -80,8 +80,8 @@ def _is_coded(column: npt.NDArray[Any]) -> bool:
     return bool(small and column.min() >= 0 and column.max() < 2 * column.size)
 
 
-def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
+def ratio(part: FloatArray, total: FloatArray) -> FloatArray:
     """part / whole, element by element; NaN where the whole is 0 up to rounding."""
     quotient = np.full(part.shape, np.nan)
-    np.divide(part, whole, out=quotient, where=np.abs(whole) > 1e-12)
+    np.divide(part, total, out=quotient, where=np.abs(total) > 1e-12)
     return quotient

@@ -40,15 +40,15 @@ def position(*, straight: npt.ArrayLike, turned: npt.ArrayLike) -> Position:
     both is consistent, undecided twice included. The same place twice, or one place and one undecided or tie, is biased
     to that place. Pairs without a verdict in either order do not count. Raises LengthMismatch, UnknownVerdict.
     """
-    one, other = encode(straight), encode(turned)
-    check_lengths(straight=one, turned=other)
-    both = (one != MISSING) & (other != MISSING)
-    one, other = one[both], other[both]
+    in_order, swapped = encode(straight), encode(turned)
+    check_lengths(straight=in_order, turned=swapped)
+    valid = (in_order != MISSING) & (swapped != MISSING)
+    in_order, swapped = in_order[valid], swapped[valid]
     # The places that were voted for: +1 the first, -1 the second, 0 neither.
-    placed = np.select([one == FIRST, one == SECOND], [1, -1], 0) + np.select(
-        [other == SECOND, other == FIRST], [1, -1], 0
+    placed = np.select([in_order == FIRST, in_order == SECOND], [1, -1], 0) + np.select(
+        [swapped == SECOND, swapped == FIRST], [1, -1], 0
     )
-    n, first, second = len(one), int((placed > 0).sum()), int((placed < 0).sum())
+    n, first, second = len(in_order), int((placed > 0).sum()), int((placed < 0).sum())
     return Position(
         consistent=proportion(successes=n - first - second, n=n),
         first=proportion(successes=first, n=n),
@@ -121,17 +121,17 @@ def own_family(
     bootstrap by sample. No value unless both kinds of answers are there. Raises LengthMismatch.
     """
     change = np.asarray(judge, dtype=np.float64) - np.asarray(people, dtype=np.float64)
-    mine = np.asarray(own, dtype=bool)
-    check_lengths(judge=change, own=mine, cluster=np.asarray(cluster))
+    is_own = np.asarray(own, dtype=bool)
+    check_lengths(judge=change, own=is_own, cluster=np.asarray(cluster))
     codes, clusters = dense_codes(cluster)
-    columns = (change * mine, mine, change * ~mine, ~mine)
+    columns = (change * is_own, is_own, change * ~is_own, ~is_own)
     table = np.stack([np.bincount(codes, weights=column, minlength=clusters) for column in columns], axis=1)
 
     def statistic(weights: FloatArray) -> FloatArray:
         sums = weights @ table
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: FloatArray = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
-        return np.where(np.isfinite(found), found, np.nan)[:, None]
+            bias: FloatArray = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
+        return np.where(np.isfinite(bias), bias, np.nan)[:, None]
 
     undefined = "there are no answers of the judge's own family, or no others"
     return bootstrap(
@@ -160,9 +160,16 @@ def high_scores(*, judge: npt.ArrayLike, people: npt.ArrayLike) -> Scores:
 
     The mean difference with its interval is ``proportions.mean`` of judge - people. Raises LengthMismatch.
     """
-    told, known = np.asarray(judge, dtype=np.float64), np.floor(np.asarray(people, dtype=np.float64) + 0.5)
-    check_lengths(judge=told, people=known)
-    scale = np.unique(np.concatenate([told, known]))
-    n = len(told)
-    shares = [tuple(float((column == step).sum() / n) for step in scale) for column in (told, known)] if n else [(), ()]
+    judge_scores, people_scores = (
+        np.asarray(judge, dtype=np.float64),
+        np.floor(np.asarray(people, dtype=np.float64) + 0.5),
+    )
+    check_lengths(judge=judge_scores, people=people_scores)
+    scale = np.unique(np.concatenate([judge_scores, people_scores]))
+    n = len(judge_scores)
+    shares = (
+        [tuple(float((column == step).sum() / n) for step in scale) for column in (judge_scores, people_scores)]
+        if n
+        else [(), ()]
+    )
     return Scores(tuple(float(step) for step in scale), shares[0], shares[1], n)

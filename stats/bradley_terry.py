@@ -213,8 +213,8 @@ def clustered_covariance(
 def _outer_products(votes: Votes, expected: FloatArray, cluster: npt.NDArray[Any], clusters: int) -> FloatArray:
     """sum_g s_g s_g' of the scores s_g = sum (y - p)(e_a - e_b); `expected` holds p by pair."""
     size = len(votes.models)
-    if clusters * size > _BLOCK and (found := _laplacian(votes, expected, cluster, clusters)) is not None:
-        return found
+    if clusters * size > _BLOCK and (matrix := _laplacian(votes, expected, cluster, clusters)) is not None:
+        return matrix
     height = max(1, min(clusters, _BLOCK // size))
     order, ends = None, np.array([len(votes.y)])
     if clusters > height:
@@ -224,13 +224,13 @@ def _outer_products(votes: Votes, expected: FloatArray, cluster: npt.NDArray[Any
     for first, begin, end in zip(range(0, clusters, height), np.concatenate(([0], ends[:-1])), ends, strict=True):
         score = np.zeros(height * size)
         for rows in blocks(end - begin):
-            some: Any = slice(begin + rows.start, begin + rows.stop)
+            rows_of_block: Any = slice(begin + rows.start, begin + rows.stop)
             if order is not None:
-                some = order[some]
-            residual = _residual(votes, expected, some)
-            cell = (cluster[some].astype(np.int64) - first) * size
-            np.add.at(score, cell + votes.a[some], residual)
-            np.subtract.at(score, cell + votes.b[some], residual)
+                rows_of_block = order[rows_of_block]
+            residual = _residual(votes, expected, rows_of_block)
+            cell = (cluster[rows_of_block].astype(np.int64) - first) * size
+            np.add.at(score, cell + votes.a[rows_of_block], residual)
+            np.subtract.at(score, cell + votes.b[rows_of_block], residual)
         table = score.reshape(-1, size)
         total += table.T @ table
     return total

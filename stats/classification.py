@@ -53,8 +53,8 @@ def pair_scores(
     labels = VERDICTS[:3] if ties else VERDICTS[:2]
     true, guess, groups = read(reference), read(prediction), np.asarray(cluster)
     check_lengths(reference=true, prediction=guess, cluster=groups)
-    kept = (true != MISSING) & (guess != MISSING)
-    true, guess, groups = true[kept], guess[kept], groups[kept]
+    valid = (true != MISSING) & (guess != MISSING)
+    true, guess, groups = true[valid], guess[valid], groups[valid]
     size = len(labels)
     codes, clusters = dense_codes(groups)
     rows, times = distinct_rows(confusion_by_cluster(true, guess, size=size, cluster=codes, clusters=clusters))

@@ -107,9 +107,9 @@ def mean_over_sets(
     check_lengths(x=first, y=second, dataset=sets, cluster=np.asarray(cluster))
     codes, clusters = dense_codes(cluster)
     of = _pearson if name == PEARSON else _spearman
-    rows = [np.flatnonzero(sets == one) for one in np.unique(sets)]
-    whole = [of(first[at], second[at], np.ones((1, len(at))))[0] for at in rows]
-    rows = [at for at, value in zip(rows, whole, strict=True) if np.isfinite(value)]
+    rows = [np.flatnonzero(sets == code) for code in np.unique(sets)]
+    values = [of(first[at], second[at], np.ones((1, len(at))))[0] for at in rows]
+    rows = [at for at, value in zip(rows, values, strict=True) if np.isfinite(value)]
     if not rows:
         return Estimate(None, len(first), None, name, CONSTANT)
 
@@ -149,13 +149,13 @@ def _correlation(
         return Correlation(Estimate(None, 0, None, name, CONSTANT), None)
     columns, where = _points(first, second)
     a, b = first[columns], second[columns]
-    whole = np.bincount(where, minlength=len(columns)).astype(np.float64)
-    value = float(of(a, b, whole[None, :])[0])
+    sizes = np.bincount(where, minlength=len(columns)).astype(np.float64)
+    value = float(of(a, b, sizes[None, :])[0])
     if not np.isfinite(value):
         return Correlation(Estimate(None, n, None, name, CONSTANT), None)
     value = max(-1.0, min(1.0, value))
     if clusters == n:
-        return _by_fisher(value, n, level, name, _tau_p(a, b, whole) if name == KENDALL else _student_p(value, n))
+        return _by_fisher(value, n, level, name, _tau_p(a, b, sizes) if name == KENDALL else _student_p(value, n))
     times = _patterns(codes, clusters, where, len(columns))
     (estimate,) = bootstrap(
         times=times.counts,
@@ -221,17 +221,17 @@ def _patterns(codes: IntArray, clusters: int, where: IntArray, points: int) -> _
     table = csr_matrix((np.ones(len(where)), (codes, where)), shape=(clusters, points))
     table.sum_duplicates()
     keys: dict[bytes, int] = {}
-    kept: list[int] = []
+    columns_kept: list[int] = []
     counts: list[int] = []
     for row in range(clusters):
         begin, end = table.indptr[row], table.indptr[row + 1]
         key = table.indices[begin:end].tobytes() + b"|" + table.data[begin:end].tobytes()
-        at = keys.setdefault(key, len(kept))
-        if at == len(kept):
-            kept.append(row)
+        at = keys.setdefault(key, len(columns_kept))
+        if at == len(columns_kept):
+            columns_kept.append(row)
             counts.append(0)
         counts[at] += 1
-    return _Times(table[kept], np.asarray(counts, dtype=np.int64))
+    return _Times(table[columns_kept], np.asarray(counts, dtype=np.int64))
 
 
 def _pearson(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
@@ -283,8 +283,8 @@ def _tau_p(x: FloatArray, y: FloatArray, times: FloatArray) -> float | None:
 def _quotient(xy: FloatArray, xx: FloatArray, yy: FloatArray, x_size: float, y_size: float) -> FloatArray:
     """xy / sqrt(xx yy); NaN where a column does not vary beyond rounding."""
     flat = (xx <= 1e-12 * x_size * x_size) | (yy <= 1e-12 * y_size * y_size)
-    found = ratio(xy, np.sqrt(np.maximum(xx, 0) * np.maximum(yy, 0)))
-    return np.where(flat, np.nan, found)
+    quotient = ratio(xy, np.sqrt(np.maximum(xx, 0) * np.maximum(yy, 0)))
+    return np.where(flat, np.nan, quotient)
 
 
 def _midranks(values: FloatArray, weights: FloatArray) -> FloatArray:

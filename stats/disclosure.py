@@ -17,9 +17,9 @@ _STEPS = 20_000  # after which the search gives up, and says that few are told
 Rows = npt.NDArray[np.int64]
 
 
-def differing(one: Cell, other: Cell) -> int:
+def differing(a: Cell, b: Cell) -> int:
     """For how many samples two cells owe something else to hidden inputs."""
-    return sum(one.get(sample) != other.get(sample) for sample in {*one, *other})
+    return sum(a.get(sample) != b.get(sample) for sample in {*a, *b})
 
 
 def tells_of_few(cells: Sequence[Cell], least: int = LEAST) -> bool:
@@ -30,8 +30,8 @@ def tells_of_few(cells: Sequence[Cell], least: int = LEAST) -> bool:
     """
     within: dict[tuple[str, str], list[int]] = {}
     for number, cell in enumerate(cells):
-        for given in cell.items():
-            within.setdefault(given, []).append(number)
+        for entry in cell.items():
+            within.setdefault(entry, []).append(number)
     atoms: dict[tuple[int, ...], set[str]] = {}
     for (sample, _), numbers in within.items():
         atoms.setdefault(tuple(numbers), set()).add(sample)
@@ -43,11 +43,11 @@ def tells_of_few(cells: Sequence[Cell], least: int = LEAST) -> bool:
 
 def tellable(groups: Iterable[Mapping[str, Cell]]) -> dict[str, Cell]:
     """The numbers, by name, that may stand together; earlier groups come first, and a group stands or falls whole."""
-    kept: dict[str, Cell] = {}
+    published: dict[str, Cell] = {}
     for group in groups:
-        if not tells_of_few([*kept.values(), *group.values()]):
-            kept |= group
-    return kept
+        if not tells_of_few([*published.values(), *group.values()]):
+            published |= group
+    return published
 
 
 class _Search:
@@ -84,12 +84,12 @@ class _Search:
 
 
 def _basis(rows: Rows) -> Rows:
-    found = [rows[:0]]
+    bases = [rows[:0]]
     while rows.any():
         row, column = (int(at[0]) for at in np.nonzero(rows))
-        found.append(rows[row : row + 1])
+        bases.append(rows[row : row + 1])
         rows = _without(rows, column)
-    return np.concatenate(found)
+    return np.concatenate(bases)
 
 
 def _without(rows: Rows, column: int) -> Rows:
@@ -99,8 +99,8 @@ def _without(rows: Rows, column: int) -> Rows:
         return rows
     pivot = rows[used[0]] * pow(int(rows[used[0], column]), -1, _PRIME) % _PRIME
     rest = np.delete(rows, used[0], axis=0)
-    left: Rows = (rest - rest[:, column, None] * pivot) % _PRIME
-    return left
+    remaining: Rows = (rest - rest[:, column, None] * pivot) % _PRIME
+    return remaining
 
 
 def _proportional(rows: Rows) -> list[list[int]]:

@@ -77,14 +77,16 @@ def change(
     check_lengths(before=a, after=b, cluster=np.asarray(cluster))
     _, clusters = dense_codes(cluster)
     if len(a) and clusters == len(a) and np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all():
-        both, gained, lost = (int(n) for n in ((a * b).sum(), ((1 - a) * b).sum(), (a * (1 - b)).sum()))
-        interval = newcombe(both=both, only_first=gained, only_second=lost, neither=len(a) - both - gained - lost)
+        both_right, gained, lost = (int(n) for n in ((a * b).sum(), ((1 - a) * b).sum(), (a * (1 - b)).sum()))
+        interval = newcombe(
+            both=both_right, only_first=gained, only_second=lost, neither=len(a) - both_right - gained - lost
+        )
         return Estimate(float((b - a).mean()), len(a), interval, NEWCOMBE)
-    found = mean(values=b - a, cluster=cluster, level=level)
-    if not shares or found.interval is None:
-        return found
-    ends = replace(found.interval, low=max(-1.0, found.interval.low), high=min(1.0, found.interval.high))
-    return replace(found, interval=ends)
+    estimate = mean(values=b - a, cluster=cluster, level=level)
+    if not shares or estimate.interval is None:
+        return estimate
+    ends = replace(estimate.interval, low=max(-1.0, estimate.interval.low), high=min(1.0, estimate.interval.high))
+    return replace(estimate, interval=ends)
 
 
 def newcombe(*, both: int, only_first: int, only_second: int, neither: int, level: float = 0.95) -> Interval:
@@ -94,9 +96,9 @@ def newcombe(*, both: int, only_first: int, only_second: int, neither: int, leve
     """
     n = both + only_first + only_second + neither
     first, second = both + only_first, both + only_second
-    one, other = (wilson(successes=hits, n=n, level=level) for hits in (first, second))
-    down, up = first / n - one.low, one.high - first / n
-    under, over = second / n - other.low, other.high - second / n
+    interval_first, interval_second = (wilson(successes=hits, n=n, level=level) for hits in (first, second))
+    down, up = first / n - interval_first.low, interval_first.high - first / n
+    under, over = second / n - interval_second.low, interval_second.high - second / n
     product = both * neither - only_first * only_second
     cross = max(product - n / 2, 0.0) if product > 0 else float(product)
     spread = sqrt(first * (n - first) * second * (n - second))

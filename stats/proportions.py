@@ -99,7 +99,7 @@ def rates(
         values = values.astype(np.bool_)
     codes, clusters = narrow_codes(cluster)
     height = max(1, min(parts, _CELLS // max(clusters, 1)))
-    found: list[Estimate] = []
+    estimates: list[Estimate] = []
     few = np.zeros(parts, dtype=np.bool_)
     for begin in range(0, parts, height):
         rows_of, hits_of = np.zeros((2, height * clusters), dtype=np.int32)
@@ -107,22 +107,22 @@ def rates(
             if parts <= height:
                 at, won = part[rows].astype(np.int64) * clusters + codes[rows], values[rows]
             else:
-                mine = (part[rows] >= begin) & (part[rows] < begin + height)
-                at = (part[rows][mine].astype(np.int64) - begin) * clusters + codes[rows][mine]
-                won = values[rows][mine]
+                in_block = (part[rows] >= begin) & (part[rows] < begin + height)
+                at = (part[rows][in_block].astype(np.int64) - begin) * clusters + codes[rows][in_block]
+                won = values[rows][in_block]
             np.add.at(rows_of, at, np.int32(1))
             np.add.at(hits_of, at[won], np.int32(1))
         tables = zip(rows_of.reshape(height, -1), hits_of.reshape(height, -1), strict=True)
-        for one, (n, hit) in enumerate(tables, begin):
-            if one < parts:
-                few[one] = (there := int(np.count_nonzero(n))) < fewest
-                found.append(_rate(int(n.sum()), int(hit.sum()), there, _root(n, hit), level=level))
+        for number, (n, hit) in enumerate(tables, begin):
+            if number < parts:
+                few[number] = (nonempty := int(np.count_nonzero(n))) < fewest
+                estimates.append(_rate(int(n.sum()), int(hit.sum()), nonempty, _root(n, hit), level=level))
     if (rows_of_few := few[part]).any():
-        left = values[rows_of_few]
-        by = finer[rows_of_few] if finer is not None else np.arange(len(left))
-        again = rates(hits=left, cluster=by, part=part[rows_of_few], parts=parts, level=level)
-        found = [again[one] if few[one] else estimate for one, estimate in enumerate(found)]
-    return found
+        hits_left = values[rows_of_few]
+        by = finer[rows_of_few] if finer is not None else np.arange(len(hits_left))
+        recomputed = rates(hits=hits_left, cluster=by, part=part[rows_of_few], parts=parts, level=level)
+        estimates = [recomputed[number] if few[number] else estimate for number, estimate in enumerate(estimates)]
+    return estimates
 
 
 def _root(n: npt.NDArray[np.int32], hit: npt.NDArray[np.int32]) -> float:

@@ -35,14 +35,14 @@ def distances(*, first: Sequence[str], second: Sequence[str]) -> FloatArray:
     """
     if len(first) != len(second):
         raise LengthMismatch(f"first has {len(first)}, second has {len(second)}")
-    known: dict[tuple[str, str], float] = {}
-    found = np.empty(len(first))
+    cache: dict[tuple[str, str], float] = {}
+    result = np.empty(len(first))
     for at, pair in enumerate(zip(first, second, strict=True)):
-        value = known.get(pair)
+        value = cache.get(pair)
         if value is None:
-            value = known[pair] = distance(*pair)
-        found[at] = value
-    return found
+            value = cache[pair] = distance(*pair)
+        result[at] = value
+    return result
 
 
 def mean_distance(*, first: Sequence[str], second: Sequence[str], cluster: npt.ArrayLike) -> Estimate:
@@ -91,8 +91,8 @@ def rank_correlation(
         reached = int((np.abs(b[orders] @ a) >= abs(value) - 1e-9).sum())
         p, test = reached / factorial(n), EXACT
     else:
-        drawn = rng.permuted(np.tile(b, (DRAWS, 1)), axis=1)
-        reached = int((np.abs(drawn @ a) >= abs(value) - 1e-9).sum())
+        permuted = rng.permuted(np.tile(b, (DRAWS, 1)), axis=1)
+        reached = int((np.abs(permuted @ a) >= abs(value) - 1e-9).sum())
         p, test = (1 + reached) / (DRAWS + 1), DRAWN
     kendall = float(tau_b(first, second, np.ones((1, n)))[0])
     return RankCorrelation(_with_interval(value, n, level), kendall, p, test)

@@ -45,9 +45,9 @@ def tiers(*, theta: FloatArray, covariance: FloatArray, clusters: int, q: float 
     difference = theta[i] - theta[j]
     diagonal = np.diag(covariance)
     variance = diagonal[i] + diagonal[j] - 2 * covariance[i, j]
-    known = variance > 1e-12 * np.maximum(diagonal[i], diagonal[j])
+    reliable = variance > 1e-12 * np.maximum(diagonal[i], diagonal[j])
     p = np.ones(len(difference))
-    p[known] = 2 * stdtr(clusters - 1, -np.abs(difference[known]) / np.sqrt(variance[known]))
+    p[reliable] = 2 * stdtr(clusters - 1, -np.abs(difference[reliable]) / np.sqrt(variance[reliable]))
     significant = benjamini_hochberg(p=p, q=q)
     worse = np.where(difference > 0, j, i)[significant]
     return np.asarray(1 + np.bincount(worse, minlength=len(theta)), dtype=np.int64)
@@ -118,7 +118,7 @@ def places_of_means(
     rank = np.empty(models, dtype=np.int64)
     rank[np.argsort(-theta, kind="stable")] = np.arange(1, models + 1)
     if clusters < 2:
-        return [Place(int(one), None, None, None) for one in rank]
+        return [Place(int(position), None, None, None) for position in rank]
     low, high = rank_ranges(theta=theta, covariance=covariance, rng=rng)
     tier = tiers(theta=theta, covariance=covariance, clusters=clusters)
     return [

@@ -43,13 +43,13 @@ def fleiss_kappa(
     if len(counts) and (raters.min() != raters.max() or raters[0] < 2):
         raise UnequalRaters(f"units have {raters.min()} to {raters.max()} labels")
     rows, times = distinct_rows(counts)
-    same = (rows * (rows - 1)).sum(axis=1)
+    agreeing = (rows * (rows - 1)).sum(axis=1)
 
     def kappa(weights: FloatArray) -> FloatArray:
         totals = weights @ rows
         n = totals.sum(axis=1)
         chance = ratio((totals**2).sum(axis=1), n * n)
-        observed = ratio(weights @ same, n * (raters.max(initial=2) - 1))
+        observed = ratio(weights @ agreeing, n * (raters.max(initial=2) - 1))
         return ratio(observed - chance, 1 - chance)[:, None]
 
     (estimate,) = bootstrap(
@@ -124,9 +124,9 @@ def _counts(unit: npt.ArrayLike, value: npt.ArrayLike) -> tuple[IntArray, npt.ND
     """How often each unit got each value, (units, values), and the values in ascending order."""
     units, labels = pd.Series(unit), pd.Series(value)
     check_lengths(unit=units, value=labels)
-    kept = labels.notna().to_numpy()
-    row, height = dense_codes(units[kept])
-    column, values = pd.factorize(labels[kept], sort=True)
+    labelled = labels.notna().to_numpy()
+    row, height = dense_codes(units[labelled])
+    column, values = pd.factorize(labels[labelled], sort=True)
     table = np.bincount(row * len(values) + column, minlength=height * len(values))
     return table.reshape(height, len(values)), np.asarray(values)
 

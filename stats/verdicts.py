@@ -47,8 +47,8 @@ def decided(choices: npt.ArrayLike | pd.Series[Any]) -> IntArray:
 
 def words(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.object_]:
     """The verdicts of a column of codes (n,) as words, None where one is missing."""
-    said: npt.NDArray[np.object_] = np.array([*VERDICTS, None], dtype=object)[codes]
-    return said
+    result: npt.NDArray[np.object_] = np.array([*VERDICTS, None], dtype=object)[codes]
+    return result
 
 
 # ---- One verdict per item and repeat from a judge that saw the pair in several orders ----
@@ -88,11 +88,13 @@ def combine_orders(*, judgments: pd.DataFrame, orders: int) -> CombinedOrders:
     if judgments.duplicated(["item", "repeat", "order"]).any():
         raise DuplicateVerdict("an item has two judgments in the same order and repeat")
     unit = judgments.groupby(["item", "repeat"], sort=False, dropna=False).ngroup().to_numpy()
-    asked = int(unit.max(initial=-1)) + 1
-    found = combine(unit=unit, units=asked, choice=codes, orders=orders)
+    units = int(unit.max(initial=-1)) + 1
+    combined = combine(unit=unit, units=units, choice=codes, orders=orders)
     outcomes = judgments.drop_duplicates(["item", "repeat"])[["item", "repeat"]]
-    outcomes = outcomes.assign(choice=words(found.choice), first=found.first, second=found.second)
-    return CombinedOrders(outcomes[found.complete].reset_index(drop=True), Coverage(int(found.complete.sum()), asked))
+    outcomes = outcomes.assign(choice=words(combined.choice), first=combined.first, second=combined.second)
+    return CombinedOrders(
+        outcomes[combined.complete].reset_index(drop=True), Coverage(int(combined.complete.sum()), units)
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -111,15 +113,15 @@ def combine(*, unit: npt.NDArray[Any], units: int, choice: npt.NDArray[Any], ord
     """What `combine_orders` does, on codes: `unit` (n,) numbers the item and repeat of each judgment, 0 .. units - 1;
     `choice` (n,) is its verdict, or MISSING.
     """
-    first, second, given = (np.zeros(units, dtype=np.int16) for _ in range(3))
+    first, second, counted = (np.zeros(units, dtype=np.int16) for _ in range(3))
     for rows in blocks(len(unit)):
-        at, said = unit[rows], choice[rows]
-        for count, wanted in ((first, said == FIRST), (second, said == SECOND), (given, said != MISSING)):
-            np.add.at(count, at[wanted], np.int16(1))
+        at, codes = unit[rows], choice[rows]
+        for count, mask in ((first, codes == FIRST), (second, codes == SECOND), (counted, codes != MISSING)):
+            np.add.at(count, at[mask], np.int16(1))
     outcome = np.full(units, TIE, dtype=np.int8)
     outcome[first > second] = FIRST
     outcome[first < second] = SECOND
-    return Combined(outcome, first, second, given >= orders)
+    return Combined(outcome, first, second, counted >= orders)
 
 
 # ---- One verdict per item from several annotators, under a named rule ----

@@ -23,10 +23,10 @@ SCOPE = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", "leve
 WORDS = {
     "benchmark": "SLUG (its newest version) or SLUG@VERSION",
     "source": "humans (default, the majority per item), individuals (every label), adjudicated, or a judge's name",
-    "run": "a run's number, where a judge has runs with different settings",
-    "kind": f"{', '.join(KINDS)}; default the first that the benchmark has something of",
+    "run": "the number of a run, if a judge has runs with different settings",
+    "kind": f"{', '.join(KINDS)}; default: the first for which the benchmark has data",
     "campaign": "labels of this campaign only",
-    "anchor": "the model that all others are held against; default the benchmark's",
+    "anchor": "the model that all others are compared with; default: the benchmark's",
     "majority": "plurality or mllm-bench; default the benchmark's",
     "elo": "online-bootstrap (default), online, or none: over a million votes the first takes ten seconds",
     "level": "a capability, as its path from the top, joined by ' / '",
@@ -40,7 +40,7 @@ PARAMETERS = [
 
 
 class CsvRenderer(BaseRenderer):
-    """Rows one level deep; see ``leaderboard.rows``. An error is one line of words."""
+    """Rows as flat cells; see ``leaderboard.rows``. An error is one line of text."""
 
     media_type = "text/csv"
     format = "csv"
@@ -60,8 +60,8 @@ class BoardView(APIView):
     pagination_class = None
     filter_backends: list[Any] = []
 
-    what: str  # whose kind of board is the default
-    also: tuple[str, ...] = ()  # parameters beside those of every board
+    what: str  # the board whose default kind applies
+    also: tuple[str, ...] = ()  # parameters in addition to those of every board
 
     def get(self, request: Request) -> Response:
         try:
@@ -73,25 +73,25 @@ class BoardView(APIView):
         return cached(scope, self.what, boards.BOARDS[self.what]).as_json()
 
     def _scope(self, request: Request) -> Scope:
-        given = {name: str(value) for name, value in request.query_params.items() if name != "format"}
-        there = (*WORDS, *self.also)
-        unknown = set(given) - set(there)
+        params = {name: str(value) for name, value in request.query_params.items() if name != "format"}
+        accepted = (*WORDS, *self.also)
+        unknown = set(params) - set(accepted)
         if unknown:
             raise ValidationError(
-                dict.fromkeys(sorted(unknown), f"Not a parameter here. There are: {', '.join(there)}.")
+                dict.fromkeys(sorted(unknown), f"Not a parameter here. There are: {', '.join(accepted)}.")
             )
-        if not given.get("benchmark"):
+        if not params.get("benchmark"):
             raise ValidationError({"benchmark": "Say which: SLUG or SLUG@VERSION."})
         try:
-            benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(given["benchmark"])
+            benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(params["benchmark"])
         except Benchmark.DoesNotExist:
             raise NotFound from None
-        chosen = {name: given[name].replace("\x00", "") for name in SCOPE if name in given}
+        scope_params = {name: params[name].replace("\x00", "") for name in SCOPE if name in params}
         staff = allowed(request.user, "read-hidden")
         try:
-            run = run_number(chosen.pop("run", ""))
-            kind = chosen.pop("kind", "") or default_of(benchmark, self.what, staff=staff)
-            return scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **chosen)
+            run = run_number(scope_params.pop("run", ""))
+            kind = scope_params.pop("kind", "") or default_of(benchmark, self.what, staff=staff)
+            return scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **scope_params)
         except BadScope as error:
             raise ValidationError({"detail": str(error)}) from None
 
@@ -110,7 +110,7 @@ class Models(BoardView):
 
 @extend_schema(parameters=PARAMETERS, responses=OpenApiTypes.OBJECT)
 class Judges(BoardView):
-    """The board of judges: every metric of every judge against people, by majority and label by label."""
+    """The board of judges: every metric of every judge against people, by majority and by single labels."""
 
     what = "judges"
 
@@ -127,6 +127,6 @@ class Agreement(BoardView):
 
 @extend_schema(parameters=PARAMETERS, responses=OpenApiTypes.OBJECT)
 class Bias(BoardView):
-    """What sways each judge, and people: position, length, its own family (self), and a soft heart (high_score)."""
+    """The biases of each judge, and of people: position, length, own family (self), and leniency (high_score)."""
 
     what = "bias"

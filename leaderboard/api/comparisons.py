@@ -65,13 +65,13 @@ class _Two(BoardView):
         part = request.query_params.get("part", "measures")
         if not a or not b or part not in ("measures", "levels"):
             raise ValidationError({"detail": "Say which two: a and b; part is measures or levels."})
-        found = type(self).compared(scope, a, b)
-        return [{"a_name": found.a, "b_name": found.b} | row.as_json() for row in getattr(found, part)]
+        result = type(self).compared(scope, a, b)
+        return [{"a_name": result.a, "b_name": result.b} | row.as_json() for row in getattr(result, part)]
 
 
 @extend_schema(parameters=[*PARAMETERS, *SIDES], responses=OpenApiTypes.OBJECT)
 class CompareModels(_Two):
-    """Two models on what both have answered: each measure with the interval of the difference, p and the test."""
+    """Two models on samples both answered: each measure with the interval of the difference, p and the test."""
 
     what = "models"
     compared = staticmethod(versus.models)
@@ -79,7 +79,7 @@ class CompareModels(_Two):
 
 @extend_schema(parameters=[*PARAMETERS, *SIDES], responses=OpenApiTypes.OBJECT)
 class CompareJudges(_Two):
-    """Two judges held against people on the items that both have judged."""
+    """Two judges compared with people on the items that both have judged."""
 
     what = "judges"
     compared = staticmethod(lambda scope, a, b: versus.judges(scope, run_of(a), run_of(b)))

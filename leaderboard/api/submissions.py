@@ -113,29 +113,29 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     )
     def create(self, request: Request) -> Response:
         """Send a file: 201 with its scores, or 400 with every fault. ``check_only``: 200 with what would be said."""
-        asked = SubmissionIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given = asked.validated_data
+        serializer = SubmissionIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data = serializer.validated_data
         person = cast(User, request.user)
         try:
-            benchmark = Benchmark.objects.visible_to(person).named(given["benchmark"].replace("\x00", ""))
+            benchmark = Benchmark.objects.visible_to(person).named(data["benchmark"].replace("\x00", ""))
         except Benchmark.DoesNotExist:
             raise exceptions.ValidationError({"benchmark": ["There is no such benchmark."]}) from None
         now = timezone.now()
         try:
-            with submissions.on_disk(given["file"]) as path:
-                if given["check_only"]:
-                    name = actions.clean_name(given["model"])
-                    found = actions.check_only(person=person, benchmark=benchmark, name=name, path=path, now=now)
-                    return Response(_checked(found))
+            with submissions.on_disk(data["file"]) as path:
+                if data["check_only"]:
+                    name = actions.clean_name(data["model"])
+                    checked = actions.check_only(person=person, benchmark=benchmark, name=name, path=path, now=now)
+                    return Response(_checked(checked))
                 submission = actions.submit(
                     person=person,
                     benchmark=benchmark,
-                    name=given["model"],
+                    name=data["model"],
                     path=path,
                     file_name=path.name,
-                    organisation=given["organisation"],
-                    is_open=given["open"],
+                    organisation=data["organisation"],
+                    is_open=data["open"],
                     now=now,
                 )
         except Exceeded as error:
@@ -149,10 +149,10 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
                 {"detail": str(error), "code": "closed" if isinstance(error, Closed) else "refused"}
             ) from None
         failed = submission.state == Submission.State.FAILED
-        data = dict(self.get_serializer(submission).data)
+        output = dict(self.get_serializer(submission).data)
         if failed:
-            data["detail"] = "The file did not pass; nothing of it is stored."
-        return Response(data, status=status.HTTP_400_BAD_REQUEST if failed else status.HTTP_201_CREATED)
+            output["detail"] = "The file did not pass; nothing of it is stored."
+        return Response(output, status=status.HTTP_400_BAD_REQUEST if failed else status.HTTP_201_CREATED)
 
     @extend_schema(request=ReasonIn, responses=SubmissionSerializer)
     @action(detail=True, methods=["post"])
@@ -179,9 +179,9 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
 
     def _changed(self, request: Request, *, needs_reason: bool, change: Any) -> Response:
         submission = self.get_object()
-        asked = ReasonIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        reason = asked.validated_data["reason"]
+        serializer = ReasonIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        reason = serializer.validated_data["reason"]
         if needs_reason and not reason:
             raise exceptions.ValidationError({"reason": ["Say why."]})
         try:
@@ -191,5 +191,5 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         return Response(self.get_serializer(submission).data)
 
 
-def _checked(found: Checked) -> dict[str, Any]:
-    return {"ok": found.ok, "counts": found.counts(), "problems": found.faults()}
+def _checked(checked: Checked) -> dict[str, Any]:
+    return {"ok": checked.ok, "counts": checked.counts(), "problems": checked.faults()}

@@ -153,7 +153,9 @@ def cached(scope: Scope, name: str, compute: Callable[[Scope], B]) -> B:
 
 def key_of(scope: Scope, name: str) -> str:
     """The cache key of a view together with the data it is computed from."""
-    fields = {field: getattr(scope, field) for field in scope.__dataclass_fields__ if field != "benchmark"}
+    fields = {
+        attribute: getattr(scope, attribute) for attribute in scope.__dataclass_fields__ if attribute != "benchmark"
+    }
     fields |= {
         "benchmark": scope.benchmark.pk,
         "kind": scope.kind.name,

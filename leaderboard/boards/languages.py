@@ -101,9 +101,9 @@ def sides(scope: Scope) -> list[Side]:
     facts = scope.benchmark.samples.order_by().values_list("pk", "key", "language")
     samples = pd.DataFrame(facts, columns=["sample", "name", "language"])
     frame = frame.merge(samples, on="sample")
-    languages = frame.drop_duplicates("sample")["language"]
+    spoken = frame.drop_duplicates("sample")["language"]
     language_sides = []
-    for language in sorted(set(languages) - {""}):
+    for language in sorted(set(spoken) - {""}):
         answers = frame[frame["language"] == language]
         if len(answers):
             pair_names = {name: _without_language(name, language) for name in answers["name"].unique()}

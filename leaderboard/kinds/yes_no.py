@@ -32,7 +32,7 @@ class YesNo(Keyed):
             Column("precision", "Precision %", percent, "Of the answers yes, how many are right"),
             Column("recall", "Recall %", percent, "Of the questions whose answer is yes, how many were found"),
             Column("f1", "F1 %", percent, "Harmonic mean of precision and recall"),
-            Column("yes_ratio", "Yes %", percent, "Share of answers that say yes: no score, but a lean"),
+            Column("yes_ratio", "Yes %", percent, "Share of answers that say yes: a tendency, not a score"),
         ),
     )
 

@@ -1,6 +1,6 @@
-"""What a page's address asks for: the benchmark, the view, and the controls that change it.
+"""What the URL of a page asks for: the benchmark, the view, and the controls that change it.
 
-All of a view stands in its address, so that it can be linked and cited.
+The URL contains the whole view, so that it can be linked and cited.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ PEOPLE_IN_WORDS = {
     INDIVIDUALS: "people, each label",
     ADJUDICATED: "people, adjudicated",
 }
-# Boards that exist in several kinds, and whose kinds they are.
+# Pages that exist in several kinds, and the board whose kinds they have.
 BY_KIND = {
     "models": "models",
     "profile": "models",
@@ -62,78 +62,78 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A page of one benchmark as it was asked for. ``given`` holds the parameters that the page knows and that say
-    something; ``name`` is the benchmark as the address writes it.
+    """A requested page of one benchmark. ``params`` holds the non-empty parameters that the page knows;
+    ``name`` is the benchmark as the URL writes it.
     """
 
     viewer: Viewer
     page: str
     name: str
     benchmark: Benchmark
-    given: dict[str, str] = field(default_factory=dict)
+    params: dict[str, str] = field(default_factory=dict)
 
     @property
     def staff(self) -> bool:
         return allowed(self.viewer, "read-hidden")
 
     def link(self, **changes: str | None) -> str:
-        """This page with some parameters set, or left out where None."""
-        return self.to(self.page, **(self.given | changes))
+        """This page with some parameters changed; None removes one."""
+        return self.to(self.page, **(self.params | changes))
 
     def to(self, page: str, /, *keys: object, **parameters: str | None) -> str:
-        """Another page of the same benchmark, about the thing with the key where the page is about one."""
+        """Another page of the same benchmark; ``keys`` identify the object that the page is about, if any."""
         query = urlencode({name: value for name, value in parameters.items() if value})
         return reverse(page, args=[self.name, *keys]) + (f"?{query}" if query else "")
 
     def view(self, names: Sequence[str] = VIEW) -> dict[str, str | None]:
-        """The parameters that say which verdicts are counted, to carry over to another page."""
-        return {name: self.given[name] for name in names if name in self.given}
+        """The parameters that say which verdicts count, to pass on to another page."""
+        return {name: self.params[name] for name in names if name in self.params}
 
     def scope(self, *, source: str = "", run: int | None = None) -> Scope:
         """The checked scope. Raises BadScope."""
         return scope_of(
             benchmark=self.benchmark,
-            source=source or self.given.get("source", ""),
-            run=run or run_number(self.given.get("run", "")),
-            elo=self.given.get("elo", "") or (NO_ELO if votes.is_large(self.benchmark) else ""),
+            source=source or self.params.get("source", ""),
+            run=run or run_number(self.params.get("run", "")),
+            elo=self.params.get("elo", "") or (NO_ELO if votes.is_large(self.benchmark) else ""),
             staff=self.staff,
             kind=self.kind,
-            **{name: self.given.get(name, "") for name in VIEW if name not in ("source", "run", "kind")},
+            **{name: self.params.get(name, "") for name in VIEW if name not in ("source", "run", "kind")},
         )
 
     @property
     def kind(self) -> Kind:
-        """The kind of board: as given, else the first that the benchmark can fill; pairs for pages of pairs alone.
+        """The kind of board: the requested one, or the first with data; pairs for pages that only have pairs.
 
         Raises BadScope.
         """
-        if "kind" in self.given:
-            return kinds.get(self.given["kind"])
-        what = BY_KIND.get(self.page.removeprefix("leaderboard:"), "")
-        return kinds.default_of(self.benchmark, what, staff=self.staff)
+        if "kind" in self.params:
+            return kinds.get(self.params["kind"])
+        board = BY_KIND.get(self.page.removeprefix("leaderboard:"), "")
+        return kinds.default_of(self.benchmark, board, staff=self.staff)
 
 
-def read(request: HttpRequest, page: str, name: str, *, known: Sequence[str]) -> Address:
+def read(request: HttpRequest, page: str, name: str, *, parameters: Sequence[str]) -> Address:
     """The address of a page; 404 for a benchmark that the viewer may not see."""
     try:
         benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(name)
     except Benchmark.DoesNotExist:
         raise Http404("no such benchmark") from None
-    given = {
+    params = {
         parameter: value.replace("\x00", "")[:300]
-        for parameter in known
+        for parameter in parameters
         if (value := request.GET.get(parameter, "").strip())
     }
-    return Address(request.user, page, name, benchmark, given)
+    return Address(request.user, page, name, benchmark, params)
 
 
 def run_number(text: str) -> int | None:
-    """Raises BadScope for what is no number."""
+    """The number of a run. Raises BadScope if it is not a number."""
     if not text:
         return None
     number = whole_number(text)
     if number is None:
-        raise BadScope(f"{text!r} is no run: a run is a whole number.")
+        raise BadScope(f"{text!r} is not a run: a run is a whole number.")
     return number
 
 
@@ -142,30 +142,30 @@ def run_number(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the verdicts of a view come from, and what has to be said about it."""
+    """Where the verdicts of a view come from, and a note about that."""
 
     scope: Scope
     note: str = ""
-    runs: tuple[Choice, ...] = ()  # to choose from, where a judge has runs with different settings
+    runs: tuple[Choice, ...] = ()  # to choose from, if a judge has runs with different settings
 
 
 def source_of(address: Address) -> Source:
-    """The view's source. Without one in the address: people, or, where they have given no label, a judge.
+    """The view's source. The default is people, or a judge if there are no labels.
 
-    A judge with several settings is shown by its newest run; the page offers the others. Raises BadScope.
+    For a judge with several settings the newest run counts; the page offers the others. Raises BadScope.
     """
     note = ""
-    chosen = address.given.get("source", "")
-    if not chosen and "run" not in address.given and not address.kind.keyed:
-        chosen, note = _default_source(address)
-    scope = address.scope(source=chosen)
+    source = address.params.get("source", "")
+    if not source and "run" not in address.params and not address.kind.keyed:
+        source, note = _default_source(address)
+    scope = address.scope(source=source)
     if scope.source in PEOPLE:
         return Source(scope, note)
     runs = list(votes.judged_runs(scope).filter(judge__name=scope.source))
     if len({(run.protocol, run.settings_hash) for run in runs}) < 2:
         return Source(scope, note)
     choices = tuple(Choice(str(run.pk), f"{run.pk}: {settings_in_words(run.protocol, run.settings)}") for run in runs)
-    return Source(address.scope(source=chosen, run=scope.run or runs[-1].pk), note, choices)
+    return Source(address.scope(source=source, run=scope.run or runs[-1].pk), note, choices)
 
 
 def _default_source(address: Address) -> tuple[str, str]:
@@ -173,11 +173,11 @@ def _default_source(address: Address) -> tuple[str, str]:
         return HUMANS, ""  # the edition's own
     if address.kind.labels().filter(campaign__benchmark=address.benchmark, excluded=False).exists():
         return HUMANS, ""
-    judged = list(votes.judged_runs(address.scope()).exclude(judge__baseline=OVERLAP))
-    judged.sort(key=lambda run: (run.judge.is_baseline, run.pk))
-    if not judged:
+    runs = list(votes.judged_runs(address.scope()).exclude(judge__baseline=OVERLAP))
+    runs.sort(key=lambda run: (run.judge.is_baseline, run.pk))
+    if not runs:
         return HUMANS, ""
-    name = judged[0].judge.name
+    name = runs[0].judge.name
     return name, f"People have not labelled this benchmark yet, so these are the verdicts of {name}."
 
 
@@ -203,57 +203,61 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
 
 
 def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
-    """The switch between kinds: (label, link, chosen); empty where there is one only, and it is shown."""
-    what = BY_KIND[address.page.removeprefix("leaderboard:")]
-    there = kinds.available(address.benchmark, what, staff=address.staff)
-    chosen = address.kind
-    if len(there) < 2 and chosen in (*there, kinds.USUAL):
+    """The switch between kinds: (label, link, chosen); empty if there is only one, and it is shown."""
+    board = BY_KIND[address.page.removeprefix("leaderboard:")]
+    with_data = kinds.available(address.benchmark, board, staff=address.staff)
+    current = address.kind
+    if len(with_data) < 2 and current in (*with_data, kinds.USUAL):
         return []
-    kept = {name: address.given[name] for name in ("split",) if name in address.given}
+    params = {name: address.params[name] for name in ("split",) if name in address.params}
     return [
-        (kind.title, address.to(address.page, **kept, kind=kind.name), kind is chosen)
+        (kind.title, address.to(address.page, **params, kind=kind.name), kind is current)
         for kind in kinds.KINDS.values()
-        if kind in there or kind is chosen
+        if kind in with_data or kind is current
     ]
 
 
 def view_segments(address: Address) -> list[tuple[str, str, bool]]:
     """The switch between the ways to look at models: (label, link, chosen)."""
     matrix = [("Win rates", "matrix")] if address.kind.pairwise else []
-    both = [("People and judge", "together")] if address.kind.stand_in else []
-    ways = [("Ranking", "models"), *matrix, ("Profile", "profile"), *both]
-    here = address.page.removeprefix("leaderboard:")
-    return [(label, address.to(f"leaderboard:{page}", **address.view()), page == here) for label, page in ways]
+    together = [("People and judge", "together")] if address.kind.stand_in else []
+    ways = [("Ranking", "models"), *matrix, ("Profile", "profile"), *together]
+    current = address.page.removeprefix("leaderboard:")
+    return [(label, address.to(f"leaderboard:{page}", **address.view()), page == current) for label, page in ways]
 
 
 def reader_select(address: Address, scope: Scope) -> list[Select]:
-    """Whose reading of answers that name no option counts, where judges have read some."""
+    """The judge whose readings of answers without an option count, if judges have read some."""
     names = votes.judges_of(scope)
     if not names:
         return []
     choices = [Choice("", "label, then newest run"), *(Choice(name, f"label, then {name}") for name in names)]
-    return [Select("source", "Read by", [("", choices)], address.given.get("source", ""), on="source" in address.given)]
+    return [
+        Select("source", "Read by", [("", choices)], address.params.get("source", ""), on="source" in address.params)
+    ]
 
 
 def source_select(address: Address, scope: Scope) -> Select:
-    called = PEOPLE_IN_WORDS | ({HUMANS: "people, mean"} if scope.kind.by_mean else {})
-    people = [Choice(name, called[name]) for name in (HUMANS, INDIVIDUALS)]
-    decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=address.benchmark)
-    if scope.kind.pairwise and decided.exists():
+    people_names = PEOPLE_IN_WORDS | ({HUMANS: "people, mean"} if scope.kind.by_mean else {})
+    people = [Choice(name, people_names[name]) for name in (HUMANS, INDIVIDUALS)]
+    adjudications = Adjudication.objects.filter(campaign_item__campaign__benchmark=address.benchmark)
+    if scope.kind.pairwise and adjudications.exists():
         people.append(Choice(ADJUDICATED, PEOPLE_IN_WORDS[ADJUDICATED]))
     judges: dict[str, list[Choice]] = {"Judges": [], "Baselines": []}
-    found = votes.judged_runs(scope).order_by("judge__name").values_list("judge__name", "judge__baseline").distinct()
-    for name, baseline in found:
+    judge_names = (
+        votes.judged_runs(scope).order_by("judge__name").values_list("judge__name", "judge__baseline").distinct()
+    )
+    for name, baseline in judge_names:
         judges["Baselines" if baseline else "Judges"].append(Choice(name, name))
     groups = [("People", people), *((title, choices) for title, choices in judges.items() if choices)]
-    return Select("source", "Judged by", groups, scope.source, on="source" in address.given)
+    return Select("source", "Judged by", groups, scope.source, on="source" in address.params)
 
 
 def verdict_selects(address: Address, source: Source) -> list[Select]:
-    """Whose verdicts count; of answers compared with keys, whose reading."""
+    """Whose verdicts count; for answers compared with keys, whose readings."""
     scope = source.scope
-    whose = reader_select(address, scope) if scope.kind.keyed else [source_select(address, scope)]
-    return [*whose, *run_select(source), *sample_selects(address)]
+    sources = reader_select(address, scope) if scope.kind.keyed else [source_select(address, scope)]
+    return [*sources, *run_select(source), *sample_selects(address)]
 
 
 def run_select(source: Source) -> list[Select]:
@@ -263,7 +267,7 @@ def run_select(source: Source) -> list[Select]:
 
 
 def sample_selects(address: Address) -> list[Select]:
-    """Capability, question type and split, where there is something to choose from."""
+    """Capability, question type and split, if there is something to choose from."""
     selects = []
     tree = list(Capability.objects.filter(benchmark=address.benchmark).order_by("position", "pk"))
     tops = [node for node in tree if node.parent_id is None]
@@ -283,15 +287,15 @@ def sample_selects(address: Address) -> list[Select]:
     groups_in_use = [group for group in votes.sample_groups(address.benchmark) if group[0] == Sample.Status.APPROVED]
     for name, label, place in (("question_type", "Question", 2), ("split", "Split", 3)):
         values = sorted({group[place] for group in groups_in_use if group[place]})
-        if len(values) > 1 or name in address.given:
+        if len(values) > 1 or name in address.params:
             selects.append(_filter(address, name, label, [("", [Choice(value, value) for value in values])]))
     return selects
 
 
 def edition_selects(address: Address, scope: Scope) -> list[Select]:
-    """Of a board that is seen by its editions: the hidden splits that have one, beside the rest."""
-    found = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind.name).exclude(split="")
-    splits = sorted(set(found.values_list("split", flat=True)))
+    """For a board seen by its editions: the hidden splits that have one, and the rest."""
+    editions = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind.name).exclude(split="")
+    splits = sorted(set(editions.values_list("split", flat=True)))
     if not splits or not address.benchmark.samples.in_use().exclude(split__in=splits).exists():
         return []
     choices = [Choice("", "all but hidden ones"), *(Choice(split, split) for split in splits)]
@@ -308,7 +312,7 @@ def people_selects(address: Address, scope: Scope) -> list[Select]:
     labelled = scope.kind.labels().filter(campaign=OuterRef("pk"))
     campaigns = Campaign.objects.filter(Exists(labelled), benchmark=address.benchmark).order_by("pk")
     names = list(campaigns.values_list("name", flat=True)) if allowed(address.viewer, "read-judging") else []
-    if len(names) > 1 or (names and "campaign" in address.given):
+    if len(names) > 1 or (names and "campaign" in address.params):
         selects.append(_filter(address, "campaign", "Campaign", [("", [Choice(name, name) for name in names])]))
     if scope.source != INDIVIDUALS and scope.kind.pairwise:
         rules = [Choice(rule, RULES_IN_WORDS[rule]) for rule in Benchmark.Majority.values]
@@ -318,7 +322,7 @@ def people_selects(address: Address, scope: Scope) -> list[Select]:
 
 
 def elo_select(address: Address, scope: Scope) -> Select:
-    """How Elo is computed. Its bootstrap takes seconds over many votes: there it waits until somebody asks for it."""
+    """How Elo is computed. The bootstrap takes seconds with many votes; then it is only run on request."""
     large = votes.is_large(address.benchmark)
     words = {"online-bootstrap": "bootstrap", "online": "in order", NO_ELO: "not computed"}
     names = (NO_ELO, *ELO) if large else ELO
@@ -328,5 +332,5 @@ def elo_select(address: Address, scope: Scope) -> Select:
 
 
 def _filter(address: Address, name: str, label: str, groups: list[tuple[str, list[Choice]]]) -> Select:
-    chosen = address.given.get(name, "")
-    return Select(name, label, [("", [Choice("", "all")]), *groups], chosen, on=bool(chosen))
+    value = address.params.get(name, "")
+    return Select(name, label, [("", [Choice("", "all")]), *groups], value, on=bool(value))

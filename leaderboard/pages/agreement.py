@@ -69,7 +69,7 @@ class AgreementPage:
 
 
 def metric_of(address: Address) -> str:
-    metric = address.given.get("metric", "")
+    metric = address.params.get("metric", "")
     return metric if metric in METRICS else METRICS[0]
 
 
@@ -86,12 +86,12 @@ def page_of(address: Address, board: AgreementBoard, *, single: bool) -> Agreeme
     voters = board.voters
     fixed = sorted((voter for voter in voters if voter.kind != "annotator"), key=lambda voter: KIND_ORDER[voter.kind])
     people = sorted((voter for voter in voters if voter.kind == "annotator"), key=lambda voter: (-voter.n, voter.name))
-    size = MANY if address.given.get("all") else FEW
+    size = MANY if address.params.get("all") else FEW
     number = _page(address, len(people), size)
     first = (number - 1) * size
-    chosen = [*fixed, *people[first : first + size]]
-    heads = [_head(address, voter, single=single) for voter in chosen]
-    who = address.given.get("who", "")
+    selected = [*fixed, *people[first : first + size]]
+    heads = [_head(address, voter, single=single) for voter in selected]
+    who = address.params.get("who", "")
     who = who if any(voter.name == who for voter in voters) else ""
     ordered = _pairs(numbers, {voter.name: voter for voter in voters}, who)
     scale = marks.axis([end for row in ordered[:PAIRS] for end in row.value.ends], most=4)
@@ -130,7 +130,7 @@ def _pairs_of(address: Address, name: str) -> str:
 
 
 def _page(address: Address, annotators: int, size: int) -> int:
-    return max(1, min(whole_number(address.given.get("page")) or 1, -(-annotators // size)))
+    return max(1, min(whole_number(address.params.get("page")) or 1, -(-annotators // size)))
 
 
 def _pairs(numbers: dict[tuple[str, str], Row], voters: dict[str, Voter], who: str) -> list[Row]:

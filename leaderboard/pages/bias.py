@@ -89,10 +89,10 @@ def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
         by_run.setdefault(row.run, {})[row.bias] = row
     runs = Run.objects.filter(pk__in=[run for run in by_run if run]).select_related("judge").in_bulk()
     empty = marks.Axis(0.0, 1.0, ())
-    known = {row.bias for row in board.rows if row.value.value is not None}
+    with_values = {row.bias for row in board.rows if row.value.value is not None}
     scales = {
         name: empty
-        if name not in known
+        if name not in with_values
         else marks.axis(
             [0.0, *(end for row in board.rows if row.bias == name for end in row.value.ends)],
             unit=_unit(name, of_pairs="position" in names),
@@ -102,12 +102,12 @@ def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
     order = sorted(by_run, key=lambda run: _place(runs.get(run) if run else None))
     rows = [_row(address, runs.get(run) if run else None, by_run[run], names, scales, kind) for run in order]
     heads = [(LABELS[name], _words(name, names), _axis(name, scales[name], names)) for name in names]
-    drawn = [
+    drawings = [
         BiasPlot(LABELS[name], _words(name, names), svg, _file(address, name))
         for name in names
         if (svg := plot_of(board, name))
     ]
-    return BiasPage(heads, rows, "position" in names, _distributions(address, board), drawn)
+    return BiasPage(heads, rows, "position" in names, _distributions(address, board), drawings)
 
 
 def _file(address: Address, metric: str) -> str:
@@ -120,16 +120,16 @@ def plot_of(board: BiasBoard, metric: str) -> SafeString:
     if metric.startswith("scores-"):
         row = next((row for row in _with_scores(board) if metric == f"scores-{row.run}"), None)
         return _distribution(row) if row else SafeString()
-    known = [row for row in board.rows if row.bias == metric and row.value.value is not None]
-    if not known:
+    rows_with_values = [row for row in board.rows if row.bias == metric and row.value.value is not None]
+    if not rows_with_values:
         return SafeString()
     names = board.biases
-    judges = [row.judge for row in known]
+    judges = [row.judge for row in rows_with_values]
     rows = [
         marks.ForestRow(
             _name(row, judges), row.value.value or 0.0, row.value.low, row.value.high, quiet=row.run is None
         )
-        for row in sorted(known, key=lambda row: (row.run is not None, row.value.value or 0.0))
+        for row in sorted(rows_with_values, key=lambda row: (row.run is not None, row.value.value or 0.0))
     ]
     title = f"{LABELS[metric]}: {_words(metric, names)}, with 95% intervals"
     return marks.forest(rows, title=title, write=lambda value: _tick(metric, value, names))

@@ -40,12 +40,12 @@ def page_of(board: CorrelationBoard) -> CorrelationPage:
     for ranking in board.rankings:
         cells = [_cell(ranking.key, other.key, by_pair) for other in board.rankings]
         rows.append((ranking.key, ranking.about, whole(len(ranking.values)), cells))
-    known = [row for row in board.rows if row.value.value is not None]
-    known.sort(key=lambda row: -(row.value.value or 0.0))
+    with_values = [row for row in board.rows if row.value.value is not None]
+    with_values.sort(key=lambda row: -(row.value.value or 0.0))
     return CorrelationPage(
         heads=[(ranking.key, ranking.about) for ranking in board.rankings],
         rows=rows,
-        lines=[_line(row) for row in known],
+        lines=[_line(row) for row in with_values],
         meta=[(row.model, row.ranks, f"{row.mean:.2f}", row.meta) for row in board.ranks],
         repeats=[
             (row.judge, row.model, percent(row.mean), percent(row.sd), whole(row.repeats)) for row in board.repeats
@@ -53,10 +53,10 @@ def page_of(board: CorrelationBoard) -> CorrelationPage:
     )
 
 
-def _cell(one: str, other: str, by_pair: dict[frozenset[str], Row]) -> marks.HeatCell:
-    if one == other:
+def _cell(a: str, b: str, by_pair: dict[frozenset[str], Row]) -> marks.HeatCell:
+    if a == b:
         return marks.HeatCell("", "", "self", "")
-    row = by_pair[frozenset((one, other))]
+    row = by_pair[frozenset((a, b))]
     if row.value.value is None:
         few = f"{row.n} models in common: too few" if row.n < FEWEST else "one of the two ranks all models the same"
         return marks.HeatCell(NONE, whole(row.n), "qx", few)

@@ -1,4 +1,4 @@
-"""The home page: one item as judged, and where things stand on each benchmark."""
+"""The home page: one item with its verdicts, and the state of each benchmark."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -73,7 +73,7 @@ class SpecimenLine:
 
 @dataclass(frozen=True, slots=True)
 class Specimen:
-    """A real item with its verdicts. Which answer is whose is not said: people may be labelling them blind."""
+    """A real item with its verdicts. It does not name the models: people may be labelling the item blind."""
 
     instruction: str
     image: SampleImage | None
@@ -94,7 +94,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A benchmark with its two boards, before it is drawn."""
+    """A benchmark with its two boards, before rendering."""
 
     shelf: queries.Shelf
     address: Address
@@ -112,7 +112,7 @@ class _Place:
 
 
 def page_of(viewer: Viewer) -> Home:
-    """Everything that the page shows; made again only when the data of a benchmark on it has changed."""
+    """Everything that the page shows; computed again only when the data of a benchmark on it have changed."""
     newest = queries.newest_visible(viewer)
     shelves = sorted(queries.shelves(newest, viewer), key=lambda shelf: -(shelf.labels + shelf.judgments))
     addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in shelves[:MOST]]
@@ -128,7 +128,7 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
     places = [_place(shelf, address) for shelf, address in zip(shelves, addresses, strict=True)]
     models = [_top_models(place) for place in places]
     judges = [_top_judges(place) for place in places]
-    # One axis for all that counts in percent, and one for all metrics of judges; scores have their scale's own.
+    # One axis for everything in percent, and one for all metrics of judges; scores use the axis of their scale.
     shares = [
         _shares(place, row)
         for place, rows in zip(places, models, strict=True)
@@ -152,7 +152,7 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
                 models=[_model_row(place, row, model_axis) for row in top],
                 models_note=place.note or _models_note(place, top),
                 models_unit=place.models_kind.shape.short if top else "",
-                judges=[_judge_row(place, *one, judge_axis, ceiling) for one in ranked],
+                judges=[_judge_row(place, *judge_row, judge_axis, ceiling) for judge_row in ranked],
                 judges_note=_judges_note(place, ranked),
                 judges_unit=place.metric.within_sentence if ranked else "",
             )
@@ -189,9 +189,9 @@ def _counts(shelf: queries.Shelf) -> str:
 
 
 def _top_models(place: _Place) -> list[ModelRow]:
-    known = [row for row in place.models.rows if row.model != place.anchor and row.number(place.main).value is not None]
-    known.sort(key=lambda row: (_few(place, row), row.rank is None, row.place or 0, row.rank or 0))
-    return known[:TOP]
+    rows = [row for row in place.models.rows if row.model != place.anchor and row.number(place.main).value is not None]
+    rows.sort(key=lambda row: (_few(place, row), row.rank is None, row.place or 0, row.rank or 0))
+    return rows[:TOP]
 
 
 def _few(place: _Place, row: ModelRow) -> bool:
@@ -230,7 +230,7 @@ Ranked = tuple[Run, JudgeRow, Place | None]
 
 
 def _top_judges(place: _Place) -> list[Ranked]:
-    """The metric's row of the best judges, then of baselines, with the standing of those that have one."""
+    """The rows of the best judges by the metric, then of baselines, with their standing if they have one."""
     if not place.judges.against:
         return []
     standing = place.judges.against[MAJORITY].standing.get(place.metric.name, {})
@@ -275,7 +275,7 @@ def _judges_note(place: _Place, rows: list[Ranked]) -> str:
     if rows:
         return ""
     if not place.shelf.labels:
-        return "No labels by people yet, so no judge can be held against them."
+        return "No labels by people yet, so no judge can be compared with them."
     return "No judge has a verdict on these items yet."
 
 
@@ -283,29 +283,29 @@ def _judges_note(place: _Place, rows: list[Ranked]) -> str:
 
 
 def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
-    """An item of a public benchmark that shows something: a picture, people who labelled it, judges who differ."""
+    """An interesting item of a public benchmark: with a picture, labels by people, and judges that differ."""
     public = [benchmark for benchmark in benchmarks if benchmark.visibility == Benchmark.Visibility.PUBLIC]
     samples = Sample.objects.verdicts_visible_to(AnonymousUser()).filter(benchmark__in=public, retired_in="")
     pairs = Item.objects.filter(kind=Item.Kind.PAIR, sample__in=samples)
-    # Asked of each verdict as it is come upon: a list of all pairs may hold a million.
+    # Checked verdict by verdict: a list of all pairs may have a million entries.
     of_pair = Exists(pairs.filter(pk=OuterRef("item")))
     labels = Label.objects.filter(of_pair, excluded=False, choice__isnull=False)
     if not queries.sees_labels(viewer):
-        held = CampaignItem.objects.filter(item=OuterRef("item"), campaign__state__in=queries.HOLDING)
-        labels = labels.exclude(Exists(held))
+        in_open_campaign = CampaignItem.objects.filter(item=OuterRef("item"), campaign__state__in=queries.HOLDING)
+        labels = labels.exclude(Exists(in_open_campaign))
     ids = list(labels.order_by().values_list("item").annotate(n=Count("pk")).order_by("-n", "item")[:SEARCHED])
-    judged = Judgment.objects.filter(of_pair, status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
-    judged = judged.exclude(run__in=votes.withheld_runs(staff=False))
+    judgments = Judgment.objects.filter(of_pair, status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
+    judgments = judgments.exclude(run__in=votes.withheld_runs(staff=False))
     if not ids:
-        seen = judged.order_by("pk").values_list("item", flat=True)[:SEARCHED]
-        ids = [(pk, 0) for pk in dict.fromkeys(seen)]
+        item_ids = judgments.order_by("pk").values_list("item", flat=True)[:SEARCHED]
+        ids = [(pk, 0) for pk in dict.fromkeys(item_ids)]
     times = dict(ids)
-    # A judge that is no baseline says more.
-    real = set(judged.filter(item__in=times, run__judge__baseline="").values_list("item", flat=True))
+    # A judge that is not a baseline is more interesting.
+    real = set(judgments.filter(item__in=times, run__judge__baseline="").values_list("item", flat=True))
     items = list(pairs.filter(pk__in=times).select_related("sample__benchmark").prefetch_related("sample__images"))
     items.sort(key=lambda item: (*_shows(item, real), -times[item.pk], item.pk))
-    found = [_specimen(item, viewer) for item in items[:TRIED]]
-    return max(found, key=lambda one: len({line.mark for line in one.lines}), default=None)
+    specimens = [_specimen(item, viewer) for item in items[:TRIED]]
+    return max(specimens, key=lambda candidate: len({line.mark for line in candidate.lines}), default=None)
 
 
 def _shows(item: Item, real: set[int]) -> tuple[bool, bool, bool]:
@@ -325,11 +325,13 @@ def _specimen(item: Item, viewer: Viewer) -> Specimen:
         )
     elif people.held:
         lines.append(SpecimenLine("People", "are labelling it now"))
-    judged = votes_page.judge_lines(
+    judge_lines = votes_page.judge_lines(
         of_item.judges_on(item, AnonymousUser()), sides, people=people.verdict, run_link=lambda run: ""
     )
-    known = [line for line in judged if line.baseline is False] + [line for line in judged if line.baseline]
-    for line in known[: LINES - len(lines)]:
+    judges_first = [line for line in judge_lines if line.baseline is False] + [
+        line for line in judge_lines if line.baseline
+    ]
+    for line in judges_first[: LINES - len(lines)]:
         mark = "baseline" if line.baseline else line.match
         lines.append(SpecimenLine(line.judge, _first_up(line.verdict), mark))
     images = list(item.sample.images.all())

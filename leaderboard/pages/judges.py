@@ -83,8 +83,8 @@ class JudgesPage:
 
 def chosen(address: Address, kind: Kind) -> tuple[Metric, str]:
     """Metric and reference of the address, or their defaults."""
-    reference = address.given.get("reference", "")
-    return kind.metric(address.given.get("metric", "")), reference if reference in REFERENCES else REFERENCES[0]
+    reference = address.params.get("reference", "")
+    return kind.metric(address.params.get("metric", "")), reference if reference in REFERENCES else REFERENCES[0]
 
 
 def reference_words(kind: Kind) -> dict[str, str]:
@@ -93,8 +93,8 @@ def reference_words(kind: Kind) -> dict[str, str]:
 
 def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
     metric, reference = chosen(address, kind)
-    there = {row.metric for row in board.rows}
-    metrics = [Choice(one.name, one.label) for one in kind.metrics if one.name in there]
+    measured = {row.metric for row in board.rows}
+    metrics = [Choice(offered.name, offered.label) for offered in kind.metrics if offered.name in measured]
     return [
         Select("metric", "Metric", [("", metrics)], metric.name, on=metric is not kind.metrics[0]),
         Select(
@@ -113,46 +113,50 @@ def page_of(
     """Everything that the table shows. ``biases`` are the marks of each run."""
     metric, reference = chosen(address, kind)
     judges = _by_run(board, reference)
-    there = {name for rows in judges.values() for name in rows}
+    measured = {name for rows in judges.values() for name in rows}
     runs = Run.objects.filter(pk__in=judges).select_related("judge").in_bulk()
     against = board.against[reference]
     standing, cells = against.standing.get(metric.name, {}), against.cells.get(metric.name, {})
     ceiling = against.ceiling.get(metric.name)
-    beside = [one for one in kind.metrics if one.beside and one.name != metric.name and one.name in there]
+    extra_metrics = [
+        extra for extra in kind.metrics if extra.beside and extra.name != metric.name and extra.name in measured
+    ]
     levels = _level_names(against.cells[kind.metrics[0].name], board.cell_order)
     running = {pk: figures for pk, figures in board.running.items() if pk in runs}
     usage = {pk: sees_usage(runs[pk], address.viewer) for pk in running}
     columns = [
-        column for column in RUNNING if any(_running(one, column, usage[pk]) is not None for pk, one in running.items())
+        column
+        for column in RUNNING
+        if any(_running(figures, column, usage[pk]) is not None for pk, figures in running.items())
     ]
     values = [rows[metric.name].value for rows in judges.values() if metric.name in rows]
     scale = marks.axis([end for value in [*values, ceiling.number if ceiling else UNKNOWN] for end in value.ends])
     sorting = Sorting.of(address, SORTS, usual=BEST_FIRST)
     order = _ordered(sorting, judges, runs, metric, standing)
     tinted = tints((run, standing[run].tier) for run in order if run in standing) if sorting.is_usual else {}
-    shown = []
+    table_rows = []
     if ceiling:
         people = cells.get(PEOPLE, {})
-        shown.append(
+        table_rows.append(
             _ceiling_row(
                 against.ceiling,
                 ceiling,
-                beside,
+                extra_metrics,
                 _level_cells(metric, [(name, people.get(name)) for name in levels]),
                 scale,
             )
         )
     for run, last in zip(order, ends_of_groups(order, tinted), strict=True):
-        own, figures = cells.get(run, {}), running.get(run)
-        shown.append(
+        level_values, figures = cells.get(run, {}), running.get(run)
+        table_rows.append(
             _judge_row(
                 address,
                 runs[run],
                 judges[run],
                 metric=metric,
                 standing=standing.get(run),
-                beside=beside,
-                levels=_level_cells(metric, [(name, own.get(name)) for name in levels]),
+                extra_metrics=extra_metrics,
+                levels=_level_cells(metric, [(name, level_values.get(name)) for name in levels]),
                 scale=scale,
                 ceiling=ceiling.number.value if ceiling else None,
                 tinted=tinted.get(run, False),
@@ -168,16 +172,18 @@ def page_of(
         in_words=metric.words,
         reference=reference,
         heads=_heads(sorting, metric, scale),
-        beside=[Head(one.label, address.link(metric=one.name, sort=None), title=one.words) for one in beside],
+        beside=[
+            Head(extra.label, address.link(metric=extra.name, sort=None), title=extra.words) for extra in extra_metrics
+        ],
         levels=levels,
         running=[Head(RUNNING[column][0], "", title=RUNNING[column][1]) for column in columns],
-        rows=shown,
+        rows=table_rows,
         heat_low=two(low),
         heat_high=two(high),
         judges=sum(not run.judge.is_baseline for run in runs.values()),
-        has_settings=any(row.settings for row in shown),
-        has_biases=any(row.biases for row in shown),
-        has_floor=any(row.kind == "baseline" for row in shown),
+        has_settings=any(row.settings for row in table_rows),
+        has_biases=any(row.biases for row in table_rows),
+        has_floor=any(row.kind == "baseline" for row in table_rows),
     )
 
 
@@ -192,8 +198,8 @@ def _by_run(board: JudgesBoard, reference: str) -> dict[int, dict[str, Row]]:
 
 def _level_names(cells: dict[int, dict[str, LevelValue]], order: list[str]) -> list[str]:
     """Data sets or levels that some judge has a verdict in, in the board's order; none where there is one only."""
-    seen = {name for of_judge in cells.values() for name, cell in of_judge.items() if cell.n}
-    ordered = [name for name in order if name in seen]
+    present = {name for of_judge in cells.values() for name, cell in of_judge.items() if cell.n}
+    ordered = [name for name in order if name in present]
     return ordered if len(ordered) > 1 else []
 
 
@@ -258,7 +264,7 @@ def _judge_row(
     *,
     metric: Metric,
     standing: Place | None,
-    beside: list[Metric],
+    extra_metrics: list[Metric],
     levels: list[Cell],
     scale: marks.Axis,
     ceiling: float | None,
@@ -291,7 +297,8 @@ def _judge_row(
         value=two(value.value),
         bar=marks.interval_bar(scale, *value.ends, provisional=provisional, ceiling=ceiling),
         beside=[
-            _value_cell(MetricValue(found.value, found.n) if (found := rows.get(one.name)) else None) for one in beside
+            _value_cell(MetricValue(extra_row.value, extra_row.n) if (extra_row := rows.get(extra.name)) else None)
+            for extra in extra_metrics
         ],
         levels=levels,
         n=whole(row.n if row else 0),
@@ -303,7 +310,11 @@ def _judge_row(
 
 
 def _ceiling_row(
-    every: dict[str, MetricValue], ceiling: MetricValue, beside: list[Metric], levels: list[Cell], scale: marks.Axis
+    values: dict[str, MetricValue],
+    ceiling: MetricValue,
+    extra_metrics: list[Metric],
+    levels: list[Cell],
+    scale: marks.Axis,
 ) -> JudgeRow:
     return JudgeRow(
         name="Person against person",
@@ -318,7 +329,7 @@ def _ceiling_row(
         css=row_css("ceiling", tinted=False, last=True),
         value=two(ceiling.number.value),
         bar=marks.interval_bar(scale, *ceiling.number.ends, ceiling=ceiling.number.value),
-        beside=[_value_cell(every.get(one.name)) for one in beside],
+        beside=[_value_cell(values.get(extra.name)) for extra in extra_metrics],
         levels=levels,
         n=whole(ceiling.n),
         coverage=NONE,

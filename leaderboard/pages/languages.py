@@ -50,14 +50,16 @@ def tables_of(address: Address, scope: Scope) -> list[LanguagesTable]:
     """The benchmark beside the versions and benchmarks in other languages that the viewer may see."""
     if not scope.kind.keyed:
         return []
-    return [_table(one) for one in languages(scope, queries.to_compare(address.benchmark, address.viewer))]
+    return [
+        _table(comparison) for comparison in languages(scope, queries.to_compare(address.benchmark, address.viewer))
+    ]
 
 
 def language_name(code: str) -> str:
     """``Chinese`` for ``zh``; the code where it is none that is known."""
-    for known in (code, {"zh": "zh-hans", "cn": "zh-hans"}.get(code, code.split("-")[0])):
+    for candidate in (code, {"zh": "zh-hans", "cn": "zh-hans"}.get(code, code.split("-")[0])):
         try:
-            return str(get_language_info(known)["name"]).removeprefix("Simplified ")
+            return str(get_language_info(candidate)["name"]).removeprefix("Simplified ")
         except KeyError:
             continue
     return code
@@ -67,16 +69,18 @@ def _side(side: Side) -> tuple[str, str]:
     return language_name(side.language), f"{side.benchmark.title} {side.benchmark.version}".strip()
 
 
-def _table(found: TwoLanguages) -> LanguagesTable:
-    scale = marks.axis([0.0, *(end for row in found.rows for end in row.difference.ends)], width=marks.WIDE, unit=0.01)
+def _table(comparison: TwoLanguages) -> LanguagesTable:
+    scale = marks.axis(
+        [0.0, *(end for row in comparison.rows for end in row.difference.ends)], width=marks.WIDE, unit=0.01
+    )
     return LanguagesTable(
-        _side(found.a),
-        _side(found.b),
-        MEASURES[found.measure],
+        _side(comparison.a),
+        _side(comparison.b),
+        MEASURES[comparison.measure],
         marks.axis_head(scale, _tick),
-        found.pairs,
-        [_row(row, scale) for row in found.rows],
-        sum(row.difference.value is None for row in found.rows),
+        comparison.pairs,
+        [_row(row, scale) for row in comparison.rows],
+        sum(row.difference.value is None for row in comparison.rows),
     )
 
 

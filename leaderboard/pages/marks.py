@@ -34,10 +34,10 @@ class Axis:
 
 def axis(values: Iterable[float | None], *, width: int = WIDTH, most: int = 4, unit: float = 1.0) -> Axis:
     """A scale that holds the values with at most ``most`` round ticks. ``unit`` is what the axis counts in."""
-    known = [value / unit for value in values if value is not None and isfinite(value)]
-    if not known:
+    finite = [value / unit for value in values if value is not None and isfinite(value)]
+    if not finite:
         return Axis(0.0, unit, (), width)
-    low, high = min(known), max(known)
+    low, high = min(finite), max(finite)
     if high - low < 1e-9:
         margin = abs(high) * 0.05 or 0.5
         low, high = low - margin, high + margin
@@ -76,15 +76,15 @@ def interval_bar(
     """A dot with its interval over the axis' lines; a dotted one for a provisional number."""
     lines = "".join(f"M{scale.x(tick)} -10V26" for tick in scale.ticks)
     body = f'<path class="gl" d="{lines}"/>'
-    said = "no value"
+    words = "no value"
     if ceiling is not None:
         x = scale.x(ceiling)
         body += f'<path class="ceil" d="M{x} -10V26"/>'
     if value is not None:
-        said = write(value)
+        words = write(value)
         if low is not None and high is not None:
             left, right = scale.x(low), scale.x(high)
-            said = f"{write(low)} to {write(high)}"
+            words = f"{write(low)} to {write(high)}"
             if provisional:
                 body += f'<path class="ghost" d="M{left} 8H{right}"/>'
             else:
@@ -96,7 +96,7 @@ def interval_bar(
             if provisional
             else f'<circle class="pt" cx="{x}" cy="8" r="2.8"/>'
         )
-    role = 'aria-hidden="true"' if value is None else f'role="img" aria-label="{said}"'
+    role = 'aria-hidden="true"' if value is None else f'role="img" aria-label="{words}"'
     return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" {role}>{body}</svg>')
 
 
@@ -129,12 +129,15 @@ def heat_scale() -> SafeString:
 def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> SafeString:
     """Two bars a step: the judge's share and, lighter, people's; the largest share fills the height."""
     width, high, step = 276, 84, 276 / max(len(shares), 1)
-    most = max((max(one, other) for _, one, other in shares), default=0) or 1
+    most = max((max(judge_share, people_share) for _, judge_share, people_share in shares), default=0) or 1
     body = []
-    for at, (name, one, other) in enumerate(shares):
+    for at, (name, judge_share, people_share) in enumerate(shares):
         bar = min(22.0, step * 0.34)
         middle = round(step * (at + 0.5), 1)
-        for left, share, css, fill in ((middle - bar, one, "own", "#2f6db5"), (middle, other, "other", "#8f999f")):
+        for left, share, css, fill in (
+            (middle - bar, judge_share, "own", "#2f6db5"),
+            (middle, people_share, "other", "#8f999f"),
+        ):
             tall = round(high * share / most, 1)
             body.append(
                 f'<rect class="{css}" x="{round(left, 1)}" y="{round(high + 4 - tall, 1)}" width="{round(bar - 1, 1)}" '

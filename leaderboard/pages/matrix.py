@@ -25,7 +25,7 @@ class MatrixPage:
 def board_of(address: Address, scope: Scope) -> Matrix:
     """The blocks of models that the address names, or the first."""
     rows, columns = (
-        int(said) - 1 if (said := address.given.get(name, "")).isdecimal() and int(said[:6]) > 0 else 0
+        int(number) - 1 if (number := address.params.get(name, "")).isdecimal() and int(number[:6]) > 0 else 0
         for name in BLOCKS
     )
     return cached(scope, f"matrix {rows} {columns}", lambda scope: win_rates(scope, rows, columns))
@@ -41,14 +41,14 @@ def selects(address: Address, board: Matrix) -> list[Select]:
         Choice(str(block), f"{start + 1}–{min(start + MOST, of)}") for block, start in enumerate(starts, start=1)
     ]
     return [
-        Select(name, label, [("", choices)], address.given.get(name, "1"), on=address.given.get(name, "1") != "1")
+        Select(name, label, [("", choices)], address.params.get(name, "1"), on=address.params.get(name, "1") != "1")
         for name, label in zip(BLOCKS, ("Rows: models by rank", "Columns"), strict=True)
     ]
 
 
 def page_of(address: Address, scope: Scope, board: Matrix) -> MatrixPage:
     """Everything that the table shows: the row's model won so many percent against the column's."""
-    names, others, of = board.models, board.others, board.of
+    names, others, total = board.models, board.others, board.of
     numbers = {(row.model, row.other): row for row in board.rows}
     view = address.view() | {"source": scope.source, "run": str(scope.run) if scope.run else None}
     rows = [
@@ -59,9 +59,9 @@ def page_of(address: Address, scope: Scope, board: Matrix) -> MatrixPage:
         )
         for name in names
     ]
-    shown = "By rank" if of <= MOST else f"{len(names)} of {of} models by rank; choose others above the table"
+    caption = "By rank" if total <= MOST else f"{len(names)} of {total} models by rank; choose others above the table"
     pairs = len({frozenset((row.model, row.other)) for row in board.rows})
-    return MatrixPage(others, rows, shown, pairs, any(len(name) > 8 for name in others))
+    return MatrixPage(others, rows, caption, pairs, any(len(name) > 8 for name in others))
 
 
 def _cell(

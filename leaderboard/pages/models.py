@@ -98,7 +98,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
     scale = marks.axis([end for row in settled or rows for end in row.win_rate.ends], unit=0.01)
     tinted = _tints(settled, anchor) if sorting.is_usual else {}
     made_by = organisations()
-    shown = [
+    table_rows = [
         _row(
             address,
             row,
@@ -114,7 +114,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
     return ModelsPage(
         heads=_heads(sorting, scale),
         levels=[_level_head(sorting, name, settled) for name in levels],
-        rows=shown,
+        rows=table_rows,
         forest=forest(board, anchor),
         ranked=sum(row.rank is not None and row.model != anchor for row in settled),
         provisional=len(rows) - len(settled),
@@ -178,7 +178,7 @@ def _level(address: Address, row: PairRow, name: str, own: dict[str, str | None]
     level = row.levels.get(name)
     if level is None or level.win_rate.value is None:
         return Cell(NONE)
-    path = " / ".join(part for part in (address.given.get("level", ""), name) if part)
+    path = " / ".join(part for part in (address.params.get("level", ""), name) if part)
     return Cell(
         text=percent(level.win_rate.value),
         link=address.to("leaderboard:votes", **(own | {"level": path})),
@@ -249,7 +249,7 @@ WEIGHTS = {"open": "open", "closed": "closed"}
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The board with the rows that are shown, what has to be said about it, and the controls."""
+    """The board with the rows that are shown, a note about it, and the controls."""
 
     board: ModelsBoard
     facts: str  # a short name of what is known of the models: a page that shows it is made again when it changes
@@ -264,32 +264,32 @@ def shown_of(address: Address, board: ModelsBoard) -> Shown:
         name: (organisation, is_open)
         for name, organisation, is_open in models.values_list("name", "organisation", "open")
     }
-    weights, organisation = (address.given.get(name, "") for name in FILTERS)
+    weights, organisation = (address.params.get(name, "") for name in FILTERS)
     rows = [row for row in board.rows if _matches(facts.get(row.model, ("", None)), weights, organisation)]
     note = ""
     if weights or organisation:
         note = (
-            f"{len(rows)} of {len(board.rows)} models are shown. Ranks, strengths and intervals are those among all: "
-            "the filter hides rows, it does not compute anew."
+            f"{len(rows)} of {len(board.rows)} models are shown. Ranks, strengths and intervals are those among all "
+            "models: the filter hides rows and does not recompute anything."
         )
     digest = hashlib.sha256(json.dumps(sorted(facts.items())).encode()).hexdigest()[:16]
     return Shown(replace(board, rows=rows), digest, note, _selects(facts, weights, organisation))
 
 
 def _matches(facts: tuple[str, bool | None], weights: str, organisation: str) -> bool:
-    whose, is_open = facts
+    maker, is_open = facts
     if weights and is_open is not {"open": True, "closed": False}.get(weights, "no such weights"):
         return False
-    return not organisation or whose == organisation
+    return not organisation or maker == organisation
 
 
 def _selects(facts: dict[str, tuple[str, bool | None]], weights: str, organisation: str) -> list[Select]:
-    found = []
+    selects = []
     if weights or any(is_open is not None for _, is_open in facts.values()):
         choices = [Choice("", "all"), *(Choice(value, label) for value, label in WEIGHTS.items())]
-        found.append(Select("weights", "Weights", [("", choices)], weights, on=bool(weights)))
-    names = sorted({whose for whose, _ in facts.values() if whose}, key=str.casefold)
+        selects.append(Select("weights", "Weights", [("", choices)], weights, on=bool(weights)))
+    names = sorted({maker for maker, _ in facts.values() if maker}, key=str.casefold)
     if organisation or len(names) > 1:
         choices = [Choice("", "all"), *(Choice(name, name) for name in names)]
-        found.append(Select("organisation", "Organisation", [("", choices)], organisation, on=bool(organisation)))
-    return found
+        selects.append(Select("organisation", "Organisation", [("", choices)], organisation, on=bool(organisation)))
+    return selects

@@ -76,8 +76,8 @@ def radar(axes: Sequence[str], profiles: Sequence[Profile], *, title: str, ends:
     angles = [2 * pi * at / len(axes) - pi / 2 for at in range(len(axes))]
 
     def point(at: int, share: float) -> tuple[float, float]:
-        far = radius * min(1.0, max(0.0, share))
-        return round(middle_x + far * cos(angles[at]), 1), round(middle_y + far * sin(angles[at]), 1)
+        distance = radius * min(1.0, max(0.0, share))
+        return round(middle_x + distance * cos(angles[at]), 1), round(middle_y + distance * sin(angles[at]), 1)
 
     body = []
     for share in (0.25, 0.5, 0.75, 1.0):
@@ -86,12 +86,12 @@ def radar(axes: Sequence[str], profiles: Sequence[Profile], *, title: str, ends:
     for at, name in enumerate(axes):
         x, y = point(at, 1.0)
         body.append(f'<path class="gl" d="M{middle_x} {middle_y}L{x} {y}" stroke="{LINE}"/>')
-        away = (
+        label_place = (
             round(middle_x + (radius + 12) * cos(angles[at]), 1),
             round(middle_y + (radius + 12) * sin(angles[at]) + 4, 1),
         )
         side = "middle" if abs(cos(angles[at])) < 0.2 else "start" if cos(angles[at]) > 0 else "end"
-        body.append(_text(*away, _short(name, 16), fill=INK, anchor=side, full=name, css="lab"))
+        body.append(_text(*label_place, _short(name, 16), fill=INK, anchor=side, full=name, css="lab"))
     body.append(_text(middle_x + 4, middle_y - 4, ends[0], fill=QUIET, size=11, css="tk"))
     body.append(_text(middle_x + 4, middle_y - radius + 12, ends[1], fill=QUIET, size=11, css="tk"))
     for profile, (colour, dashes) in zip(profiles, SERIES, strict=False):
@@ -108,16 +108,16 @@ def _outline(
     profile: Profile, colour: str, dashes: str, point: Callable[[int, float], tuple[float, float]]
 ) -> list[str]:
     """The polygon, or the pieces of it where axes have no number, and a dot at each number."""
-    known = [(at, share) for at, share in enumerate(profile.shares) if share is not None]
-    places = {at: point(at, share) for at, share in known}
+    numbers = [(at, share) for at, share in enumerate(profile.shares) if share is not None]
+    places = {at: point(at, share) for at, share in numbers}
     size, path = len(profile.shares), ""
     for at in places:
         following = (at + 1) % size
         if following in places:
             (x, y), (to_x, to_y) = places[at], places[following]
             path += f"M{x} {y}L{to_x} {to_y}"
-    drawn = [f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{_dashed(dashes)}/>'] if path else []
-    return drawn + [f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in places.values()]
+    lines = [f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{_dashed(dashes)}/>'] if path else []
+    return lines + [f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in places.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def over_time(moments: Sequence[Moment], *, title: str, write: Callable[[float],
     if not moments:
         return SafeString()
     width, left, top, tall = 560, 56, 12, 150
-    scale = marks.axis([end for one in moments for end in (one.value, one.low, one.high)])
+    scale = marks.axis([end for moment in moments for end in (moment.value, moment.low, moment.high)])
     step = (width - left - 40) / max(1, len(moments) - 1)
 
     def y(value: float) -> float:
@@ -146,27 +146,29 @@ def over_time(moments: Sequence[Moment], *, title: str, write: Callable[[float],
     for tick in scale.ticks:
         body.append(f'<path class="gl" d="M{left} {y(tick)}H{width}" stroke="{LINE}"/>')
         body.append(_text(left - 8, y(tick) + 4, write(tick), fill=QUIET, size=11, anchor="end", css="tk"))
-    places = [(round(left + 20 + step * at, 1), y(one.value)) for at, one in enumerate(moments)]
+    places = [(round(left + 20 + step * at, 1), y(moment.value)) for at, moment in enumerate(moments)]
     if len(places) > 1:
         line = "L".join(f"{x} {at}" for x, at in places)
         body.append(f'<path class="rng" d="M{line}" fill="none" stroke="#48535A" stroke-width="1.5"/>')
-    every = -(-len(moments) // 6)  # as many dates as have room
-    for at, (one, (x, middle)) in enumerate(zip(moments, places, strict=True)):
-        if one.low is not None and one.high is not None:
-            body.append(f'<path class="rng" d="M{x} {y(one.low)}V{y(one.high)}" stroke="#48535A" stroke-width="2"/>')
+    label_step = -(-len(moments) // 6)  # as many dates as have room
+    for at, (moment, (x, middle)) in enumerate(zip(moments, places, strict=True)):
+        if moment.low is not None and moment.high is not None:
+            body.append(
+                f'<path class="rng" d="M{x} {y(moment.low)}V{y(moment.high)}" stroke="#48535A" stroke-width="2"/>'
+            )
         body.append(f'<circle class="pt" cx="{x}" cy="{middle}" r="3.5" fill="{INK}"/>')
-        if at % every == 0:
-            body.append(_text(x, top + tall + 20, one.when, fill=QUIET, size=11, anchor="middle", css="tk"))
+        if at % label_step == 0:
+            body.append(_text(x, top + tall + 20, moment.when, fill=QUIET, size=11, anchor="middle", css="tk"))
     return _svg("forest overtime", width, top + tall + 28, title, body)
 
 
 def standing_alone(svg: SafeString) -> str:
     """A plot as a file: with its size, which a program that has no page to fit it into needs."""
-    found = svg.split('viewBox="0 0 ', 1)
-    if len(found) < 2:
+    parts = svg.split('viewBox="0 0 ', 1)
+    if len(parts) < 2:
         return svg
-    width, height = found[1].split('"', 1)[0].split(" ")
-    return f'{found[0]}width="{width}" height="{height}" viewBox="0 0 {found[1]}'
+    width, height = parts[1].split('"', 1)[0].split(" ")
+    return f'{parts[0]}width="{width}" height="{height}" viewBox="0 0 {parts[1]}'
 
 
 def _short(name: str, most: int) -> str:
@@ -181,12 +183,12 @@ def _text(
     x: float, y: float, text: str, *, fill: str, size: int = 12, anchor: str = "", weight: int = 0, turn: bool = False,
     full: str = "", css: str = "",
 ) -> str:  # fmt: skip
-    more = f' text-anchor="{anchor}"' if anchor else ""
-    more += f' font-weight="{weight}"' if weight else ""
-    more += f' transform="rotate(-90 {x} {y})"' if turn else ""
-    more += f' class="{css}"' if css else ""
+    attributes = f' text-anchor="{anchor}"' if anchor else ""
+    attributes += f' font-weight="{weight}"' if weight else ""
+    attributes += f' transform="rotate(-90 {x} {y})"' if turn else ""
+    attributes += f' class="{css}"' if css else ""
     title = format_html("<title>{}</title>", full) if full and full != text else ""
-    return f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{more}>{title}{format_html("{}", text)}</text>'
+    return f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{attributes}>{title}{format_html("{}", text)}</text>'
 
 
 def _svg(css: str, width: float, height: float, title: str, body: Sequence[str]) -> SafeString:

@@ -37,20 +37,20 @@ class ProfilePage:
 
 def chosen(address: Address, board: ModelsBoard) -> list[str]:
     """The models of the address that the board has; the first by rank where it names none."""
-    there = [row.model for row in board.rows]
-    asked = [name for side in SIDES if (name := address.given.get(side, "")) in there]
-    if asked:
-        return list(dict.fromkeys(asked))
+    names = [row.model for row in board.rows]
+    requested = [name for side in SIDES if (name := address.params.get(side, "")) in names]
+    if requested:
+        return list(dict.fromkeys(requested))
     settled = [row.model for row in board.rows if row.n >= PROVISIONAL and row.rank is not None]
-    return (settled or there)[:DEFAULT]
+    return (settled or names)[:DEFAULT]
 
 
 def selects(address: Address, board: ModelsBoard) -> list[Select]:
     names = sorted((row.model for row in board.rows), key=str.casefold)
-    shown = dict(zip(SIDES, chosen(address, board), strict=False))
+    selected = dict(zip(SIDES, chosen(address, board), strict=False))
     choices = [Choice(name, name) for name in names]
     return [
-        Select(side, word, [("", [Choice("", "none")]), ("", choices)], shown.get(side, ""))
+        Select(side, word, [("", [Choice("", "none")]), ("", choices)], selected.get(side, ""))
         for side, word in zip(SIDES, WORDS, strict=True)
     ]
 
@@ -68,8 +68,10 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
         levels, _ = scored.levels_of(address, board)
     by_level = {name: [rows[name].level(level) for level in levels] for name in names}
     profiles = [
-        plots.Profile(name, tuple(_share(level.number(main).value if level else None, low, high) for level in own))
-        for name, own in by_level.items()
+        plots.Profile(
+            name, tuple(_share(level.number(main).value if level else None, low, high) for level in level_rows)
+        )
+        for name, level_rows in by_level.items()
     ]
     return ProfilePage(
         measure=measure,

@@ -89,7 +89,7 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
     made_by = organisations()
     low, high = scope.kind.ends(scope.benchmark)
     link = None if is_kept_back(scope) else address
-    shown = [
+    table_rows = [
         _row(
             link,
             row,
@@ -109,7 +109,7 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
         beside=[sorting.head(column.label, column.name, title=column.title) for column in shape.beside],
         levels=[sorting.head(short(name), f"level:{name}", title=f"{shape.main.label} on {name}") for name in names],
         level_word=scope.kind.part_word,
-        rows=shown,
+        rows=table_rows,
         ranked=sum(row.rank is not None for row in settled),
         provisional=len(rows) - len(settled),
         depths=depths,
@@ -132,13 +132,13 @@ def levels_of(address: Address, board: ModelsBoard) -> tuple[list[str], list[Gro
         return board.level_order if len(board.level_order) > 1 else [], []
     if not isinstance(board, KeyedBoard) or not board.depths:
         return [], []
-    wanted = whole_number(address.given.get("depth")) or 1
-    chosen = wanted - 1 if wanted <= len(board.depths) else 0
+    depth_asked = whole_number(address.params.get("depth")) or 1
+    current = depth_asked - 1 if depth_asked <= len(board.depths) else 0
     groups = [
-        Group(f"L-{depth + 1}", address.link(depth=str(depth + 1) if depth else None, sort=None), depth == chosen)
+        Group(f"L-{depth + 1}", address.link(depth=str(depth + 1) if depth else None, sort=None), depth == current)
         for depth in range(len(board.depths))
     ]
-    return board.depths[chosen], groups if len(groups) > 1 else []
+    return board.depths[current], groups if len(groups) > 1 else []
 
 
 def short(path: str) -> str:

@@ -1,4 +1,4 @@
-"""What the search box finds: benchmarks, models, judges and samples by name, never by anything hidden."""
+"""Results of the search box: benchmarks, models, judges and samples by name, never by anything hidden."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.samples.listing import holding
 from judging.models import Judge, Run
 
-FEWEST, MOST = 2, 8  # characters asked for; rows of a kind
+FEWEST, MOST = 2, 8  # characters needed for a search; rows of each kind
 BENCHMARKS_NAMED = 4
 
 
@@ -22,7 +22,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One thing: its name, where it is (empty where the viewer can open nothing), what is said of it."""
+    """One result: its name, its link (empty if the viewer may not open it), and a description."""
 
     name: str
     to: str = ""
@@ -38,7 +38,7 @@ class Group:
 
 
 def find(text: str, viewer: Viewer) -> list[Group]:
-    """What the viewer may see and whose name holds ``text``; samples whose instruction does, or whose key it is."""
+    """What the viewer may see with ``text`` in its name; samples with it in their instruction or as their key."""
     text = text.replace("\x00", "")
     if len(text) < FEWEST:
         return []
@@ -56,57 +56,66 @@ def _group(title: str, hits: list[Hit]) -> Group:
 
 
 def _benchmarks(text: str, viewer: Viewer) -> list[Hit]:
-    found = Benchmark.objects.visible_to(viewer).filter(Q(title__icontains=text) | Q(slug__icontains=text))
+    benchmarks = Benchmark.objects.visible_to(viewer).filter(Q(title__icontains=text) | Q(slug__icontains=text))
     return [
-        Hit(one.titled, reverse("leaderboard:benchmark", args=[one]), one.description)
-        for one in found.order_by("title", "-pk")[: MOST + 1]
+        Hit(benchmark.titled, reverse("leaderboard:benchmark", args=[benchmark]), benchmark.description)
+        for benchmark in benchmarks.order_by("title", "-pk")[: MOST + 1]
     ]
 
 
 def _models(text: str, viewer: Viewer) -> list[Hit]:
     answers = Response.objects.visible_to(viewer)
-    found = EvaluatedModel.objects.filter(Q(name__icontains=text) | Q(organisation__icontains=text))
-    found = found.filter(Exists(answers.filter(model=OuterRef("pk")))).order_by("name")
+    models = EvaluatedModel.objects.filter(Q(name__icontains=text) | Q(organisation__icontains=text))
+    models = models.filter(Exists(answers.filter(model=OuterRef("pk")))).order_by("name")
     hits = []
-    for model in found[: MOST + 1]:
-        here = Exists(answers.filter(model=model, sample__benchmark=OuterRef("pk")))
-        on = Benchmark.objects.visible_to(viewer).filter(here).order_by("-pk")[:BENCHMARKS_NAMED]
-        places = [Link(one.titled, reverse("leaderboard:models", args=[one])) for one in on]
+    for model in models[: MOST + 1]:
+        answers_there = Exists(answers.filter(model=model, sample__benchmark=OuterRef("pk")))
+        benchmarks = Benchmark.objects.visible_to(viewer).filter(answers_there).order_by("-pk")[:BENCHMARKS_NAMED]
+        places = [Link(benchmark.titled, reverse("leaderboard:models", args=[benchmark])) for benchmark in benchmarks]
         hits.append(Hit(model.name, places[0].to if places else "", model.organisation, places))
     return hits
 
 
 def _judges(text: str, viewer: Viewer) -> list[Hit]:
     runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS, benchmark__in=Benchmark.objects.visible_to(viewer))
-    found = Judge.objects.filter(name__icontains=text).order_by("name")
-    opens = allowed(viewer, "read-judging")
-    if not opens:
-        found = found.filter(Exists(runs.filter(judge=OuterRef("pk"))))
+    judges = Judge.objects.filter(name__icontains=text).order_by("name")
+    may_open = allowed(viewer, "read-judging")
+    if not may_open:
+        judges = judges.filter(Exists(runs.filter(judge=OuterRef("pk"))))
     hits = []
-    for judge in found[: MOST + 1]:
-        on = Benchmark.objects.filter(Exists(runs.filter(judge=judge, benchmark=OuterRef("pk")))).order_by("-pk")
-        places = [Link(one.titled, reverse("leaderboard:judges", args=[one])) for one in on[:BENCHMARKS_NAMED]]
-        to = reverse("judging:judge-detail", args=[judge.pk]) if opens else places[0].to if places else ""
+    for judge in judges[: MOST + 1]:
+        benchmarks = Benchmark.objects.filter(Exists(runs.filter(judge=judge, benchmark=OuterRef("pk")))).order_by(
+            "-pk"
+        )
+        places = [
+            Link(benchmark.titled, reverse("leaderboard:judges", args=[benchmark]))
+            for benchmark in benchmarks[:BENCHMARKS_NAMED]
+        ]
+        to = reverse("judging:judge-detail", args=[judge.pk]) if may_open else places[0].to if places else ""
         hits.append(Hit(judge.name, to, "built in" if judge.is_baseline else "", places))
     return hits
 
 
 def _samples(text: str, viewer: Viewer) -> list[Hit]:
-    found = holding(Sample.objects.visible_to(viewer), text)
-    rows = list(found.select_related("benchmark").order_by("-benchmark", "position", "pk")[: MOST + 1])
-    to = {one.pk: reverse("bank:sample-detail", args=[one.pk]) for one in rows} if allowed(viewer, "read-bank") else {}
-    if not to:
-        open_ones = Sample.objects.verdicts_visible_to(viewer).filter(pk__in=[one.pk for one in rows])
-        items = Item.objects.filter(sample__in=open_ones.values("pk"), kind=Item.Kind.PAIR).order_by("-pk")
-        names = {one.pk: str(one.benchmark) for one in rows}
-        for pk, sample in items.values_list("pk", "sample_id"):
-            to[sample] = reverse("leaderboard:item", args=[names[sample], pk])
+    samples = holding(Sample.objects.visible_to(viewer), text)
+    hits = list(samples.select_related("benchmark").order_by("-benchmark", "position", "pk")[: MOST + 1])
+    urls = (
+        {sample.pk: reverse("bank:sample-detail", args=[sample.pk]) for sample in hits}
+        if allowed(viewer, "read-bank")
+        else {}
+    )
+    if not urls:
+        open_samples = Sample.objects.verdicts_visible_to(viewer).filter(pk__in=[sample.pk for sample in hits])
+        items = Item.objects.filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR).order_by("-pk")
+        names = {sample.pk: str(sample.benchmark) for sample in hits}
+        for pk, sample_id in items.values_list("pk", "sample_id"):
+            urls[sample_id] = reverse("leaderboard:item", args=[names[sample_id], pk])
     return [
         Hit(
-            one.key,
-            to.get(one.pk, ""),
-            one.instruction[:300],
-            [Link(one.benchmark.titled, reverse("leaderboard:benchmark", args=[one.benchmark]))],
+            sample.key,
+            urls.get(sample.pk, ""),
+            sample.instruction[:300],
+            [Link(sample.benchmark.titled, reverse("leaderboard:benchmark", args=[sample.benchmark]))],
         )
-        for one in rows
+        for sample in hits
     ]

@@ -1,4 +1,4 @@
-"""A frozen view, the history of a benchmark's views, and what changed between two."""
+"""A snapshot, the history of a benchmark's snapshots, and what changed between two."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from leaderboard.pages.provenance import Fact
 from leaderboard.rows import JSON
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}
-# What tells the rows of a board apart, and the numbers that are followed from one snapshot to the next.
+# The columns that identify a row of a board, and the numbers that are tracked from one snapshot to the next.
 KEYS = {
     "models": ("model",),
     "judges": ("judge", "run", "source_dataset", "reference", "metric"),
@@ -35,19 +35,19 @@ class Table:
 def table_of(snapshot: Snapshot) -> Table:
     """The rows as the command prints them."""
     rows = snapshot.rows
-    shown = columns(snapshot.what, rows)
-    return Table([name for name, _ in shown], [[cell(row) for _, cell in shown] for row in rows])
+    table_columns = columns(snapshot.what, rows)
+    return Table([name for name, _ in table_columns], [[cell(row) for _, cell in table_columns] for row in rows])
 
 
 def title_of(snapshot: Snapshot) -> str:
     """``Models, pairs, judged by gpt-4``."""
-    made = snapshot.made_from
+    inputs = snapshot.made_from
     parts = [
         NAMES.get(snapshot.what, snapshot.what),
-        kind.title.lower() if (kind := KINDS.get(made.get("kind", ""))) else "",
+        kind.title.lower() if (kind := KINDS.get(inputs.get("kind", ""))) else "",
     ]
-    if snapshot.what == "models" and made.get("source"):
-        parts.append(f"by {made['source']}")
+    if snapshot.what == "models" and inputs.get("source"):
+        parts.append(f"by {inputs['source']}")
     parts += [f"{name.replace('_', ' ')} {snapshot.scope[name]}" for name in FILTERS if snapshot.scope.get(name)]
     return ", ".join(part for part in parts if part)
 
@@ -56,20 +56,20 @@ FILTERS = ("level", "question_type", "split", "campaign", "anchor")
 
 
 def facts(snapshot: Snapshot) -> list[Fact]:
-    made = snapshot.made_from
-    found = [Fact("Benchmark", f"{snapshot.benchmark.title} {snapshot.benchmark.version}")]
-    for run in made.get("runs", []):
-        said = settings_in_words(run["protocol"], run["settings"])
-        found.append(Fact(f"{run['judge']}, run {run['run']}", f"{run['model'] or 'model not told'}; {said}"))
+    inputs = snapshot.made_from
+    shown = [Fact("Benchmark", f"{snapshot.benchmark.title} {snapshot.benchmark.version}")]
+    for run in inputs.get("runs", []):
+        settings = settings_in_words(run["protocol"], run["settings"])
+        shown.append(Fact(f"{run['judge']}, run {run['run']}", f"{run['model'] or 'unknown model'}; {settings}"))
         if run["prompt"]:
             version = run["prompt_version"] or ""
-            found.append(Fact("Prompt", f"{run['prompt']} {version}, {run['prompt_sha256'][:16]}", mono=True))
-    if (kind := KINDS.get(made.get("kind", ""))) and kind.pairwise:
-        found.append(Fact("Majority", made["majority"]))
-    found += [Fact(name.capitalize(), f"{n:,}") for name, n in made.get("counted", {}).items()]
-    found.append(Fact("Methods", f"version {made.get('methods')}"))
-    found.append(Fact("Fingerprint", snapshot.fingerprint[:16], mono=True))
-    return [*found, Fact("Computed", "", at=snapshot.computed_at)]
+            shown.append(Fact("Prompt", f"{run['prompt']} {version}, {run['prompt_sha256'][:16]}", mono=True))
+    if (kind := KINDS.get(inputs.get("kind", ""))) and kind.pairwise:
+        shown.append(Fact("Majority", inputs["majority"]))
+    shown += [Fact(name.capitalize(), f"{n:,}") for name, n in inputs.get("counted", {}).items()]
+    shown.append(Fact("Methods", f"version {inputs.get('methods')}"))
+    shown.append(Fact("Fingerprint", snapshot.fingerprint[:16], mono=True))
+    return [*shown, Fact("Computed", "", at=snapshot.computed_at)]
 
 
 # ---- history ----
@@ -86,12 +86,12 @@ class Point:
     bar: SafeString
 
 
-def same_view(one: Snapshot, other: Snapshot) -> bool:
-    return (one.what, one.benchmark_id, one.scope) == (other.what, other.benchmark_id, other.scope)
+def same_view(a: Snapshot, b: Snapshot) -> bool:
+    return (a.what, a.benchmark_id, a.scope) == (b.what, b.benchmark_id, b.scope)
 
 
 def entries_of(snapshot: Snapshot) -> list[str]:
-    """The names of the rows, as ``entry`` in an address has them."""
+    """The names of the rows, as the parameter ``entry`` has them."""
     return [entry_of(snapshot.what, row) for row in snapshot.rows]
 
 
@@ -101,7 +101,7 @@ def entry_of(what: str, row: JSON) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The snapshots of a benchmark; one of them, those of its view (oldest first), and the row that is followed."""
+    """The snapshots of a benchmark; the chosen one, those of its view (oldest first), and the row that is tracked."""
 
     every: list[Snapshot]
     chosen: Snapshot | None
@@ -110,21 +110,28 @@ class Line:
 
 
 def line_of(address: Address) -> Line:
-    """What ``of`` and ``entry`` of an address ask for; else the newest snapshot and its first row."""
-    every = list(Snapshot.objects.visible_to(address.viewer).filter(benchmark=address.benchmark).select_related("by"))
-    chosen = next((one for one in every if one.code == address.given.get("of")), every[0] if every else None)
-    if chosen is None:
-        return Line(every, None, [], "")
-    same = sorted((one for one in every if same_view(one, chosen)), key=lambda one: one.pk)
-    return Line(every, chosen, same, address.given.get("entry", "") or entries_of(chosen)[0])
+    """What the parameters ``of`` and ``entry`` ask for; by default the newest snapshot and its first row."""
+    snapshots = list(
+        Snapshot.objects.visible_to(address.viewer).filter(benchmark=address.benchmark).select_related("by")
+    )
+    selected = next(
+        (snapshot for snapshot in snapshots if snapshot.code == address.params.get("of")),
+        snapshots[0] if snapshots else None,
+    )
+    if selected is None:
+        return Line(snapshots, None, [], "")
+    of_view = sorted(
+        (snapshot for snapshot in snapshots if same_view(snapshot, selected)), key=lambda snapshot: snapshot.pk
+    )
+    return Line(snapshots, selected, of_view, address.params.get("entry", "") or entries_of(selected)[0])
 
 
 def plot_of(line: Line) -> SafeString:
-    """The followed number over the snapshots of a line; empty where no snapshot has it."""
-    name, found = _followed(line.same, line.entry)
+    """The tracked number over the snapshots of a line; empty if no snapshot has it."""
+    name, snapshot_rows = _followed(line.same, line.entry)
     moments = [
-        plots.Moment(f"{one.computed_at:%Y-%m-%d}", row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
-        for one, row in found
+        plots.Moment(f"{snapshot.computed_at:%Y-%m-%d}", row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
+        for snapshot, row in snapshot_rows
         if row.get(name) is not None
     ]
     title = f"{line.entry}: {name.replace('_', ' ')} over snapshots, 95% intervals"
@@ -136,24 +143,26 @@ def _axis_tick(value: float) -> str:
 
 
 def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tuple[Snapshot, JSON]]]:
-    found = [(one, row) for one in snapshots for row in one.rows if entry_of(one.what, row) == entry]
-    return next((name for name in FOLLOWED for _, row in found if row.get(name) is not None), ""), found
+    snapshot_rows = [
+        (snapshot, row) for snapshot in snapshots for row in snapshot.rows if entry_of(snapshot.what, row) == entry
+    ]
+    return next((name for name in FOLLOWED for _, row in snapshot_rows if row.get(name) is not None), ""), snapshot_rows
 
 
 def history(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[Point], SafeString]:
-    """The followed number of one row over snapshots of the same view, oldest first; its name, and the axis."""
-    name, found = _followed(snapshots, entry)
-    ends = [row.get(end) for _, row in found for end in (name, f"{name}_low", f"{name}_high")]
+    """The tracked number of one row over snapshots of the same view, oldest first; its name, and the axis."""
+    name, snapshot_rows = _followed(snapshots, entry)
+    ends = [row.get(end) for _, row in snapshot_rows for end in (name, f"{name}_low", f"{name}_high")]
     scale = marks.axis(ends, width=marks.WIDE)
     points = [
         Point(
-            one,
+            snapshot,
             three(row.get(name)),
             "" if row.get(f"{name}_low") is None else f"{three(row[f'{name}_low'])} to {three(row[f'{name}_high'])}",
             str(row.get("rank") or NONE),
             marks.interval_bar(scale, row.get(name), row.get(f"{name}_low"), row.get(f"{name}_high")),
         )
-        for one, row in found
+        for snapshot, row in snapshot_rows
     ]
     return name.replace("_", " "), points, marks.axis_head(scale, _axis_tick)
 
@@ -172,41 +181,41 @@ class ChangeRow:
 
 
 def changes(before: Snapshot, after: Snapshot) -> list[ChangeRow]:
-    """Rows whose followed number is another one, that are new, or that are gone."""
+    """Rows whose tracked number has changed, that are new, or that are gone."""
     old = {entry_of(before.what, row): row for row in before.rows}
     new = {entry_of(after.what, row): row for row in after.rows}
-    found = []
+    change_rows = []
     for name in [*new, *(name for name in old if name not in new)]:
-        one, other = old.get(name), new.get(name)
-        key = next((key for key in FOLLOWED if key in (other or one or {})), "")
-        values = [None if row is None else row.get(key) for row in (one, other)]
-        ranks = [None if row is None else row.get("rank") for row in (one, other)]
-        if one is not None and other is not None and values[0] == values[1] and ranks[0] == ranks[1]:
+        old_row, new_row = old.get(name), new.get(name)
+        key = next((key for key in FOLLOWED if key in (new_row or old_row or {})), "")
+        values = [None if row is None else row.get(key) for row in (old_row, new_row)]
+        ranks = [None if row is None else row.get("rank") for row in (old_row, new_row)]
+        if old_row is not None and new_row is not None and values[0] == values[1] and ranks[0] == ranks[1]:
             continue
         change = "" if None in values else signed(values[1] - values[0])  # type: ignore[operator]
-        kind = "new" if one is None else "gone" if other is None else "changed"
+        kind = "new" if old_row is None else "gone" if new_row is None else "changed"
         moved = "" if ranks[0] == ranks[1] else f"{ranks[0] or NONE} → {ranks[1] or NONE}"
-        found.append(ChangeRow(name, three(values[0]), three(values[1]), change, moved, kind))
-    return found
+        change_rows.append(ChangeRow(name, three(values[0]), three(values[1]), change, moved, kind))
+    return change_rows
 
 
 def causes(before: Snapshot, after: Snapshot) -> list[str]:
     """What made the difference: runs, rule, methods, counts."""
-    one, other = before.made_from, after.made_from
-    said = []
-    runs = [{run["run"]: run for run in made.get("runs", [])} for made in (one, other)]
+    old, new = before.made_from, after.made_from
+    sentences = []
+    runs = [{run["run"]: run for run in inputs.get("runs", [])} for inputs in (old, new)]
     for pk in runs[1].keys() - runs[0].keys():
-        said.append(f"Run {pk} of {runs[1][pk]['judge']} is new.")
+        sentences.append(f"Run {pk} of {runs[1][pk]['judge']} is new.")
     for pk in runs[0].keys() - runs[1].keys():
-        said.append(f"Run {pk} of {runs[0][pk]['judge']} is gone.")
+        sentences.append(f"Run {pk} of {runs[0][pk]['judge']} is gone.")
     for name, words in (("methods", "Version of the methods"), ("majority", "Majority rule")):
-        if one.get(name) != other.get(name):
-            said.append(f"{words}: {one.get(name)}, then {other.get(name)}.")
-    for name in other.get("counted", {}):
-        numbers = [made.get("counted", {}).get(name) for made in (one, other)]
+        if old.get(name) != new.get(name):
+            sentences.append(f"{words}: {old.get(name)}, then {new.get(name)}.")
+    for name in new.get("counted", {}):
+        numbers = [inputs.get("counted", {}).get(name) for inputs in (old, new)]
         if numbers[0] != numbers[1]:
-            said.append(f"{name.capitalize()}: {numbers[0]}, then {numbers[1]}.")
-    return said
+            sentences.append(f"{name.capitalize()}: {numbers[0]}, then {numbers[1]}.")
+    return sentences
 
 
 def as_json(snapshot: Snapshot) -> dict[str, Any]:

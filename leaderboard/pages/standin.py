@@ -16,8 +16,8 @@ STEPS = ("0", "0.05", "0.1", "0.15", "0.2", "0.3")
 
 def epsilon_of(address: Address) -> float:
     """The address' epsilon, where it is one of the steps."""
-    asked = address.given.get("epsilon", "")
-    return float(asked) if asked in STEPS else EPSILON
+    text = address.params.get("epsilon", "")
+    return float(text) if text in STEPS else EPSILON
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,11 @@ class TestPanel:
 
 def panel_of(address: Address, board: StandInBoard, *, kind: Kind) -> TestPanel:
     """The alternative annotator test, judges that pass with most advantage first."""
-    chosen = f"{epsilon_of(address):g}"
+    selected = f"{epsilon_of(address):g}"
     default = f"{EPSILON:g}"
     steps = [
-        (step, address.link(epsilon=None if step == default else step) + "#stand-in", step == chosen) for step in STEPS
+        (step, address.link(epsilon=None if step == default else step) + "#stand-in", step == selected)
+        for step in STEPS
     ]
     order = sorted(board.rows, key=lambda row: (-(row.winning_rate or -1), -(row.advantage or -1), row.judge))
     rows = [_test_row(row) for row in order]
@@ -100,9 +101,9 @@ def run_of(address: Address, scope: Scope) -> int | None:
     runs = judges_of(scope)
     if scope.run is not None:
         return scope.run
-    named = [group[-1].pk for group in runs if group[-1].judge.name == address.given.get("source", "")]
-    every = [group[-1].pk for group in runs]
-    return max(named or every, default=None)
+    of_source = [group[-1].pk for group in runs if group[-1].judge.name == address.params.get("source", "")]
+    run_ids = [group[-1].pk for group in runs]
+    return max(of_source or run_ids, default=None)
 
 
 def judge_select(scope: Scope, run: int | None) -> Select:

@@ -1,4 +1,4 @@
-"""What a page and the API say about a submission: its scores, each with what exactly it is; its faults."""
+"""What pages and the API say about a submission: its scores, what exactly each of them is, and its faults."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from bank.models import Submission, SubmissionScore
 from leaderboard.pages.marks import WIDE, Axis, axis_head, interval_bar
 from stats.disclosure import LEAST
 
-FIRST = 20  # faults of a kind that a page names; the others are in the file
-# Of a share about keys that are not open: whole per cents. Up to a hundred samples one answer more or less still shows,
-# beyond that the seldomer the more there are: what keeps single keys is ``bank.submissions.scoring`` and the kept half.
+FIRST = 20  # faults of each kind that a page lists; the others are in the file
+# Shares about keys that are not open are in whole percent. With up to a hundred samples a single answer still changes
+# them, with more samples less often: ``bank.submissions.scoring`` and the kept half are what protects single keys.
 DIGITS = 2
 NOTHING_HIDDEN = (
-    "No split is hidden, so nothing is kept back from whoever submits often. Single answers are marked only where "
-    "everybody may see the key; of other splits scores come back as totals only, but the totals of many submissions "
-    "tell keys, too. Hide a split, and half of it can be kept back."
+    "No split is hidden, so nothing is kept back from people who submit often. Single answers are marked only if "
+    "everybody may see the key. Other splits only return totals, but the totals of many submissions reveal keys too. "
+    "If you hide a split, half of it can be kept back."
 )
 NAMES = {
     "vanilla": "Accuracy, one pass",
@@ -35,7 +35,7 @@ MEANINGS = {
     "precision": "of the answers yes, how many are right",
     "recall": "of the questions whose answer is yes, how many were found",
     "f1": "harmonic mean of precision and recall",
-    "yes_ratio": "of all answers; no score, but a lean",
+    "yes_ratio": "of all answers; a tendency, not a score",
 }
 SHORT = {"vanilla": "one pass", "circular": "circular", "accuracy": ""}  # in the lines of levels
 UNIT = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), WIDE)
@@ -92,8 +92,8 @@ def split_name(split: str) -> str:
 def blocks(submission: Submission, viewer: Viewer) -> list[Block]:
     """The scores that the viewer may see, the hidden splits last."""
     scores = SubmissionScore.objects.visible_to(viewer, submission)
-    kept = SubmissionScore.Part.KEPT
-    ordered = sorted(scores, key=lambda score: (score.hidden, score.split, score.part == kept, score.pk))
+    kept_half = SubmissionScore.Part.KEPT
+    ordered = sorted(scores, key=lambda score: (score.hidden, score.split, score.part == kept_half, score.pk))
     return [_block(score, submission) for score in ordered]
 
 
@@ -108,11 +108,11 @@ def _block(score: SubmissionScore, submission: Submission) -> Block:
         kept=kept,
         n=score.n,
         words=_words(score, submission),
-        lines=[_line(name, numbers[name], whole=not score.open) for name in NAMES if numbers.get(name)],
+        lines=[_line(name, numbers[name], in_whole_percent=not score.open) for name in NAMES if numbers.get(name)],
         levels=[
             (
                 ", ".join(name or "no level" for name in level["names"]),
-                [_line(n, level[n], whole=not score.open) for n in NAMES if level.get(n)],
+                [_line(n, level[n], in_whole_percent=not score.open) for n in NAMES if level.get(n)],
             )
             for level in numbers.get("levels", [])
         ],
@@ -122,9 +122,9 @@ def _block(score: SubmissionScore, submission: Submission) -> Block:
     return block
 
 
-def _line(name: str, number: dict[str, Any], *, whole: bool) -> Line:
+def _line(name: str, number: dict[str, Any], *, in_whole_percent: bool) -> Line:
     low, high = number["low"], number["high"]
-    digits = 0 if whole else 1
+    digits = 0 if in_whole_percent else 1
     return Line(
         name=NAMES[name],
         meaning=MEANINGS.get(name, ""),
@@ -143,36 +143,36 @@ def axis_ticks() -> SafeString:
 
 def _words(score: SubmissionScore, submission: Submission) -> str:
     if not score.numbers:
-        return f"Counted, but not shown: about keys that are not open to everybody, numbers tell of {LEAST} or more."
+        return f"Counted, but not shown: unless keys are open to everybody, numbers are about at least {LEAST} samples."
     if score.part == SubmissionScore.Part.KEPT:
         released = "It is released." if submission.released_at else "Only staff see it until a curator releases it."
-        return f"The kept half: {score.n} samples drawn once for all, whose score ranks. {released}"
+        return f"The kept half: {score.n} samples drawn once and for all, whose score ranks. {released}"
     if score.part == SubmissionScore.Part.SHOWN:
         return (
             f"The shown half: {score.n} samples of the hidden split, the same for every submission. The other half is "
-            "kept back and ranks, so that a score which was reached by trying does not count."
+            "kept back and ranks, so that scores reached by trial and error do not count."
         )
     if score.hidden:
         return f"All {score.n} samples of the hidden split. Single answers are never marked."
     if not score.open:
         return (
             f"All {score.n} samples of the split. Not all of its answer keys are open to everybody, and marks would "
-            "tell them: there are totals only."
+            "reveal them, so there are only totals."
         )
     return f"All {score.n} samples of the split, whose keys are open to everybody. Each answer is marked below."
 
 
-def _extraction(found: dict[str, int] | None, kind: str) -> str:
-    if not found:
+def _extraction(counts: dict[str, int] | None, kind: str) -> str:
+    if not counts:
         return ""
-    sent = sum(found.values())
-    what = "an option by its label" if kind == SubmissionScore.Kind.CHOICE else "yes or no"
-    said = f"{found['label']:,} of {sent:,} responses name {what}"
-    if found["none"]:
-        said += f"; {found['none']:,} name none or several: nothing is guessed, they count as not right"
-    if found["no_text"]:
-        said += f"; {found['no_text']:,} hold no answer (empty, refused, cut off)"
-    return said + "."
+    total = sum(counts.values())
+    reading = "an option by its label" if kind == SubmissionScore.Kind.CHOICE else "yes or no"
+    sentence = f"{counts['label']:,} of {total:,} responses name {reading}"
+    if counts["none"]:
+        sentence += f"; {counts['none']:,} name none or several: nothing is guessed, they count as not right"
+    if counts["no_text"]:
+        sentence += f"; {counts['no_text']:,} hold no answer (empty, refused, cut off)"
+    return sentence + "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +209,11 @@ def fault_rows(problems: dict[str, Any]) -> Iterable[list[str]]:
     for key in problems.get("missing", []):
         yield ["missing", key, "", "has no response"]
     for key in problems.get("extra", []):
-        yield ["extra", key, "", "is no sample of the benchmark"]
+        yield ["extra", key, "", "is not a sample of the benchmark"]
 
 
 def scores_as_json(submission: Submission, viewer: Viewer) -> list[dict[str, Any]]:
-    """The same scores for scripts; shares about keys that are not open in whole per cents, as the page has them."""
+    """The same scores for scripts; shares about keys that are not open are in whole percent, as on the page."""
     return [
         {
             "split": score.split,
@@ -229,9 +229,9 @@ def scores_as_json(submission: Submission, viewer: Viewer) -> list[dict[str, Any
 
 
 def told_of(score: SubmissionScore) -> dict[str, Any]:
-    """The numbers as they are told: rounded where not all keys are open."""
-    found: dict[str, Any] = score.numbers if score.open else _rounded(score.numbers)
-    return found
+    """The numbers as published: rounded unless all keys are open."""
+    numbers: dict[str, Any] = score.numbers if score.open else _rounded(score.numbers)
+    return numbers
 
 
 def _rounded(value: Any) -> Any:
@@ -251,13 +251,13 @@ class Headline:
 
 
 def headline(scores: Iterable[SubmissionScore]) -> Headline | None:
-    """The number that stands for a submission: of a hidden split's shown half before any other."""
+    """The main number of a submission, preferably from the shown half of a hidden split."""
     best = sorted((score for score in scores if score.numbers), key=lambda score: (not score.hidden, score.pk))
     for score in best:
         for name in ("circular", "vanilla", "accuracy"):
             number = told_of(score).get(name)
             if number:
-                line = _line(name, number, whole=not score.open)
+                line = _line(name, number, in_whole_percent=not score.open)
                 way = [] if name == "accuracy" else [SHORT[name]]
                 return Headline(
                     line.value, ", ".join([line.interval, *way, split_name(score.split), f"n = {line.n:,}"])

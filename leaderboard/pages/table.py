@@ -48,9 +48,9 @@ class Sorting:
     @classmethod
     def of(cls, address: Address, columns: Collection[str], *, usual: str = RANK) -> "Sorting":
         """The usual one where the address names no column of the table."""
-        asked = address.given.get("sort", "")
-        asked = asked if asked.removeprefix("-") in columns else usual
-        return cls(address, asked.removeprefix("-"), asked.startswith("-"), usual)
+        column = address.params.get("sort", "")
+        column = column if column.removeprefix("-") in columns else usual
+        return cls(address, column.removeprefix("-"), column.startswith("-"), usual)
 
     @property
     def is_usual(self) -> bool:
@@ -69,9 +69,9 @@ class Sorting:
     def ordered(self, rows: Iterable[T], value: Callable[[T], Any], *, lower_first: bool = False) -> list[T]:
         """Rows by their values, those without one last. ``lower_first``: downwards means from the lowest."""
         rows = list(rows)
-        known = [row for row in rows if value(row) is not None]
-        known.sort(key=value, reverse=self.descending != lower_first)
-        return known + [row for row in rows if value(row) is None]
+        with_value = [row for row in rows if value(row) is not None]
+        with_value.sort(key=value, reverse=self.descending != lower_first)
+        return with_value + [row for row in rows if value(row) is None]
 
 
 def tints(rows: Iterable[tuple[K, int | None]]) -> dict[K, bool]:

@@ -74,7 +74,7 @@ class DifferRow:
 
 
 def side_select(name: str, label: str, names: Sequence[str], chosen: str) -> Select:
-    return choice_select(name, label, [Choice(one, one) for one in names], chosen)
+    return choice_select(name, label, [Choice(model, model) for model in names], chosen)
 
 
 def choice_select(name: str, label: str, choices: list[Choice], chosen: str) -> Select:
@@ -97,40 +97,38 @@ def run_of(text: str) -> int:
         return 0
     number = whole_number(text.removeprefix("run-"))
     if number is None:
-        raise BadScope(f"{text[:30]!r} is no run: a run is written run-3.")
+        raise BadScope(f"{text[:30]!r} is not a run: write run-3, for example.")
     return number
 
 
-def page_of(found: Versus) -> VersusPage:
-    # Strengths are in another unit than shares, so they are left to their own axis.
-    shares = [row.difference for row in found.measures if row.measure != STRENGTH]
-    scale = _scale(shares or [row.difference for row in found.measures])
-    level_scale = _scale([row.difference for row in found.levels])
+def page_of(versus: Versus) -> VersusPage:
+    # Strengths have another unit than shares, so they get an axis of their own.
+    shares = [row.difference for row in versus.measures if row.measure != STRENGTH]
+    scale = _scale(shares or [row.difference for row in versus.measures])
+    level_scale = _scale([row.difference for row in versus.levels])
     return VersusPage(
-        [_measure(row, found.unit, scale) for row in found.measures],
+        [_measure(row, versus.unit, scale) for row in versus.measures],
         [
             LevelRow(
                 row.level or "No level",
-                *_change(row.difference, _writer(found.unit)),
-                marks.interval_bar(level_scale, *row.difference.ends, write=_writer(found.unit)),
+                *_change(row.difference, _writer(versus.unit)),
+                marks.interval_bar(level_scale, *row.difference.ends, write=_writer(versus.unit)),
                 whole(row.n),
             )
-            for row in found.levels
+            for row in versus.levels
         ],
-        marks.axis_head(scale, lambda value: _tick(value, found.unit)),
-        marks.axis_head(level_scale, lambda value: _tick(value, found.unit)),
-        _said(found),
-        found.by_level or (found.measures[0].measure if found.measures else ""),
-        "By data set" if found.of_sets else "By level",
+        marks.axis_head(scale, lambda value: _tick(value, versus.unit)),
+        marks.axis_head(level_scale, lambda value: _tick(value, versus.unit)),
+        _said(versus),
+        versus.by_level or (versus.measures[0].measure if versus.measures else ""),
+        "By data set" if versus.of_sets else "By level",
     )
 
 
 def _scale(differences: list[Number]) -> marks.Axis:
     """One axis with 0 on it."""
-    known = [end for difference in differences for end in difference.ends if end is not None]
-    return (
-        marks.axis([0.0, *known], width=marks.WIDE, unit=0.01) if known else marks.Axis(-1.0, 1.0, (0.0,), marks.WIDE)
-    )
+    ends = [end for difference in differences for end in difference.ends if end is not None]
+    return marks.axis([0.0, *ends], width=marks.WIDE, unit=0.01) if ends else marks.Axis(-1.0, 1.0, (0.0,), marks.WIDE)
 
 
 def _tick(value: float, unit: str) -> str:
@@ -149,9 +147,9 @@ def _change(difference: Number, write: Any) -> tuple[str, str]:
 
 def _measure(row: Measure, unit: str, scale: marks.Axis) -> MeasureRow:
     strength = row.measure == STRENGTH
-    own = "log" if strength else unit
-    change, ends = _change(row.difference, _writer(own))
-    write = signed if strength else percent if own == "points" else two
+    own_unit = "log" if strength else unit
+    change, ends = _change(row.difference, _writer(own_unit))
+    write = signed if strength else percent if own_unit == "points" else two
     axis = marks.axis([0.0, *row.difference.ends], width=marks.WIDE) if strength else scale
     return MeasureRow(
         row.measure,
@@ -172,70 +170,70 @@ def p_value(p: float | None) -> str:
     return NONE if p is None else "<0.001" if p < 0.001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
-def _said(found: Versus) -> str:
+def _said(versus: Versus) -> str:
     """The first measure in a sentence."""
-    first = found.measures[0] if found.measures else None
+    first = versus.measures[0] if versus.measures else None
     if first is None or first.difference.value is None:
         return "They have nothing in common that could be compared."
     if first.significant is None:
         return "Too little in common for a test."
     if not first.significant:
-        return f"{first.measure}: the two cannot be told apart at the 5% level."
+        return f"{first.measure}: no significant difference between the two at the 5% level."
     lower = "lower is better" in first.measure
-    ahead = found.a if (first.difference.value > 0) != lower else found.b
+    ahead = versus.a if (first.difference.value > 0) != lower else versus.b
     return f"{first.measure}: {ahead} is ahead, and by more than chance at the 5% level."
 
 
 # ---- the items ----
 
 
-def shown(found: Versus, scope: Scope, address: Address) -> tuple[pd.DataFrame, int]:
-    """The items where they differ, the farthest apart first, that this viewer may see; and how many are held back."""
-    table = found.table[found.table["apart"].fillna(0) > 0] if len(found.table) else found.table
-    if not found.single and not address.staff:
+def shown(versus: Versus, scope: Scope, address: Address) -> tuple[pd.DataFrame, int]:
+    """The items where they differ that this viewer may see, the largest difference first; how many are held back."""
+    table = versus.table[versus.table["apart"].fillna(0) > 0] if len(versus.table) else versus.table
+    if not versus.single and not address.staff:
         return table.iloc[:0], len(table)
     ids = pd.Series(table.index, index=table.index)
-    if found.by == "sample":
+    if versus.by == "sample":
         hidden = ids.isin(queries.sealed_samples(scope.benchmark, address.viewer))
     else:
         hidden = ids.isin(queries.sealed_items(scope.benchmark, address.viewer))
-    of_people = found.by == "item" or (scope.source in PEOPLE and scope.run is None)
+    of_people = versus.by == "item" or (scope.source in PEOPLE and scope.run is None)
     if of_people and not queries.sees_labels(address.viewer):
-        column = "item__sample" if found.by == "sample" else "item"
-        held = set(queries.held_items(scope.benchmark).values_list(column, flat=True))
-        hidden |= ids.isin(held)
+        column = "item__sample" if versus.by == "sample" else "item"
+        held_ids = set(queries.held_items(scope.benchmark).values_list(column, flat=True))
+        hidden |= ids.isin(held_ids)
     return table[~hidden].sort_values("apart", ascending=False, kind="stable"), int(hidden.sum())
 
 
-def rows(address: Address, found: Versus, table: pd.DataFrame) -> list[DifferRow]:
+def rows(address: Address, versus: Versus, table: pd.DataFrame) -> list[DifferRow]:
     """Rows of ``shown``, with their samples and verdicts in words."""
     if table.empty:
         return []
-    if found.by == "sample":
+    if versus.by == "sample":
         samples = queries.samples_by_id(table.index)
         names: dict[int, list[str]] = {}
     else:
         items = queries.items_with_samples(table.index)
         samples = {pk: item.sample for pk, item in items.items()}
         names = queries.model_names(table.index)
-    made = []
+    differing = []
     for pk, row in zip(table.index.tolist(), table.to_dict("records"), strict=True):
         sample = samples[pk]
         images = list(sample.images.all())
-        item = pk if found.by == "item" else row.get("item")
-        known = item is not None and item == item  # NaN is not itself
-        said = [_in_words(row[side], names.get(pk, []), found.unit) for side in ("a", "b", "people")]
-        made.append(
+        item = pk if versus.by == "item" else row.get("item")
+        has_item = item is not None and item == item  # NaN is not itself
+        verdicts = [_in_words(row[side], names.get(pk, []), versus.unit) for side in ("a", "b", "people")]
+        differing.append(
             DifferRow(
-                address.to("leaderboard:item", int(item), **address.view()) if known else "",
+                address.to("leaderboard:item", int(item), **address.view()) if has_item else "",
                 sample.key,
                 sample.instruction,
                 sample.capability.path if sample.capability else "",
                 images[0] if images else None,
-                *said,
+                *verdicts,
             )
         )
-    return made
+    return differing
 
 
 def _in_words(value: Any, names: Sequence[str], unit: str) -> str:

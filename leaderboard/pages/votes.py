@@ -22,7 +22,7 @@ SITUATIONS = {1: "both right or both wrong", 2: "both with serious faults"}
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One part of a switch: where it leads, with its count."""
+    """One part of a switch, with its link and its count."""
 
     label: str
     n: int
@@ -46,14 +46,14 @@ class VoteRow:
     second: str = ""
 
 
-def outcome_segments(address: Address, found: queries.VoteList) -> list[Segment]:
-    chosen = address.given.get("outcome", "")
-    counts = {"win": found.wins, "tie": found.ties, "loss": found.losses}
-    every = Segment("All", found.items, address.link(outcome=None, page=None), not chosen)
+def outcome_segments(address: Address, votes: queries.VoteList) -> list[Segment]:
+    selected = address.params.get("outcome", "")
+    counts = {"win": votes.wins, "tie": votes.ties, "loss": votes.losses}
+    all_votes = Segment("All", votes.items, address.link(outcome=None, page=None), not selected)
     return [
-        every,
+        all_votes,
         *(
-            Segment(word.capitalize(), counts[name], address.link(outcome=name, page=None), chosen == name)
+            Segment(word.capitalize(), counts[name], address.link(outcome=name, page=None), selected == name)
             for name, word in OUTCOME_WORDS.items()
         ),
     ]
@@ -61,14 +61,14 @@ def outcome_segments(address: Address, found: queries.VoteList) -> list[Segment]
 
 def model_select(address: Address, names: Sequence[str]) -> Select:
     groups = [("", [Choice("", "choose")]), ("", [Choice(name, name) for name in names])]
-    return Select("model", "Model", groups, address.given.get("model", ""))
+    return Select("model", "Model", groups, address.params.get("model", ""))
 
 
 def opponent_select(address: Address, names: Sequence[str]) -> list[Select]:
-    if len(names) < 2 and "other" not in address.given:
+    if len(names) < 2 and "other" not in address.params:
         return []
     groups = [("", [Choice("", "all")]), ("", [Choice(name, name) for name in names])]
-    return [Select("other", "Against", groups, address.given.get("other", ""), on="other" in address.given)]
+    return [Select("other", "Against", groups, address.params.get("other", ""), on="other" in address.params)]
 
 
 def vote_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
@@ -79,12 +79,12 @@ def vote_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
 
 def _vote_row(address: Address, item: Item, row: dict[str, Any]) -> VoteRow:
     counts = {name: int(row[name]) for name in OUTCOME_WORDS}
-    given = {name: n for name, n in counts.items() if n}
-    single = len(given) == 1 and sum(given.values()) == 1
-    words = ", ".join(OUTCOME_WORDS[name] if single else f"{OUTCOME_WORDS[name]} {n}" for name, n in given.items())
-    link = address.to("leaderboard:item", item.pk, **address.given)
+    nonzero = {name: n for name, n in counts.items() if n}
+    single = len(nonzero) == 1 and sum(nonzero.values()) == 1
+    words = ", ".join(OUTCOME_WORDS[name] if single else f"{OUTCOME_WORDS[name]} {n}" for name, n in nonzero.items())
+    link = address.to("leaderboard:item", item.pk, **address.params)
     bar = marks.micro_bar(*counts.values())
-    return VoteRow(link, *_sample_cells(item), str(row["other"]), words, max(given, key=lambda n: given[n]), bar)
+    return VoteRow(link, *_sample_cells(item), str(row["other"]), words, max(nonzero, key=lambda n: nonzero[n]), bar)
 
 
 def _sample_cells(item: Item) -> tuple[str, str, str, SampleImage | None]:
@@ -95,13 +95,13 @@ def _sample_cells(item: Item) -> tuple[str, str, str, SampleImage | None]:
 
 
 def has_pictures(rows: Sequence[Any]) -> bool:
-    """Whether the list keeps room for pictures."""
+    """Whether the list needs a column for pictures."""
     return any(row.image for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """One answer of a model with its score or mark; ``link`` leads to the item, where there is one."""
+    """One answer of a model with its score or mark; ``link`` leads to the item, if there is one."""
 
     key: str
     instruction: str
@@ -115,7 +115,7 @@ class AnswerRow:
 
 
 def answer_rows(address: Address, table: pd.DataFrame, model: str, kind: Kind) -> list[AnswerRow]:
-    """Rows of ``answers.of_model``, with their samples and texts; texts only where people do not label them blind."""
+    """Rows of ``answers.of_model``, with their samples and texts; without texts that people are labelling blind."""
     samples = queries.samples_by_id(table["sample"])
     texts = queries.texts_of(table["sample"], model, address.viewer)
     rows = []
@@ -140,9 +140,9 @@ def answer_rows(address: Address, table: pd.DataFrame, model: str, kind: Kind) -
 
 
 def mark_segments(address: Address, counts: dict[str, int], n: int) -> list[Segment]:
-    chosen = address.given.get("mark", "")
+    selected = address.params.get("mark", "")
     parts = (("", "All", sum(counts.values())), *((name, name.capitalize(), k) for name, k in counts.items()))
-    return [Segment(label, k, address.link(mark=name or None, page=None), chosen == name) for name, label, k in parts]
+    return [Segment(label, k, address.link(mark=name or None, page=None), selected == name) for name, label, k in parts]
 
 
 def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
@@ -167,11 +167,11 @@ def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
 
 
 def compared_segments(address: Address, table: pd.DataFrame) -> list[Segment]:
-    chosen = address.given.get("match", "")
+    selected = address.params.get("match", "")
     same = int(table["same"].sum())
     counts = (("", "All", len(table)), ("same", "Same", same), ("different", "Different", len(table) - same))
     return [
-        Segment(label, n, address.link(match=value or None, page=None), chosen == value) for value, label, n in counts
+        Segment(label, n, address.link(match=value or None, page=None), selected == value) for value, label, n in counts
     ]
 
 
@@ -183,11 +183,11 @@ def verdict_words(choice: str | None, names: Sequence[str], situation: int | Non
         return "unable to decide" + (f" ({SITUATIONS[situation]})" if situation in SITUATIONS else "")
     if choice in ("first", "second"):
         return f"{names[0 if choice == 'first' else 1]} better"
-    return choice  # a tie; or a verdict on an item that is no pair, which is in words already
+    return choice  # a tie; or a verdict on another kind of item, which is in words already
 
 
 def sentence(choice: str | None, names: Sequence[str]) -> str:
-    """The verdict as a line of its own: a capital, but never on a model's name."""
+    """The verdict as a line of its own: capitalized, unless it starts with a model's name."""
     words = verdict_words(choice, names)
     return words if choice in ("first", "second") else words.capitalize()
 
@@ -213,51 +213,51 @@ class JudgeLine:
     link: str
     verdict: str
     calls: list[str]
-    match: str  # "agrees", "differs" or "" where people have no verdict to compare with
+    match: str  # "agrees", "differs" or "" if people have no verdict to compare with
 
 
-def people_lines(found: of_item.PeopleVotes, names: Sequence[str]) -> list[PersonLine]:
+def people_lines(people: of_item.PeopleVotes, names: Sequence[str]) -> list[PersonLine]:
     return [
         PersonLine(vote.who, verdict_words(vote.choice, names, vote.situation), vote.campaign, vote.excluded)
-        for vote in found.votes
+        for vote in people.votes
     ]
 
 
-def counts_in_words(found: of_item.PeopleVotes, names: Sequence[str]) -> str:
+def counts_in_words(people: of_item.PeopleVotes, names: Sequence[str]) -> str:
     """``GPT 4 better 4, tie 1``: the most frequent first."""
-    ordered = sorted(found.counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    ordered = sorted(people.counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{verdict_words(choice, names)} {n}" for choice, n in ordered)
 
 
 def judge_lines(
-    found: Sequence[of_item.JudgeVotes], names: Sequence[str], *, people: str | None, run_link: Any
+    judges: Sequence[of_item.JudgeVotes], names: Sequence[str], *, people: str | None, run_link: Any
 ) -> list[JudgeLine]:
-    """``people``: their verdict, where it may be shown."""
+    """``people``: their verdict, if it may be shown."""
     return [
         JudgeLine(
-            judge=judged.run.judge.name,
-            baseline=judged.run.judge.is_baseline,
-            run=judged.run.pk,
-            link=run_link(judged.run),
-            verdict=sentence(judged.verdict, names),
-            calls=_calls(judged, names),
-            match=_match(judged.verdict, people),
+            judge=judge.run.judge.name,
+            baseline=judge.run.judge.is_baseline,
+            run=judge.run.pk,
+            link=run_link(judge.run),
+            verdict=sentence(judge.verdict, names),
+            calls=_calls(judge, names),
+            match=_match(judge.verdict, people),
         )
-        for judged in found
+        for judge in judges
     ]
 
 
-def _calls(judged: of_item.JudgeVotes, names: Sequence[str]) -> list[str]:
-    repeats = {vote.repeat for vote in judged.votes}
+def _calls(judge: of_item.JudgeVotes, names: Sequence[str]) -> list[str]:
+    repeats = {vote.repeat for vote in judge.votes}
     lines = []
-    for vote in judged.votes:
+    for vote in judge.votes:
         first = ", ".join(names[int(place)] for place in vote.order if place.isdigit() and int(place) < len(names))
         shown = f"{first} shown" if len(names) > 2 else f"{first.split(', ')[0]} shown first"
-        said = verdict_words(vote.choice, names, vote.situation)
+        words = verdict_words(vote.choice, names, vote.situation)
         if vote.choice is None:
-            said = f"no verdict: {vote.status.lower()}"
+            words = f"no verdict: {vote.status.lower()}"
         repeat = f", repeat {vote.repeat + 1}" if len(repeats) > 1 else ""
-        lines.append(f"{shown}{repeat}: {said}" if len(names) > 1 else f"{said}{repeat}")
+        lines.append(f"{shown}{repeat}: {words}" if len(names) > 1 else f"{words}{repeat}")
     return lines
 
 
@@ -268,12 +268,14 @@ def _match(verdict: str | None, people: str | None) -> str:
     return "agrees" if as_tie.get(verdict, verdict) == as_tie.get(people, people) else "differs"
 
 
-def left_out_in_words(found: queries.VoteList) -> list[str]:
-    """Why items are not in the list, one sentence a reason."""
-    said = []
-    if found.held:
-        items = number_of(found.held, "item")
-        said.append(f"{items} left out: a campaign over them goes on, and people's votes show when it has closed.")
-    if found.sealed:
-        said.append(f"{number_of(found.sealed, 'item')} left out: of a hidden split only sums are shown.")
-    return said
+def left_out_in_words(votes: queries.VoteList) -> list[str]:
+    """Why items are not in the list, one sentence per reason."""
+    sentences = []
+    if votes.held:
+        items = number_of(votes.held, "item")
+        sentences.append(
+            f"{items} left out: their campaign is still running, and people's votes are shown once it has closed."
+        )
+    if votes.sealed:
+        sentences.append(f"{number_of(votes.sealed, 'item')} left out: of a hidden split only sums are shown.")
+    return sentences

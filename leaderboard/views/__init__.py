@@ -22,8 +22,8 @@ def index(request: HttpRequest) -> HttpResponse:
 def home(request: HttpRequest) -> HttpResponse:
     """What this installation is, one item as judged, and where things stand."""
     viewer = request.user
-    shown = until_written(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
-    return render(request, "leaderboard/home.html", {"home": shown})
+    page = until_written(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
+    return render(request, "leaderboard/home.html", {"home": page})
 
 
 @requires("read-public")

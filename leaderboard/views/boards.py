@@ -36,21 +36,21 @@ from leaderboard.views.plots import plot_link
 def models(request: HttpRequest, name: str) -> HttpResponse:
     """The board of models."""
     return board_page(
-        request, "models", name, known=(*VIEW, "elo", "sort", "depth", *models_page.FILTERS), main=_models
+        request, "models", name, parameters=(*VIEW, "elo", "sort", "depth", *models_page.FILTERS), main=_models
     )
 
 
 def _models(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
     scope = source.scope
-    chosen = models_page.shown_of(address, cached(scope, "models", boards.models))
-    board = chosen.board
+    shown = models_page.shown_of(address, cached(scope, "models", boards.models))
+    board = shown.board
     selects = [
         *(addresses.edition_selects(address, scope) if is_kept_back(scope) else _verdict_selects(address, source)),
-        *chosen.selects,
+        *shown.selects,
         *([addresses.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
     ]
-    note = " ".join(filter(None, [source.note, chosen.note]))
+    note = " ".join(filter(None, [source.note, shown.note]))
     context = frame(request, address, "models", selects, data=board.key) | {"board": board, "note": note}
     context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind.keyed}
     context["views"] = addresses.view_segments(address) if board.rows else []
@@ -67,20 +67,20 @@ def _models(request: HttpRequest, address: Address) -> str:
                 if isinstance(board, PairsBoard)
                 else _scored_context(address, scope, board)
             ),
-            facts=chosen.facts,
+            facts=shown.facts,
         )
         context["downloads"] = downloads("models", address, scope, board)
-        context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.given)
+        context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.params)
     return render_to_string("leaderboard/models.html", context, request)
 
 
 def _edition(address: Address, scope: Scope) -> dict[str, Any]:
-    """What is said of the editions of this board, to those who see one and to those who see it live."""
+    """What the page says about the editions of this board, to those who see one and to those who see it live."""
     newest = newest_edition(scope)
-    told = {"number": newest.number, "as_of": newest.published_at} if newest else {}
+    context = {"number": newest.number, "as_of": newest.published_at} if newest else {}
     view = address.view(("kind", "split")) | {"kind": scope.kind.name}
     publish = address.to("leaderboard:edition-new", **view) if allowed(address.viewer, "publish") else ""
-    return {"live": scope.staff, "publish": publish} | told
+    return {"live": scope.staff, "publish": publish} | context
 
 
 def _models_context(address: Address, scope: Scope, board: PairsBoard) -> dict[str, Any]:
@@ -127,8 +127,8 @@ def _verdict_selects(address: Address, source: addresses.Source) -> list[address
 @requires("read-public")
 def judges(request: HttpRequest, name: str) -> HttpResponse:
     """The board of judges."""
-    known = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "epsilon")
-    return board_page(request, "judges", name, known=known, main=_judges)
+    parameters = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "epsilon")
+    return board_page(request, "judges", name, parameters=parameters, main=_judges)
 
 
 def _judges(request: HttpRequest, address: Address) -> str:
@@ -146,7 +146,7 @@ def _judges(request: HttpRequest, address: Address) -> str:
             "leaderboard/_judges.html", board, address, lambda: _judges_context(address, scope, board)
         )
         context["downloads"] = downloads("judges", address, scope, board)
-        context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.given)
+        context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
     return render_to_string("leaderboard/judges.html", context, request)
 
 
@@ -177,7 +177,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard) -> dict[
 @requires("read-public")
 def bias(request: HttpRequest, name: str) -> HttpResponse:
     """The board of biases: what sways each judge, and people by the same measure."""
-    return board_page(request, "bias", name, known=("kind", *SAMPLES, *PEOPLE), main=_bias)
+    return board_page(request, "bias", name, parameters=("kind", *SAMPLES, *PEOPLE), main=_bias)
 
 
 def _bias(request: HttpRequest, address: Address) -> str:
@@ -191,7 +191,7 @@ def _bias(request: HttpRequest, address: Address) -> str:
             "leaderboard/_bias.html", board, address, lambda: _bias_context(address, scope, board)
         )
         context["downloads"] = downloads("bias", address, scope, board)
-        context["cite"] = address.to("leaderboard:snapshot-new", "bias", **address.given)
+        context["cite"] = address.to("leaderboard:snapshot-new", "bias", **address.params)
     return render_to_string("leaderboard/bias.html", context, request)
 
 
@@ -210,8 +210,8 @@ def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str,
 
 @requires("read-public")
 def correlation(request: HttpRequest, name: str) -> HttpResponse:
-    """How far rankings of the same models agree: people, judges, other benchmarks and versions."""
-    return board_page(request, "correlation", name, known=("kind", *SAMPLES, *PEOPLE), main=_correlation)
+    """How well rankings of the same models agree: people, judges, other benchmarks and versions."""
+    return board_page(request, "correlation", name, parameters=("kind", *SAMPLES, *PEOPLE), main=_correlation)
 
 
 def _correlation(request: HttpRequest, address: Address) -> str:
@@ -236,8 +236,8 @@ def _correlation(request: HttpRequest, address: Address) -> str:
 @requires("read-public")
 def agreement(request: HttpRequest, name: str) -> HttpResponse:
     """The board of agreement: names for staff, pseudonyms for everybody else."""
-    known = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
-    return board_page(request, "agreement", name, known=known, main=_agreement)
+    parameters = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
+    return board_page(request, "agreement", name, parameters=parameters, main=_agreement)
 
 
 def _agreement(request: HttpRequest, address: Address) -> str:
@@ -254,7 +254,7 @@ def _agreement(request: HttpRequest, address: Address) -> str:
             "leaderboard/_agreement.html", board, address, lambda: _agreement_context(address, scope, board)
         )
         context["downloads"] = downloads("agreement", address, scope, board)
-        context["cite"] = address.to("leaderboard:snapshot-new", "agreement", **address.given)
+        context["cite"] = address.to("leaderboard:snapshot-new", "agreement", **address.params)
     return render_to_string("leaderboard/agreement.html", context, request)
 
 

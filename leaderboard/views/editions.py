@@ -1,4 +1,4 @@
-"""Publishing an edition of a board that rests on hidden keys or weights."""
+"""Publishing an edition of a board that depends on hidden keys or weights."""
 
 from typing import cast
 
@@ -21,7 +21,7 @@ from leaderboard.views.frame import refused
 @require_http_methods(["GET", "HEAD", "POST"])
 def edition_new(request: HttpRequest, name: str) -> HttpResponse:
     """What an edition is, whose readings it counts, and the button that publishes it."""
-    address = addresses.read(request, "leaderboard:models", name, known=("kind", "split"))
+    address = addresses.read(request, "leaderboard:models", name, parameters=("kind", "split"))
     try:
         scope = address.scope()
         if not rests_on_hidden(scope):
@@ -29,11 +29,11 @@ def edition_new(request: HttpRequest, name: str) -> HttpResponse:
         runs = editions.runs_to_read(scope)
     except BadScope as error:
         return refused(request, address, error)
-    board = address.to("leaderboard:models", **address.given)
+    board = address.to("leaderboard:models", **address.params)
     usual, problem = editions.usual_run(scope), ""
     if request.method == "POST":
-        chosen = request.POST.get("run", "")
-        run = next((one for one in runs if str(one.pk) == chosen), None)
+        run_id = request.POST.get("run", "")
+        run = next((candidate for candidate in runs if str(candidate.pk) == run_id), None)
         try:
             edition = editions.publish(
                 benchmark=scope.benchmark, kind=scope.kind, split=scope.split, run=run, by=cast(User, request.user)

@@ -1,4 +1,4 @@
-"""What the pages of one benchmark share: heading, tabs, controls, and what is kept of them."""
+"""What the pages of one benchmark share: heading, tabs, controls, and their cache."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,20 +32,25 @@ PEOPLE = ("campaign", "majority")
 
 
 def board_page(
-    request: HttpRequest, what: str, name: str, *, known: Sequence[str], main: Callable[[HttpRequest, Address], str]
+    request: HttpRequest,
+    board: str,
+    name: str,
+    *,
+    parameters: Sequence[str],
+    main: Callable[[HttpRequest, Address], str],
 ) -> HttpResponse:
-    """A board with its frame. What ``main`` makes is kept until something is written to the database."""
-    page = f"leaderboard:{what}"
+    """A board with its frame. The HTML from ``main`` is cached until something is written to the database."""
+    page = f"leaderboard:{board}"
 
     def make() -> tuple[str, str]:
-        address = addresses.read(request, page, name, known=known)
-        return f"{what.capitalize()} on {address.benchmark.title}", main(request, address)
+        address = addresses.read(request, page, name, parameters=parameters)
+        return f"{board.capitalize()} on {address.benchmark.title}", main(request, address)
 
-    asked = tuple(sorted((key, value) for key, value in request.GET.items() if key in known))
+    query = tuple(sorted((key, value) for key, value in request.GET.items() if key in parameters))
     try:
-        heading, html = until_written((page, name, role_of(request.user), asked), make)
+        heading, html = until_written((page, name, role_of(request.user), query), make)
     except BadScope as error:
-        return refused(request, addresses.read(request, page, name, known=known), error)
+        return refused(request, addresses.read(request, page, name, parameters=parameters), error)
     context = {"section": "leaderboards", "heading": heading, "main": mark_safe(html)}  # noqa: S308 (from templates)
     return render(request, "leaderboard/board.html", context)
 
@@ -53,7 +58,7 @@ def board_page(
 def frame(
     request: HttpRequest, address: Address, board: str, selects: list[addresses.Select], *, data: str = ""
 ) -> dict[str, Any]:
-    """Heading, tabs and controls. ``data`` names the state of the benchmark, under which its counts may be kept."""
+    """Heading, tabs and controls. ``data`` identifies the state of the benchmark, to cache its counts by."""
     names = {select.name for select in selects}
     kept_along = {"kind", "sort", "all", "anchor", "depth"} - names
     return {
@@ -68,7 +73,7 @@ def frame(
             for label, page in TABS
         ],
         "selects": selects,
-        "hidden": [(name, value) for name, value in address.given.items() if name in kept_along],
+        "hidden": [(name, value) for name, value in address.params.items() if name in kept_along],
         "filtered": any(select.on for select in selects),
         "clear": reverse(address.page, args=[address.name]),
         "compare_link": _compare_link(address, board),
@@ -100,11 +105,11 @@ def _shelf(address: Address, data: str) -> queries.Shelf:
 def fragment(
     template: str, board: Board, address: Address, context: Callable[[], dict[str, Any]], *, facts: str = ""
 ) -> SafeString:
-    """The board as HTML, made again only when its data, the address or what the viewer may see differ.
+    """The board as HTML, rendered again only if its data, the address or what the viewer may see change.
 
-    ``facts`` is what else it shows, which the board's key does not hold.
+    ``facts`` identifies what else it shows that is not part of the board's key.
     """
-    view = [address.page, address.name, sorted(address.given.items())]
+    view = [address.page, address.name, sorted(address.params.items())]
     html = cache.cached(
         "page",
         [board.key, facts, template, view, role_of(address.viewer)],
@@ -113,32 +118,32 @@ def fragment(
     return mark_safe(html)  # noqa: S308 (rendered by the template engine)
 
 
-def downloads(what: str, address: Address, scope: Scope, board: Board) -> list[tuple[str, str, str]]:
+def downloads(board_name: str, address: Address, scope: Scope, board: Board) -> list[tuple[str, str, str]]:
     """The rows as the API gives them, under the view of this page: (label, link, file name)."""
-    view = address.given | {"source": scope.source, "run": str(scope.run or "")}
-    names = (*VIEW, "elo") if what == "models" else ("kind", *SAMPLES, *PEOPLE)
+    view = address.params | {"source": scope.source, "run": str(scope.run or "")}
+    names = (*VIEW, "elo") if board_name == "models" else ("kind", *SAMPLES, *PEOPLE)
     view["kind"] = scope.kind.in_address or ""
     query = {"benchmark": str(scope.benchmark)} | {name: view[name] for name in names if view.get(name)}
-    base = reverse(f"api-leaderboard-{what}")
-    stem = f"{scope.benchmark.slug}-{what}-{board.data}"
+    base = reverse(f"api-leaderboard-{board_name}")
+    stem = f"{scope.benchmark.slug}-{board_name}-{board.data}"
     files = [
         (label, f"{base}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
         for label, shape in (("CSV", "csv"), ("JSON", "json"))
     ]
     if parquet.available():
-        link = address.to("leaderboard:board-file", what, "parquet", **{name: view.get(name) for name in names})
+        link = address.to("leaderboard:board-file", board_name, "parquet", **{name: view.get(name) for name in names})
         files.append(("Parquet", link, f"{stem}.parquet"))
     return files
 
 
-def api_files(what: str, address: Address, **more: str) -> list[tuple[str, str, str]]:
+def api_files(board_name: str, address: Address, **parameters: str) -> list[tuple[str, str, str]]:
     """What the API gives under this page's address, for boards without Parquet: (label, link, file name)."""
-    query = {"benchmark": str(address.benchmark)} | address.given | more
+    query = {"benchmark": str(address.benchmark)} | address.params | parameters
     query.pop("page", None)
     if address.kind.in_address:
         query["kind"] = address.kind.in_address
-    route = {"correlation": "api-leaderboard-correlation"}.get(what, f"api-compare-{what}")
-    stem = "-".join((address.benchmark.slug, what, *more.values()))
+    route = {"correlation": "api-leaderboard-correlation"}.get(board_name, f"api-compare-{board_name}")
+    stem = "-".join((address.benchmark.slug, board_name, *parameters.values()))
     return [
         (label, f"{reverse(route)}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
         for label, shape in (("CSV", "csv"), ("JSON", "json"))
@@ -146,7 +151,7 @@ def api_files(what: str, address: Address, **more: str) -> list[tuple[str, str, 
 
 
 def refused(request: HttpRequest, address: Address, error: BadScope) -> HttpResponse:
-    """The address asks for a view that does not exist, or not for this viewer; the message says what there is."""
+    """The requested view does not exist, or not for this viewer; the message says what exists."""
     title = "Only staff see this view" if isinstance(error, Withheld) else "This view does not exist"
     context = frame(request, address, address.page.removeprefix("leaderboard:"), [])
     context |= {"problem": str(error), "title": title}

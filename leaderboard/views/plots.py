@@ -33,7 +33,7 @@ OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "who", 
 @requires("read-public")
 def matrix(request: HttpRequest, name: str) -> HttpResponse:
     """How often each model won against each other one."""
-    return board_page(request, "matrix", name, known=(*VIEW, *matrix_page.BLOCKS), main=_matrix)
+    return board_page(request, "matrix", name, parameters=(*VIEW, *matrix_page.BLOCKS), main=_matrix)
 
 
 def _matrix(request: HttpRequest, address: Address) -> str:
@@ -54,7 +54,7 @@ def _matrix(request: HttpRequest, address: Address) -> str:
 @requires("read-public")
 def profile(request: HttpRequest, name: str) -> HttpResponse:
     """Up to four models, level by level."""
-    return board_page(request, "profile", name, known=(*VIEW, "depth", *profile_page.SIDES), main=_profile)
+    return board_page(request, "profile", name, parameters=(*VIEW, "depth", *profile_page.SIDES), main=_profile)
 
 
 def _profile(request: HttpRequest, address: Address) -> str:
@@ -79,7 +79,7 @@ def _profile(request: HttpRequest, address: Address) -> str:
 @requires("read-public")
 def together(request: HttpRequest, name: str) -> HttpResponse:
     """Each model by people alone, and by people with a judge."""
-    return board_page(request, "together", name, known=VIEW, main=_together)
+    return board_page(request, "together", name, parameters=VIEW, main=_together)
 
 
 def _together(request: HttpRequest, address: Address) -> str:
@@ -101,7 +101,7 @@ def _together(request: HttpRequest, address: Address) -> str:
 
 def plot_link(address: Address, what: str) -> str:
     """Where the plot of this view is, as a file."""
-    return address.to("leaderboard:plot", what, **address.given)
+    return address.to("leaderboard:plot", what, **address.params)
 
 
 def _forest(address: Address) -> SafeString:
@@ -164,7 +164,7 @@ def _correlation(address: Address) -> SafeString:
 
 def _bias(address: Address) -> SafeString:
     board = cached(address.scope(), "bias", boards.biases)
-    return bias_page.plot_of(board, address.given.get("metric", "")) if board.rows else SafeString()
+    return bias_page.plot_of(board, address.params.get("metric", "")) if board.rows else SafeString()
 
 
 def _history(address: Address) -> SafeString:
@@ -190,8 +190,8 @@ def plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A plot as an SVG file; 404 where there is none of this name, or nothing to draw."""
     if what not in PLOTS:
         raise Http404("no such plot")
-    board, known, draw = PLOTS[what]
-    address = addresses.read(request, f"leaderboard:{board}", name, known=known)
+    board, parameters, draw = PLOTS[what]
+    address = addresses.read(request, f"leaderboard:{board}", name, parameters=parameters)
     try:
         svg = draw(address)
     except BadScope as error:

@@ -25,81 +25,83 @@ from leaderboard.votes import of_item
 @requires("read-public")
 def votes(request: HttpRequest, name: str) -> HttpResponse:
     """The items behind a model's number, and how each went."""
-    address = addresses.read(request, "leaderboard:votes", name, known=(*VIEW, "model", "other", "outcome", "page"))
+    address = addresses.read(
+        request, "leaderboard:votes", name, parameters=(*VIEW, "model", "other", "outcome", "page")
+    )
     try:
         source = addresses.source_of(address)
         board = _vote_table(source.scope, address)
     except BadScope as error:
         return refused(request, address, error)
     names = board.models
-    model = address.given.get("model", "")
-    found = None
+    model = address.params.get("model", "")
+    vote_list = None
     context: dict[str, Any] = {"model": model, "known": model in names, "note": source.note}
     if model in names:
-        found = _votes_of(board, source.scope, address)
-        page = Paginator(found.table, votes_page.PAGE).get_page(request.GET.get("page"))
+        vote_list = _votes_of(board, source.scope, address)
+        page = Paginator(vote_list.table, votes_page.PAGE).get_page(request.GET.get("page"))
         rows = votes_page.vote_rows(address, page.object_list)
         context |= {
-            "found": found,
-            "segments": votes_page.outcome_segments(address, found),
+            "found": vote_list,
+            "segments": votes_page.outcome_segments(address, vote_list),
             "rows": rows,
             "page": page,
-            "query": urlencode(address.given | {"page": ""}).replace("&page=", ""),
+            "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
             "pictures": votes_page.has_pictures(rows),
-            "held": " ".join(votes_page.left_out_in_words(found)),
+            "held": " ".join(votes_page.left_out_in_words(vote_list)),
         }
     selects = [
         votes_page.model_select(address, names),
-        *(votes_page.opponent_select(address, found.others) if found else []),
+        *(votes_page.opponent_select(address, vote_list.others) if vote_list else []),
         addresses.source_select(address, source.scope),
         *addresses.run_select(source),
         *addresses.sample_selects(address),
     ]
     context |= frame(request, address, "models", selects, data=board.key)
-    context["clear"] = address.link(**{key: None for key in address.given if key != "model"})
+    context["clear"] = address.link(**{key: None for key in address.params if key != "model"})
     context["back"] = address.to(
-        "leaderboard:models", **{key: address.given.get(key) for key in VIEW if key != "level"}
+        "leaderboard:models", **{key: address.params.get(key) for key in VIEW if key != "level"}
     )
-    context["hidden"] = [(key, address.given[key]) for key in ("outcome", *PEOPLE, "anchor") if key in address.given]
+    context["hidden"] = [(key, address.params[key]) for key in ("outcome", *PEOPLE, "anchor") if key in address.params]
     return render(request, "leaderboard/votes.html", context)
 
 
 @requires("read-public")
 def answers(request: HttpRequest, name: str) -> HttpResponse:
     """The answers behind a model's score: what each scored, and for staff whether it is right."""
-    address = addresses.read(request, "leaderboard:answers", name, known=(*VIEW, "model", "mark", "sort", "page"))
-    model = address.given.get("model", "")
+    address = addresses.read(request, "leaderboard:answers", name, parameters=(*VIEW, "model", "mark", "sort", "page"))
+    model = address.params.get("model", "")
     try:
         source = addresses.source_of(address)
         if source.scope.kind.item_kind != Item.Kind.SCORE:
             raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
         if len(model) and not queries.has_answered(source.scope.benchmark, model, request.user):
             raise Http404("no such model here")
-        found, sealed = single_answers.of_model(source.scope, model, request.user)
+        table, sealed = single_answers.of_model(source.scope, model, request.user)
     except BadScope as error:
         return refused(request, address, error)
-    counts = {"right": int((found["right"] == True).sum()), "wrong": int((found["right"] == False).sum())}  # noqa: E712
-    mark = address.given.get("mark", "")
+    counts = {"right": int((table["right"] == True).sum()), "wrong": int((table["right"] == False).sum())}  # noqa: E712
+    mark = address.params.get("mark", "")
     if mark in counts:
-        found = found[found["right"] == (mark == "right")]
-    if address.given.get("sort") in ("value", "-value"):
-        found = found.sort_values("value", ascending=address.given["sort"] == "value", kind="stable")
-    page = Paginator(found, votes_page.PAGE).get_page(request.GET.get("page"))
+        table = table[table["right"] == (mark == "right")]
+    if address.params.get("sort") in ("value", "-value"):
+        table = table.sort_values("value", ascending=address.params["sort"] == "value", kind="stable")
+    page = Paginator(table, votes_page.PAGE).get_page(request.GET.get("page"))
     context = frame(request, address, "models", addresses.sample_selects(address)) | {
         "model": model,
         "value_head": "" if source.scope.kind.keyed else source.scope.kind.shape.main.label,
-        "n": len(found),
+        "n": len(table),
         "sealed": sealed,
         "marks": counts if any(counts.values()) else {},
-        "segments": votes_page.mark_segments(address, counts, len(found)),
+        "segments": votes_page.mark_segments(address, counts, len(table)),
         "rows": votes_page.answer_rows(address, page.object_list, model, source.scope.kind),
-        "sort": address.given.get("sort", ""),
-        "by_value": address.link(sort="value" if address.given.get("sort") == "-value" else "-value", page=None),
+        "sort": address.params.get("sort", ""),
+        "by_value": address.link(sort="value" if address.params.get("sort") == "-value" else "-value", page=None),
         "page": page,
-        "query": urlencode(address.given | {"page": ""}).replace("&page=", ""),
-        "back": address.to("leaderboard:models", **{key: address.given.get(key) for key in VIEW}),
+        "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
+        "back": address.to("leaderboard:models", **{key: address.params.get(key) for key in VIEW}),
     }
-    context["hidden"] = [(key, address.given[key]) for key in ("model", *VIEW) if key in address.given]
+    context["hidden"] = [(key, address.params[key]) for key in ("model", *VIEW) if key in address.params]
     context["hidden"] = [(key, value) for key, value in context["hidden"] if key not in SAMPLES]
     context["clear"] = address.link(**dict.fromkeys((*SAMPLES, "mark", "sort", "page")))
     context["pictures"] = any(row.image for row in context["rows"])
@@ -107,17 +109,17 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _vote_table(scope: Scope, address: Address) -> queries.VoteTable:
-    model = address.given.get("model", "")
+    model = address.params.get("model", "")
     return cached(scope, f"votes of {model}", lambda scope: queries.vote_table(scope, model))
 
 
 def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queries.VoteList:
-    outcome = address.given.get("outcome", "")
+    outcome = address.params.get("outcome", "")
     return queries.votes_of(
         board,
         scope,
         address.viewer,
-        other=address.given.get("other", ""),
+        other=address.params.get("other", ""),
         outcome=outcome if outcome in votes_page.OUTCOME_WORDS else "",
     )
 
@@ -125,18 +127,20 @@ def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queri
 @requires("read-public")
 def compare(request: HttpRequest, name: str) -> HttpResponse:
     """Two voters on the items that both gave a verdict on: the majority, a judge's run, an annotator."""
-    address = addresses.read(request, "leaderboard:compare", name, known=(*SAMPLES, *PEOPLE, "a", "b", "match", "page"))
+    address = addresses.read(
+        request, "leaderboard:compare", name, parameters=(*SAMPLES, *PEOPLE, "a", "b", "match", "page")
+    )
     try:
         scope = address.scope()
-        first, second = (queries.voter(scope, address.given.get(side, ""), request.user) for side in ("a", "b"))
+        first, second = (queries.voter(scope, address.params.get(side, ""), request.user) for side in ("a", "b"))
     except BadScope as error:
         return refused(request, address, error)
     except queries.NoSuchVoter:
         raise Http404("no such voter") from None
     table = queries.side_by_side(first, second)
-    wanted = {"same": True, "different": False}.get(address.given.get("match", ""))
-    shown = table if wanted is None else table[table["same"] == wanted]
-    page = Paginator(shown, votes_page.PAGE).get_page(request.GET.get("page"))
+    same = {"same": True, "different": False}.get(address.params.get("match", ""))
+    matching = table if same is None else table[table["same"] == same]
+    page = Paginator(matching, votes_page.PAGE).get_page(request.GET.get("page"))
     rows = votes_page.compared_rows(address, page.object_list)
     context = frame(request, address, "agreement", addresses.sample_selects(address)) | {
         "first": first,
@@ -146,8 +150,8 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
         "rows": rows,
         "pictures": votes_page.has_pictures(rows),
         "page": page,
-        "query": urlencode(address.given | {"page": ""}).replace("&page=", ""),
-        "hidden": [(key, address.given[key]) for key in ("a", "b", "match", *PEOPLE) if key in address.given],
+        "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
+        "hidden": [(key, address.params[key]) for key in ("a", "b", "match", *PEOPLE) if key in address.params],
     }
     return render(request, "leaderboard/compare.html", context)
 
@@ -155,13 +159,13 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
 @requires("read-public")
 def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     """One item: picture, instruction, its answers, and everybody's verdict, as far as the viewer may see it."""
-    address = addresses.read(request, "leaderboard:item", name, known=(*VIEW, "model", "other", "outcome"))
+    address = addresses.read(request, "leaderboard:item", name, parameters=(*VIEW, "model", "other", "outcome"))
     samples = Sample.objects.verdicts_visible_to(request.user).filter(benchmark=address.benchmark)
     items = Item.objects.filter(sample__in=samples)
     pair = get_object_or_404(items.select_related("sample__capability").prefetch_related("sample__images"), pk=pk)
     names = queries.model_names([pair.pk])[pair.pk]
     scored = pair.kind != Item.Kind.PAIR
-    rule = address.given.get("majority", "") or address.benchmark.majority
+    rule = address.params.get("majority", "") or address.benchmark.majority
     people = of_item.people_on(pair, request.user, rule=rule if rule in addresses.RULES_IN_WORDS else "plurality")
     blind = not queries.sees_labels(request.user) and queries.is_labelled_blind(pair.sample)
     context = {
@@ -192,9 +196,9 @@ def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
 
 def _neighbours(address: Address, pk: int) -> dict[str, str]:
     """Where the list that the page was opened from goes on, and the way back to it."""
-    if "model" not in address.given:
+    if "model" not in address.params:
         return {"back": "", "before": "", "after": ""}
-    back = address.to("leaderboard:votes", **address.given)
+    back = address.to("leaderboard:votes", **address.params)
     try:
         scope = addresses.source_of(address).scope
         board = _vote_table(scope, address)
@@ -207,6 +211,6 @@ def _neighbours(address: Address, pk: int) -> dict[str, str]:
     return {
         "back": back,
         "place": f"{place + 1} of {len(ids)}" if place is not None else "",
-        "before": address.to("leaderboard:item", before, **address.given) if before else "",
-        "after": address.to("leaderboard:item", after, **address.given) if after else "",
+        "before": address.to("leaderboard:item", before, **address.params) if before else "",
+        "after": address.to("leaderboard:item", after, **address.params) if after else "",
     }

@@ -31,11 +31,11 @@ def snapshot_new(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """Freeze the public view that the address names, and go to it; the same view of the same data is one snapshot."""
     if what not in BOARDS:
         raise Http404("no such board")
-    address = addresses.read(request, f"leaderboard:{what}", name, known=(*VIEW, "elo"))
+    address = addresses.read(request, f"leaderboard:{what}", name, parameters=(*VIEW, "elo"))
     try:
         scope = public_scope(address, what)
         board = cached(scope, what, BOARDS[what])
-        view = address.given | ({"kind": scope.kind.name} if what != "agreement" else {})
+        view = address.params | ({"kind": scope.kind.name} if what != "agreement" else {})
         if scope.run is not None:
             view["run"] = str(scope.run)
         elif what == "models":
@@ -54,8 +54,8 @@ def _found(request: HttpRequest, code: str) -> Snapshot:
 def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
     """A frozen view: its rows, what made them, and files; printable."""
     snapshot = _found(request, code)
-    same = Snapshot.objects.visible_to(request.user).filter(benchmark=snapshot.benchmark, what=snapshot.what)
-    others = [one for one in same if one.pk != snapshot.pk and snapshots_page.same_view(one, snapshot)]
+    snapshots = Snapshot.objects.visible_to(request.user).filter(benchmark=snapshot.benchmark, what=snapshot.what)
+    others = [other for other in snapshots if other.pk != snapshot.pk and snapshots_page.same_view(other, snapshot)]
     live = Address(request.user, f"leaderboard:{snapshot.what}", str(snapshot.benchmark), snapshot.benchmark)
     context = {
         "section": "leaderboards",
@@ -85,19 +85,19 @@ def snapshot_file(request: HttpRequest, code: str, shape: str) -> HttpResponse:
 @requires("read-public")
 def snapshot_list(request: HttpRequest, name: str) -> HttpResponse:
     """The snapshots of a benchmark, and one model or judge over those of one view."""
-    address = addresses.read(request, "leaderboard:snapshot-list", name, known=("of", "entry"))
+    address = addresses.read(request, "leaderboard:snapshot-list", name, parameters=("of", "entry"))
     line = snapshots_page.line_of(address)
-    chosen = line.chosen
+    selected = line.chosen
     context: dict[str, Any] = frame(request, address, "", []) | {
-        "snapshots": [(one, snapshots_page.title_of(one)) for one in line.every],
-        "chosen": chosen,
+        "snapshots": [(snapshot, snapshots_page.title_of(snapshot)) for snapshot in line.every],
+        "chosen": selected,
     }
-    if chosen is not None:
+    if selected is not None:
         label, points, axis = snapshots_page.history(line.same, line.entry)
-        context |= {"entries": snapshots_page.entries_of(chosen), "entry": line.entry}
+        context |= {"entries": snapshots_page.entries_of(selected), "entry": line.entry}
         context |= {"label": label, "points": points, "axis": axis, "plot": snapshots_page.plot_of(line)}
-        context["plot_link"] = address.to("leaderboard:plot", "history", of=chosen.code, entry=line.entry)
-        context["chosen_title"] = snapshots_page.title_of(chosen)
+        context["plot_link"] = address.to("leaderboard:plot", "history", of=selected.code, entry=line.entry)
+        context["chosen_title"] = snapshots_page.title_of(selected)
     return render(request, "leaderboard/snapshots.html", context)
 
 
@@ -123,7 +123,7 @@ def board_file(request: HttpRequest, name: str, what: str, shape: str) -> HttpRe
     """The rows of a board's view as a file."""
     if what not in BOARDS:
         raise Http404("no such board")
-    address = addresses.read(request, f"leaderboard:{what}", name, known=(*VIEW, "elo"))
+    address = addresses.read(request, f"leaderboard:{what}", name, parameters=(*VIEW, "elo"))
     try:
         scope = addresses.source_of(address).scope if what == "models" else address.scope()
         board = cached(scope, what, BOARDS[what])

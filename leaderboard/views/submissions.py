@@ -42,14 +42,14 @@ def _benchmark(request: HttpRequest, name: str) -> Benchmark:
 def submission_list(request: HttpRequest) -> HttpResponse:
     """One's own submissions, for staff everybody's; and what may be submitted to."""
     viewer = cast(User, request.user)
-    found = _visible(request)
-    chosen = {name: request.GET.get(name, "")[:200] for name in ("benchmark", "state")}
-    benchmarks = Benchmark.objects.filter(pk__in=found.order_by().values("benchmark")).order_by("title", "pk")
-    if (benchmark := whole_number(chosen["benchmark"])) is not None:
-        found = found.filter(benchmark=benchmark)
-    if chosen["state"] in Submission.State.values:
-        found = found.filter(state=chosen["state"])
-    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    queryset = _visible(request)
+    filters = {name: request.GET.get(name, "")[:200] for name in ("benchmark", "state")}
+    benchmarks = Benchmark.objects.filter(pk__in=queryset.order_by().values("benchmark")).order_by("title", "pk")
+    if (benchmark := whole_number(filters["benchmark"])) is not None:
+        queryset = queryset.filter(benchmark=benchmark)
+    if filters["state"] in Submission.State.values:
+        queryset = queryset.filter(state=filters["state"])
+    page = Paginator(queryset, PAGE).get_page(request.GET.get("page"))
     scores: dict[int, list[SubmissionScore]] = {}
     for score in SubmissionScore.objects.filter(submission__in=[s.pk for s in page]).exclude(part="kept"):
         scores.setdefault(score.submission_id, []).append(score)
@@ -59,18 +59,18 @@ def submission_list(request: HttpRequest) -> HttpResponse:
         "rows": [(submission, shown.headline(scores.get(submission.pk, []))) for submission in page],
         "offers": submissions.offers(viewer, timezone.now()),
         "staff": allowed(viewer, "manage-submissions"),
-        "chosen": chosen,
-        "filtered": any(chosen.values()),
+        "chosen": filters,
+        "filtered": any(filters.values()),
         "benchmarks": benchmarks,
         "states": Submission.State.choices,
         "closed": _without_rules(viewer),
-        "query": urlencode({name: value for name, value in chosen.items() if value}),
+        "query": urlencode({name: value for name, value in filters.items() if value}),
     }
     return render(request, "leaderboard/submissions.html", context)
 
 
 def _without_rules(viewer: User) -> list[Benchmark]:
-    """For staff: the benchmarks that take nothing, to open them."""
+    """For staff: the benchmarks that take no submissions yet."""
     if not allowed(viewer, "manage-submissions"):
         return []
     return list(Benchmark.objects.exclude(submission_rules__open=True).order_by("title", "pk"))
@@ -79,11 +79,11 @@ def _without_rules(viewer: User) -> list[Benchmark]:
 @requires("submit")
 @require_http_methods(["GET", "HEAD", "POST"])
 def submission_new(request: HttpRequest) -> HttpResponse:
-    """The form. A file is checked at once; what passes is stored and scored, what does not says why."""
+    """The form. A file is checked at once, then stored and scored; or the page says why it did not pass."""
     person = cast(User, request.user)
-    given = {"benchmark": _asked(request)}
+    initial = {"benchmark": _asked(request)}
     data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
-    form = SubmissionForm(data, files, benchmarks=submissions.open_benchmarks(person), initial=given)
+    form = SubmissionForm(data, files, benchmarks=submissions.open_benchmarks(person), initial=initial)
     context: dict[str, Any] = {"section": "submissions", "form": form}
     status = 200
     if request.method == "POST" and form.is_valid():
@@ -117,10 +117,10 @@ def _take(request: HttpRequest, form: SubmissionForm, person: User, context: dic
     with submissions.on_disk(data["file"]) as path:
         if "check" in request.POST:
             name = actions.clean_name(data["model"])
-            found = actions.check_only(person=person, benchmark=data["benchmark"], name=name, path=path, now=now)
-            context |= {"checked": found, "faults": shown.faults(found.faults())}
-            if max(found.problem_count, found.missing_count, found.extra_count) > shown.FIRST:
-                context["all_faults"] = submissions.csv_text(FAULTS, shown.fault_rows(found.faults()))
+            checked = actions.check_only(person=person, benchmark=data["benchmark"], name=name, path=path, now=now)
+            context |= {"checked": checked, "faults": shown.faults(checked.faults())}
+            if max(checked.problem_count, checked.missing_count, checked.extra_count) > shown.FIRST:
+                context["all_faults"] = submissions.csv_text(FAULTS, shown.fault_rows(checked.faults()))
             return None
         submission = actions.submit(
             person=person,
@@ -138,7 +138,7 @@ def _take(request: HttpRequest, form: SubmissionForm, person: User, context: dic
 @requires("submit")
 @require_safe
 def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
-    """What was sent, what it scored and what exactly each number is about; or why it did not pass."""
+    """What was submitted, its scores and what exactly each number is about; or why it did not pass."""
     submission = get_object_or_404(_visible(request), pk=pk)
     marks = submissions.marks_of(submission)
     page = Paginator(marks, MARKS).get_page(request.GET.get("page"))
@@ -180,7 +180,7 @@ def submission_marks(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _changed(request: HttpRequest, pk: int, change: Callable[[Submission], str]) -> HttpResponse:
-    """Change a submission and go back to it, with what the change says of itself or why it is refused."""
+    """Change a submission and go back to it, with a message about the change or why it was refused."""
     submission = get_object_or_404(_visible(request), pk=pk)
     try:
         messages.success(request, change(submission))
@@ -210,7 +210,7 @@ def submission_withdraw(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("manage-submissions")
 @require_POST
 def submission_restore(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take a withdrawal back, with a reason."""
+    """Undo a withdrawal, with a reason."""
 
     def restore(submission: Submission) -> str:
         person = cast(User, request.user)
@@ -223,7 +223,7 @@ def submission_restore(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("manage-submissions")
 @require_POST
 def submission_release(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the score of the kept half to whoever submitted."""
+    """Show the score of the kept half to the submitter."""
 
     def release(submission: Submission) -> str:
         actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
@@ -233,13 +233,13 @@ def submission_release(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _scored(stays: list[str]) -> str:
-    return " ".join(["Scored anew with the keys of now.", *(f"But not {one}" for one in stays)])
+    return " ".join(["Scored again with the current keys.", *(f"But not {reason}" for reason in stays)])
 
 
 @requires("manage-submissions")
 @require_POST
 def submission_rescore(request: HttpRequest, pk: int) -> HttpResponse:
-    """Score it anew, after keys or rules were changed."""
+    """Score it again after keys or rules have changed."""
 
     def rescore(submission: Submission) -> str:
         return _scored(actions.rescore(submission=submission))

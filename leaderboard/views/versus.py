@@ -25,13 +25,13 @@ from leaderboard.views.frame import PEOPLE, SAMPLES, api_files, frame, refused
 @requires("read-public")
 def models(request: HttpRequest, name: str) -> HttpResponse:
     """Two models: a paired test, the interval of their difference, by level, and the samples where they differ."""
-    address = addresses.read(request, "leaderboard:models-compare", name, known=(*VIEW, "a", "b", "page"))
+    address = addresses.read(request, "leaderboard:models-compare", name, parameters=(*VIEW, "a", "b", "page"))
     try:
         source = addresses.source_of(address)
         scope = source.scope
         names = sorted((row.model for row in cached(scope, "models", boards.models).rows), key=str.casefold)
-        a, b = address.given.get("a", ""), address.given.get("b", "")
-        found = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
+        a, b = address.params.get("a", ""), address.params.get("b", "")
+        result = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
     except BadScope as error:
         return refused(request, address, error)
     selects = [
@@ -39,62 +39,62 @@ def models(request: HttpRequest, name: str) -> HttpResponse:
         versus_page.side_select("b", "Other", names, b),
         *addresses.verdict_selects(address, source),
     ]
-    return _page(request, address, scope, "models", selects, found)
+    return _page(request, address, scope, "models", selects, result)
 
 
 @requires("read-public")
 def judges(request: HttpRequest, name: str) -> HttpResponse:
-    """Two judges held against people on the same items. ``judge=run-3&judge=run-5`` is how the board's boxes ask."""
-    known = ("kind", *SAMPLES, *PEOPLE, "a", "b", "page")
-    address = addresses.read(request, "leaderboard:judges-compare", name, known=known)
+    """Two judges compared with people on the same items. The board's checkboxes send ``judge=run-3&judge=run-5``."""
+    parameters = ("kind", *SAMPLES, *PEOPLE, "a", "b", "page")
+    address = addresses.read(request, "leaderboard:judges-compare", name, parameters=parameters)
     ticked = request.GET.getlist("judge")
     for side, run in zip(("a", "b"), ticked, strict=False):
-        address.given.setdefault(side, run[:30])
+        address.params.setdefault(side, run[:30])
     try:
         scope = address.scope()
         choices = versus_page.judge_choices(scope)
-        runs = [versus_page.run_of(address.given.get(side, "")) for side in ("a", "b")]
+        runs = [versus_page.run_of(address.params.get(side, "")) for side in ("a", "b")]
         if len(ticked) > 2:
             raise BadScope("Choose two judges: this page compares two at a time.")
         first, second = runs
-        found = _kept(address, lambda: two.judges(scope, first, second)) if first and second else None
+        result = _kept(address, lambda: two.judges(scope, first, second)) if first and second else None
     except BadScope as error:
         return refused(request, address, error)
     selects = [
-        versus_page.choice_select("a", "One", choices, address.given.get("a", "")),
-        versus_page.choice_select("b", "Other", choices, address.given.get("b", "")),
+        versus_page.choice_select("a", "One", choices, address.params.get("a", "")),
+        versus_page.choice_select("b", "Other", choices, address.params.get("b", "")),
         *addresses.sample_selects(address),
         *addresses.people_selects(address, scope),
     ]
-    return _page(request, address, scope, "judges", selects, found)
+    return _page(request, address, scope, "judges", selects, result)
 
 
 def _kept(address: Address, make: Callable[[], two.Versus]) -> two.Versus:
-    """Made again after any write: a comparison is asked for now and then, and its pages are turned."""
-    key = (address.page, address.name, address.staff, tuple(sorted(address.given.items())))
+    """Cached until the next write: comparisons are rare, but people page through them."""
+    key = (address.page, address.name, address.staff, tuple(sorted(address.params.items())))
     return until_written(key, make)
 
 
 def _page(
-    request: HttpRequest, address: Address, scope: Scope, board: str, selects: list[Any], found: two.Versus | None
+    request: HttpRequest, address: Address, scope: Scope, board: str, selects: list[Any], result: two.Versus | None
 ) -> HttpResponse:
-    context = frame(request, address, board, selects) | {"found": found, "what": board}
-    context["hidden"] = [(key, address.given[key]) for key in ("kind", "anchor") if key in address.given]
+    context = frame(request, address, board, selects) | {"found": result, "what": board}
+    context["hidden"] = [(key, address.params[key]) for key in ("kind", "anchor") if key in address.params]
     context["clear"] = address.link(**dict.fromkeys((*SAMPLES, *PEOPLE, "page")))
     context["back"] = address.to(f"leaderboard:{board}", **address.view())
-    if found is not None:
-        shown, held = versus_page.shown(found, scope, address)
-        page = Paginator(shown, votes_page.PAGE).get_page(request.GET.get("page"))
-        rows = versus_page.rows(address, found, page.object_list)
+    if result is not None:
+        table, held_back = versus_page.shown(result, scope, address)
+        page = Paginator(table, votes_page.PAGE).get_page(request.GET.get("page"))
+        rows = versus_page.rows(address, result, page.object_list)
         context |= {
             "page": page,
-            "versus": versus_page.page_of(found),
+            "versus": versus_page.page_of(result),
             "rows": rows,
-            "differ": len(shown),
-            "held": held,
+            "differ": len(table),
+            "held": held_back,
             "pictures": votes_page.has_pictures(rows),
-            "query": urlencode(address.given | {"page": ""}).replace("&page=", ""),
+            "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
             "downloads": api_files(board, address),
-            "facts": provenance.runs_facts(found.runs, address.viewer),
+            "facts": provenance.runs_facts(result.runs, address.viewer),
         }
     return render(request, "leaderboard/versus.html", context)

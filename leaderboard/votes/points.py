@@ -16,7 +16,7 @@ from annotations.models import Campaign, Label
 from bank.criteria import answer_keys
 from leaderboard.scope import Scope
 
-NO_WEIGHTS = "The samples have no weighted components, so points cannot be held against their weights."
+NO_WEIGHTS = "The samples have no weighted components, so points cannot be divided by weights."
 SEVERAL = (
     "Campaigns give components without a weight different ones: choose a campaign. Until then such points do not count."
 )

@@ -104,7 +104,7 @@ def test_a_level_of_one_edition_is_held_against_the_whole_of_another(quiz, publi
     quiz.samples.filter(key__in=[f"q{n}" for n in reasoning[3:]]).update(status="draft")
     told = {row["model"]: row["levels"] for row in models(quiz_as_edition()).as_json()}
     assert list(told["Sure"]) == []  # three of Reasoning are left: neither it nor Seeing beside it is told
-    with pytest.raises(editions.Refused, match=r"The numbers of Sure, .* those of edition 1, tell of fewer"):
+    with pytest.raises(editions.Refused, match=r"The numbers of Sure, .* those of edition 1, reveal fewer"):
         publish()
     quiz.samples.filter(key__in=[f"q{n}" for n in reasoning]).update(status="draft")
     publish()
@@ -115,7 +115,7 @@ def test_differences_of_differences_are_held_to_the_rule(quiz, publish):
     """Shaky's one pass and all rotations differ in six questions of a half: what a correction of it did to them."""
     publish()
     corrected(*(n for n in ALL if (n // 4) % 4 < 2))
-    with pytest.raises(editions.Refused, match=r"The numbers of Shaky, .* those of edition 1, tell of fewer"):
+    with pytest.raises(editions.Refused, match=r"The numbers of Shaky, .* those of edition 1, reveal fewer"):
         publish()
 
 

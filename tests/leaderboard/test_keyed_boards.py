@@ -202,7 +202,7 @@ def test_a_hidden_split_ranks_by_its_kept_half_and_shows_no_level(quiz, folder, 
     assert 10 <= board.as_json()[0]["n"] < SAMPLES
     assert board.as_json()[0]["levels"] == {}
     assert models(quiz_scope()).as_json() == board.as_json()  # there is no other split
-    with pytest.raises(BadScope, match="whole numbers"):
+    with pytest.raises(BadScope, match="only shown as a whole"):
         models(quiz_scope(split="test", level="Seeing"))
 
     path = tmp_path / "late.jsonl"

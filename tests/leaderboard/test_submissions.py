@@ -204,7 +204,7 @@ def test_one_letter_for_all_tells_no_key_that_is_staffs_though_nothing_is_hidden
         ).json()
         assert sent["scores"][0]["numbers"]["vanilla"]["value"] == 0.25
         assert "levels" not in sent["scores"][0]["numbers"], "six of each"
-        assert "marks would tell them" in sent["scores"][0]["words"]
+        assert "marks would reveal them" in sent["scores"][0]["words"]
         page = flat(researcher.get(f"/submissions/{sent['id']}/"))
         assert "val0" not in page
         assert '<b class="strong">25%</b>' in page

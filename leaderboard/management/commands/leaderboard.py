@@ -21,7 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--benchmark", required=True, metavar="SLUG")
         parser.add_argument("--source", default="", metavar="NAME", help="JUDGE, humans, individuals or adjudicated")
         parser.add_argument("--run", type=int, metavar="ID")
-        parser.add_argument("--kind", default="", help=f"{', '.join(KINDS)}; default the first that has something")
+        parser.add_argument("--kind", default="", help=f"{', '.join(KINDS)}; default: the first with data")
         parser.add_argument("--campaign", default="", metavar="NAME")
         parser.add_argument("--anchor", default="", metavar="MODEL")
         parser.add_argument("--majority", default="", metavar="RULE")
@@ -31,10 +31,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         names = ("benchmark", "source", "run", "kind", "campaign", "anchor", "majority", "elo")
         try:
-            given = {name: options[name] for name in names}
-            benchmark = find_benchmark(given.pop("benchmark"))
-            kind = given.pop("kind") or default_of(benchmark, options["what"], staff=True)
-            board = boards.BOARDS[options["what"]](scope_of(benchmark=benchmark, kind=kind, **given, staff=True))
+            arguments = {name: options[name] for name in names}
+            benchmark = find_benchmark(arguments.pop("benchmark"))
+            kind = arguments.pop("kind") or default_of(benchmark, options["what"], staff=True)
+            board = boards.BOARDS[options["what"]](scope_of(benchmark=benchmark, kind=kind, **arguments, staff=True))
         except BadInput as error:
             raise CommandError(str(error), returncode=1) from None
         except BadScope as error:

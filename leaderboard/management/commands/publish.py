@@ -20,9 +20,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("benchmark", metavar="SLUG", help="SLUG or SLUG@VERSION")
-        what = parser.add_mutually_exclusive_group()
-        what.add_argument("--private", action="store_true", help="make it staff's alone again")
-        what.add_argument("--edition", choices=CAN_REST_ON_HIDDEN, metavar="KIND", help=", ".join(CAN_REST_ON_HIDDEN))
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument("--private", action="store_true", help="make it staff's alone again")
+        group.add_argument("--edition", choices=CAN_REST_ON_HIDDEN, metavar="KIND", help=", ".join(CAN_REST_ON_HIDDEN))
         parser.add_argument("--split", default="", metavar="NAME", help="a hidden split, with --edition")
         parser.add_argument("--run", type=int, metavar="ID", help="whose readings count; default as last time")
 
@@ -33,8 +33,10 @@ class Command(BaseCommand):
                 set_visibility(benchmark=benchmark, visibility="private" if private else "public", command="publish")
                 self.stdout.write(f"{benchmark} is {'for staff only' if private else 'published'}.")
                 return
-            chosen = editions.usual_run(scope_of(benchmark=benchmark, kind=edition, split=split))
-            if run is not None and (chosen := Run.objects.filter(pk=run).first()) is None:
+            judge_run = editions.usual_run(scope_of(benchmark=benchmark, kind=edition, split=split))
+            if run is not None and (judge_run := Run.objects.filter(pk=run).first()) is None:
                 raise Failed(f"There is no run {run}.")
-            made = editions.publish(benchmark=benchmark, kind=edition, split=split, run=chosen, command="publish")
-        self.stdout.write(f"Published edition {made.number} of the {edition} board of {benchmark}.")
+            published = editions.publish(
+                benchmark=benchmark, kind=edition, split=split, run=judge_run, command="publish"
+            )
+        self.stdout.write(f"Published edition {published.number} of the {edition} board of {benchmark}.")
