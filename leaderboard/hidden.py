@@ -9,14 +9,12 @@ from bank.criteria import answer_keys
 from leaderboard.models import Edition
 from leaderboard.scope import HUMANS, BadScope, Scope
 
-NONE_YET = "No edition of this board is published yet: it rests on hidden answers, so it is staff's until then."
+NONE_YET = "No edition of this board is published yet: it depends on hidden answers, so only staff see it until then."
 AS_A_WHOLE = (
-    "This board rests on hidden answers or weights. It is seen as a published edition, as a whole: without filters, "
-    "and with the verdicts that the edition was made of."
+    "This board depends on hidden answers or weights. You see a published edition as a whole: without filters, "
+    "and with the verdicts that the edition was made from."
 )
-STAFFS = (
-    "This rests on hidden answers or weights. Everybody may see the editions of the board of models that are published."
-)
+STAFFS = "This depends on hidden answers or weights. Everybody may see published editions of the board of models."
 
 
 class Withheld(BadScope):

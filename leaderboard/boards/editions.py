@@ -202,4 +202,5 @@ def refusals(new: Cells, earlier: Mapping[str, Cells]) -> Iterator[str]:
             subject = f"{number} of {model}" if number else model
             yield f"{subject} differs from {name} in {differing_samples} sample{'' if differing_samples == 1 else 's'}."
         elif tells_of_few([cell for cells_then in (cells_now, *before.values()) for cell in cells_then.values()]):
-            yield f"The numbers of {model}, compared with one another and with those of {', '.join(before)}, reveal fewer."
+            compared = f"compared with one another and with those of {', '.join(before)}"
+            yield f"The numbers of {model}, {compared}, reveal fewer."

@@ -358,5 +358,5 @@ def test_live_numbers_cannot_be_had_by_any_function_of_the_boards(quiz):
     from leaderboard.boards import keyed
 
     for compute in (keyed.models, keyed.counted_answers):
-        with pytest.raises(BadScope, match="rests on hidden answers"):
+        with pytest.raises(BadScope, match="depends on hidden answers"):
             compute(scope)

@@ -15,7 +15,7 @@ from leaderboard.scope import scope_of
 class Command(BaseCommand):
     help = (
         "Publish a benchmark: everybody sees its approved samples and its boards. With --edition publish a board that "
-        "rests on hidden answers or weights, as it is now."
+        "depends on hidden answers or weights, as it is now."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
