@@ -1,8 +1,8 @@
-"""How judges are compared with people: one object a metric, which says all that is known of it.
+"""How judges are compared with people: one object per metric, with everything about it.
 
-A metric is computed from the rows on which people (``value``) and a judge (``told``) both said something, one repeat at
-a time; ``group`` says which rows depend on one another. Ranks of judges, and numbers by level, come from sums over
-these rows instead (``boards.standing``, ``boards.sums``).
+A metric is computed from the rows with verdicts of both people (``value``) and a judge (``told``), one repeat at a
+time; ``group`` says which rows depend on each other. Ranks of judges, and numbers by level, come from sums over these
+rows instead (``boards.judge_ranks``).
 """
 
 from collections.abc import Callable
@@ -26,17 +26,17 @@ from stats.rankings import distances
 from stats.results import Estimate
 from stats.verdicts import three_way, words
 
-Measured = tuple[Estimate, float | None] | None  # with p where there is a test; None: not told of such rows
+Measured = tuple[Estimate, float | None] | None  # with p if there is a test; None: not defined for such rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """``label`` is its head in a table, ``words`` what it is in a line. ``lowest`` and ``heat``: the least that it can
-    be, and the two ends of the colours of its cells, worst first.
+    """``label`` is its heading in a table, ``words`` a description in one line. ``lowest`` is its minimum, ``heat`` the
+    two ends of the color scale of its cells, worst first.
 
-    ``compute`` takes what the kind of verdict makes of the rows (``OfPairs``, ``OfGrades``); without it the metric is
-    about a judge's own repeats. ``terms`` turns rows into columns to sum (n, K), ``of_sums`` sums (..., K)
-    into values; pairs sum confusion tables (..., 3, 3). ``decided``: only rows where both chose a side count.
+    ``compute`` takes the rows as the kind of verdict prepares them (``OfPairs``, ``OfGrades``); without it the metric
+    is about a judge's own repeats. ``terms`` turns rows into columns to sum (n, K), ``of_sums`` turns sums (..., K)
+    into values; for pairs, confusion tables (..., 3, 3). ``decided``: only rows where both chose a side count.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Metric:
     terms: Callable[[pd.DataFrame], FloatArray] | None = None
     lowest: float = 0.0
     heat: tuple[float, float] = (0.2, 1.0)
-    beside: bool = False  # shown beside whichever is chosen
+    beside: bool = False  # also shown when another metric is chosen
     decided: bool = False
 
     @property
@@ -56,7 +56,7 @@ class Metric:
 
     @property
     def within_sentence(self) -> str:
-        """Its name after the first word of a sentence: names of people keep their capital."""
+        """Its name within a sentence: names of people keep their capital."""
         return self.label if self.name in (PEARSON, SPEARMAN) else self.label.lower()
 
 
@@ -175,9 +175,9 @@ PAIRS = (
 
 
 class OfGrades:
-    """Scores, percents of points or rankings by people (``value``) and a judge (``told``).
+    """Scores, percentages of points or rankings by people (``value``) and a judge (``told``).
 
-    ``whole``: the mean over several data sets is asked for.
+    ``across_datasets``: compute the mean over several data sets.
     """
 
     def __init__(self, paired: pd.DataFrame, *, across_datasets: bool) -> None:
@@ -225,7 +225,7 @@ def distance_of_rankings(paired: pd.DataFrame) -> FloatArray:
 
 
 def _even(paired: pd.DataFrame) -> FloatArray:
-    """Weights under which each data set counts the same, however many items it has."""
+    """Weights that make each data set count the same, however many items it has."""
     size = paired.groupby("dataset")["item"].transform("size").to_numpy(np.float64)
     return np.asarray(len(paired) / (size * paired["dataset"].nunique()))
 

@@ -1,4 +1,4 @@
-"""Verdicts as data frames, one outcome an item, for the statistics."""
+"""Verdicts as data frames with one outcome per item, for the statistics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
 from stats.verdicts import VERDICTS, combine, majority
 
-# Formats in which a sample's source is the data set it was taken from: averages are over these.
+# Formats in which a sample's source is its original data set: averages are over these.
 DATA_SETS = ("mllm-as-a-judge", "alt-test", "generic")
 OUTCOMES = ("win", "tie", "loss")
-MANY = 200_000  # pairs of a benchmark above which a page does not bootstrap Elo unasked
+MANY = 200_000  # pairs of a benchmark above which pages only bootstrap Elo on request
 WIN, TIE, LOSS = range(3)
 
 
 def samples_in(scope: Scope) -> QuerySet[Sample]:
-    """The samples that a view counts: approved ones under the filters."""
+    """The samples that a view counts: the approved ones that pass its filters."""
     samples = scope.benchmark.samples.in_use()
     if scope.level:
         samples = samples.filter(Q(capability__path=scope.level) | Q(capability__path__startswith=f"{scope.level} / "))
@@ -80,7 +80,7 @@ def locate(ids: Any, targets: Any) -> tuple[Any, Any]:
 
 
 def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
-    """What models are called, in order, and for each side the place of its name."""
+    """The names of models, sorted, and for each side the index of its name."""
     names_by_id = dict(EvaluatedModel.objects.filter(pk__in={model for model, _ in sides}).values_list("pk", "name"))
     side_names = [
         f"{names_by_id.get(model)} ({variant})" if variant else str(names_by_id.get(model)) for model, variant in sides
@@ -92,12 +92,12 @@ def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
 
 
 def is_large(benchmark: Benchmark) -> bool:
-    """Whether the benchmark has so many pairs that a bootstrap over them takes seconds."""
+    """Whether a bootstrap over the benchmark's pairs takes seconds."""
     return verdict_cache.items_by_kind(benchmark).get(Item.Kind.PAIR, 0) > MANY
 
 
 def dataset_of(scope: Scope, source: "pd.Series[str]") -> "pd.Series[str]":
-    """The source data set of samples: what they name, in formats whose source is a data set; else the benchmark."""
+    """The source data set of samples, in formats whose source is a data set; otherwise the benchmark."""
     if scope.benchmark.source_format not in DATA_SETS:
         return pd.Series(scope.benchmark.slug, index=source.index, dtype=object)
     return source.where(source.fillna("") != "", scope.benchmark.slug).astype(str)
@@ -133,7 +133,7 @@ def outcomes(scope: Scope) -> Outcomes:
 
 
 def runs_of(scope: Scope, judge: str) -> list[Run]:
-    """The judge's runs, which must share protocol and settings. Raises BadScope with the list where they do not."""
+    """The judge's runs, which must share protocol and settings; otherwise raises BadScope with the list."""
     runs = judged_runs(scope).filter(judge__name=judge)
     if not runs:
         judges = judges_of(scope)
@@ -149,10 +149,10 @@ def runs_of(scope: Scope, judge: str) -> list[Run]:
 
 
 def judged_runs(scope: Scope) -> QuerySet[Run]:
-    """Runs on the benchmark that hold a verdict of the view's kind, oldest first.
+    """Runs on the benchmark with a verdict of the view's kind, oldest first.
 
-    The overlap baseline goes by the hidden criteria: it, and every number made of it, is staff's. So are runs with
-    criteria as long as they go on.
+    The overlap baseline uses the hidden criteria, so only staff see it and every number made from it. The same is true
+    of unfinished runs with criteria.
     """
     with_verdict = Judgment.objects.filter(
         run=OuterRef("pk"), status=Judgment.Status.OK, item__kind=scope.kind.item_kind
@@ -167,7 +167,7 @@ def judged_runs(scope: Scope) -> QuerySet[Run]:
 
 
 def withheld_runs(*, staff: bool) -> list[int]:
-    """Runs of which no number is shown, for they go on: see ``RunQuerySet.withheld_from``. Asked often for a page."""
+    """Unfinished runs whose numbers are not shown: see ``RunQuerySet.withheld_from``. Cached: pages ask often."""
     return [] if staff else until_written("withheld", lambda: Run.objects.withheld_from(staff=False))
 
 
@@ -176,7 +176,7 @@ def judges_of(scope: Scope) -> list[str]:
 
 
 def judge_groups(scope: Scope) -> list[list[Run]]:
-    """The runs that boards compare with people: one group a judge, protocol and settings."""
+    """The runs that boards compare with people: one group per judge, protocol and settings."""
     runs = judged_runs(scope)
     if scope.run is not None:
         runs = runs.filter(pk=scope.run)
@@ -189,7 +189,7 @@ def judge_groups(scope: Scope) -> list[list[Run]]:
 
 
 def of_runs(runs: Sequence[Run]) -> Outcomes:
-    """One outcome an item and repeat from a judge's runs of the same settings; a further run counts as more repeats."""
+    """One outcome per item and repeat from a judge's runs with the same settings; further runs count as repeats."""
     parts = [verdict_cache.verdicts(run) for run in runs]
     item, choice = (_joined([part[n] for part in parts]) for n in (0, 2))
     # Repeats are numbered through all runs.
@@ -229,7 +229,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def _by_item(item: Any) -> tuple[Any, Any]:
-    """The distinct items by rising id, and for each row the place of its item."""
+    """The distinct items sorted by id, and for each row the index of its item."""
     if (item[1:] > item[:-1]).all():
         return item, np.arange(len(item), dtype=np.int32)
     items = np.sort(item)
@@ -238,7 +238,7 @@ def _by_item(item: Any) -> tuple[Any, Any]:
 
 
 def among(items: pd.DataFrame, targets: "pd.Index | pd.Series[int]") -> tuple[Any, Any]:
-    """Which of the wanted items the view holds (a mask), and their places in it; ``items`` as ``pairs`` gives them."""
+    """Which of the items are in the view (a mask), and their indices in it; ``items`` as returned by ``pairs``."""
     found, place = locate(items.index.to_numpy(), targets.to_numpy())
     return found, place if found.all() else place[found]
 
@@ -252,7 +252,7 @@ def join_items(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
 
 
 def labels_of(scope: Scope) -> pd.DataFrame:
-    """Every label that counts, in the order given: ``item``, ``annotator``, ``choice``."""
+    """Every label that counts, oldest first: ``item``, ``annotator``, ``choice``."""
     rows = Label.objects.filter(
         campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, excluded=False, choice__isnull=False
     )
@@ -286,7 +286,7 @@ def of_people(scope: Scope) -> Outcomes:
 
 
 def clusters(frame: pd.DataFrame) -> Any:
-    """What rows are dependent within: the group (image, prompt), or with fewer than 30 of them the item."""
+    """The clusters of rows that depend on each other: by group (image, prompt), or by item if there are under 30."""
     return frame["group"] if frame["group"].nunique() >= FEWEST_CLUSTERS else frame["item"]
 
 
@@ -307,9 +307,9 @@ def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
 
 
 def fingerprint(scope: Scope) -> dict[str, Any]:
-    """Counts and last changes of everything that a view is computed from: the same as long as the data is.
+    """Counts and last changes of everything that a view is computed from: equal as long as the data are.
 
-    It is shown and names what is kept: what is withheld from the view is no part of it.
+    It is shown to users and is part of cache keys, so it does not depend on anything that is withheld from the view.
     """
     withheld = withheld_runs(staff=scope.staff)
     labels = Label.objects.filter(campaign__benchmark=scope.benchmark)
@@ -343,7 +343,7 @@ def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:
 
 
 def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, without: Sequence[int]) -> list[list[Any]]:
-    """How many rows each run has and its newest. Asked apart, each comes from an index."""
+    """How many rows each run has, and its newest one. As separate queries, each comes from an index."""
     newest = model.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     newest_rows = benchmark.runs.exclude(pk__in=without).order_by("pk").values_list(Subquery(newest), flat=True)
     counts = verdict_cache.rows_per_run(model, benchmark.pk)
@@ -351,7 +351,7 @@ def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, withou
 
 
 def _hidden_facts(scope: Scope) -> dict[str, Any]:
-    """What numbers that rest on hidden criteria depend on beside verdicts."""
+    """What numbers that depend on hidden criteria depend on apart from verdicts."""
     submissions = Submission.objects.filter(benchmark=scope.benchmark).order_by("pk")
     return {
         "responses": Response.objects.filter(sample__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),

@@ -13,10 +13,10 @@ COLUMNS = ["sample", "item", "value", "said", "right"]
 
 
 def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, int]:
-    """The counted answers of a model, in the order of the samples, and how many hidden splits hold back.
+    """The counted answers of a model, in the order of the samples, and the number withheld in hidden splits.
 
     Columns ``sample`` (id), ``item`` (id, or None), ``value`` (score, percent of points, or None), ``said`` and
-    ``right``. Raises BadScope where hidden keys or weights are not for this viewer: with the answer, a mark tells them.
+    ``right``. Raises BadScope if hidden keys or weights are not for this viewer: a mark and its answer reveal them.
     """
     answers = _keyed(scope, model) if scope.kind.keyed else _graded(scope, model)
     if allowed(viewer, "read-hidden"):
@@ -36,7 +36,7 @@ def _graded(scope: Scope, model: str) -> pd.DataFrame:
 
 
 def _keyed(scope: Scope, model: str) -> pd.DataFrame:
-    """One row a sample: the first pass, and ``right`` in every pass where there were several."""
+    """One row per sample: its options in all passes, and whether it is ``right`` in every pass."""
     frame, _, _ = counted_answers(scope, model)
     if frame.empty:
         return pd.DataFrame(columns=COLUMNS)

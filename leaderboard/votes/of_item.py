@@ -18,7 +18,7 @@ from stats.verdicts import combine_orders, majority
 
 @dataclass(frozen=True, slots=True)
 class OneVote:
-    """A verdict as stored: ``choice`` in canonical order, None with the reason in a word where there is none."""
+    """A verdict as stored: ``choice`` in canonical order, or None with the reason as ``status``."""
 
     who: str
     choice: str | None  # for items that are no pairs: the verdict in words
@@ -32,7 +32,7 @@ class OneVote:
 
 @dataclass(frozen=True, slots=True)
 class JudgeVotes:
-    """One judge's run on an item: its votes by order and repeat, and what they come to."""
+    """One judge's run on an item: its votes by order and repeat, and the combined verdict."""
 
     run: Run
     votes: list[OneVote]
@@ -41,7 +41,7 @@ class JudgeVotes:
 
 @dataclass(frozen=True, slots=True)
 class PeopleVotes:
-    """What people say about an item. ``votes`` is empty for those who may only see the sum."""
+    """People's verdicts on an item. ``votes`` is empty for viewers who may only see the counts."""
 
     verdict: str | None = None
     counts: dict[str, int] = field(default_factory=dict)
@@ -55,8 +55,8 @@ class PeopleVotes:
 
 
 def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
-    """People's verdicts on a pair, as far as the viewer may see them: names for staff, pseudonyms for researchers,
-    for everybody else the sum, and nothing while a campaign goes on.
+    """People's verdicts on an item, as far as the viewer may see them: with names for staff, with pseudonyms for
+    researchers, only counts for everybody else, and nothing while a campaign is running.
     """
     single = sees_labels(viewer)
     if not single and is_held(item):
@@ -100,7 +100,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
 
 
 def _said(item: Item, verdict: Verdict) -> str | None:
-    """A verdict in one word: of a pair the choice, else the score, the sum of points, the ranking, option or answer."""
+    """A verdict in a word: the choice for a pair, or the score, sum of points, ranking, option or answer."""
     if item.kind == Item.Kind.PAIR:
         return verdict.choice
     if verdict.ranking is not None:
@@ -115,7 +115,7 @@ def _said(item: Item, verdict: Verdict) -> str | None:
 
 
 def _aggregate(item: Item, labels: Iterable[Label]) -> str | None:
-    """What people say together of an item that is no pair: the mean score or points; None for anything else."""
+    """People's mean score or points on an item; None for other kinds of verdicts."""
     values: list[float] = []
     for label in labels:
         if label.parts is not None or label.score is not None:
@@ -135,7 +135,7 @@ def judges_on(item: Item, viewer: Viewer) -> list[JudgeVotes]:
 
 
 def _only(item: Item, rows: list[Judgment]) -> str | None:
-    """The verdict where there is one, or several that are the same."""
+    """The verdict if all rows agree, otherwise None."""
     verdicts = {_said(item, row) for row in rows}
     return verdicts.pop() if len(verdicts) == 1 else None
 
@@ -152,7 +152,7 @@ def _one_vote(item: Item, judgment: Judgment) -> OneVote:
 
 
 def _combined(rows: list[Judgment]) -> str | None:
-    """One verdict over orders and repeats, or None where an order is missing or the repeats disagree at the top."""
+    """One verdict over orders and repeats; None if an order is missing or two verdicts are equally frequent."""
     frame = pd.DataFrame([(row.item_id, row.repeat, row.order, row.choice) for row in rows])
     frame.columns = pd.Index(["item", "repeat", "order", "choice"])
     outcomes = combine_orders(judgments=frame, orders=2 if rows[0].run.orders == "both" else 1).outcomes

@@ -27,9 +27,9 @@ OTHER = "others"
 def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Verdicts whose ``value`` is points by component (a dict), as percentages of the weights.
 
-    First one row a verdict: ``value`` = points / sum of the sample's weights. Then one row a component, with its
-    ``category``. And what has to be said. A verdict that lacks a component of its sample does not count; one that has
-    a weight from a campaign alone, judges may lack. Raises BadScope where hidden weights are not for this viewer.
+    Returns one row per verdict (``value`` = points / sum of the sample's weights), one row per component with its
+    ``category``, and notes. A verdict without all components of its sample does not count; judges may leave out
+    components whose weight comes from a campaign alone. Raises BadScope if hidden weights are not for this viewer.
     """
     parts, opinions = _weights_of(scope, frame)
     verdict_rows, component_rows = [], []
@@ -56,7 +56,7 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
 
 
 def made_of(scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
-    """For each verdict the weights of its sample and the points given, as text: what its share is made of."""
+    """For each verdict the weights of its sample and its points, as text: what its share is made of."""
     parts, _ = _weights_of(scope, frame)
     weights = {sample: [(part.key, part.weight) for part in components] for sample, components in parts.items()}
     texts = [
@@ -67,7 +67,7 @@ def made_of(scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
 
 
 def _weights_of(scope: Scope, frame: pd.DataFrame) -> tuple[dict[int, list[answer_keys.Part]], int]:
-    """The weighted components of these verdicts' samples, and how many opinions campaigns have of those without one."""
+    """The weighted components of these samples, and how many different default weights campaigns have."""
     opinions = _own_weights(scope)
     default_weight = opinions[0] if len(opinions) == 1 else None
     ids = sorted(set(frame["sample"].tolist()))
@@ -77,7 +77,7 @@ def _weights_of(scope: Scope, frame: pd.DataFrame) -> tuple[dict[int, list[answe
 
 
 def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:
-    """What the campaigns behind the view say that components without a weight are worth; each opinion once."""
+    """The different default weights that the view's campaigns give to components without one."""
     labelled = Exists(Label.objects.filter(campaign=OuterRef("pk")))
     campaigns = Campaign.objects.filter(labelled, benchmark=scope.benchmark, protocol="components")
     if scope.campaign:
@@ -92,6 +92,6 @@ def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:
 
 
 def order_of(categories: Iterable[str]) -> list[str]:
-    """Categories by how many points were given in them, the most first."""
+    """Categories by their number of points, the most frequent first."""
     counted = pd.Series(list(categories), dtype=object).value_counts()
     return [str(name) for name in sorted(counted.index, key=lambda name: (-counted[name], name))]

@@ -1,4 +1,4 @@
-"""Scores and rankings as data frames, one outcome an item, for the statistics."""
+"""Scores and rankings as data frames with one outcome per item, for the statistics."""
 
 from collections.abc import Sequence
 from string import ascii_uppercase
@@ -40,7 +40,7 @@ def labels_of(scope: Scope) -> pd.DataFrame:
     """Every label that counts: ``item``, ``annotator``, ``value``.
 
     The value is the score, each answer's place in the ranking, the points by component (a dict), or the option or
-    answer that a text was taken for.
+    answer that the annotator read in a text.
     """
     refuse_live(scope)
     column = scope.kind.column
@@ -59,7 +59,7 @@ def labels_of(scope: Scope) -> pd.DataFrame:
 
 
 def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
-    """One outcome an item and repeat: ``item``, ``repeat``, ``value``, the mean over the presented orders.
+    """One outcome per item and repeat: ``item``, ``repeat``, ``value``, the mean over the presented orders.
 
     An item with a missing order is not counted; a further run of the same settings counts as more repeats.
     """
@@ -90,7 +90,7 @@ def places_in(ranking: list[list[int]]) -> tuple[float, ...]:
 def mean_of(values: "pd.Series[Any]") -> Any:
     """The mean score, the mean place of each answer, the mean points of each component, or the most frequent word.
 
-    Of words that are equally frequent the first in their order.
+    If several words are equally frequent, the first in alphabetical order.
     """
     if isinstance(values.iloc[0], str | bool):
         return values.mode().iloc[0]

@@ -1,9 +1,9 @@
-"""Items and verdicts as arrays, kept by this process and extended as rows arrive.
+"""Items and verdicts as arrays, cached in this process and extended as rows arrive.
 
-A million rows take seconds to read and milliseconds to count. Pair items and judges' verdicts are stored once and not
-changed, so what was read stays right. What came since is read by its id; a count, which the database takes from an
-index, tells whether that is all. Where it is not (rows were removed, or a transaction with lower ids ended later), and
-where an import showed rows with lower ids, everything is read anew.
+A million rows take seconds to read and milliseconds to count. Pair items and judges' verdicts are stored once and never
+changed, so rows that were read stay valid. Newer rows are read by id; a count, which the database takes from an index,
+tells whether that is all. If it is not (rows were removed, or a transaction with lower ids ended later), or if an
+import showed rows with lower ids, everything is read again.
 """
 
 import threading
@@ -33,9 +33,9 @@ Column = npt.NDArray[Any]
 
 
 class Rows:
-    """Columns of equal length, in the order of the rows' ids, of which ``top`` is the last.
+    """Columns of equal length, in the order of the rows' ids; ``top`` is the highest id.
 
-    There is room for more behind them: what is added changes nothing of the columns that were given out before.
+    The arrays have spare room at the end: adding rows does not change the columns that were handed out before.
     """
 
     def __init__(self, types: Sequence[type], room: int) -> None:
@@ -79,7 +79,7 @@ _lock = threading.Lock()
 
 
 def forget() -> None:
-    """Keep nothing: for a database that is thrown away."""
+    """Empty the cache, for a database that is thrown away."""
     with _lock:
         _kept.clear()
     _counts.clear()
@@ -101,8 +101,8 @@ def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
 
 
 def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
-    """``item, first, second`` of the pairs of a benchmark: how long both answers are, in ``tokens`` or in ``words``; -1
-    where that is not known, as of tokens that the file did not tell.
+    """``item, first, second`` of the pairs of a benchmark: the lengths of both answers in ``tokens`` or ``words``; -1
+    if unknown, for example if a file has no token counts.
     """
     field = "tokens" if unit == "tokens" else "text"
     item, first, second = _rows(
@@ -146,7 +146,7 @@ class PairItems:
 
 
 def pair_items(benchmark: Benchmark) -> PairItems:
-    """The pairs of a benchmark; one that lacks a side is left out."""
+    """The pairs of a benchmark; incomplete ones are left out."""
     names = [f"{name}__response__{field}" for name in SIDES for field in ("model_id", "variant")]
     item, sample, first, second = _rows(
         ("pairs", benchmark.pk),
@@ -163,14 +163,14 @@ def pair_items(benchmark: Benchmark) -> PairItems:
 
 
 def _places() -> dict[str, FilteredRelation]:
-    """Both places of an item. Made for each query: Django writes into them."""
+    """Both places of an item. Made new for each query, because Django modifies them."""
     return {
         name: FilteredRelation("places", condition=Q(places__position=position)) for position, name in enumerate(SIDES)
     }
 
 
 class _Sides:
-    """Numbers for models and variants, given as they come; kept as long as the process."""
+    """Codes for models and variants, assigned in order of appearance for as long as the process lives."""
 
     def __init__(self) -> None:
         self.known: list[tuple[int, str]] = []
@@ -199,11 +199,11 @@ def _rows(
     *,
     by_id: bool = True,
 ) -> tuple[Column, ...]:
-    """The columns of all rows that the query finds: those kept and those that came since.
+    """The columns of all rows of the query: the cached ones and newer ones.
 
-    ``total`` is their number, ``values`` names what is read of them, the id first; ``row`` makes the columns' numbers
-    of that. ``by_id`` says whether the database has them in that order; else they are sorted here, by their first
-    column, which is the id: a database would sort whole rows.
+    ``total`` gives their number; ``values`` selects what is read, the id first; ``row`` turns that into the columns'
+    numbers. ``by_id`` says whether the database has them in that order; otherwise they are sorted here by their first
+    column, the id, because a database would sort whole rows.
     """
 
     def added(stored: Rows, queryset: QuerySet[Any]) -> Rows:
@@ -227,7 +227,7 @@ def _rows(
             stored = None if late else stored
         if stored is not None:
             added(stored, queryset.filter(pk__gt=stored.top))
-            # What was counted may be a moment older than what was read.
+            # The count may be a moment older than the rows.
             if total() != len(stored) and queryset.filter(pk__lte=stored.top).count() != len(stored):
                 stored = None
         _kept[key] = stored = stored or read()
@@ -243,7 +243,7 @@ def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
-# ---- how many rows there are: of a million each count takes 40 ms, so they are kept as long as they are right ----
+# ---- row counts: counting a million rows takes 40 ms, so counts are cached for as long as they are right ----
 
 
 Counts = dict[Any, int]
@@ -251,11 +251,11 @@ _counts: dict[Hashable, tuple[Hashable, Counts]] = {}
 
 
 def rows_per_run(model: type[Judgment] | type[RunItem], benchmark: int) -> dict[int, int]:
-    """Rows of each run that has some, by their ids."""
+    """The number of rows of each run that has some, by its id."""
 
     def count() -> dict[int, int]:
         runs = list(Run.objects.filter(benchmark=benchmark).order_by("pk").values_list("pk", flat=True))
-        # Looking at each row whether it has arrived takes a third of the time, and mostly no import is under way.
+        # Checking for each row whether its import is done takes a third of the time, and mostly no import is running.
         coming = ImportRange.objects.filter(table=model._meta.db_table).exists()
         rows = model.objects if coming else model._base_manager
         counts = rows.filter(run__in=runs).order_by("run").values_list("run").annotate(n=Count("*"))
@@ -265,20 +265,20 @@ def rows_per_run(model: type[Judgment] | type[RunItem], benchmark: int) -> dict[
 
 
 def items_by_kind(benchmark: Benchmark) -> dict[str, int]:
-    """Items of each kind."""
+    """The number of items of each kind."""
 
     def count() -> dict[str, int]:
-        # One by one each is a count in an index; grouped, the rows would be sorted.
+        # Each of these is a count in an index; with GROUP BY, the rows would be sorted.
         return {kind: Item.objects.filter(sample__benchmark=benchmark, kind=kind).count() for kind in Item.Kind}
 
     return _counted(Item, benchmark.pk, count)
 
 
 def _counted(model: type[Judgment] | type[RunItem] | type[Item], benchmark: int, count: Callable[[], Counts]) -> Counts:
-    """What ``count`` gives, kept until rows came or went.
+    """The result of ``count``, cached until rows are added or removed.
 
-    SQLite counts a whole table in a few milliseconds and gives no id twice: with the same number of rows, the same last
-    id and no import done since they are the same rows. They never move to another run or sample.
+    SQLite counts a whole table in a few milliseconds and never reuses an id: the same number of rows, the same last id
+    and no import since then mean the same rows. They never move to another run or sample.
     """
 
     def cached_count() -> Counts:

@@ -345,7 +345,7 @@ def test_curators_keep_the_rules_on_a_page(bench, client_of):
 def test_opening_without_a_hidden_split_warns_that_many_totals_tell_keys(bench, client_of):
     curator = client_of("curator")
     page = "/submissions/rules/choices@1/"
-    warning = "the totals of many submissions tell keys, too"
+    warning = "the totals of many submissions reveal keys too"
     assert warning in flat(curator.get(page)), "beside the switch"
     hidden = curator.post(page, {"open": "on", "hidden_splits": ["test"]}, follow=True)
     assert [str(message) for message in hidden.context["messages"]] == ["The rules are changed."]
