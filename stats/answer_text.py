@@ -19,21 +19,21 @@ def option_in(text: str, labels: Sequence[str]) -> str | None:
     pronoun. Two different labels name none, unless one stands after "answer", "option" or the like and no other does.
     What an option *says* is not read here: that is the next step's, and nothing is guessed.
     """
-    said = _THOUGHT.sub("", text).strip()
-    bare = said.strip(" \t\r\n*_`\"'“”‘’()[]{}.,:;!#$")
+    answer = _THOUGHT.sub("", text).strip()
+    bare = answer.strip(" \t\r\n*_`\"'“”‘’()[]{}.,:;!#$")
     for label in labels:
         if bare == label or bare.casefold() == label.casefold():
             return label
     one_of = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
-    declared = set(re.findall(rf"(?i:{_SAYS})[*_`\"'(\[]*({one_of})(?![\w'’])(?!\s+[a-z])", said))
+    declared = set(re.findall(rf"(?i:{_SAYS})[*_`\"'(\[]*({one_of})(?![\w'’])(?!\s+[a-z])", answer))
     if len(declared) == 1:
         return str(declared.pop())
-    found = {
+    labels_found = {
         match["label"]
-        for match in re.finditer(rf"(?<![\w'’])(?P<before>[(\[*_`\"]*)(?P<label>{one_of})(?![\w'’])", said)
-        if match["label"] not in _WORDS or _is_marked(said, match, one_of)
+        for match in re.finditer(rf"(?<![\w'’])(?P<before>[(\[*_`\"]*)(?P<label>{one_of})(?![\w'’])", answer)
+        if match["label"] not in _WORDS or _is_marked(answer, match, one_of)
     }
-    return found.pop() if len(found) == 1 else None
+    return labels_found.pop() if len(labels_found) == 1 else None
 
 
 def _is_marked(text: str, match: re.Match[str], one_of: str) -> bool:
@@ -51,9 +51,9 @@ def answer_in(text: str) -> bool | None:
     The first word decides ("Yes, there is no doubt"); else the only one of the two that occurs. POPE's own script
     takes whatever holds no "no" or "not" for a yes, which reads an evasion as an answer; here it counts as none.
     """
-    said = _THOUGHT.sub("", text).strip(" \t\r\n*_`\"'“”‘’([{#>-")
-    found = [match[1].lower() for match in _WORD.finditer(said)]
-    first = re.match(r"(?:yes|no)\b(?!\s*(?:and|or|/)\s*(?:yes|no)\b)", said, re.IGNORECASE)
-    if first and found and found[0] == first[0].lower():
-        return found[0] == "yes"
-    return found[0] == "yes" if len(set(found)) == 1 else None
+    answer = _THOUGHT.sub("", text).strip(" \t\r\n*_`\"'“”‘’([{#>-")
+    words = [match[1].lower() for match in _WORD.finditer(answer)]
+    first = re.match(r"(?:yes|no)\b(?!\s*(?:and|or|/)\s*(?:yes|no)\b)", answer, re.IGNORECASE)
+    if first and words and words[0] == first[0].lower():
+        return words[0] == "yes"
+    return words[0] == "yes" if len(set(words)) == 1 else None
