@@ -1,4 +1,4 @@
-"""Numbers in words and figures: true minus, no false digits, an en dash where there is none."""
+"""Numbers in words and figures: a true minus sign, no false digits, an en dash for a missing number."""
 
 from collections.abc import Callable
 

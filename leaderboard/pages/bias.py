@@ -53,7 +53,7 @@ class BiasRow:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Shares of each score of one judge, beside people's on the same answers."""
+    """The share of each score from one judge, and from people on the same answers."""
 
     name: str
     plot: SafeString
@@ -64,7 +64,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class BiasPlot:
-    """One bias of every judge, beside people's."""
+    """One bias of every judge, and of people."""
 
     label: str
     unit: str
@@ -190,7 +190,7 @@ def _cell(name: str, row: Row | None, scale: marks.Axis, names: Any, kind: Kind)
 
 
 def _css(name: str, row: Row, kind: Kind) -> str:
-    """``warn`` for a notable bias, ``bad`` for a strong one; what may be none is not marked, nor are people."""
+    """``warn`` for a notable bias, ``bad`` for a strong one; no mark for people or if the interval includes 0."""
     if row.run is None or row.value.value is None or _holds_zero(row.value):
         return ""
     notable, strong = (kind.scale_width * limit for limit in LIMITS[name])
@@ -216,7 +216,7 @@ SHORT = {"position": "position", "length": "length", "self": "own family", "high
 
 
 def chips_of(address: Address, board: BiasBoard, kind: Kind) -> dict[int, list[Chip]]:
-    """By run the biases whose interval leaves 0 out."""
+    """By run, the biases whose interval excludes 0."""
     link = address.to("leaderboard:bias", **(address.view() | {"kind": kind.in_address}))
     chips: dict[int, list[Chip]] = {}
     for row in board.rows:

@@ -371,7 +371,7 @@ OF_USAGE = ("cost", "seconds")  # not for everybody
 
 
 def _running(figures: Running, column: str, usage: bool) -> Number | None:
-    """What stands in this column; None where nothing is known, or what a judge costs is not for this viewer."""
+    """The value in this column; None if it is unknown, or a cost that this viewer may not see."""
     if column in OF_USAGE:
         value = figures.cost if column == "cost" else figures.seconds
         return Number(value) if usage and value is not None else None

@@ -132,7 +132,7 @@ def levels_of(board: PairsBoard) -> list[str]:
 
 
 def _tints(rows: Sequence[PairRow], anchor: str) -> dict[str, bool]:
-    """The anchor stands between groups."""
+    """Tints by tier, without the anchor, which belongs to no group."""
     return tints((row.model, row.tier) for row in rows if row.model != anchor)
 
 

@@ -16,7 +16,7 @@ from leaderboard.pages import marks
 HEAT = ("#F2F6F6", "#E0EDEF", "#C9E1E5", "#AAD0D7", "#86BCC8", "#619FB3", "#33718C", "#235A76", "#164259")
 DARK_FROM = 6  # steps whose text is white
 INK, QUIET, LINE = "#14191C", "#616C73", "#E1E5E7"
-# Told apart by colour-blind readers, and by their dashes and dots where there is no colour at all.
+# Distinguishable by color-blind readers, and without any color by their dashes and dots.
 SERIES = (("#2F6DB5", ""), ("#C4631F", "7 3"), ("#1E8A63", "2 3"), ("#8A63B8", "9 3 2 3"))
 LETTER = 6.6  # pixels of a letter of 12
 

@@ -1,4 +1,4 @@
-"""Up to four models beside each other, ability by ability: a radar and the table of its numbers."""
+"""Up to four models side by side, ability by ability: a radar chart and the table of its numbers."""
 
 from dataclasses import dataclass
 

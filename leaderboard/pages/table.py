@@ -1,4 +1,4 @@
-"""The table of a board: heads that sort it, its rows in order, and groups that cannot be told apart."""
+"""The table of a board: headings that sort it, its rows in order, and groups without significant differences."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ class Sorting:
 
 
 def tints(rows: Iterable[tuple[K, int | None]]) -> dict[K, bool]:
-    """Of rows with their tiers every second group that cannot be told apart; rows without a tier have no tint."""
+    """Tints for every second group of rows with the same tier; rows without a tier have none."""
     tinted: dict[K, bool] = {}
     on, last = False, object()
     for row, tier in rows:
@@ -86,7 +86,7 @@ def tints(rows: Iterable[tuple[K, int | None]]) -> dict[K, bool]:
 
 
 def ends_of_groups(rows: Sequence[K], tinted: dict[K, bool]) -> list[bool]:
-    """Whether the row is the last of its group: the one below has another tint, or none."""
+    """Whether each row is the last of its group, which means that the next one has another tint or none."""
     following = [tinted.get(row) for row in rows[1:]]
     return [bool(tinted) and tinted.get(row) is not after for row, after in zip(rows, following, strict=False)] + [
         False

@@ -1,4 +1,4 @@
-"""English beside Chinese: the same questions in two languages, in one benchmark or in two."""
+"""English and Chinese: the same questions in two languages, in one benchmark or in two."""
 
 import csv
 import io
@@ -60,7 +60,7 @@ def test_two_languages_of_one_benchmark_are_compared_on_the_questions_that_corre
     assert 0 < shaky["difference_low"] < 0.5 < shaky["difference_high"]
     assert shaky["p"] == pytest.approx(2 * 0.5**12)  # McNemar: twelve questions differ, all of them one way
     html = client.get("/leaderboards/atlas/correlation/").content.decode()
-    assert "English beside Chinese" in html
+    assert "English and Chinese" in html
     assert "+50.0" in html
     link = unescape(re.search(r'href="([^"]*part=languages[^"]*format=csv)"', html)[1])
     rows = list(csv.DictReader(io.StringIO(client.get(link).content.decode())))
