@@ -80,7 +80,7 @@ def test_two_languages_beside_each_other_are_whole_and_clean(asked, live_server,
     asked("atlas", {"en": (ASKED, "map-en-{}".format), "zh": (ASKED, "map-zh-{}".format)})
     Criterion.unguarded.update(shown_to="public")  # else this is staff's
     assert looked_at(page, f"{live_server.url}/leaderboards/atlas/correlation/", faults(page)) == []
-    assert page.get_by_role("heading", name="English beside Chinese").is_visible()
+    assert page.get_by_role("heading", name="English and Chinese").is_visible()
 
 
 def names(page):
