@@ -54,7 +54,7 @@ def test_a_person_signs_in_by_typing_and_finds_the_way_back(people, live_server,
     page.get_by_label("Name").fill("curator")
     page.get_by_label("Password").fill("wrong-password")
     page.get_by_role("button", name="Sign in").click()
-    assert "Name or password is wrong" in page.get_by_role("alert").inner_text()
+    assert "The name or password is wrong" in page.get_by_role("alert").inner_text()
     page.get_by_label("Name").fill("curator")
     page.get_by_label("Password").fill("a-long-password")
     page.get_by_role("button", name="Sign in").click()
