@@ -12,4 +12,4 @@ class Conflict(exceptions.APIException):
 
 
 def validation_error(error: BadInput) -> exceptions.ValidationError:
-    return exceptions.ValidationError({error.field or "detail": [str(error)]})
+    return exceptions.ValidationError({error.field or "detail": str(error).split("\n")})

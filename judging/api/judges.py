@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import exceptions, mixins, serializers, status, viewsets
+from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -132,5 +132,5 @@ class Templates(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
         try:
             template = add_template(**data.validated_data, by=cast(User, request.user))
         except BadInput as error:
-            raise exceptions.ValidationError({error.field or "detail": str(error).split("\n")}) from None
+            raise validation_error(error) from None
         return Response(self.get_serializer(template).data, status=status.HTTP_201_CREATED)

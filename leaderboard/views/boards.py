@@ -1,5 +1,6 @@
 """The boards of a benchmark: models, judges, agreement."""
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -57,18 +58,11 @@ def _models(request: HttpRequest, address: Address) -> str:
     if rests_on_hidden(scope):
         context["edition"] = _edition(address, scope)
     if board.rows:
-        template = "_models.html" if isinstance(board, PairsBoard) else "_scored.html"
-        context["fragment"] = fragment(
-            f"leaderboard/{template}",
-            board,
-            address,
-            lambda: (
-                _models_context(address, scope, board)
-                if isinstance(board, PairsBoard)
-                else _scored_context(address, scope, board)
-            ),
-            facts=shown.facts,
-        )
+        if isinstance(board, PairsBoard):
+            template, make = "_models.html", partial(_models_context, address, scope, board)
+        else:
+            template, make = "_scored.html", partial(_scored_context, address, scope, board)
+        context["fragment"] = fragment(f"leaderboard/{template}", board, address, make, facts=shown.facts)
         context["downloads"] = downloads("models", address, scope, board)
         context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.params)
     return render_to_string("leaderboard/models.html", context, request)
