@@ -14,8 +14,8 @@ if __name__ == "__main__":
     # Django takes every --settings for the name of its settings module; in these it means the run's settings.
     if sys.argv[1:2] in (["judge"], ["collect"], ["attack_judge"]):
         own, theirs = "--settings", "--protocol-settings"
-        given = [(word, word == own or word.startswith(f"{own}=")) for word in sys.argv[2:]]
-        sys.argv[2:] = [theirs + word.removeprefix(own) if meant else word for word, meant in given]
+        options = [(word, word == own or word.startswith(f"{own}=")) for word in sys.argv[2:]]
+        sys.argv[2:] = [theirs + word.removeprefix(own) if meant else word for word, meant in options]
     try:
         try:
             execute_from_command_line(sys.argv)

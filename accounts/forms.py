@@ -117,10 +117,10 @@ class Preferences(forms.Form):
 
 def bound_keys(text: str) -> dict[str, str]:
     """Keyboard bindings from JSON, by action: one character each, none twice. Raises ValueError."""
-    given = json.loads(text or "{}")
-    if not isinstance(given, dict) or set(given) - set(ACTIONS):
+    saved = json.loads(text or "{}")
+    if not isinstance(saved, dict) or set(saved) - set(ACTIONS):
         raise ValueError("not a set of keys")
-    keys = list(given.values())
+    keys = list(saved.values())
     if len(set(map(str, keys))) < len(keys) or not all(isinstance(key, str) and len(key) == 1 for key in keys):
         raise ValueError("a key is one character and means one thing")
-    return cast(dict[str, str], given)
+    return cast(dict[str, str], saved)

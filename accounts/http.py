@@ -31,10 +31,10 @@ def network_of(address: str) -> str:
     """What is counted as one place: the address, or for IPv6 the /64 network that one household controls."""
     if address == UNKNOWN:
         return address
-    found = ip_address(address)
-    if not isinstance(found, IPv6Address):
+    parsed = ip_address(address)
+    if not isinstance(parsed, IPv6Address):
         return address
-    return str(found.ipv4_mapped or ip_network(f"{found}/64", strict=False))
+    return str(parsed.ipv4_mapped or ip_network(f"{parsed}/64", strict=False))
 
 
 def _without_port(text: str) -> str:
@@ -44,7 +44,7 @@ def _without_port(text: str) -> str:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        found = ip_address(text.partition("%")[0])
+        parsed = ip_address(text.partition("%")[0])
     except ValueError:
         return ""
-    return str(getattr(found, "ipv4_mapped", None) or found)
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed)

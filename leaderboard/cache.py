@@ -30,11 +30,11 @@ def key_of(*parts: Any) -> str:
 def cached(what: str, parts: Sequence[Any], make: Callable[[], T], *, seconds: int = HOUR) -> T:
     """The value that ``make`` gave for the same ``parts``: the state of the data, the view, the class of its viewer."""
     key = f"{what}:{key_of(*parts)}"
-    found: T = cache.get(key, _MISSING)
-    if found is _MISSING:
-        found = make()
-        cache.set(key, found, seconds)
-    return found
+    value: T = cache.get(key, _MISSING)
+    if value is _MISSING:
+        value = make()
+        cache.set(key, value, seconds)
+    return value
 
 
 def state() -> Hashable | None:

@@ -47,7 +47,7 @@ class Metric:
     terms: Callable[[pd.DataFrame], FloatArray] | None = None
     lowest: float = 0.0
     heat: tuple[float, float] = (0.2, 1.0)
-    beside: bool = False  # also shown when another metric is chosen
+    always_shown: bool = False  # also shown when another metric is chosen
     decided: bool = False
 
     @property
@@ -64,7 +64,7 @@ CONSISTENCY = Metric(
     name="consistency",
     label="Consistency",
     words="mean share of the most frequent verdict over a judge's repeats",
-    beside=True,
+    always_shown=True,
 )
 MCC = Metric(
     name="mcc", label="Same in most repeats", words="share of items where more than half of the repeats are the same"
@@ -131,10 +131,10 @@ def _of_scores(name: str, label: str, words: str, of_sums: Callable[[FloatArray]
 WITH_TIE = "share of items with people's verdict; undecided counts as a tie"
 WITHOUT_TIE = "share of items with people's verdict where both chose a side"
 PAIRS = (
-    _of_scores("accuracy_with_tie", "Accuracy", WITH_TIE, _accuracy, beside=True),
-    _of_scores("f1_with_tie", "F1", "F1, mean over first, second and tie", macro_f1, beside=True),
+    _of_scores("accuracy_with_tie", "Accuracy", WITH_TIE, _accuracy, always_shown=True),
+    _of_scores("f1_with_tie", "F1", "F1, mean over first, second and tie", macro_f1, always_shown=True),
     _of_scores("recall_with_tie", "Recall", "recall, mean over first, second and tie", macro_recall),
-    _of_scores("accuracy_without_tie", "Accuracy, decided", WITHOUT_TIE, _accuracy, beside=True),
+    _of_scores("accuracy_without_tie", "Accuracy, decided", WITHOUT_TIE, _accuracy, always_shown=True),
     _of_scores("f1_without_tie", "F1, decided", "F1, mean over first and second, where both chose a side", macro_f1),
     _of_scores(
         "recall_without_tie",
@@ -165,7 +165,7 @@ PAIRS = (
         of_sums=kappa_of,
         lowest=-1.0,
         heat=(-0.1, 0.9),
-        beside=True,
+        always_shown=True,
     ),
     *OF_REPEATS,
 )
@@ -278,7 +278,7 @@ SCORES = (
         terms=_centred,
         lowest=-1.0,
         heat=(0.0, 0.9),
-        beside=True,
+        always_shown=True,
     ),
     Metric(
         name=SPEARMAN,
@@ -289,7 +289,7 @@ SCORES = (
         terms=_ranks,
         lowest=-1.0,
         heat=(0.0, 0.9),
-        beside=True,
+        always_shown=True,
     ),
     *OF_REPEATS,
 )
@@ -321,7 +321,7 @@ READINGS = (
         compute=OfGrades.kappa,
         lowest=-1.0,
         heat=(-0.1, 0.9),
-        beside=True,
+        always_shown=True,
     ),
     *OF_REPEATS,
 )

@@ -31,8 +31,8 @@ HOLDING = (Campaign.State.OPEN, Campaign.State.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """A benchmark on the index, with its counts."""
+class BenchmarkCounts:
+    """A benchmark with its counts, as the index shows it."""
 
     benchmark: Benchmark
     name: str  # as in URLs
@@ -89,7 +89,7 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[JSON]:
     ]
 
 
-def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
+def benchmark_counts(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[BenchmarkCounts]:
     """Benchmarks with their counts, as far as this viewer may see them, in a fixed number of queries."""
     staff = allowed(viewer, "read-hidden")
     withheld = votes.withheld_runs(staff=staff)
@@ -122,7 +122,9 @@ def shelves(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Shelf]:
         "judgments": {pk: n - sum(end.get(pk, 0) for end in failed) for pk, n in judgments.items()},
     }
     return [
-        Shelf(benchmark, benchmark.slug, **{name: numbers.get(benchmark.pk, 0) for name, numbers in counts.items()})
+        BenchmarkCounts(
+            benchmark, benchmark.slug, **{name: numbers.get(benchmark.pk, 0) for name, numbers in counts.items()}
+        )
         for benchmark in benchmarks
     ]
 

@@ -1,7 +1,7 @@
-"""What a set of published sums tells about few samples (statistical disclosure control).
+"""What a set of published sums reveals about few samples (statistical disclosure control).
 
-A number is a sum over samples: of each it takes what the sample gives, which hangs on something hidden. Whoever has
-several such sums may add and subtract them; what is left may be about one sample alone. Pure: knows no table.
+A published number is a sum over samples, and what each sample contributes depends on something hidden. A reader who has
+several such sums can add and subtract them, and the result may depend on one sample alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,24 +9,25 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-Cell = Mapping[str, str]  # what a number is made of, by sample: a hash of what the sample gives to it
-LEAST = 10  # samples that any number, and any difference between two, is about
-_PRIME = 2**31 - 1  # combinations are sought in the integers modulo this: exact, and products fit in 64 bits
-_STEPS = 20_000  # after which the search gives up, and says that few are told
+Cell = Mapping[str, str]  # what a number is made of, by sample: a hash of what the sample contributes to it
+MIN_SAMPLES = 10  # fewest samples that a number, or a difference between two, may depend on
+_PRIME = 2**31 - 1  # linear algebra is done modulo this prime: exact, and products fit in 64 bits
+_STEPS = 20_000  # after which the search gives up and counts the sums as revealing
 
 Rows = npt.NDArray[np.int64]
 
 
-def differing(a: Cell, b: Cell) -> int:
-    """For how many samples two cells owe something else to hidden inputs."""
+def changed_samples(a: Cell, b: Cell) -> int:
+    """The number of samples that contribute different hidden inputs to the two cells."""
     return sum(a.get(sample) != b.get(sample) for sample in {*a, *b})
 
 
-def tells_of_few(cells: Sequence[Cell], least: int = LEAST) -> bool:
-    """Whether a linear combination of these sums is about fewer than ``least`` samples, but about some.
+def reveals_few(cells: Sequence[Cell], least: int = MIN_SAMPLES) -> bool:
+    """Whether a linear combination of these sums depends on at least one and fewer than ``least`` samples.
 
-    What stands in the same cells (an atom) is told together or not at all. The combinations are the space that the
-    cells span over the atoms; sought is a vector of it whose atoms hold few samples.
+    Samples that contribute to the same cells form an atom: a combination depends on all of them or on none. The
+    combinations are the row space of the matrix cells x atoms; the search is for a non-zero vector in it whose
+    non-zero atoms hold fewer than ``least`` samples together.
     """
     within: dict[tuple[str, str], list[int]] = {}
     for number, cell in enumerate(cells):
@@ -41,33 +42,36 @@ def tells_of_few(cells: Sequence[Cell], least: int = LEAST) -> bool:
     return _Search(list(atoms.values()), least).finds(_basis(rows), ())
 
 
-def tellable(groups: Iterable[Mapping[str, Cell]]) -> dict[str, Cell]:
-    """The numbers, by name, that may stand together; earlier groups come first, and a group stands or falls whole."""
+def publishable(groups: Iterable[Mapping[str, Cell]]) -> dict[str, Cell]:
+    """The numbers, by name, that may be published together.
+
+    Groups are taken in order; a group that would reveal something with those before it is left out as a whole.
+    """
     published: dict[str, Cell] = {}
     for group in groups:
-        if not tells_of_few([*published.values(), *group.values()]):
+        if not reveals_few([*published.values(), *group.values()]):
             published |= group
     return published
 
 
 class _Search:
-    """For a combination about few samples, by deciding of one atom after the other whether it takes part."""
+    """Branch and bound for a combination that depends on few samples: each atom in turn takes part or does not."""
 
     def __init__(self, samples: Sequence[set[str]], least: int) -> None:
         self.samples, self.least, self.steps = samples, least, 0
 
     def finds(self, rows: Rows, taken: tuple[int, ...]) -> bool:
-        """Among the combinations of ``rows``; the columns ``taken`` must take part."""
+        """Whether the row space of ``rows`` has such a combination in which the columns ``taken`` are not zero."""
         self.steps += 1
         if self.steps > _STEPS:
             return True
         while len(rows):
             together = _proportional(rows)
             if any(not any(column in columns for columns in together) for column in taken):
-                return False  # one that must take part no longer can
+                return False  # a required atom is zero in all that is left
             certain = [columns for columns in together if set(columns) & set(taken)]
-            told = self._samples(certain)
-            many = [columns for columns in together if len(told | self._samples([columns])) >= self.least]
+            required = self._samples(certain)
+            many = [columns for columns in together if len(required | self._samples([columns])) >= self.least]
             if not many:
                 break
             rows = _without(rows, many[0][0])
@@ -93,7 +97,7 @@ def _basis(rows: Rows) -> Rows:
 
 
 def _without(rows: Rows, column: int) -> Rows:
-    """The combinations of independent rows that are zero in this column."""
+    """A basis of the combinations of these independent rows that are zero in this column."""
     used = np.flatnonzero(rows[:, column])
     if not len(used):
         return rows
@@ -104,7 +108,7 @@ def _without(rows: Rows, column: int) -> Rows:
 
 
 def _proportional(rows: Rows) -> list[list[int]]:
-    """The columns that are not zero, by what takes part together in every combination."""
+    """The non-zero columns, grouped by proportionality: those of a group are zero or non-zero together."""
     groups: dict[bytes, list[int]] = {}
     for column in np.flatnonzero(rows.any(axis=0)):
         values = rows[:, column]

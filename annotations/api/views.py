@@ -307,13 +307,13 @@ def _described(assignment: Assignment) -> dict[str, Any]:
 
 def _own(label: Label, assignment: Assignment) -> dict[str, Any]:
     ballot = ballots.of(assignment.campaign_item.campaign)
-    given = ballot.present(label.verdict(), material.material_for(assignment, ballot))
+    shown = ballot.present(label.verdict(), material.material_for(assignment, ballot))
     return {
         "id": label.pk,
         "assignment": assignment.pk,
         "campaign": assignment.campaign_item.campaign.name,
         "item": label.item_id,
-        **{name: given.get(name) for name in ballots.FIELDS},
+        **{name: shown.get(name) for name in ballots.FIELDS},
         "seconds": label.seconds,
         "comment": label.comment,
         "confidence": label.confidence,

@@ -146,9 +146,9 @@ class Work:
     @property
     def components(self) -> list[tuple[ballots.Component, str]]:
         """Each component with the points entered so far."""
-        given = {row["component"]: row["points"] for row in self.values.get("parts") or []}
+        points = {row["component"]: row["points"] for row in self.values.get("parts") or []}
         return [
-            (part, "" if given.get(part.key) is None else f"{given[part.key]:g}")
+            (part, "" if points.get(part.key) is None else f"{points[part.key]:g}")
             for part in self.shown.material.components
         ]
 

@@ -92,7 +92,7 @@ class LabelImporter:
                 if fault := self._fault(name):
                     report.refuse(row.where, "campaign", fault)
                     continue
-                given = NewLabel(
+                label = NewLabel(
                     annotator_name=record.annotator,
                     at=record.at or self.now,
                     order=describe(order) or "0",
@@ -100,16 +100,16 @@ class LabelImporter:
                     revisions=_revisions(record, order),
                 )
                 place = (spec.kind, spec.sample_id, item.response_ids)
-                fresh.append((name, place, record.protocol or record.kind, given))
+                fresh.append((name, place, record.protocol or record.kind, label))
             elif all(getattr(old, column) == columns[column] for column in COLUMNS):
                 report.unchanged += 1
             else:
                 report.refuse(row.where, "choice", "a different verdict is stored for this label")
         self._count(report, "campaigns", {name for name, *_ in fresh} - self.campaigns.keys())
-        self._count(report, "annotators", {given.annotator_name for *_, given in fresh} - self.annotators.keys())
+        self._count(report, "annotators", {label.annotator_name for *_, label in fresh} - self.annotators.keys())
         report.made["labels"] += len(fresh)
         self.pending_labels += len(fresh)
-        self.pending_revisions += sum(len(given.revisions) for *_, given in fresh)
+        self.pending_revisions += sum(len(label.revisions) for *_, label in fresh)
         return fresh
 
     def expected_rows(self) -> dict[type[Model], int]:
@@ -164,8 +164,8 @@ class LabelImporter:
     def _stored(self, items: Iterable[StoredItem]) -> dict[tuple[str, int, str], Label]:
         stored = {}
         for ids in chunks(item.pk for item in items if item.pk):
-            found = Label.objects.filter(item__in=ids)
-            for label in found.select_related("campaign", "annotator"):
+            labels = Label.objects.filter(item__in=ids)
+            for label in labels.select_related("campaign", "annotator"):
                 stored[(label.campaign.name, label.item_id, label.annotator.name)] = label
         return stored
 

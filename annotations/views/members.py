@@ -81,14 +81,14 @@ def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect("annotations:campaign-detail", pk)
-    given = form.cleaned_data
+    data = form.cleaned_data
     try:
         created = invitations.invite(
             campaign=campaign,
             by=by,
-            days=given["days"],
-            most=given["most"],
-            emails=given["emails"].split(),
+            days=data["days"],
+            most=data["most"],
+            emails=data["emails"].split(),
             now=timezone.now(),
         )
     except BadInput as error:

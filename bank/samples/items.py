@@ -225,8 +225,8 @@ def _rotated(names: Sequence[str]) -> QuerySet[Response]:
 def _specs(plan: ItemPlan, ids: Sequence[int]) -> list[ItemSpec]:
     """The items of these samples."""
     answered: dict[int, dict[str, int]] = {pk: {} for pk in ids}
-    found = Response.objects.filter(sample__in=ids, variant="", model__name__in=plan.wanted)
-    for pk, sample_id, name in found.values_list("pk", "sample_id", "model__name"):
+    answers = Response.objects.filter(sample__in=ids, variant="", model__name__in=plan.wanted)
+    for pk, sample_id, name in answers.values_list("pk", "sample_id", "model__name"):
         answered[sample_id][name] = pk
     specs = [
         ItemSpec(plan.kind, sample_id, tuple(responses))

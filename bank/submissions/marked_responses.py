@@ -66,9 +66,9 @@ def _responses(ids: list[int]) -> Iterator[Any]:
 def _said(response: Any, labels: tuple[str, ...], read: Read) -> tuple[str, str]:
     if response.status != Response.Status.OK:
         return "", NO_TEXT
-    said = chosen_option(response, labels)
-    if said:
-        return said, LABEL
+    chosen = chosen_option(response, labels)
+    if chosen:
+        return chosen, LABEL
     option, how = read.get(response.pk, ("", NONE))
     valid = option in labels if labels else option in ("yes", "no")
     return (option, how) if valid else ("", how if option else NONE)

@@ -1,8 +1,8 @@
 """Compares a submission's responses with the answer keys: totals for every split, single marks for open keys.
 
-Keys are read through ``bank.criteria.for_scoring``, page by page, and each page is logged. Nothing stored about a split
-whose keys are not all public reveals anything about fewer than ``LEAST`` of these keys, neither alone nor compared with
-other numbers of the same submission, those of earlier scorings included.
+Keys are read through ``bank.criteria.for_scoring``, page by page, and each page is logged. Nothing stored about
+a split whose keys are not all public reveals anything about fewer than ``MIN_SAMPLES`` of these keys, neither alone nor
+compared with other numbers of the same submission, those of earlier scorings included.
 
 What a number depends on is, by sample, a keyed hash of the key and the answer: a cell of ``stats.disclosure``. An
 answer that names nothing, or another option in each rotation, is wrong whatever the key is, and reveals nothing.
@@ -26,7 +26,7 @@ from bank.models.submissions import new_seed
 from stats import disclosure
 from stats.answer_text import answer_in, option_in
 from stats.answers import choice_scores, shown_as, yes_no_scores
-from stats.disclosure import LEAST, Cell, tells_of_few
+from stats.disclosure import MIN_SAMPLES, Cell, reveals_few
 from stats.proportions import rate
 from stats.results import Estimate
 
@@ -35,7 +35,7 @@ PARTS = {"yes": 1, "no": 0, "neither": -1}  # of the answers, on which precision
 
 
 class Row(Protocol):
-    """What is read of a sample that was held against its key; ``one`` and ``every`` are empty where nothing is owed."""
+    """A sample compared with its key; ``one`` and ``every`` are empty where nothing is to be counted."""
 
     @property
     def sample(self) -> int: ...
@@ -54,7 +54,7 @@ def level_name(names: Sequence[str], measure: str) -> str:
     return "\x1f".join([measure, *names])
 
 
-def tellable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], list[R]]], *, circular: bool) -> Cells:
+def publishable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], list[R]]], *, circular: bool) -> Cells:
     """The numbers of one part that may be shown together, each with its cells: the whole first, then levels."""
 
     def cell(level_rows: Sequence[R], measure: str) -> Cell:
@@ -70,9 +70,9 @@ def tellable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], lis
     for names, level_rows in sorted(levels, key=lambda level: -len(level[1])):
         groups += [{level_name(names, measure): cell(level_rows, measure)} for measure in measures]
     everything = {name: cells for group in groups for name, cells in group.items()}
-    if not tells_of_few(list(everything.values())):
+    if not reveals_few(list(everything.values())):
         return everything
-    return disclosure.tellable(groups)
+    return disclosure.publishable(groups)
 
 
 # ---- over time ----
@@ -92,7 +92,7 @@ def keep(submission: Submission, cells: Sequence[Cell]) -> None:
 
 def may_follow(new: Sequence[Cell], before: Sequence[Cell]) -> bool:
     """Whether these numbers, compared with those shown before, reveal nothing about few samples."""
-    return all(cell in before for cell in new) or not tells_of_few([*before, *new])
+    return all(cell in before for cell in new) or not reveals_few([*before, *new])
 
 
 MOST_DRAWN, MOST_HASHED = 64, 50_000  # among many clusters any seed is even enough
@@ -220,7 +220,7 @@ def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool
             kind,
             rows,
             circular=bool(submission.counts.get("circular")),
-            least=LEAST if split in closed else 1,
+            least=MIN_SAMPLES if split in closed else 1,
             seed=submission.pk,
         )
         score = SubmissionScore(
@@ -383,7 +383,7 @@ def numbers(
         return {}, {}
     levels = grouped(rows, least=least)
     levels = levels if len(levels) > 1 else []
-    cells = tellable(kind, rows, levels, circular=circular) if least > 1 else {}
+    cells = publishable(kind, rows, levels, circular=circular) if least > 1 else {}
 
     def kept(result: dict[str, Any], names: Sequence[str] = ()) -> dict[str, Any]:
         """The numbers without those that may not be shown."""

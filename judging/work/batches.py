@@ -16,7 +16,7 @@ from judging.endpoints.answers import Answer, Failed, Outcome, Received, complet
 from judging.models import Run
 from judging.work import run_kinds, store
 from judging.work.loop import db
-from judging.work.results import Try
+from judging.work.results import PendingCall
 from judging.work.session import Session
 
 CALLS = 50_000  # of one batch, as OpenAI has it
@@ -32,7 +32,7 @@ class Batches(Session):
     def __init__(self, run: Run, **rest: Any) -> None:
         super().__init__(run, **rest)
         self.out: list[dict[str, Any]] = [dict(one) for one in run.batches]
-        self.tries: dict[str, Try] = {}  # of jobs that a batch failed, by name
+        self.attempts: dict[str, PendingCall] = {}  # of jobs that a batch failed, by name
 
     def in_flight(self) -> int:
         return sum(int(one["number"]) for one in self.out)
@@ -85,9 +85,9 @@ class Batches(Session):
                 if not self.exhausted and not self.out and self.ending is None:
                     self._no_room()
                 return
-            one = {"id": "", "name": secrets.token_hex(8), "number": number, "at": timezone.now().isoformat()}
-            await self._note([*self.out, one])
-            await self._submit(one, b"".join(lines))
+            batch = {"id": "", "name": secrets.token_hex(8), "number": number, "at": timezone.now().isoformat()}
+            await self._note([*self.out, batch])
+            await self._submit(batch, b"".join(lines))
 
     async def _lines(self) -> tuple[list[bytes], int]:
         """The next requests, a line each. Jobs that need no call are done on the way."""
@@ -97,14 +97,14 @@ class Batches(Session):
             if not self.ready:
                 await self._fetch()
                 continue
-            room = self.purse.has_room(self.in_flight() + len(lines))
+            room = self.spending.has_room(self.in_flight() + len(lines))
             if not room or len(lines) >= CALLS or held >= BYTES:
                 break
-            tried = self.ready.popleft()
-            prepared = await self._prepared(tried)
+            pending = self.ready.popleft()
+            prepared = await self._prepared(pending)
             if prepared is None:
                 continue
-            head = orjson.dumps({"custom_id": self._name(tried.job), "method": "POST", "url": "/v1/chat/completions"})
+            head = orjson.dumps({"custom_id": self._name(pending.job), "method": "POST", "url": "/v1/chat/completions"})
             lines.append(head[:-1] + b',"body":' + prepared[1] + b"}\n")
             held += len(lines[-1])
         return lines, len(lines)
@@ -146,7 +146,7 @@ class Batches(Session):
     def _no_room(self) -> None:
         self.end(
             Run.State.PAUSED,
-            f"The budget is used up: ${self.purse.spent:.2f} of ${self.purse.budget:.2f} spent. "
+            f"The budget is used up: ${self.spending.spent:.2f} of ${self.spending.budget:.2f} spent. "
             "Start the run again with a higher one to go on.",
         )
 
@@ -189,8 +189,8 @@ class Batches(Session):
                 answer = results.pop(name, None)
                 if answer is None or self.ending is not None:
                     continue
-                tried = self.tries.setdefault(name, Try(job))
-                self._take(tried, self.kind.request(job, template=self.template), at, answer)
+                pending = self.attempts.setdefault(name, PendingCall(job))
+                self._take(pending, self.kind.request(job, template=self.template), at, answer)
             self.later.clear()  # the next batch has them
             await self._flush()
 
@@ -204,13 +204,13 @@ class Batches(Session):
     async def _send(self, method: str, path: str, body: bytes | None = None, **form: Any) -> dict[str, Any] | None:
         received = await self._received(method, path, body, **form)
         try:
-            found = orjson.loads(received.content) if received else None
+            listed = orjson.loads(received.content) if received else None
         except ValueError:
-            found = None
-        return found if isinstance(found, dict) else None
+            listed = None
+        return listed if isinstance(listed, dict) else None
 
     async def _received(self, method: str, path: str, body: bytes | None = None, **rest: Any) -> Received | None:
-        """One request, tried again while its faults pass; None when the session ends over it."""
+        """One request, pending again while its faults pass; None when the session ends over it."""
         for number in range(self.patience.failures):
             try:
                 received = await self.endpoint.send(method, path, body, key=self.key, timeout=TRANSFER, **rest)

@@ -24,7 +24,7 @@ def typical_call(run: Run) -> float:
     return price(run.judge, ORDINARY_PROMPT, ORDINARY_REPLY) or 0.0
 
 
-class Purse:
+class Spending:
     """The money of one run: what it has spent, restarts and removed failures included, and what calls take.
 
     Each worker knows of the others what they last committed, so that together they overspend by no more than the calls

@@ -2,7 +2,7 @@
 
 from judging.endpoints.answers import Answer, Outcome
 from judging.models import Judge
-from judging.work.pace import Gate
+from judging.work.pace import Limiter
 from judging.work.writer import Patience
 
 
@@ -18,7 +18,7 @@ class Health:
         self._connected_at: float | None = None
         self.rounds = 0  # without a connection; calls in flight together are one
 
-    def note(self, answer: Answer, *, now: float, gate: Gate) -> str | None:
+    def note(self, answer: Answer, *, now: float, limiter: Limiter) -> str | None:
         if answer.outcome != Outcome.UNREACHABLE:
             self._connected_at, self.rounds = now, 0
         match answer.outcome:
@@ -32,7 +32,7 @@ class Health:
             case Outcome.RATE:
                 return self._limited(now)
             case Outcome.UNREACHABLE:
-                return self._unreachable(answer, now, gate)
+                return self._unreachable(answer, now, limiter)
             case Outcome.AUTHENTICATION:
                 return f"{answer.words}. Check the key in {self._key}, where the worker runs, then resume."
             case Outcome.QUOTA:
@@ -63,8 +63,8 @@ class Health:
             return None
         return f"nothing but rate limits for {self._patience.limited / 60:.0f} minutes. Resume to try again."
 
-    def _unreachable(self, answer: Answer, now: float, gate: Gate) -> str | None:
-        if now >= gate.closed_until:
+    def _unreachable(self, answer: Answer, now: float, limiter: Limiter) -> str | None:
+        if now >= limiter.closed_until:
             self.rounds += 1
         never = self._connected_at is None and self.rounds >= self._patience.first_contact
         gone = self._connected_at is not None and now - self._connected_at > self._patience.out_of_reach

@@ -151,8 +151,8 @@ def _free(run: Run, kind: run_kinds.Kind, after: int) -> Any:
 
 def _near(rows: Iterable[Any]) -> list[Any]:
     """Rows as far as one claim reaches."""
-    found = list(rows)
-    return [row for row in found if row.pk < found[0].pk + SPAN]
+    leases = list(rows)
+    return [row for row in leases if row.pk < leases[0].pk + SPAN]
 
 
 def finish(run: Run, *, kind: run_kinds.Kind) -> bool:
@@ -188,9 +188,9 @@ def leave(
     if not held(run).exists():
         return False
     others = sweep(locked, but=run.hold)
-    said = dict(live or {})
-    past = curve.merged(locked.live.get("curve") or {}, said.pop("curve", {}))
-    changes: dict[str, Any] = {"live": locked.live | {"curve": past} | said}
+    counts = dict(live or {})
+    past = curve.merged(locked.live.get("curve") or {}, counts.pop("curve", {}))
+    changes: dict[str, Any] = {"live": locked.live | {"curve": past} | counts}
     if state and locked.state == Run.State.RUNNING and not (others and (alone or state == Run.State.QUEUED)):
         changes |= {"state": state, "state_reason": reason}
     Run.objects.filter(pk=run.pk).update(**changes)

@@ -11,7 +11,7 @@ from judging.models import Judge
 INFINITE = math.inf
 
 
-class Gate:
+class Limiter:
     """The calls of one judge in this process, over all its runs.
 
     Nobody waits inside: ``wait`` says how long it would be, so that a waiting run holds no slot. After a rate limit all

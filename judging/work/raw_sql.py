@@ -45,9 +45,11 @@ def change(model: type[Model], changes: Mapping[str, Any], **columns: Any) -> in
     """Change columns of the rows with these values; returns of how many."""
     shape, values = _shape(columns)
     fields: list[Any] = [model._meta.get_field(name) for name in changes]
-    given = [field.get_db_prep_save(value, connection) for field, value in zip(fields, changes.values(), strict=True)]
+    prepared = [
+        field.get_db_prep_save(value, connection) for field, value in zip(fields, changes.values(), strict=True)
+    ]
     with connection.cursor() as cursor:
-        cursor.execute(_update(model, tuple(changes), shape), [*given, *values])
+        cursor.execute(_update(model, tuple(changes), shape), [*prepared, *values])
         return int(cursor.rowcount)
 
 

@@ -12,7 +12,7 @@ from judging.models import Attempt, Run
 from judging.protocols.replies import Reading, Status
 from judging.runs.requests import CallRequest
 from judging.work import run_kinds, store
-from judging.work.budget import Purse
+from judging.work.budget import Spending
 from judging.work.health import Health
 from judging.work.identity import Reported
 from judging.work.loop import db
@@ -24,7 +24,7 @@ PASSING = {Outcome.RATE, Outcome.TRANSIENT, Outcome.TIMEOUT, Outcome.UNREACHABLE
 
 
 @dataclass(slots=True)
-class Try:
+class PendingCall:
     """A job on its way to a judgment."""
 
     job: Any  # a plan.Job or a collecting.Task
@@ -40,13 +40,13 @@ class CallResults(Writer):
 
     def __init__(self, run: Run, **rest: Any) -> None:
         super().__init__(run, **rest)
-        self.gate = self.shared.gate(self.judge.pk, self.judge.concurrency)
+        self.limiter = self.shared.limiter(self.judge.pk, self.judge.concurrency)
         self.health = Health(self.judge, self.patience)
-        self.purse = Purse(run)
+        self.spending = Spending(run)
         self.reported = Reported(run)
         self.claimed: dict[int, int] = {}  # results that each claim still lacks
         self.pacer = Pacer(self.judge, self._reserve)
-        self.later: list[tuple[float, int, Try]] = []
+        self.later: list[tuple[float, int, PendingCall]] = []
         self.numbers = itertools.count()
         self.unstored: set[int] = set()  # results of calls that wait for their commit
         self.fresh = asyncio.Event()
@@ -54,12 +54,12 @@ class CallResults(Writer):
     async def _reserve(self, each: timedelta, number: int) -> float:
         return await db(store.reserve, judge_id=self.judge.pk, each=each, number=number)
 
-    async def _reused(self, tried: Try, request: CallRequest) -> bool:
+    async def _reused(self, pending: PendingCall, request: CallRequest) -> bool:
         """Answer a job from an identical call that is stored, if there is one."""
         cached = await db(self.kind.cached_call, request.key)
         if cached is None or not self.reported.holds(cached.model):
             return False
-        row = self.kind.read(tried.job, request, cached.reply)
+        row = self.kind.read(pending.job, request, cached.reply)
         if row.status != "ok":
             return False
         self._accepted(Answer(Outcome.OK, model=cached.model))
@@ -69,32 +69,32 @@ class CallResults(Writer):
         row.prompt_tokens, row.completion_tokens = cached.prompt_tokens, cached.completion_tokens
         row.cost, row.cached = 0.0, True
         self.batch.cached += 1
-        self._done(tried, row)
+        self._done(pending, row)
         return True
 
-    def _take(self, tried: Try, request: CallRequest, at: datetime, answer: Answer) -> None:
+    def _take(self, pending: PendingCall, request: CallRequest, at: datetime, answer: Answer) -> None:
         """Decide what the end of a call means for its job and for the run."""
         now = asyncio.get_running_loop().time()
         cost = self._pay(answer)
-        pause = self.health.note(answer, now=now, gate=self.gate)
+        pause = self.health.note(answer, now=now, limiter=self.limiter)
         row: run_kinds.Row | None = None
         if answer.outcome == Outcome.OK:
-            self.gate.succeeded()
+            self.limiter.succeeded()
             if self._accepted(answer):
-                row = self.kind.read(tried.job, request, answer.reply or Reply())
+                row = self.kind.read(pending.job, request, answer.reply or Reply())
             else:
                 pause = self._other_model(answer.model, self.reported.newest)
-        elif answer.outcome in FINAL or (answer.outcome in PASSING and not self._again(tried, answer, now)):
+        elif answer.outcome in FINAL or (answer.outcome in PASSING and not self._again(pending, answer, now)):
             status: Status = "filtered" if answer.outcome == Outcome.FILTERED else "error"
-            row = self.kind.row(tried.job, Reading(status, reason=answer.words))
+            row = self.kind.row(pending.job, Reading(status, reason=answer.words))
         if row:
             row.prompt_sha256, row.call_key, row.reported_model = request.sha256, request.key, answer.model
             row.prompt_tokens, row.completion_tokens = answer.prompt_tokens, answer.completion_tokens
             row.cost, row.latency = cost, answer.seconds or None  # a batch tells none
             self.unstored.add(id(row))
-            self._done(tried, row)
+            self._done(pending, row)
         if row is None or row.status != "ok":
-            self._log(tried.job, at, answer, cost)
+            self._log(pending.job, at, answer, cost)
         if pause:
             self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {pause}")
 
@@ -113,34 +113,34 @@ class CallResults(Writer):
             "Its verdicts are not mixed in. Resume to accept them in this run, or start a new run."
         )
 
-    def _again(self, tried: Try, answer: Answer, now: float) -> bool:
+    def _again(self, pending: PendingCall, answer: Answer, now: float) -> bool:
         """Put a job back for another call; False when it has had its share."""
         if answer.outcome == Outcome.UNREACHABLE:
-            if now >= self.gate.closed_until:
-                self.gate.closed_until = now + min(self.patience.wait_after(self.health.rounds), 10.0)
-            at = self.gate.closed_until
+            if now >= self.limiter.closed_until:
+                self.limiter.closed_until = now + min(self.patience.wait_after(self.health.rounds), 10.0)
+            at = self.limiter.closed_until
         else:
             limited = answer.outcome == Outcome.RATE
-            tried.limits += limited
-            tried.failures += not limited
-            tried.since = now if tried.since is None else tried.since
-            if now - tried.since > self.patience.altogether:
+            pending.limits += limited
+            pending.failures += not limited
+            pending.since = now if pending.since is None else pending.since
+            if now - pending.since > self.patience.altogether:
                 return False
-            if tried.limits >= self.patience.limits or tried.failures >= self.patience.failures:
+            if pending.limits >= self.patience.limits or pending.failures >= self.patience.failures:
                 return False
-            wait = self.patience.wait_after(tried.limits if limited else tried.failures)
+            wait = self.patience.wait_after(pending.limits if limited else pending.failures)
             if answer.retry_after is not None:
                 wait = min(answer.retry_after, self.patience.longest_wait)
             at = now + wait
             if limited:
-                self.gate.limited(now, at - now)
-        tried.why = answer.outcome
-        heapq.heappush(self.later, (at, next(self.numbers), tried))
+                self.limiter.limited(now, at - now)
+        pending.why = answer.outcome
+        heapq.heappush(self.later, (at, next(self.numbers), pending))
         return True
 
     def _pay(self, answer: Answer) -> float | None:
         """Count a call and what it cost; returns that, None where nobody knows."""
-        cost, counted = self.purse.pay(answer)
+        cost, counted = self.spending.pay(answer)
         self.batch.calls += 1
         self.batch.priced += counted > 0
         self.batch.spent += counted
@@ -165,17 +165,17 @@ class CallResults(Writer):
             )
         )
 
-    def _done(self, tried: Try, row: run_kinds.Row) -> None:
+    def _done(self, pending: PendingCall, row: run_kinds.Row) -> None:
         self.batch.rows.append(row)
-        if tried.claim in self.claimed:
-            self.claimed[tried.claim] -= 1
-            if not self.claimed[tried.claim]:
-                del self.claimed[tried.claim]
-                self.batch.claims.append(tried.claim)
+        if pending.claim in self.claimed:
+            self.claimed[pending.claim] -= 1
+            if not self.claimed[pending.claim]:
+                del self.claimed[pending.claim]
+                self.batch.claims.append(pending.claim)
         self.fresh.set()
 
     def look(self, batch: store.Batch, seen: store.Seen) -> None:
-        self.purse.see(spent=seen.spent + self.batch.spent, budget=seen.budget, elsewhere=seen.elsewhere)
+        self.spending.see(spent=seen.spent + self.batch.spent, budget=seen.budget, elsewhere=seen.elsewhere)
         if seen.other_model and batch.opened:
             words = self._other_model(batch.opened.model, "the model that answered first")
             self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}")

@@ -22,7 +22,7 @@ from judging.runs.requests import CallRequest
 from judging.work import leases, run_kinds
 from judging.work.loop import db
 from judging.work.pace import INFINITE
-from judging.work.results import CallResults, Try
+from judging.work.results import CallResults, PendingCall
 from judging.work.writer import CRASHED, Ended
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Session(CallResults):
     def __init__(self, run: Run, **rest: Any) -> None:
         super().__init__(run, **rest)
         self.start_at: float | None = None  # from when the pacer lets the next call go
-        self.ready: deque[Try] = deque()
+        self.ready: deque[PendingCall] = deque()
         self.calls: set[asyncio.Task[None]] = set()
         self.fetching: asyncio.Task[None] | None = None
         self.after = 0
@@ -50,12 +50,12 @@ class Session(CallResults):
 
     def live(self) -> dict[str, Any]:
         waiting: dict[str, int] = {}
-        for _, _, tried in self.later:
-            waiting[tried.why] = waiting.get(tried.why, 0) + 1
-        pause = round(self.gate.closed_until - asyncio.get_running_loop().time()) if "rate" in waiting else 0
+        for _, _, pending in self.later:
+            waiting[pending.why] = waiting.get(pending.why, 0) + 1
+        pause = round(self.limiter.closed_until - asyncio.get_running_loop().time()) if "rate" in waiting else 0
         return super().live() | {
-            "limit": self.gate.allowed,
-            "limited": self.gate.is_limited,
+            "limit": self.limiter.allowed,
+            "limited": self.limiter.is_limited,
             "retrying": waiting,
             "pause": max(0, pause),
         }
@@ -70,7 +70,7 @@ class Session(CallResults):
             self._without_pictures()
             return
         self.endpoint = self.shared.endpoints.at(self.judge.base_url, self.judge.listed)
-        self.gate.want(self.wake, True)
+        self.limiter.want(self.wake, True)
         writer, sharing = asyncio.create_task(self._write()), asyncio.create_task(self._keep_share())
         sharing.add_done_callback(self._crashed)
         try:
@@ -85,7 +85,7 @@ class Session(CallResults):
             self.over = True
             self.fresh.set()
             await writer
-            if self.gate.leave_to_others(self.wake):
+            if self.limiter.leave_to_others(self.wake):
                 await db(leases.give_back, judge_id=self.judge.pk, holder=self.shared.holder)
 
     # -- the judge's calls at once, among all workers -----------------------------------------------------------
@@ -100,25 +100,25 @@ class Session(CallResults):
 
     async def _renew_share(self) -> None:
         """Tell other workers what this one has of the judge, and hear what it may have; for all its runs at once."""
-        loop, gate = asyncio.get_running_loop(), self.gate
+        loop, limiter = asyncio.get_running_loop(), self.limiter
         self._say_whether_there_are_calls()
-        if loop.time() - gate.renewed_at < self.patience.tick / 2:
+        if loop.time() - limiter.renewed_at < self.patience.tick / 2:
             return
-        gate.renewed_at = now = loop.time()
+        limiter.renewed_at = now = loop.time()
         agreed = await db(
             leases.share,
             judge_id=self.judge.pk,
             holder=self.shared.holder,
-            wants=gate.wanted,
-            used=max(gate.in_flight, gate.share),
-            closed_for=max(0.0, gate.closed_until - now),
+            wants=limiter.wanted,
+            used=max(limiter.in_flight, limiter.share),
+            closed_for=max(0.0, limiter.closed_until - now),
         )
         if agreed.closed_for:
-            gate.closed_until = max(gate.closed_until, loop.time() + agreed.closed_for)
-        gate.set_share(agreed.calls, of=agreed.of)
+            limiter.closed_until = max(limiter.closed_until, loop.time() + agreed.closed_for)
+        limiter.set_share(agreed.calls, of=agreed.of)
 
     def _say_whether_there_are_calls(self) -> None:
-        self.gate.want(self.wake, bool(self.ready or self.later or self.calls or not self.exhausted))
+        self.limiter.want(self.wake, bool(self.ready or self.later or self.calls or not self.exhausted))
 
     async def calling(self) -> None:
         """Make the calls, until the session is asked to end."""
@@ -158,18 +158,18 @@ class Session(CallResults):
                     await self._finish()
                 else:
                     await self._sleep(self.later[0][0] - now if self.later else INFINITE)
-            elif len(self.calls) + len(self.unstored) >= self.gate.allowed:
+            elif len(self.calls) + len(self.unstored) >= self.limiter.allowed:
                 await self._sleep(INFINITE)  # a call is over when its result is stored: a kill costs no more than these
-            elif wait := self.gate.wait(now) or await self._wait_for_pace(now):
+            elif wait := self.limiter.wait(now) or await self._wait_for_pace(now):
                 await self._sleep(wait)
-            elif self.purse.has_room(len(self.calls)):
+            elif self.spending.has_room(len(self.calls)):
                 self._start(heapq.heappop(self.later)[2] if self._due(now) else self.ready.popleft())
-            elif self.calls or self.unstored or self.purse.elsewhere:
+            elif self.calls or self.unstored or self.spending.elsewhere:
                 await self._sleep(INFINITE)  # they may cost less than was reckoned
             else:
                 self.end(
                     Run.State.PAUSED,
-                    f"The budget is used up: ${self.purse.spent:.2f} of ${self.purse.budget:.2f} spent. "
+                    f"The budget is used up: ${self.spending.spent:.2f} of ${self.spending.budget:.2f} spent. "
                     "Start the run again with a higher one to go on.",
                 )
 
@@ -193,8 +193,8 @@ class Session(CallResults):
         return max(0.0, self.start_at - now)
 
     def _refill(self) -> None:
-        room = self.open_jobs < 4 * self.gate.share + 2 * self.patience.batch
-        low = len(self.ready) < max(self.gate.share, FEW) and room and self.gate.share > 0
+        room = self.open_jobs < 4 * self.limiter.share + 2 * self.patience.batch
+        low = len(self.ready) < max(self.limiter.share, FEW) and room and self.limiter.share > 0
         if low and not self.exhausted and self.fetching is None:
             self.fetching = asyncio.create_task(self._fetch())
             self.fetching.add_done_callback(self._crashed)
@@ -220,11 +220,11 @@ class Session(CallResults):
         claim = page.pk if isinstance(page, leases.Claim) else 0
         if claim and page.jobs:
             self.claimed[claim] = len(page.jobs)
-        self.ready.extend(Try(job, claim) for job in page.jobs)
+        self.ready.extend(PendingCall(job, claim) for job in page.jobs)
 
     async def _next_page(self) -> leases.Claim | run_kinds.Page | None:
         """The next jobs for this worker: few enough that others find some, too."""
-        most = math.ceil(max(2 * self.gate.share, 2 * FEW) / self.kind.per_row)
+        most = math.ceil(max(2 * self.limiter.share, 2 * FEW) / self.kind.per_row)
         return await db(
             leases.next_claim, self.run, kind=self.kind, after=self.after, most=max(1, min(run_kinds.PAGE, most))
         )
@@ -252,10 +252,10 @@ class Session(CallResults):
 
     # -- calls --------------------------------------------------------------------------------------------------
 
-    def _start(self, tried: Try) -> None:
+    def _start(self, pending: PendingCall) -> None:
         self.start_at = None
-        self.gate.enter()
-        call = asyncio.create_task(self._call(tried))
+        self.limiter.enter()
+        call = asyncio.create_task(self._call(pending))
         self.calls.add(call)
         call.add_done_callback(self._left)
         if self.in_flight() > self.told_in_flight:
@@ -263,7 +263,7 @@ class Session(CallResults):
 
     def _left(self, call: "asyncio.Task[None]") -> None:
         self.calls.discard(call)
-        self.gate.leave()
+        self.limiter.leave()
         self._crashed(call)
 
     def _crashed(self, task: "asyncio.Task[None]") -> None:
@@ -271,27 +271,27 @@ class Session(CallResults):
             log.error("Run %s stops", self.run.pk, exc_info=error)
             self.end(Run.State.PAUSED, CRASHED)
 
-    async def _call(self, tried: Try) -> None:
-        prepared = await self._prepared(tried)
+    async def _call(self, pending: PendingCall) -> None:
+        prepared = await self._prepared(pending)
         if prepared is None:
             return
         request, body = prepared
         at = timezone.now()
         answer = await self.endpoint.complete(body, key=self.key, timeout=self.judge.timeout)
-        self._take(tried, request, at, answer)
+        self._take(pending, request, at, answer)
 
-    async def _prepared(self, tried: Try) -> tuple[CallRequest, bytes] | None:
+    async def _prepared(self, pending: PendingCall) -> tuple[CallRequest, bytes] | None:
         """The request of a job; None where it needs no call, and its row is made already."""
         try:
-            request = self.kind.request(tried.job, template=self.template)
-            row = self.kind.row_without_call(tried.job, request)
+            request = self.kind.request(pending.job, template=self.template)
+            row = self.kind.row_without_call(pending.job, request)
         except CannotAsk as error:
-            self._done(tried, self.kind.row(tried.job, Reading("error", reason=str(error))))
+            self._done(pending, self.kind.row(pending.job, Reading("error", reason=str(error))))
             return None
         if row is not None:
-            self._done(tried, row)
+            self._done(pending, row)
             return None
-        if self.run.reuse and await self._reused(tried, request):
+        if self.run.reuse and await self._reused(pending, request):
             return None
         try:
             pictures = [
@@ -310,7 +310,7 @@ class Session(CallResults):
             if (error.errno is None or isinstance(error, FileNotFoundError)) and await db(
                 images.media_matches_database
             ):
-                self._done(tried, self.kind.row(tried.job, Reading("error", reason=MISSING_PICTURE)))
+                self._done(pending, self.kind.row(pending.job, Reading("error", reason=MISSING_PICTURE)))
             else:
                 log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error)
                 self._without_pictures()

@@ -23,7 +23,7 @@ from judging.protocols import prompts
 from judging.runs import plan, requests
 from judging.work import curve, leases, run_kinds, store
 from judging.work.loop import db
-from judging.work.pace import Gate
+from judging.work.pace import Limiter
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ Watch = Callable[[Progress], None]
 
 
 class Shared:
-    """What all runs of one process share: a client per endpoint, encoded pictures, a gate per judge."""
+    """What all runs of one process share: a client per endpoint, encoded pictures, a limiter per judge."""
 
     def __init__(self) -> None:
         from judging.endpoints.client import Endpoints
@@ -91,10 +91,10 @@ class Shared:
         self.holder = secrets.token_hex(16)  # by which other workers know this one
         self.endpoints = Endpoints()
         self.pictures = Pictures()
-        self._gates: dict[int, Gate] = {}
+        self._limiters: dict[int, Limiter] = {}
 
-    def gate(self, judge_id: int, concurrency: int) -> Gate:
-        return self._gates.setdefault(judge_id, Gate(concurrency))
+    def limiter(self, judge_id: int, concurrency: int) -> Limiter:
+        return self._limiters.setdefault(judge_id, Limiter(concurrency))
 
 
 class Ended(Exception):

@@ -2,7 +2,7 @@
 
 A cell is one number of a model, over all samples or one level. For each sample it depends on the key, the weights and
 the reading of the answer. If two cells differ in that for a single sample, anybody who knows the answers can work out
-its key. So no combination of a model's cells, in this edition and all earlier ones, may be about fewer than LEAST
+its key. So no combination of a model's cells, in this edition and all earlier ones, may be about fewer than MIN_SAMPLES
 samples (``stats.disclosure``). Corrections wait until that many have accumulated.
 """
 
@@ -29,7 +29,7 @@ from leaderboard.hidden import hidden_split, open_samples, rests_on_hidden
 from leaderboard.kinds import Kind
 from leaderboard.models import Edition
 from leaderboard.scope import BadScope, Scope, scope_of
-from stats.disclosure import LEAST, Cell, differing, tells_of_few
+from stats.disclosure import MIN_SAMPLES, Cell, changed_samples, reveals_few
 
 Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number
 WHOLE = ""  # the only number of a board by components
@@ -87,13 +87,13 @@ def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
         raise Refused("This board depends on nothing hidden: everybody sees it live.")
     board = models(scope)
     if not board.rows:
-        raise Refused(f"No model has answers to {LEAST} samples or more that could be counted.")
+        raise Refused(f"No model has answers to {MIN_SAMPLES} samples or more that could be counted.")
     cells = cells_of(scope)
     if reasons := list(refusals(cells, {name_of(previous, scope): previous.cells for previous in _seen_before(scope)})):
         more = f" And {len(reasons) - TOLD} more." if len(reasons) > TOLD else ""
         raise Refused(
-            f"This edition would tell about fewer than {LEAST} samples. "
-            f"{' '.join(reasons[:TOLD])}{more} Wait until {LEAST} changes have gathered."
+            f"This edition would reveal something about fewer than {MIN_SAMPLES} samples. "
+            f"{' '.join(reasons[:TOLD])}{more} Wait until {MIN_SAMPLES} changes have accumulated."
         )
     earlier = list(_earlier(scope))
     digits, ends = digits_of(scope)
@@ -192,15 +192,15 @@ def refusals(new: Cells, earlier: Mapping[str, Cells]) -> Iterator[str]:
     for model, cells_now in new.items():
         before = {name: cells_then[model] for name, cells_then in earlier.items() if model in cells_then}
         changes = (
-            (number, name, differing(cell, cells_then[number]))
+            (number, name, changed_samples(cell, cells_then[number]))
             for number, cell in cells_now.items()
             for name, cells_then in before.items()
             if number in cells_then
         )
-        if few := next((change for change in changes if 0 < change[2] < LEAST), None):
+        if few := next((change for change in changes if 0 < change[2] < MIN_SAMPLES), None):
             number, name, differing_samples = few
             subject = f"{number} of {model}" if number else model
             yield f"{subject} differs from {name} in {differing_samples} sample{'' if differing_samples == 1 else 's'}."
-        elif tells_of_few([cell for cells_then in (cells_now, *before.values()) for cell in cells_then.values()]):
+        elif reveals_few([cell for cells_then in (cells_now, *before.values()) for cell in cells_then.values()]):
             compared = f"compared with one another and with those of {', '.join(before)}"
             yield f"The numbers of {model}, {compared}, reveal fewer."

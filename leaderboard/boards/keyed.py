@@ -3,7 +3,7 @@
 Answer keys are hidden, and anybody who knows what a model answered could learn a key from a number about few samples.
 Unless the keys are open to all, only staff see these boards live; everybody else sees editions
 (``leaderboard.hidden``). An edition shows only numbers and levels of a model of which no combination is about fewer
-than LEAST samples (``stats.disclosure``). A hidden split is shown only as a whole, by its kept half (ADR 11).
+than MIN_SAMPLES samples (``stats.disclosure``). A hidden split is shown only as a whole, by its kept half (ADR 11).
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.answers import yes_no_scores
-from stats.disclosure import LEAST, Cell, tellable, tells_of_few
+from stats.disclosure import MIN_SAMPLES, Cell, publishable, reveals_few
 from stats.proportions import mean, rate, rate_by_sizes
 from stats.ranks import Place, places_of_means
 
@@ -35,7 +35,7 @@ NO_ANSWERS = "No answers to questions with a key yet."
 FROM_POSITIVES = ("precision", "recall", "f1")  # they reveal how many of the answers "yes" are right
 CIRCULAR = "circular-"
 STEPS = (marked_responses.LABEL, marked_responses.JUDGE, marked_responses.RANDOM)
-WITHHELD = f"Levels and other numbers that could reveal something about fewer than {LEAST} samples are left out."
+WITHHELD = f"Levels and other numbers that could reveal something about fewer than {MIN_SAMPLES} samples are left out."
 VANILLA, CIRCULAR_ACCURACY, ACCURACY = "vanilla", "circular", "accuracy"  # the columns that can rank
 K = TypeVar("K", bound=ModelRow)
 PublishedCells = dict[str, Cell]  # what the numbers of a model in an edition are made of, by number
@@ -187,15 +187,17 @@ def _of_choice(rows: pd.DataFrame) -> PublishedCells:
     the_same = complete.groupby("sample")["said"].transform("nunique") == 1
     one_pass = complete["variant"] == ""
     counted = {EVERY: complete[the_same & one_pass], ONE: rows[rows["variant"] == ""], BOTH: complete[one_pass]}
-    return tellable({name: _cell(part[part["said"] != ""])} for name, part in counted.items() if len(part))
+    return publishable({name: _cell(part[part["said"] != ""])} for name, part in counted.items() if len(part))
 
 
 def _of_yes_no(rows: pd.DataFrame) -> PublishedCells:
     one_pass = rows[rows["variant"] == ""]
     right = _cell(one_pass[one_pass["said"] != ""])
-    if not len(one_pass) or tells_of_few([right]):
+    if not len(one_pass) or reveals_few([right]):
         return {}
-    return tellable([{RIGHT: right}, {name: _cell(one_pass[one_pass["said"] == said]) for said, name in SAID.items()}])
+    return publishable(
+        [{RIGHT: right}, {name: _cell(one_pass[one_pass["said"] == said]) for said, name in SAID.items()}]
+    )
 
 
 def _add_levels(published: PublishedCells, rows: pd.DataFrame, paths: list[str]) -> None:
@@ -207,7 +209,7 @@ def _add_levels(published: PublishedCells, rows: pd.DataFrame, paths: list[str])
     }
     for path, cell in sorted(cells.items(), key=lambda pair: (-len(pair[1]), paths.index(pair[0]))):
         above = path.rpartition(" / ")[0]
-        if (above in published or not above) and not tells_of_few([*published.values(), cell]):
+        if (above in published or not above) and not reveals_few([*published.values(), cell]):
             published[path] = cell
 
 
@@ -484,8 +486,8 @@ def _ranked(rows: list[K], counted: dict[str, pd.DataFrame]) -> list[K]:
 def _of_hidden(scope: Scope, split: str) -> KeyedBoard:
     """A hidden split as a whole: for every model its kept half, or all of it if nothing is kept back."""
     frame, runs, half = _hidden_answers(scope, split)
-    if frame["sample"].nunique() < LEAST:
-        few = f"The hidden split {split!r} has fewer than {LEAST} answered samples, too few for a ranking."
+    if frame["sample"].nunique() < MIN_SAMPLES:
+        few = f"The hidden split {split!r} has fewer than {MIN_SAMPLES} answered samples, too few for a ranking."
         return KeyedBoard([], [few], runs)
     counted = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
     board = _board(scope, frame, levels=False)

@@ -20,7 +20,7 @@ from leaderboard.boards import keyed
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
-from stats.disclosure import LEAST
+from stats.disclosure import MIN_SAMPLES
 from stats.paired import difference
 from stats.proportions import mean, rate
 from stats.ranks import benjamini_hochberg
@@ -121,7 +121,7 @@ def _without_language(key: str, language: str) -> str:
 def _comparison(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
     """The comparison; None if nothing shows that the two have the same questions."""
     shared = set(a.frame["pair"]) & set(b.frame["pair"])
-    if len(shared) < LEAST and a.benchmark.slug != b.benchmark.slug:
+    if len(shared) < MIN_SAMPLES and a.benchmark.slug != b.benchmark.slug:
         return None
     names = sorted(set(a.frame["model"]) & set(b.frame["model"]), key=str.casefold)
     circular = scope.kind.rotates and a.rotated and b.rotated

@@ -13,7 +13,7 @@ from leaderboard.methods import SEED
 from leaderboard.rows import JSON, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import scores
-from stats.disclosure import LEAST
+from stats.disclosure import MIN_SAMPLES
 from stats.proportions import mean
 from stats.ranks import places_of_means
 
@@ -122,14 +122,14 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
 
 def verdicts_on_models(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
     """The outcomes of the view with the columns of their items (see ``scores.items_of``) and the ``model`` ("" unless
-    one model was scored), and the runs they come from. An edition only has models with at least LEAST samples.
+    one model was scored), and the runs they come from. An edition only has models with at least MIN_SAMPLES samples.
     """
     items = scores.items_of(scope)
     verdicts, runs = outcomes(scope)
     frame = verdicts[verdicts["item"].isin(items.index)].join(items, on="item")
     frame = frame.assign(model=[models[0] if len(models) == 1 else "" for models in frame["models"]])
     if scope.edition:
-        frame = frame[frame.groupby("model")["sample"].transform("nunique") >= LEAST]
+        frame = frame[frame.groupby("model")["sample"].transform("nunique") >= MIN_SAMPLES]
     return frame, runs
 
 

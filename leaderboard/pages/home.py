@@ -96,7 +96,7 @@ class Home:
 class _Place:
     """A benchmark with its two boards, before rendering."""
 
-    shelf: queries.Shelf
+    counts: queries.BenchmarkCounts
     address: Address
     models: ModelsBoard
     judges: JudgesBoard
@@ -114,18 +114,22 @@ class _Place:
 def page_of(viewer: Viewer) -> Home:
     """Everything that the page shows; computed again only when the data of a benchmark on it have changed."""
     newest = queries.newest_visible(viewer)
-    shelves = sorted(queries.shelves(newest, viewer), key=lambda shelf: -(shelf.labels + shelf.judgments))
-    addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in shelves[:MOST]]
+    benchmark_counts = sorted(
+        queries.benchmark_counts(newest, viewer), key=lambda counts: -(counts.labels + counts.judgments)
+    )
+    addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in benchmark_counts[:MOST]]
     keys = [key_of(address.scope(), "home") for address in addresses]
     return cache.cached(
         "home",
         [keys, queries.sees_labels(viewer), len(newest)],
-        lambda: _made(viewer, shelves[:MOST], addresses, len(newest)),
+        lambda: _made(viewer, benchmark_counts[:MOST], addresses, len(newest)),
     )
 
 
-def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address], benchmarks: int) -> Home:
-    places = [_place(shelf, address) for shelf, address in zip(shelves, addresses, strict=True)]
+def _made(
+    viewer: Viewer, benchmark_counts: list[queries.BenchmarkCounts], addresses: list[Address], benchmarks: int
+) -> Home:
+    places = [_place(counts, address) for counts, address in zip(benchmark_counts, addresses, strict=True)]
     models = [_top_models(place) for place in places]
     judges = [_top_judges(place) for place in places]
     # One axis for everything in percent, and one for all metrics of judges; scores use the axis of their scale.
@@ -143,9 +147,9 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
     return Home(
         entries=[
             Entry(
-                title=place.shelf.benchmark.titled,
-                about=place.shelf.benchmark.description,
-                counts=_counts(place.shelf),
+                title=place.counts.benchmark.titled,
+                about=place.counts.benchmark.description,
+                counts=_counts(place.counts),
                 link=place.address.link(),
                 models_link=place.address.link(),
                 judges_link=place.address.to("leaderboard:judges"),
@@ -158,7 +162,7 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
             )
             for place, top, ranked, ceiling in zip(places, models, judges, ceilings, strict=True)
         ],
-        specimen=specimen(viewer, [shelf.benchmark for shelf in shelves]),
+        specimen=specimen(viewer, [counts.benchmark for counts in benchmark_counts]),
         benchmarks=benchmarks,
         computed_at=max(times) if times else None,
         has_ceiling=any(value is not None for value in ceilings),
@@ -167,7 +171,7 @@ def _made(viewer: Viewer, shelves: list[queries.Shelf], addresses: list[Address]
     )
 
 
-def _place(shelf: queries.Shelf, address: Address) -> _Place:
+def _place(counts: queries.BenchmarkCounts, address: Address) -> _Place:
     source = source_of(address)
     try:
         board = cached(source.scope, "models", boards.models)
@@ -178,14 +182,14 @@ def _place(shelf: queries.Shelf, address: Address) -> _Place:
     kind = source.scope.kind
     main = kind.shapes.get(board.ranked_by, kind.shape).main.name
     return _Place(
-        shelf, address, board, judges, source.scope.anchor, source.note, source.scope.kind, main, of_judges.kind
+        counts, address, board, judges, source.scope.anchor, source.note, source.scope.kind, main, of_judges.kind
     )
 
 
-def _counts(shelf: queries.Shelf) -> str:
-    parts = [number_of(shelf.samples, "sample"), number_of(shelf.models, "model")]
-    parts += [number_of(shelf.judges, "judge")] if shelf.judges else []
-    return ", ".join([*parts, number_of(shelf.labels, "human label")])
+def _counts(counts: queries.BenchmarkCounts) -> str:
+    parts = [number_of(counts.samples, "sample"), number_of(counts.models, "model")]
+    parts += [number_of(counts.judges, "judge")] if counts.judges else []
+    return ", ".join([*parts, number_of(counts.labels, "human label")])
 
 
 def _top_models(place: _Place) -> list[ModelRow]:
@@ -210,7 +214,7 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis) -> MiniRow:
     ends = _shares(place, row)
     kind = place.models_kind
     if not kind.shape.hundred:
-        scale, write = marks.Axis(*kind.ends(place.shelf.benchmark), (), marks.WIDE), kind.shape.main.write
+        scale, write = marks.Axis(*kind.ends(place.counts.benchmark), (), marks.WIDE), kind.shape.main.write
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
     rank = NONE if few or row.rank is None else str(row.place)
     link = place.address.to(kind.rows_page, model=row.model, kind=kind.in_address)
@@ -274,7 +278,7 @@ def _ceiling(place: _Place) -> float | None:
 def _judges_note(place: _Place, rows: list[Ranked]) -> str:
     if rows:
         return ""
-    if not place.shelf.labels:
+    if not place.counts.labels:
         return "No labels by people yet, so no judge can be compared with them."
     return "No judge has a verdict on these items yet."
 

@@ -119,7 +119,7 @@ def page_of(
     standing, cells = against.standing.get(metric.name, {}), against.cells.get(metric.name, {})
     ceiling = against.ceiling.get(metric.name)
     extra_metrics = [
-        extra for extra in kind.metrics if extra.beside and extra.name != metric.name and extra.name in measured
+        extra for extra in kind.metrics if extra.always_shown and extra.name != metric.name and extra.name in measured
     ]
     levels = _level_names(against.cells[kind.metrics[0].name], board.cell_order)
     running = {pk: figures for pk, figures in board.running.items() if pk in runs}

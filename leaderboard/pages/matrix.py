@@ -79,6 +79,6 @@ def _cell(
         count(row.n),
         marks.heat(row.win_rate.value, 0.0, 1.0) if row.n >= FEWEST and row.win_rate.value is not None else "qx",
         f"{title}; {ends}" if ends else title,
-        # Held against the other model: only then does the list hold this pair, whatever the benchmark's anchor is.
+        # Compared with the other model: only then does the list hold this pair, whatever the benchmark's anchor is.
         address.to("leaderboard:votes", **(view | {"anchor": other, "model": name, "other": other})),
     )

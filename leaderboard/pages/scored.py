@@ -216,8 +216,8 @@ def _steps(board: ChoiceBoard) -> list[tuple[str, list[str]]]:
     for row in sorted(board.rows, key=lambda row: row.model.casefold()):
         total = sum(row.extraction.values())
         cells = [f"{row.extraction[step]:,}" for step in STEPS]
-        found = sum(row.extraction[step] for step in ("label", "judge"))
-        steps.append((row.model, [*cells, percent(found / total if total else None)]))
+        extracted = sum(row.extraction[step] for step in ("label", "judge"))
+        steps.append((row.model, [*cells, percent(extracted / total if total else None)]))
     return steps
 
 

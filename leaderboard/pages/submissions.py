@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from accounts.rules import Viewer
 from bank.models import Submission, SubmissionScore
 from leaderboard.pages.marks import WIDE, Axis, axis_head, interval_bar
-from stats.disclosure import LEAST
+from stats.disclosure import MIN_SAMPLES
 
 FIRST = 20  # faults of each kind that a page lists; the others are in the file
 # Shares about keys that are not open are in whole percent. With up to a hundred samples a single answer still changes
@@ -143,7 +143,7 @@ def axis_ticks() -> SafeString:
 
 def _words(score: SubmissionScore, submission: Submission) -> str:
     if not score.numbers:
-        return f"Counted, but not shown: unless keys are open to everybody, numbers are about at least {LEAST} samples."
+        return f"Counted, but not shown: unless keys are public, a number covers at least {MIN_SAMPLES} samples."
     if score.part == SubmissionScore.Part.KEPT:
         released = "It is released." if submission.released_at else "Only staff see it until a curator releases it."
         return f"The kept half: {score.n} samples drawn once and for all, whose score ranks. {released}"

@@ -14,8 +14,8 @@ from leaderboard.pages import search
 @requires("read-public")
 def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks that the viewer may see, newest version each, with what they hold."""
-    shelves = queries.shelves(queries.newest_visible(request.user), request.user)
-    return render(request, "leaderboard/index.html", {"section": "leaderboards", "shelves": shelves})
+    counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
+    return render(request, "leaderboard/index.html", {"section": "leaderboards", "benchmarks": counts})
 
 
 @requires("read-public")

@@ -66,7 +66,7 @@ def frame(
         "address": address,
         "benchmark": address.benchmark,
         "versions": queries.versions_of(address.benchmark, request.user),
-        "shelf": _shelf(address, data),
+        "counts": _counts_of(address, data),
         "current": board,
         "tabs": [
             (label, page, address.to(f"leaderboard:{page}", **address.view((*SAMPLES, *PEOPLE))))
@@ -95,11 +95,11 @@ def _compare_link(address: Address, board: str) -> str:
     return address.to(f"leaderboard:{board}-compare", **address.view(names))
 
 
-def _shelf(address: Address, data: str) -> queries.Shelf:
-    def make() -> queries.Shelf:
-        return queries.shelves([address.benchmark], address.viewer)[0]
+def _counts_of(address: Address, data: str) -> queries.BenchmarkCounts:
+    def make() -> queries.BenchmarkCounts:
+        return queries.benchmark_counts([address.benchmark], address.viewer)[0]
 
-    return cache.cached("shelf", [data, address.staff], make) if data else make()
+    return cache.cached("counts", [data, address.staff], make) if data else make()
 
 
 def fragment(

@@ -69,14 +69,14 @@ def locate(ids: Any, targets: Any) -> tuple[Any, Any]:
     """Which of the ``wanted`` are among ``ids``, which rise (a mask), and the place of each in them."""
     if len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids):  # none is left out: no need to look for them
         place = targets.astype(np.int32, copy=False) - np.int32(ids[0])
-        found = (place >= 0) & (place < len(ids))
-        return found, place if found.all() else np.where(found, place, np.int32(0))
-    found, place = np.zeros(len(targets), dtype=bool), np.zeros(len(targets), dtype=np.int32)
+        known = (place >= 0) & (place < len(ids))
+        return known, place if known.all() else np.where(known, place, np.int32(0))
+    known, place = np.zeros(len(targets), dtype=bool), np.zeros(len(targets), dtype=np.int32)
     for rows in blocks(len(targets)) if len(ids) else ():
         at = np.searchsorted(ids, targets[rows])
         at[at == len(ids)] = 0
-        found[rows], place[rows] = ids[at] == targets[rows], at
-    return found, place
+        known[rows], place[rows] = ids[at] == targets[rows], at
+    return known, place
 
 
 def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:

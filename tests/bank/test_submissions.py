@@ -23,7 +23,7 @@ from bank.models import (
 )
 from bank.samples.items import make_items, plan_items
 from bank.submissions import Closed, Exceeded, NameTaken, Refused, actions, quota, scoring
-from bank.submissions.scoring import LEAST, MarkedSample, grouped, is_kept
+from bank.submissions.scoring import MIN_SAMPLES, MarkedSample, grouped, is_kept
 from tests.annotations.conftest import at_once
 from tests.hidden import criteria
 
@@ -374,7 +374,7 @@ def test_one_name_submitted_ten_times_at_once_is_one_submission(choices, allow, 
 
 
 def test_nothing_is_said_about_fewer_samples_than_the_least(choices, allow, send):
-    benchmark = choices(test=LEAST - 1)
+    benchmark = choices(test=MIN_SAMPLES - 1)
     allow(benchmark, hidden=["test"])
     assert numbers(send(benchmark, answers(benchmark)), "test") == {}
 
@@ -392,7 +392,7 @@ def test_small_levels_stand_together_so_that_subtracting_tells_nothing(sizes, sh
     one = {"split": "t", "kind": "choice", "cluster": "", "options": 4, "right": True, "everywhere": True}
     rest = {"said": 0, "key": 0, "sent": 1, "found": 1, "silent": 0}
     rows = [MarkedSample(level=level, **one, **rest) for level, count in sizes.items() for _ in range(count)]
-    found = grouped(rows, least=LEAST)
+    found = grouped(rows, least=MIN_SAMPLES)
     assert sorted(names for names, _ in found) == shown
     assert sum(len(some) for _, some in found) == len(rows)
 
@@ -429,7 +429,7 @@ def test_365_probing_submissions_end_at_chance(choices, allow):
         """What the scoring says of one label a sample: (shown half, kept half)."""
         parts = scoring._parts([of[label] for of, label in zip(held, said, strict=True)], {"test"}, rules)
         found = [
-            scoring.numbers("choice", parts["test", part, "choice"], circular=False, least=LEAST, seed=1)[0]
+            scoring.numbers("choice", parts["test", part, "choice"], circular=False, least=MIN_SAMPLES, seed=1)[0]
             for part in ("shown", "kept")
         ]
         return tuple(numbers["vanilla"]["value"] for numbers in found)

@@ -1,4 +1,4 @@
-"""Two runs held against each other, and a run cloned with changes."""
+"""Two runs compared, and a run cloned with changes."""
 
 import pytest
 from django.urls import reverse

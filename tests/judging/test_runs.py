@@ -21,7 +21,7 @@ from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
 from judging.runs import actions, plan
 from judging.work import leases, loop, run_kinds, store, worker
 from judging.work.loop import db
-from judging.work.pace import Gate
+from judging.work.pace import Limiter
 from tests.judging.server import Server, after, answer, completion, error, status
 from tests.judging.small import QUICK, make_benchmark
 
@@ -608,17 +608,17 @@ def test_starts_given_to_two_workers_never_overlap_and_a_clock_set_back_is_survi
     assert store.reserve(judge_id=judge.pk, each=each, number=1) < 5
 
 
-def test_a_gate_halves_once_for_calls_that_were_in_flight_together_and_grows_back():
-    gate = Gate(16)
-    gate.set_share(16, of=16)
+def test_a_limiter_halves_once_for_calls_that_were_in_flight_together_and_grows_back():
+    limiter = Limiter(16)
+    limiter.set_share(16, of=16)
     for _ in range(8):
-        gate.limited(now=100.0, seconds=2.0)
-    assert gate.limit == 8
-    assert gate.wait(101.0) == 1.0
-    assert gate.wait(102.0) == 0.0
+        limiter.limited(now=100.0, seconds=2.0)
+    assert limiter.limit == 8
+    assert limiter.wait(101.0) == 1.0
+    assert limiter.wait(102.0) == 0.0
     for _ in range(200):
-        gate.succeeded()
-    assert gate.limit == 16
+        limiter.succeeded()
+    assert limiter.limit == 16
 
 
 # -- the worker -----------------------------------------------------------------------------------------------------

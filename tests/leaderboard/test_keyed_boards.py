@@ -1,4 +1,4 @@
-"""Boards of answers held against keys, and of weighted components: who is right how often, and what stays hidden."""
+"""Boards of answers compared with keys, and of weighted components: who is right how often, and what stays hidden."""
 
 import json
 from dataclasses import replace

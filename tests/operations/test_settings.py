@@ -1,4 +1,4 @@
-"""The one table of settings in the documentation, held against what the code reads."""
+"""The one table of settings in the documentation, compared with what the code reads."""
 
 import re
 

@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stats.disclosure import tells_of_few
+from stats.disclosure import reveals_few
 
 
 def cell(*samples, given="x"):
@@ -13,7 +13,7 @@ def cell(*samples, given="x"):
 
 
 def tells(*cells, least=10):
-    return tells_of_few(cells, least)
+    return reveals_few(cells, least)
 
 
 def test_one_number_is_about_ten_samples_or_more():
@@ -65,4 +65,4 @@ def test_it_finds_what_trying_all_small_combinations_finds(cells, least):
         return {sample for (sample, _), value in sums.items() if value}
 
     found = any(0 < len(about(factors)) < least for factors in product(range(-2, 3), repeat=len(cells)))
-    assert tells_of_few(cells, least) == found
+    assert reveals_few(cells, least) == found

@@ -27,7 +27,7 @@ CONSTANTS = {
     "bank.text.similarity.STRETCH": 48,
     "bank.text.similarity.VOWELS": 0.24,
     # Numbers from hidden keys (ADR 11, ADR 17)
-    "stats.disclosure.LEAST": 10,
+    "stats.disclosure.MIN_SAMPLES": 10,
     # Hints for curators: MLLM-Bench's guideline, Table 10
     "bank.samples.quality.SHORT_EDGE": 512,
     # Fewer, and an interval by clusters or a test says little (ADR 8; 2501.10970, section 3)

@@ -18,15 +18,15 @@ class Command(BaseCommand):
         parser.add_argument("--expect", metavar="NUMBER:DIGEST", help="what an earlier check printed")
 
     def handle(self, *, expect: str | None, **options: Any) -> None:
-        found = [f"{one.number}: {one.why}" for one in audit.broken()]
+        breaks = [f"{one.number}: {one.why}" for one in audit.broken()]
         if expect:
             number, _, digest = expect.partition(":")
             if not number.isdigit() or not digest:
                 raise CommandError("--expect takes NUMBER:DIGEST, as this command prints them.", returncode=2)
             if not AuditEntry.objects.filter(number=number, digest=digest).exists():
-                found.append(f"{number}: is not the entry that was there before")
-        if found:
-            raise CommandError("The audit log is not whole.\n" + "\n".join(found))
+                breaks.append(f"{number}: is not the entry that was there before")
+        if breaks:
+            raise CommandError("The audit log is not whole.\n" + "\n".join(breaks))
         last = AuditEntry.objects.order_by("-number").first()
         self.stdout.write(f"The audit log is whole: {last.number} entries." if last else "The audit log is empty.")
         if last:

@@ -82,14 +82,14 @@ def _record(data: dict[str, Any], annotation: dict[str, Any]) -> dict[str, Any]:
 
 def responses_of(data: dict[str, Any]) -> list[Any]:
     """The models of an item: names, or objects with ``model`` and maybe ``variant``."""
-    found = data.get("responses") or data.get("models")
-    if found is None:
-        found = [data[name] for name in ("model_a", "model_b") if data.get(name)]
-    if not isinstance(found, list):
+    candidates = data.get("responses") or data.get("models")
+    if candidates is None:
+        candidates = [data[name] for name in ("model_a", "model_b") if data.get(name)]
+    if not isinstance(candidates, list):
         raise ValueError("responses or models is a list of the models that were shown")
     return [
         {name: one[name] for name in ("model", "variant") if one.get(name)} if isinstance(one, dict) else one
-        for one in found
+        for one in candidates
     ]
 
 

@@ -110,8 +110,8 @@ def responses(path: Path) -> Iterator[Row | Problem]:
         if not files:
             raise BadFile(Where(str(path)), f"holds neither {ANCHOR} nor answers/*.jsonl")
     for file in files:
-        found = json_array(file) if kind_of(file) == "json" else json_lines(file)
-        yield from validated(_answers(found), ResponseRecord)
+        records = json_array(file) if kind_of(file) == "json" else json_lines(file)
+        yield from validated(_answers(records), ResponseRecord)
 
 
 def judgments(path: Path) -> Iterator[Row | Problem]:
@@ -189,8 +189,8 @@ def _beside(directory: Path, key: str, named: Iterable[str]) -> str | None:
         inside = name.removeprefix("./").removeprefix("data/")
         if inside and (directory / inside).is_file():
             return inside
-    found = sorted(directory.glob(f"images/{key}.*"))
-    return str(found[0].relative_to(directory)) if found else None
+    files = sorted(directory.glob(f"images/{key}.*"))
+    return str(files[0].relative_to(directory)) if files else None
 
 
 def split_criteria(text: str) -> list[str]:

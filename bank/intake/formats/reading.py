@@ -375,5 +375,5 @@ def validated(rows_in: Iterable[Row | Problem], record: type[Rec]) -> Iterator[R
         except ValidationError as error:
             for fault in error.errors(include_url=False, include_context=False, include_input=False):
                 field = ".".join(str(part) for part in fault["loc"])
-                said = IN_WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
-                yield Problem(where, field, said)
+                words = IN_WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
+                yield Problem(where, field, words)

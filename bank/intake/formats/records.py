@@ -287,8 +287,8 @@ class VerdictRecord(Record):
         ranking = None if self.ranking is None else [sorted(place[ref] for ref in group) for group in self.ranking]
         parts = None if self.parts is None else {part.component: part.points for part in self.parts}
         plain = ("score", "choice", "situation", "option", "extraction", "answer", "agree", "grade", "hallucination")
-        found = {name: getattr(self, name) for name in (*plain, "spans", "confidence", "reason")}
-        return {**found, "ranking": ranking, "parts": parts}
+        fields = {name: getattr(self, name) for name in (*plain, "spans", "confidence", "reason")}
+        return {**fields, "ranking": ranking, "parts": parts}
 
 
 class LabelRecord(VerdictRecord):
@@ -310,15 +310,15 @@ class LabelRecord(VerdictRecord):
     def earlier(self) -> list["Revision"]:
         """The revisions, each checked as a verdict on the same item. Raises ValueError."""
         about = {"kind": self.kind, "sample": self.sample, "responses": self.responses}
-        found = []
+        checked = []
         for number, revision in enumerate(self.revisions, 1):
             if not isinstance(revision, dict) or set(revision) & set(about):
                 raise ValueError(f"revision {number} is not what the label was before")
             try:
-                found.append(Revision.model_validate(about | revision))
+                checked.append(Revision.model_validate(about | revision))
             except ValidationError as error:
                 raise ValueError(f"revision {number}: {error.errors()[0]['msg']}") from None
-        return found
+        return checked
 
 
 class Revision(VerdictRecord):

@@ -59,19 +59,19 @@ class Addresses:
     @cached_property
     def _keys(self) -> dict[str, list[str]]:
         """Sample keys by the URL of a picture they show."""
-        found = {url: list(keys) for url, keys in self.pending.keys.items()}
+        by_url = {url: list(keys) for url, keys in self.pending.keys.items()}
         if self.benchmark is None:
-            return found
+            return by_url
         samples = self.benchmark.samples.filter(**self.only).order_by()
         stored = SampleImage.objects.filter(sample__in=samples).exclude(source_url="").order_by()
         for url, key in stored.values_list("source_url", "sample__key"):
-            found.setdefault(url, []).append(key)
+            by_url.setdefault(url, []).append(key)
         absent = samples.exclude(absent_images=[])
         for images, key in absent.values_list("absent_images", "key"):
             for image in images:
                 if image.get("url"):
-                    found.setdefault(image["url"], []).append(key)
-        return found
+                    by_url.setdefault(image["url"], []).append(key)
+        return by_url
 
     def _addressed(self, row: Row) -> Row | Problem:
         record: ResponseRecord = row.data

@@ -84,8 +84,8 @@ def run_import(
         scratch_folder = cache(lambda: stack.enter_context(scratch.folder()))
 
         def context() -> ImportContext:
-            found = Benchmark.objects.filter(slug=slug, **({"version": version} if version else {}))
-            benchmark = found.select_related("anchor").order_by("-pk").first()
+            benchmarks = Benchmark.objects.filter(slug=slug, **({"version": version} if version else {}))
+            benchmark = benchmarks.select_related("anchor").order_by("-pk").first()
             if benchmark is None and "samples" not in source.parts:
                 raise BadInput(f"No benchmark {slug!r}; import its samples first.")
             return ImportContext(

@@ -116,7 +116,7 @@ def main() -> None:
         key, *pair = item
         length = (words[key, pair[0]], words[key, pair[1]])
         marks = (quality[key][pair[0]], quality[key][pair[1]])
-        found = verdict(rng, who, closed[key], marks, length)
+        fields = verdict(rng, who, closed[key], marks, length)
         pace = (12 + sum(length) / who.words_a_second) * rng.lognormvariate(0, 0.28)
         seconds = round(min(max(pace, 15), 140), 1)
         label = {
@@ -125,10 +125,10 @@ def main() -> None:
             "sample": key,
             "responses": pair,
             "annotator": who.name,
-            **found,
+            **fields,
             "seconds": seconds,
         }
-        remark = (key, pair[0], pair[1], found["choice"])
+        remark = (key, pair[0], pair[1], fields["choice"])
         if remark in COMMENTS and remark not in said:
             said.add(remark)
             label["comment"] = COMMENTS[remark]
@@ -150,12 +150,12 @@ def graded(models: list[str], quality: dict, kind: str, campaign: str, *, share:
         now = datetime(2026, 11, day, 18, rng.randrange(60), rng.randrange(60), tzinfo=ZONE)
         for key in rng.sample(sorted(quality), round(share * len(quality))):
             seen = {model: quality[key][model] + rng.gauss(0, who.noise) for model in models}
-            one = {"kind": kind, "protocol": kind, "sample": key, "annotator": who.name}
+            row = {"kind": kind, "protocol": kind, "sample": key, "annotator": who.name}
             best_first = sorted(models, key=lambda model: -seen[model])
             made = (
-                [one | {"responses": [model], "score": min(5, max(1, round(seen[model] / 2)))} for model in models]
+                [row | {"responses": [model], "score": min(5, max(1, round(seen[model] / 2)))} for model in models]
                 if kind == "score"
-                else [one | {"responses": models, "ranking": [[model] for model in best_first]}]
+                else [row | {"responses": models, "ranking": [[model] for model in best_first]}]
             )
             for label in made:
                 seconds = round(min(max((20 if kind == "score" else 60) * rng.lognormvariate(0, 0.3), 8), 200), 1)

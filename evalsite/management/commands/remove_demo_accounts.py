@@ -18,12 +18,12 @@ class Command(BaseCommand):
 
     @transaction.atomic
     def handle(self, **options: Any) -> None:
-        found = accounts.still_open()
-        for person in found:
+        open_accounts = accounts.still_open()
+        for person in open_accounts:
             person.is_active = False
             person.set_unusable_password()
             person.save(update_fields=["is_active", "password"])
             AuthToken.objects.filter(user=person).delete()
             audit.record("account-switched", command="remove_demo_accounts", about=person.username, now="off")
-        names = ", ".join(person.username for person in found)
-        self.stdout.write(f"Switched off: {names}." if found else "No account has the demo's password.")
+        names = ", ".join(person.username for person in open_accounts)
+        self.stdout.write(f"Switched off: {names}." if open_accounts else "No account has the demo's password.")

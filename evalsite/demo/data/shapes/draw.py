@@ -96,10 +96,10 @@ def answers(samples: list[dict], rng: random.Random, *, knows: dict[str, float],
         known = rng.random() < knows[sample["capability"][0]]
         for shift in range(len(letters) if rotations else 1):
             right = letters[(letters.index(sample["answer"]) - shift) % len(letters)]
-            said = right if known and rng.random() < 0.95 else rng.choice(["A", *letters])
-            text = sample["options"][letters[(letters.index(said) + shift) % len(letters)]]
+            letter = right if known and rng.random() < 0.95 else rng.choice(["A", *letters])
+            text = sample["options"][letters[(letters.index(letter) + shift) % len(letters)]]
             spoken = rng.random() < words
-            row = {"sample": sample["key"], "text": f"I see {text}." if spoken else f"The answer is {said}. {text}"}
+            row = {"sample": sample["key"], "text": f"I see {text}." if spoken else f"The answer is {letter}. {text}"}
             yield row | ({"variant": f"circular-{shift}"} if shift else {})
 
 
