@@ -1,8 +1,8 @@
 """How judges are compared with people: one object per metric, with everything about it.
 
-A metric is computed from the rows with verdicts of both people (``value``) and a judge (``told``), one repeat at a
-time; ``group`` says which rows depend on each other. Ranks of judges, and numbers by level, come from sums over these
-rows instead (``boards.judge_ranks``).
+A metric is computed from the rows with verdicts of both people (``value``) and a judge (``told``), and is the mean over
+data sets and repeats; ``group`` says which rows depend on each other. Ranks of judges, and numbers by level, come from
+sums over these rows instead (``boards.judge_ranks``).
 """
 
 from collections.abc import Callable
@@ -13,18 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaderboard import votes
-from leaderboard.methods import SEED
 from leaderboard.votes import scores
 from stats import agreement as agreements
 from stats.agreement import kappa_of
 from stats.arrays import FloatArray, mean_ranks, ratio
 from stats.classification import PairScores, macro_f1, macro_recall, pair_scores
-from stats.correlation import PEARSON, SPEARMAN, mean_over_sets, pearson, spearman
+from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
 from stats.proportions import mean, rate
 from stats.rankings import distances
 from stats.results import Estimate
-from stats.verdicts import three_way, words
+from stats.verdicts import TIE, three_way, words
 
 Measured = tuple[Estimate, float | None] | None  # with p if there is a test; None: not defined for such rows
 
@@ -35,8 +33,8 @@ class Metric:
     two ends of the color scale of its cells, worst first.
 
     ``compute`` takes the rows as the kind of verdict prepares them (``OfPairs``, ``OfGrades``); without it the metric
-    is about a judge's own repeats. ``terms`` turns rows into columns to sum (n, K), ``of_sums`` turns sums (..., K)
-    into values; for pairs, confusion tables (..., 3, 3). ``decided``: only rows where both chose a side count.
+    is about a judge's own repeats. ``terms`` turns rows into columns to sum (n, K), the first of which counts rows;
+    ``of_sums`` turns sums (..., K) into values.
     """
 
     name: str
@@ -48,7 +46,6 @@ class Metric:
     lowest: float = 0.0
     heat: tuple[float, float] = (0.2, 1.0)
     always_shown: bool = False  # also shown when another metric is chosen
-    decided: bool = False
 
     @property
     def lower_is_better(self) -> bool:
@@ -76,32 +73,38 @@ OF_REPEATS = (CONSISTENCY, MCC)
 
 
 class OfPairs:
-    """Votes of people (``value``) and a judge (``told``) on the same pairs."""
+    """Votes of people (``value``) and a judge (``told``) on the same pairs, of any number of data sets and repeats."""
 
     def __init__(self, paired: pd.DataFrame) -> None:
-        self.people, self.judge = paired["value"].to_numpy(object), paired["told"].to_numpy(object)
-        self.cluster = votes.clusters(paired).to_numpy()
+        self.rows = {
+            "first": paired["value"].to_numpy(object),
+            "second": paired["told"].to_numpy(object),
+            "cluster": paired["group"].to_numpy(),
+            "stratum": strata_of(paired),
+        }
         self.scores = cache(self._scores)
 
     def _scores(self, *, ties: bool) -> PairScores:
-        rng = np.random.default_rng(SEED)
-        return pair_scores(reference=self.people, prediction=self.judge, cluster=self.cluster, ties=ties, rng=rng)
+        columns = self.rows | {"reference": self.rows["first"], "prediction": self.rows["second"]}
+        return pair_scores(**{name: columns[name] for name in columns if name not in ("first", "second")}, ties=ties)
 
     def agreement(self, *, decided: bool = False) -> Measured:
         share = agreements.agreement_decided if decided else agreements.agreement
-        return share(first=self.people, second=self.judge, cluster=self.cluster).share, None
+        return share(**self.rows).share, None
 
     def kappa(self) -> Measured:
-        return kappa(self.people, self.judge, self.cluster), None
+        return kappa(**self.rows), None
 
 
-def kappa(first: Any, second: Any, cluster: Any) -> Estimate:
+def strata_of(paired: pd.DataFrame) -> Any:
+    """Codes of data set and repeat: a metric is the unweighted mean over them (MLLM-as-a-Judge, Table 2)."""
+    return paired.groupby(["dataset", "repeat"], observed=True).ngroup().to_numpy()
+
+
+def kappa(first: Any, second: Any, cluster: Any, stratum: Any = None) -> Estimate:
     """Cohen's kappa over first, second and tie, undecided counting as a tie."""
     return agreements.cohen_kappa(
-        first=words(three_way(first)),
-        second=words(three_way(second)),
-        cluster=cluster,
-        rng=np.random.default_rng(SEED),
+        first=words(three_way(first)), second=words(three_way(second)), cluster=cluster, stratum=stratum
     )
 
 
@@ -109,20 +112,40 @@ def _accuracy(tables: FloatArray) -> FloatArray:
     return ratio(np.trace(tables, axis1=-2, axis2=-1), tables.sum(axis=(-2, -1)))
 
 
+def _of_tables(measure: Callable[[FloatArray], FloatArray], sums: FloatArray) -> FloatArray:
+    """A measure of confusion tables from sums (..., 10): the number of rows, and the nine cells of the table."""
+    return measure(sums[..., 1:].reshape(*sums.shape[:-1], 3, 3))
+
+
 def _where_decided(measure: Callable[[FloatArray], FloatArray], tables: FloatArray) -> FloatArray:
     return measure(tables[..., :2, :2])
+
+
+def _cells(paired: pd.DataFrame, *, decided: bool) -> FloatArray:
+    """One row of ten for each pair: whether it counts, and its cell in the confusion table."""
+    first, second = three_way(paired["value"]), three_way(paired["told"])
+    terms = np.zeros((len(paired), 10))
+    terms[:, 0] = (first < TIE) & (second < TIE) if decided else 1
+    terms[np.arange(len(paired)), 1 + 3 * first + second] = 1
+    return terms
+
+
+def _on_pairs(*, of_sums: Callable[[FloatArray], FloatArray], decided: bool = False, **more: Any) -> Metric:
+    """A metric of confusion tables. ``decided``: only rows where both chose a side count."""
+    measure = partial(_where_decided, of_sums) if decided else of_sums
+    return Metric(of_sums=partial(_of_tables, measure), terms=partial(_cells, decided=decided), **more)
 
 
 def _of_scores(name: str, label: str, words: str, of_sums: Callable[[FloatArray], FloatArray], **more: Any) -> Metric:
     """One of MLLM-as-a-Judge, Table 2: ``with_tie`` and ``without_tie``."""
     field, _, ties = name.partition("_")
     decided = ties == "without_tie"
-    return Metric(
+    return _on_pairs(
         name=name,
         label=label,
         words=words,
         compute=lambda paired: (getattr(paired.scores(ties=not decided), field), None),
-        of_sums=partial(_where_decided, of_sums) if decided else of_sums,
+        of_sums=of_sums,
         decided=decided,
         **more,
     )
@@ -142,22 +165,22 @@ PAIRS = (
         "recall, mean over first and second, where both chose a side",
         macro_recall,
     ),
-    Metric(
+    _on_pairs(
         name="agreement",
         label="Agreement",
         words="share of items with the same verdict; undecided counts as a tie",
         compute=OfPairs.agreement,
         of_sums=_accuracy,
     ),
-    Metric(
+    _on_pairs(
         name="agreement_decided",
         label="Agreement, decided",
         words="share of items with the same verdict where both chose a side",
         compute=lambda paired: paired.agreement(decided=True),
-        of_sums=partial(_where_decided, _accuracy),
+        of_sums=_accuracy,
         decided=True,
     ),
-    Metric(
+    _on_pairs(
         name="kappa",
         label="Kappa",
         words="Cohen's kappa over first, second and tie: agreement beyond chance",
@@ -175,59 +198,37 @@ PAIRS = (
 
 
 class OfGrades:
-    """Scores, percentages of points or rankings by people (``value``) and a judge (``told``).
-
-    ``across_datasets``: compute the mean over several data sets.
+    """Scores, percentages of points or rankings by people (``value``) and a judge (``told``), of any number of data
+    sets and repeats.
     """
 
-    def __init__(self, paired: pd.DataFrame, *, across_datasets: bool) -> None:
-        self.paired, self.whole = paired, across_datasets
-        self.cluster = paired["group"].to_numpy()
+    def __init__(self, paired: pd.DataFrame) -> None:
+        self.paired, self.cluster, self.stratum = paired, paired["group"].to_numpy(), strata_of(paired)
 
     def correlation(self, name: str) -> Measured:
-        columns: dict[str, Any] = {
-            "x": self.paired["told"].to_numpy(np.float64),
-            "y": self.paired["value"].to_numpy(np.float64),
-            "cluster": self.cluster,
-            "rng": np.random.default_rng(SEED),
-        }
-        if self.whole:
-            return mean_over_sets(**columns, dataset=self.paired["dataset"].to_numpy(), name=name), None
-        result = {PEARSON: pearson, SPEARMAN: spearman}[name](**columns)
+        told, value = (self.paired[column].to_numpy(np.float64) for column in ("told", "value"))
+        result = {PEARSON: pearson, SPEARMAN: spearman}[name](
+            x=told, y=value, cluster=self.cluster, stratum=self.stratum
+        )
         return result.estimate, result.p
 
     def distance(self) -> Measured:
         distance = distance_of_rankings(self.paired)
-        return mean(values=distance * _even(self.paired) if self.whole else distance, cluster=self.cluster), None
+        return mean(values=distance, cluster=self.cluster, stratum=self.stratum, ends=(0.0, 1.0)), None
 
     def agreement(self) -> Measured:
         hits = (self.paired["told"] == self.paired["value"]).to_numpy(np.float64)
-        if self.whole:
-            return mean(values=hits * _even(self.paired), cluster=self.cluster), None
-        return rate(hits=hits, cluster=self.cluster), None
+        return rate(hits=hits, cluster=self.cluster, stratum=self.stratum), None
 
     def kappa(self) -> Measured:
-        if self.whole:
-            return None
-        estimate = agreements.cohen_kappa(
-            first=self.paired["told"].to_numpy(object),
-            second=self.paired["value"].to_numpy(object),
-            cluster=self.cluster,
-            rng=np.random.default_rng(SEED),
-        )
-        return estimate, None
+        told, value = (self.paired[column].to_numpy(object) for column in ("told", "value"))
+        return agreements.cohen_kappa(first=told, second=value, cluster=self.cluster, stratum=self.stratum), None
 
 
 def distance_of_rankings(paired: pd.DataFrame) -> FloatArray:
     """The distance of each judged ranking (``told``) from people's (``value``), shape (n,)."""
     letters = [[scores.as_letters(places) for places in paired[column]] for column in ("told", "value")]
     return distances(first=letters[0], second=letters[1])
-
-
-def _even(paired: pd.DataFrame) -> FloatArray:
-    """Weights that make each data set count the same, however many items it has."""
-    size = paired.groupby("dataset")["item"].transform("size").to_numpy(np.float64)
-    return np.asarray(len(paired) / (size * paired["dataset"].nunique()))
 
 
 def _r_of_sums(sums: FloatArray) -> FloatArray:

@@ -11,9 +11,8 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
-from stats.classification import confusion_by_cluster
+from stats.jackknife import Blocks, Scale, jackknife, mean_over
 from stats.proportions import normal_quantile, rate
-from stats.resampling import bootstrap, distinct_rows
 from stats.results import DuplicateVerdict, Estimate, Interval
 from stats.verdicts import MISSING, decided, three_way
 
@@ -31,31 +30,46 @@ class Agreement:
     agree: int
 
 
-def agreement(*, first: npt.ArrayLike, second: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) -> Agreement:
+def agreement(
+    *,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    cluster: npt.ArrayLike,
+    stratum: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> Agreement:
     """The share of pairs with the same verdict, `undecided` counting as a tie.
 
     `first`, `second` and `cluster` have shape (n,): words of `verdicts.VERDICTS` on the same pairs, and any
-    labels. A pair without one of the verdicts is not counted. Interval as `proportions.rate`. Raises
-    LengthMismatch, UnknownVerdict.
+    labels. A pair without one of the verdicts is not counted. `stratum` and interval as `proportions.rate`.
+    Raises LengthMismatch, UnknownVerdict.
     """
-    return _matching(three_way(first), three_way(second), cluster, level)
+    return _matching(three_way(first), three_way(second), cluster, stratum, level)
 
 
 def agreement_decided(
-    *, first: npt.ArrayLike, second: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95
+    *,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    cluster: npt.ArrayLike,
+    stratum: npt.ArrayLike | None = None,
+    level: float = 0.95,
 ) -> Agreement:
     """As `agreement`, over the pairs on which both decided for a side (MLLM-Bench, Tables 14 and 15: 147/167
     = 88.02%).
     """
-    return _matching(decided(first), decided(second), cluster, level)
+    return _matching(decided(first), decided(second), cluster, stratum, level)
 
 
-def _matching(first: IntArray, second: IntArray, cluster: npt.ArrayLike, level: float) -> Agreement:
+def _matching(
+    first: IntArray, second: IntArray, cluster: npt.ArrayLike, stratum: npt.ArrayLike | None, level: float
+) -> Agreement:
     groups = np.asarray(cluster)
     check_lengths(first=first, second=second, cluster=groups)
     valid = (first != MISSING) & (second != MISSING)
     hits = first[valid] == second[valid]
-    return Agreement(rate(hits=hits, cluster=groups[valid], level=level), int(hits.sum()))
+    strata = None if stratum is None else np.asarray(stratum)[valid]
+    return Agreement(rate(hits=hits, cluster=groups[valid], stratum=strata, level=level), int(hits.sum()))
 
 
 def cohen_kappa(
@@ -63,36 +77,36 @@ def cohen_kappa(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     cluster: npt.ArrayLike,
-    rng: np.random.Generator,
-    replicates: int = 1000,
+    stratum: npt.ArrayLike | None = None,
     level: float = 0.95,
 ) -> Estimate:
     """Cohen's kappa of two columns of labels, shape (n,), of any kind; rows where one is missing (None, NaN)
     are dropped.
 
-    kappa = (p_o - p_e) / (1 - p_e) (Cohen 1960). One row per cluster: the asymptotic standard error of
-    Fleiss, Cohen and Everitt (1969), cut to [-1, 1]. Several: the cluster bootstrap. Value None where both
-    use one and the same label only. Raises LengthMismatch.
+    kappa = (p_o - p_e) / (1 - p_e) (Cohen 1960). With `stratum` (data sets, repeats), the unweighted mean of
+    kappa within each. One row per group: the asymptotic standard error of Fleiss, Cohen and Everitt (1969),
+    cut to [-1, 1]. Several: the jackknife by group. Value None where both use one and the same label only.
+    Raises LengthMismatch.
     """
     a, b, groups = pd.Series(first), pd.Series(second), np.asarray(cluster)
-    check_lengths(first=a, second=b, cluster=groups)
+    strata = np.zeros(len(a)) if stratum is None else np.asarray(stratum)
+    check_lengths(first=a, second=b, cluster=groups, stratum=strata)
     labelled = (a.notna() & b.notna()).to_numpy()
-    # Sorted: the same rows in another order give the same draws.
     codes, labels = pd.factorize(pd.concat([a[labelled], b[labelled]]), sort=True)
     n, size = int(labelled.sum()), len(labels)
-    groups, clusters = dense_codes(groups[labelled])
-    tables = confusion_by_cluster(codes[:n], codes[n:], size=size, cluster=groups, clusters=clusters)
-    if clusters == n:
-        return _asymptotic_kappa(tables.sum(axis=0).reshape(size, size), n, level)
-    rows, times = distinct_rows(tables)
-
-    def kappa(weights: FloatArray) -> FloatArray:
-        return kappa_of((weights @ rows).reshape(-1, size, size))[:, None]
-
-    (estimate,) = bootstrap(
-        times=times, statistic=kappa, n=n, rng=rng, replicates=replicates, level=level, undefined=CHANCE_IS_CERTAIN
+    cell = codes[:n] * size + codes[n:]
+    blocks, (part, parts) = Blocks.of(groups[labelled]), dense_codes(strata[labelled])
+    if blocks.groups == n and parts <= 1:
+        return _asymptotic_kappa(np.bincount(cell, minlength=size * size).reshape(size, size), n, level)
+    return jackknife(
+        table=blocks.table(part * size * size + cell, parts * size * size),
+        statistic=mean_over(lambda tables: kappa_of(tables.reshape(-1, size, size)), parts),
+        n=n,
+        scale=Scale.FISHER,
+        method="kappa",
+        undefined=CHANCE_IS_CERTAIN,
+        level=level,
     )
-    return estimate
 
 
 def kappa_of(tables: FloatArray) -> FloatArray:
@@ -116,10 +130,10 @@ def _asymptotic_kappa(table: IntArray, n: int, level: float) -> Estimate:
     variance = on_diagonal + off_diagonal - (kappa - chance * (1 - kappa)) ** 2
     if variance < 1e-15:
         return Estimate(kappa, n, None, ASYMPTOTIC, "no disagreement: the standard error is 0")
-    margin = normal_quantile(level) * sqrt(variance / n) / (1 - chance)
-    return Estimate(
-        kappa, n, Interval(max(-1.0, kappa - margin), min(1.0, kappa + margin), level, ASYMPTOTIC), ASYMPTOTIC
-    )
+    error = sqrt(variance / n) / (1 - chance)
+    margin = normal_quantile(level) * error
+    interval = Interval(max(-1.0, kappa - margin), min(1.0, kappa + margin), level, ASYMPTOTIC)
+    return Estimate(kappa, n, interval, ASYMPTOTIC, se=error, groups=n)
 
 
 def pairwise_agreement(*, annotator: npt.ArrayLike, item: npt.ArrayLike, verdict: npt.ArrayLike) -> pd.DataFrame:

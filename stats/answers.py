@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from stats.arrays import FloatArray, check_lengths, dense_codes, ratio
+from stats.arrays import check_lengths, ratio
+from stats.jackknife import Blocks, Scale, jackknife
 from stats.proportions import rate
-from stats.resampling import bootstrap, distinct_rows
 from stats.results import Estimate
 
 
@@ -67,31 +67,30 @@ class YesNoScores:
     yes_ratio: Estimate
 
 
-def yes_no_scores(
-    *, key: npt.ArrayLike, said: npt.ArrayLike, cluster: npt.ArrayLike, rng: np.random.Generator, replicates: int = 1000
-) -> YesNoScores:
+def yes_no_scores(*, key: npt.ArrayLike, said: npt.ArrayLike, cluster: npt.ArrayLike) -> YesNoScores:
     """The measures of POPE (arXiv 2305.10355) for n questions; every array has shape (n,).
 
     ``key`` is 1 for yes and 0 for no; ``said`` the same, or -1 for an answer that says neither: it is not right, and a
-    yes that it missed counts against recall. Shares have the interval of ``proportions.rate``; F1 that of the cluster
-    bootstrap. Raises LengthMismatch.
+    yes that it missed counts against recall. Shares have the interval of ``proportions.rate``; F1 Wilson's on the
+    effective number that the jackknife by group gives. Raises LengthMismatch.
     """
     true, answers, groups = np.asarray(key), np.asarray(said), np.asarray(cluster)
     check_lengths(key=true, said=answers, cluster=groups)
     yes = answers == 1
-    codes, clusters = dense_codes(groups)
-    hit, wrong, missed = yes & (true == 1), yes & (true == 0), ~yes & (true == 1)
-    table = np.stack([np.bincount(codes, weights=kind, minlength=clusters) for kind in (hit, wrong, missed)], axis=1)
-    rows, times = distinct_rows(table.astype(np.int64))
-
-    def f1(weights: FloatArray) -> FloatArray:
-        counts = weights @ rows
-        return ratio(2 * counts[:, 0], 2 * counts[:, 0] + counts[:, 1] + counts[:, 2])[:, None]
-
+    hit, missed = yes & (true == 1), ~yes & (true == 1)
+    blocks = Blocks.of(groups)
+    f1 = jackknife(
+        table=blocks.table(np.select([hit, yes, missed], [0, 1, 2], 3), 4),
+        statistic=lambda n: ratio(2 * n[:, 0], 2 * n[:, 0] + n[:, 1] + n[:, 2]),
+        n=len(true),
+        scale=Scale.SHARE,
+        method="F1",
+        undefined=NO_YES,
+    )
     return YesNoScores(
         accuracy=rate(hits=answers == true, cluster=groups),
         precision=rate(hits=hit[yes], cluster=groups[yes]),
         recall=rate(hits=yes[true == 1], cluster=groups[true == 1]),
-        f1=bootstrap(times=times, statistic=f1, n=len(true), rng=rng, replicates=replicates, undefined=NO_YES)[0],
+        f1=f1,
         yes_ratio=rate(hits=yes, cluster=groups),
     )

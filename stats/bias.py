@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,7 @@ import numpy.typing as npt
 from stats.arrays import FloatArray, check_lengths, dense_codes
 from stats.correlation import Test
 from stats.paired import mcnemar
-from stats.proportions import CLUSTER_T, proportion, t_quantile
-from stats.resampling import BOOTSTRAP, bootstrap
+from stats.proportions import CLUSTER_T, CLUSTERED_WILSON, FEW_GROUPS, FEWEST_GROUPS, mean_with_error, rate, t_quantile
 from stats.results import Estimate, Interval
 from stats.verdicts import FIRST, MISSING, SECOND, encode
 
@@ -33,12 +33,13 @@ class Position:
     test: Test
 
 
-def position(*, straight: npt.ArrayLike, turned: npt.ArrayLike) -> Position:
+def position(*, straight: npt.ArrayLike, turned: npt.ArrayLike, cluster: npt.ArrayLike | None = None) -> Position:
     """Position bias (MLLM-Bench, Figure 2) of verdicts on the same pairs in both orders, each of shape (n,).
 
     Verdicts are words in canonical order; in ``turned`` the second answer stood in the first place. The same verdict in
     both is consistent, undecided twice included. The same place twice, or one place and one undecided or tie, is biased
-    to that place. Pairs without a verdict in either order do not count. Raises LengthMismatch, UnknownVerdict.
+    to that place. Pairs without a verdict in either order do not count. Rows may share a ``cluster``. Raises
+    LengthMismatch, UnknownVerdict.
     """
     in_order, swapped = encode(straight), encode(turned)
     check_lengths(straight=in_order, turned=swapped)
@@ -48,13 +49,11 @@ def position(*, straight: npt.ArrayLike, turned: npt.ArrayLike) -> Position:
     placed = np.select([in_order == FIRST, in_order == SECOND], [1, -1], 0) + np.select(
         [swapped == SECOND, swapped == FIRST], [1, -1], 0
     )
-    n, first, second = len(in_order), int((placed > 0).sum()), int((placed < 0).sum())
-    return Position(
-        consistent=proportion(successes=n - first - second, n=n),
-        first=proportion(successes=first, n=n),
-        second=proportion(successes=second, n=n),
-        test=mcnemar(only_first=first, only_second=second),
-    )
+    groups = np.arange(len(placed)) if cluster is None else np.asarray(cluster)[valid]
+    sides = (placed == 0, placed > 0, placed < 0)
+    consistent, first, second = (rate(hits=side, cluster=groups) for side in sides)
+    test = mcnemar(only_first=int((placed > 0).sum()), only_second=int((placed < 0).sum()))
+    return Position(consistent, first, second, test)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,8 @@ def length(*, won: npt.ArrayLike, tokens: npt.ArrayLike, cluster: npt.ArrayLike,
     check_lengths(won=outcome, tokens=lengths, cluster=np.asarray(cluster))
     change = lengths[:, 0] - lengths[:, 1]
     differ = change != 0
-    longer = proportion(successes=int((outcome[differ] == (change[differ] > 0)).sum()), n=int(differ.sum()))
+    groups = np.asarray(cluster)
+    longer = rate(hits=outcome[differ] == (change[differ] > 0), cluster=groups[differ])
     n, spread = len(outcome), float(change.std()) if len(change) else 0.0
     if not n or spread == 0:
         return Length(longer, Estimate(None, n, None, CLUSTER_T, NO_LENGTHS if n else NOTHING))
@@ -95,15 +95,16 @@ def _slope(design: FloatArray, outcome: FloatArray, cluster: npt.ArrayLike, leve
         if np.abs(step).max() < 1e-10:
             break
     codes, clusters = dense_codes(cluster)
-    if clusters < 3:
-        return Estimate(float(beta[1]), n, None, CLUSTER_T, "too few samples for an interval")
+    if clusters < FEWEST_GROUPS:
+        return Estimate(float(beta[1]), n, None, CLUSTER_T, FEW_GROUPS, groups=clusters)
     residual = design * (outcome - fitted)[:, None]
     scores = np.stack([np.bincount(codes, weights=column, minlength=clusters) for column in residual.T], axis=1)
     bread = np.linalg.inv(information)
     error = float(np.sqrt((clusters / (clusters - 1) * bread @ scores.T @ scores @ bread)[1, 1]))
     margin = t_quantile(level, clusters - 1) * error
     value = float(beta[1])
-    return Estimate(value, n, Interval(value - margin, value + margin, level, CLUSTER_T), CLUSTER_T)
+    ends = Interval(value - margin, value + margin, level, CLUSTER_T)
+    return Estimate(value, n, ends, CLUSTER_T, se=error, groups=clusters)
 
 
 def own_family(
@@ -112,37 +113,33 @@ def own_family(
     people: npt.ArrayLike,
     own: npt.ArrayLike,
     cluster: npt.ArrayLike,
-    rng: np.random.Generator,
-    replicates: int = 1000,
+    width: float,
 ) -> Estimate:
     """Egocentric bias: mean(judge - people) on answers of the judge's own family, minus the same on the others'.
 
-    ``judge`` and ``people`` (n,) are scores, or 1 and 0 for a win and a loss; ``own`` (n,) marks the family. Cluster
-    bootstrap by sample. No value unless both kinds of answers are there. Raises LengthMismatch.
+    ``judge`` and ``people`` (n,) are scores, or 1 and 0 for a win and a loss, on a scale of this ``width``; ``own``
+    (n,) marks the family. Standard error clustered by group over both means, interval within what the difference can
+    be. No value unless both kinds of answers are there. Raises LengthMismatch.
     """
     change = np.asarray(judge, dtype=np.float64) - np.asarray(people, dtype=np.float64)
     is_own = np.asarray(own, dtype=bool)
     check_lengths(judge=change, own=is_own, cluster=np.asarray(cluster))
-    codes, clusters = dense_codes(cluster)
-    columns = (change * is_own, is_own, change * ~is_own, ~is_own)
-    table = np.stack([np.bincount(codes, weights=column, minlength=clusters) for column in columns], axis=1)
-
-    def statistic(weights: FloatArray) -> FloatArray:
-        sums = weights @ table
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bias: FloatArray = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
-        return np.where(np.isfinite(bias), bias, np.nan)[:, None]
-
-    undefined = "there are no answers of the judge's own family, or no others"
-    return bootstrap(
-        times=np.ones(clusters, dtype=np.int64),
-        statistic=statistic,
+    codes, groups = dense_codes(cluster)
+    if not is_own.any() or is_own.all():
+        undefined = "there are no answers of the judge's own family, or no others"
+        return Estimate(None, len(change), None, CLUSTERED_WILSON, undefined)
+    means = [float(change[side].mean()) for side in (is_own, ~is_own)]
+    weight = np.where(is_own, 1 / is_own.sum(), -1 / (~is_own).sum())
+    influence = np.bincount(codes, weights=weight * (change - np.where(is_own, *means)), minlength=groups)
+    error = sqrt(groups / max(groups - 1, 1) * float(influence @ influence))
+    return mean_with_error(
+        means[0] - means[1],
+        error if error > 1e-12 else 0.0,
         n=len(change),
-        rng=rng,
-        replicates=replicates,
-        method=BOOTSTRAP,
-        undefined=undefined,
-    )[0]
+        groups=groups,
+        df=groups - 1,
+        ends=(-2 * width, 2 * width),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_expit, stdtr
 
 from stats.arrays import BoolArray, FloatArray, IntArray, blocks, check_lengths, counted, dense_codes, ratio
-from stats.proportions import NO_VARIATION, ONE_CLUSTER, t_quantile
+from stats.proportions import NO_VARIATION, t_quantile
 from stats.ranks import rank_ranges, tiers
 from stats.results import Estimate, Interval, InvalidCount, InvalidOutcome, StatisticsError
 
@@ -271,6 +271,7 @@ NO_VOTES = "no comparisons"
 APART = "not connected to the other models"
 ONLY_WINS = "won every comparison: no finite rating"
 ONLY_LOSSES = "lost every comparison: no finite rating"
+ONE_CLUSTER = "one item only: how much items differ is unknown"
 ONE_WAY = "linked to the rated models by wins in one direction only: no finite rating"
 
 
@@ -355,8 +356,9 @@ def _reason(wins: FloatArray, rated: BoolArray, ranked: BoolArray, model: int) -
 # ---- The primary rating: Bradley-Terry strengths with clustered intervals, rank ranges and tiers ----
 
 
-METHOD = "bradley-terry, clustered sandwich"
-FEWEST_CLUSTERS = 30
+METHOD = "bradley-terry, sandwich by group"
+PROMPTS_FIXED = "bradley-terry, sandwich by item, prompts-fixed"
+FEWEST_ITEMS = 30  # below which intervals by item are rough
 
 _NO_VARIANCE = 1e-18
 
@@ -406,6 +408,10 @@ class BradleyTerry:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
+    @property
+    def method(self) -> str:
+        return METHOD if self.clustered_by == "group" else PROMPTS_FIXED
+
     def contrast(self, first: str, second: str) -> Contrast:
         """`first` minus `second`: its interval from V_ii + V_jj - 2 V_ij, its p from t with clusters - 1.
 
@@ -415,11 +421,11 @@ class BradleyTerry:
         for name in (first, second):
             strength = self.ratings[name].strength
             if strength.value is None:
-                return Contrast(Estimate(None, self.n, None, METHOD, f"{name}: {strength.reason}"), None)
+                return Contrast(Estimate(None, self.n, None, self.method, f"{name}: {strength.reason}"), None)
         i, j = self.rated.index(first), self.rated.index(second)
         value = float(self.theta[i] - self.theta[j])
         variance = float(self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j])
-        difference = _estimate(value, variance, n=self.n, clusters=self.clusters, level=self.level)
+        difference = _estimate(value, variance, self.method, n=self.n, clusters=self.clusters, level=self.level)
         if difference.interval is None:
             return Contrast(difference, None)
         return Contrast(difference, float(2 * stdtr(self.clusters - 1, -abs(value) / sqrt(variance))))
@@ -446,9 +452,9 @@ def fit(
     less.
 
     Strengths maximise the likelihood on the counts per pair with ties as half (Hunter 2004). Covariance: the
-    sandwich (`sandwich.clustered_covariance`) over groups; with fewer groups than max(30, models + 1), over
-    items, which `clustered_by` and `notes` say: prompts are then treated as fixed. Intervals use t with
-    clusters - 1. Rank ranges are quantiles over `draws` draws (`ranks.rank_ranges`); tiers use
+    sandwich (`clustered_covariance`) over groups, if there are more of them than models; else over items, which
+    the method `prompts-fixed` and `notes` say: another sample of prompts is not what its interval is about.
+    Intervals use t with clusters - 1. Rank ranges are quantiles over `draws` draws (`ranks.rank_ranges`); tiers use
     Benjamini-Hochberg at rate `q` over all pairs of models (`ranks.tiers`).
 
     Strengths exist only among models that are linked by wins in both directions (`strengths.rateable`). The
@@ -467,7 +473,7 @@ def fit(
     size = len(theta)
 
     clustering = _clustering(groups[rows], items[rows], size)
-    clusters = clustering.count
+    clusters, method = clustering.count, METHOD if clustering.by == "group" else PROMPTS_FIXED
     covariance = np.zeros((size, size))
     if clusters > 1:
         covariance = clustered_covariance(
@@ -485,11 +491,12 @@ def fit(
     ratings: dict[str, Rating] = {}
     for model, name in enumerate(votes.models):
         if not rated[model]:
-            strength = Estimate(None, int(n[model]), None, METHOD, standing.reason[model])
+            strength = Estimate(None, int(n[model]), None, method, standing.reason[model])
             ratings[name] = _rating(strength, standing, model, None, size)
             continue
         i = place[model]
-        strength = _estimate(float(theta[i]), float(covariance[i, i]), n=int(n[model]), clusters=clusters, level=level)
+        variance = float(covariance[i, i])
+        strength = _estimate(float(theta[i]), variance, method, n=int(n[model]), clusters=clusters, level=level)
         ratings[name] = _rating(strength, standing, model, ranges[i] if ranges else None, size)
     return BradleyTerry(
         ratings=ratings,
@@ -516,12 +523,12 @@ class _Clustering:
 
 def _clustering(groups: npt.NDArray[Any], items: npt.NDArray[Any], models: int) -> _Clustering:
     codes, count = dense_codes(groups)
-    fewest = max(FEWEST_CLUSTERS, models + 1)
-    if count >= fewest or not models:
+    if count > models or not models:
         return _Clustering(codes.astype(np.int32), count, "group")
     note = f"{count} groups are too few for {models} models: clustered by item, prompts are treated as fixed"
     codes, count = dense_codes(items)
-    rough = () if count >= fewest else (f"only {count} items for {models} models: the intervals are rough",)
+    enough = count >= max(FEWEST_ITEMS, models + 1)
+    rough = () if enough else (f"only {count} items for {models} models: the intervals are rough",)
     return _Clustering(codes.astype(np.int32), count, "item", (note,), rough)
 
 
@@ -539,10 +546,12 @@ def _rating(
     return Rating(strength, rank, min(low, rank), max(high + standing.ranked - rated, rank), tier)
 
 
-def _estimate(value: float, variance: float, *, n: int, clusters: int, level: float) -> Estimate:
+def _estimate(value: float, variance: float, method: str, *, n: int, clusters: int, level: float) -> Estimate:
     if clusters < 2:
-        return Estimate(value, n, None, METHOD, ONE_CLUSTER)
+        return Estimate(value, n, None, method, ONE_CLUSTER, groups=clusters)
     if variance <= _NO_VARIANCE:
-        return Estimate(value, n, None, METHOD, NO_VARIATION)
-    margin = t_quantile(level, clusters - 1) * sqrt(variance)
-    return Estimate(value, n, Interval(value - margin, value + margin, level, METHOD), METHOD)
+        return Estimate(value, n, None, method, NO_VARIATION, groups=clusters)
+    error = sqrt(variance)
+    margin = t_quantile(level, clusters - 1) * error
+    interval = Interval(value - margin, value + margin, level, method)
+    return Estimate(value, n, interval, method, se=error, groups=clusters)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
-from stats.proportions import WILSON_ON_CLUSTERS, rate, wilson
-from stats.resampling import bootstrap, distinct_rows
+from stats.jackknife import Blocks, Scale, jackknife, mean_over
+from stats.proportions import rate
 from stats.results import Estimate
 from stats.verdicts import MISSING, VERDICTS, decided, three_way
 
@@ -35,8 +36,7 @@ def pair_scores(
     prediction: npt.ArrayLike,
     cluster: npt.ArrayLike,
     ties: bool,
-    rng: np.random.Generator,
-    replicates: int = 1000,
+    stratum: npt.ArrayLike | None = None,
     level: float = 0.95,
 ) -> PairScores:
     """Compare verdicts on the same pairs (MLLM-as-a-Judge, arXiv 2402.04788, Table 2).
@@ -45,38 +45,37 @@ def pair_scores(
     With `ties`, three classes (first, second, tie), `undecided` counting as a tie. Without, two: a pair is
     dropped where either is a tie or undecided. A missing verdict drops the pair in both.
 
-    Accuracy has the interval of `proportions.rate`; macro F1 and macro recall the cluster bootstrap of the
-    confusion table (Efron 1979), and, where every resample gives 0 or 1, Wilson's on the clusters. Raises
-    LengthMismatch, UnknownVerdict.
+    With `stratum` (data sets, repeats) each score is the unweighted mean of the scores within each. Accuracy has the
+    interval of `proportions.rate`; macro F1 and macro recall Wilson's on the effective number that the jackknife by
+    group gives. Raises LengthMismatch, UnknownVerdict.
     """
     read = three_way if ties else decided
     labels = VERDICTS[:3] if ties else VERDICTS[:2]
     true, guess, groups = read(reference), read(prediction), np.asarray(cluster)
-    check_lengths(reference=true, prediction=guess, cluster=groups)
+    strata = np.zeros(len(true)) if stratum is None else np.asarray(stratum)
+    check_lengths(reference=true, prediction=guess, cluster=groups, stratum=strata)
     valid = (true != MISSING) & (guess != MISSING)
-    true, guess, groups = true[valid], guess[valid], groups[valid]
-    size = len(labels)
-    codes, clusters = dense_codes(groups)
-    rows, times = distinct_rows(confusion_by_cluster(true, guess, size=size, cluster=codes, clusters=clusters))
+    true, guess, groups, strata = true[valid], guess[valid], groups[valid], strata[valid]
+    size, blocks, (part, parts) = len(labels), Blocks.of(groups), dense_codes(strata)
+    cells = size * size
+    table = blocks.table((part * size + true) * size + guess, parts * cells)
 
-    def macro_scores(weights: FloatArray) -> FloatArray:
-        tables = (weights @ rows).reshape(-1, size, size)
-        return np.stack([macro_f1(tables), macro_recall(tables)], axis=1)
+    def macro(score: Callable[[FloatArray], FloatArray], name: str) -> Estimate:
+        return jackknife(
+            table=table,
+            statistic=mean_over(lambda tables: score(tables.reshape(-1, size, size)), parts),
+            n=len(true),
+            scale=Scale.SHARE,
+            method=f"macro {name}",
+            undefined=NO_PAIRS,
+            level=level,
+        )
 
-    f1, recall = bootstrap(
-        times=times,
-        statistic=macro_scores,
-        n=len(true),
-        rng=rng,
-        replicates=replicates,
-        level=level,
-        undefined=NO_PAIRS,
-    )
     return PairScores(
-        accuracy=rate(hits=true == guess, cluster=codes, level=level),
-        f1=_certain(f1, clusters, level),
-        recall=_certain(recall, clusters, level),
-        confusion=(times @ rows).reshape(size, size),
+        accuracy=rate(hits=true == guess, cluster=groups, stratum=strata if parts > 1 else None, level=level),
+        f1=macro(macro_f1, "F1"),
+        recall=macro(macro_recall, "recall"),
+        confusion=np.bincount(true * size + guess, minlength=cells).reshape(size, size),
         labels=labels,
     )
 
@@ -113,13 +112,3 @@ def macro_recall(tables: FloatArray) -> FloatArray:
 def _macro(hits: FloatArray, support: FloatArray, present: npt.NDArray[np.bool_]) -> FloatArray:
     scores = np.nan_to_num(ratio(hits, support))
     return ratio(scores.sum(axis=-1), present.sum(axis=-1).astype(np.float64))
-
-
-def _certain(estimate: Estimate, clusters: int, level: float) -> Estimate:
-    """Where all was right, or all wrong, resampling shows no doubt at all: the clusters' number still leaves
-    some.
-    """
-    if estimate.interval is not None or estimate.value not in (0.0, 1.0) or clusters < 2:
-        return estimate
-    interval = wilson(successes=estimate.value * clusters, n=clusters, level=level, method=WILSON_ON_CLUSTERS)
-    return Estimate(estimate.value, estimate.n, interval, WILSON_ON_CLUSTERS)

@@ -20,6 +20,7 @@ from stats.results import Estimate, Interval
 ONLINE = "online"
 ONLINE_BOOTSTRAP = "online-bootstrap"
 
+ALIKE = "every resample gives the same rating"
 _TOLERANCE = 1.0  # Elo points left of a start that was `scale` points off
 _CHUNK = 64  # votes drawn at a time for each replicate
 
@@ -91,11 +92,17 @@ def online_bootstrap(
     chains = _chains(votes, origin, steps=steps, step_size=k * unit, replicates=replicates, rng=rng)
     quantiles = np.quantile(start + chains / unit, [0.5 - level / 2, 0.5, 0.5 + level / 2], axis=0).T.tolist()
     return {
-        name: Estimate(median, n, Interval(low, high, level, ONLINE_BOOTSTRAP), ONLINE_BOOTSTRAP)
-        if n
-        else Estimate(None, 0, None, ONLINE_BOOTSTRAP, NOTHING)
+        name: _estimate(n, low, median, high, level)
         for name, n, (low, median, high) in zip(votes.models, counts, quantiles, strict=True)
     }
+
+
+def _estimate(n: int, low: float, median: float, high: float, level: float) -> Estimate:
+    if not n:
+        return Estimate(None, 0, None, ONLINE_BOOTSTRAP, NOTHING)
+    if high - low < 1e-6:
+        return Estimate(median, n, None, ONLINE_BOOTSTRAP, ALIKE)
+    return Estimate(median, n, Interval(low, high, level, ONLINE_BOOTSTRAP), ONLINE_BOOTSTRAP)
 
 
 def _counts(votes: Votes) -> list[int]:

@@ -1,9 +1,10 @@
-"""Intervals of proportions and means, with or without several rows per sample."""
+"""Intervals of shares and means whose rows may depend on each other (several rows of one sample, image or prompt)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,16 @@ from stats.arrays import FloatArray, IntArray, blocks, check_lengths, dense_code
 from stats.results import Estimate, Interval, InvalidCount, InvalidOutcome
 
 WILSON = "wilson"
-CLUSTER_T = "cluster-t"
-STUDENT_T = "t"
-WILSON_ON_CLUSTERS = "wilson on clusters (all clusters alike)"
-WILSON_ON_SIZES = "wilson, clusters as if alike"
+CLUSTERED_WILSON = "wilson by group, effective n"
+CLUSTER_T = "t by group"
+WILSON_ON_SIZES = "wilson, rows of a group as if alike"
 
-_CELLS = 2_000_000  # parts x clusters counted at a time: 16 MB
+FEWEST_GROUPS = 8  # with fewer, how much groups differ is not known well enough for an interval that covers
+_CELLS = 2_000_000  # parts x groups counted at a time: 16 MB
 
 NOTHING = "nothing was counted"
-ONE_CLUSTER = "one cluster only: how much clusters differ is unknown"
-NO_VARIATION = "all clusters alike: no variation to estimate an error from"
+FEW_GROUPS = f"fewer than {FEWEST_GROUPS} groups: no interval"
+NO_VARIATION = "all groups alike: no variation to estimate an error from"
 
 
 @lru_cache(maxsize=64)
@@ -32,20 +33,23 @@ def normal_quantile(level: float) -> float:
     return float(ndtri(0.5 + level / 2))
 
 
-def t_quantile(level: float, df: int) -> float:
+def t_quantile(level: float, df: float) -> float:
     """The t of a two-sided interval with `df` degrees of freedom."""
     return float(stdtrit(df, 0.5 + level / 2))
 
 
-def wilson(*, successes: float, n: float, level: float = 0.95, method: str = WILSON) -> Interval:
+def wilson(
+    *, successes: float, n: float, level: float = 0.95, method: str = WILSON, df: float | None = None
+) -> Interval:
     """Wilson's score interval of successes / n, within [0, 1].
 
     [p + z²/2n ± z sqrt(pq/n + z²/4n²)] / (1 + z²/n): Wilson 1927; Newcombe 1998, method 3. `successes` and
-    `n` may be fractional (effective counts). Raises InvalidCount unless 0 <= successes <= n and n > 0.
+    `n` may be fractional (effective counts); with `df`, z is the quantile of t. Raises InvalidCount unless
+    0 <= successes <= n and n > 0.
     """
     if not 0 <= successes <= n or n <= 0:
         raise InvalidCount(f"{successes} successes of {n}")
-    z = normal_quantile(level)
+    z = normal_quantile(level) if df is None else t_quantile(level, df)
     p = successes / n
     centre = p + z * z / (2 * n)
     margin = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
@@ -60,37 +64,58 @@ def proportion(*, successes: int, n: int, level: float = 0.95) -> Estimate:
     """successes / n with Wilson's interval; value None for n = 0. Raises InvalidCount as `wilson` does."""
     if n == 0 and successes == 0:
         return Estimate(None, 0, None, WILSON, NOTHING)
-    return Estimate(successes / n if n else None, n, wilson(successes=successes, n=n, level=level), WILSON)
+    interval = wilson(successes=successes, n=n, level=level)
+    p = successes / n
+    return Estimate(p, n, interval, WILSON, se=_known(sqrt(p * (1 - p) / n)), groups=n)
 
 
-def rate(*, hits: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) -> Estimate:
-    """The share of hits among rows that may share a cluster (a sample, an image, a prompt).
+def _known(error: float) -> float | None:
+    """A standard error of 0 is one that the data cannot show."""
+    return error or None
 
-    `hits` and `cluster` have shape (n,); hits are 0 or 1, clusters any labels. One row per cluster: Wilson.
-    Several: t interval on the clustered standard error (Miller 2024, arXiv 2411.00640), cut to
-    [0, 1]. Where all clusters are alike that error is 0 and would claim certainty: then Wilson on the number
-    of clusters, and `method` says so. One cluster with several rows: no interval. Raises LengthMismatch,
-    InvalidOutcome.
+
+# ---- one share or mean ----
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """What an interval needs to know of the groups: how many there are, the number of equal groups that would weigh the
+    same (Kish 1965, section 5.4), and on the rarer side of a share, how many have a row.
+    """
+
+    count: int
+    effective: float
+    rarer: int = 0
+
+
+def rate(
+    *, hits: npt.ArrayLike, cluster: npt.ArrayLike, stratum: npt.ArrayLike | None = None, level: float = 0.95
+) -> Estimate:
+    """The share of hits among rows that may share a group (a sample, an image, a prompt); all columns of shape (n,).
+
+    `hits` are 0 or 1, `cluster` and `stratum` any labels. With `stratum` (data sets, repeats) the value is the
+    unweighted mean of the shares within each. One row per group: Wilson. Several: Wilson on the effective number of
+    rows p (1 - p) / SE², SE clustered by group (Miller 2024, arXiv 2411.00640), with t; where all groups are alike, on
+    the number of groups. Fewer than eight groups: no interval. Raises LengthMismatch, InvalidOutcome.
     """
     values = np.asarray(hits, dtype=np.float64)
-    return rates(hits=values, cluster=cluster, part=np.zeros(len(values), dtype=np.int64), parts=1, level=level)[0]
+    check_lengths(hits=values, cluster=np.asarray(cluster))
+    if not ((values == 0) | (values == 1)).all():
+        raise InvalidOutcome("a hit is 0 or 1")
+    if stratum is None or not len(values):
+        return rates(hits=values, cluster=cluster, part=np.zeros(len(values), dtype=np.int64), parts=1, level=level)[0]
+    clustered = Clustered.of(values=values, cluster=cluster, stratum=stratum)
+    if len(values) == clustered.groups.count and not clustered.strata > 1:
+        return proportion(successes=int(values.sum()), n=len(values), level=level)
+    hit, missed = (len(np.unique(clustered.codes[values == side])) for side in (1, 0))
+    groups = _Groups(clustered.groups.count, clustered.groups.effective, min(hit, missed))
+    return _share(clustered.value, len(values), clustered.error, groups, level=level)
 
 
 def rates(
-    *,
-    hits: npt.ArrayLike,
-    cluster: npt.ArrayLike,
-    part: npt.NDArray[Any],
-    parts: int,
-    finer: npt.NDArray[Any] | None = None,
-    fewest: int = 0,
-    level: float = 0.95,
+    *, hits: npt.ArrayLike, cluster: npt.ArrayLike, part: npt.NDArray[Any], parts: int, level: float = 0.95
 ) -> list[Estimate]:
-    """`rate` of each part of the rows in one pass: `part` (n,) holds codes 0 .. parts - 1. Errors as `rate`.
-
-    A part with fewer clusters than `fewest` is clustered by `finer` (n,) instead; without it each of its rows stands by
-    itself.
-    """
+    """`rate` of each part of the rows in one pass: `part` (n,) holds codes 0 .. parts - 1. Errors as `rate`."""
     values = np.asarray(hits)
     check_lengths(hits=values, cluster=np.asarray(cluster), part=part)
     if values.dtype != np.bool_:
@@ -100,7 +125,6 @@ def rates(
     codes, clusters = narrow_codes(cluster)
     height = max(1, min(parts, _CELLS // max(clusters, 1)))
     estimates: list[Estimate] = []
-    few = np.zeros(parts, dtype=np.bool_)
     for begin in range(0, parts, height):
         rows_of, hits_of = np.zeros((2, height * clusters), dtype=np.int32)
         for rows in blocks(len(part)):
@@ -113,52 +137,52 @@ def rates(
             np.add.at(rows_of, at, np.int32(1))
             np.add.at(hits_of, at[won], np.int32(1))
         tables = zip(rows_of.reshape(height, -1), hits_of.reshape(height, -1), strict=True)
-        for number, (n, hit) in enumerate(tables, begin):
-            if number < parts:
-                few[number] = (nonempty := int(np.count_nonzero(n))) < fewest
-                estimates.append(_rate(int(n.sum()), int(hit.sum()), nonempty, _root(n, hit), level=level))
-    if (rows_of_few := few[part]).any():
-        hits_left = values[rows_of_few]
-        by = finer[rows_of_few] if finer is not None else np.arange(len(hits_left))
-        recomputed = rates(hits=hits_left, cluster=by, part=part[rows_of_few], parts=parts, level=level)
-        estimates = [recomputed[number] if few[number] else estimate for number, estimate in enumerate(estimates)]
-    return estimates
+        estimates += [_rate(n, hit, level=level) for n, hit in tables]
+    return estimates[:parts]
 
 
-def _root(n: npt.NDArray[np.int32], hit: npt.NDArray[np.int32]) -> float:
-    """The root of the sum over clusters of (hits - n share)², in whole numbers up to the last step: where all clusters
-    are alike it is 0, not a rounding of it.
-    """
-    wide_n, wide_hit = n.astype(np.int64), hit.astype(np.int64)
-    rows, hits = int(wide_n.sum()), int(wide_hit.sum())
-    squares = (
-        int(wide_hit @ wide_hit) * rows**2 - 2 * int(wide_hit @ wide_n) * rows * hits + int(wide_n @ wide_n) * hits**2
+def _rate(rows: npt.NDArray[np.int32], hits: npt.NDArray[np.int32], *, level: float) -> Estimate:
+    """The share of hits from the rows and hits of each group, both of shape (groups,)."""
+    used = rows > 0
+    rows, hits = rows[used].astype(np.int64), hits[used].astype(np.int64)
+    n, hit = int(rows.sum()), int(hits.sum())
+    if len(rows) == n:
+        return proportion(successes=hit, n=n, level=level)
+    groups = _Groups(
+        len(rows), n * n / float(rows @ rows), int(min(np.count_nonzero(hits), np.count_nonzero(hits < rows)))
     )
-    return sqrt(squares) / rows if rows else 0.0
+    # In whole numbers up to the last step: where all groups are alike it is 0, not a rounding of it.
+    squares = int(hits @ hits) * n**2 - 2 * int(hits @ rows) * n * hit + int(rows @ rows) * hit**2
+    root = sqrt(squares) / n
+    error = sqrt(len(rows) / max(len(rows) - 1, 1)) * root / n
+    return _share(hit / n, n, error, groups, level=level)
 
 
-def _rate(n: int, hits: int, clusters: int, root: float, *, level: float) -> Estimate:
-    """`root`: of the sum over clusters of (hits - n share)²."""
-    if clusters == n:
-        return proportion(successes=hits, n=n, level=level)
-    value = hits / n
-    if clusters == 1:
-        return Estimate(value, n, None, CLUSTER_T, ONE_CLUSTER)
-    error = sqrt(clusters / (clusters - 1)) * root / n
-    if error < 1e-12:
-        interval = wilson(successes=value * clusters, n=clusters, level=level, method=WILSON_ON_CLUSTERS)
-        return Estimate(value, n, interval, WILSON_ON_CLUSTERS)
-    margin = t_quantile(level, clusters - 1) * error
-    interval = Interval(max(0.0, value - margin), min(1.0, value + margin), level, CLUSTER_T)
-    return Estimate(value, n, interval, CLUSTER_T)
+def _share(value: float, n: int, error: float, groups: _Groups, *, level: float) -> Estimate:
+    """Wilson on the effective number of rows, p (1 - p) / SE².
+
+    The error of a rare share is hardly known: with one group on the rarer side it is that of independent rows, whatever
+    the truth is. So 1 / n_eff is a mean of the estimate and of 1 / groups (all rows of a group alike), the latter with
+    the weight 1 / k², k groups on the rarer side; simulated in ``tests/stats/test_coverage.py``.
+    """
+    if groups.count < FEWEST_GROUPS:
+        return Estimate(value, n, None, CLUSTERED_WILSON, FEW_GROUPS, groups=groups.count, se=_known(error))
+    variation = value * (1 - value)
+    doubt = 1 / max(groups.rarer, 1) ** 2
+    estimated = error**2 / variation if variation > 0 else 0.0
+    effective = 1 / ((1 - doubt) * estimated + doubt / groups.count)
+    interval = wilson(
+        successes=value * effective, n=effective, level=level, method=CLUSTERED_WILSON, df=groups.effective - 1
+    )
+    return Estimate(value, n, interval, CLUSTERED_WILSON, se=_known(sqrt(variation / effective)), groups=groups.count)
 
 
 def rate_by_sizes(*, hits: int, n: int, cluster: npt.ArrayLike, level: float = 0.95) -> Estimate:
-    """The share hits / n, with an interval that depends on nothing else but the sizes of the clusters.
+    """The share hits / n, with an interval that depends on nothing else but the sizes of the groups.
 
     `cluster` (m,) holds the labels of the rows; where they are not the n rows of the share, rows like them. Wilson on
-    n / (sum of squared sizes / m), the effective number if rows of a cluster are all alike (Kish 1965, section 5.4):
-    never too narrow. For shares whose single hits must not be told. Raises InvalidCount.
+    n / (sum of squared sizes / m), the effective number if rows of a group are all alike (Kish 1965, section 5.4):
+    never too narrow. For shares whose single hits must stay secret. Raises InvalidCount.
     """
     if n == 0:
         return proportion(successes=hits, n=n, level=level)
@@ -166,35 +190,126 @@ def rate_by_sizes(*, hits: int, n: int, cluster: npt.ArrayLike, level: float = 0
     alike = float(sizes @ sizes / sizes.sum())
     if alike == 1:
         return proportion(successes=hits, n=n, level=level)
-    effective = n / alike
-    interval = wilson(successes=hits / n * effective, n=effective, level=level, method=WILSON_ON_SIZES)
-    return Estimate(hits / n, n, interval, WILSON_ON_SIZES)
+    p, effective = hits / n, n / alike
+    interval = wilson(successes=p * effective, n=effective, level=level, method=WILSON_ON_SIZES)
+    error = _known(sqrt(p * (1 - p) / effective))
+    return Estimate(p, n, interval, WILSON_ON_SIZES, se=error, groups=len(sizes))
 
 
-def mean(*, values: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95) -> Estimate:
-    """The mean of real values (scores, points) whose rows may share a cluster; both of shape (n,).
+@dataclass(frozen=True, eq=False, slots=True)
+class Clustered:
+    """A mean of rows, its clustered standard error, and what each group adds to the mean's deviation, (groups,).
 
-    t interval with G - 1 degrees of freedom on SE² = G/(G-1) sum_g (sum_{i in g}(s_i - mean))² / n² (Miller
-    2024, arXiv 2411.00640); with one row per cluster it is Student's. No interval from one
-    cluster, or where all clusters are alike. Raises LengthMismatch.
+    SE² = G/(G-1) sum_g u_g², u_g = sum_{i in g} w_i (s_i - mean), w_i = 1 / (strata x rows of the row's stratum), the
+    mean within the stratum (Miller 2024, arXiv 2411.00640).
+    """
+
+    value: float
+    error: float
+    influence: FloatArray
+    codes: IntArray
+    groups: _Groups
+    strata: int
+
+    @classmethod
+    def of(cls, *, values: FloatArray, cluster: npt.ArrayLike, stratum: npt.ArrayLike | None = None) -> Clustered:
+        """Of at least one row; all columns of shape (n,)."""
+        codes, count = dense_codes(cluster)
+        strata, number = dense_codes(np.zeros(len(values), dtype=np.int64) if stratum is None else stratum)
+        sizes = np.bincount(strata)
+        means = np.bincount(strata, weights=values) / sizes
+        weights = 1 / (number * sizes[strata])
+        deviations = weights * (values - means[strata])
+        influence = np.bincount(codes, weights=deviations, minlength=count).astype(np.float64)
+        error = sqrt(count / max(count - 1, 1) * float(influence @ influence))
+        of_group = np.bincount(codes, weights=weights, minlength=count)
+        groups = _Groups(count, 1 / float(of_group @ of_group))
+        value = float(means.mean())
+        return cls(value, 0.0 if error <= 1e-12 * max(1.0, abs(value)) else error, influence, codes, groups, number)
+
+
+def mean(
+    *,
+    values: npt.ArrayLike,
+    cluster: npt.ArrayLike,
+    stratum: npt.ArrayLike | None = None,
+    ends: tuple[float, float] | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """The mean of real values (scores, points) whose rows may share a group; columns of shape (n,).
+
+    `stratum` as in `rate`. `ends`: the least and greatest value of the scale, widened where a value lies beyond; the
+    interval is then Wilson's on this scale, with the effective number x (1 - x) / SE², and never leaves it. Without:
+    value ± t SE. No interval from fewer than eight groups, or where all groups are alike; but zeros and ones between
+    the ends 0 and 1 are a share, see `rate`. Raises LengthMismatch.
     """
     numbers = np.asarray(values, dtype=np.float64)
     check_lengths(values=numbers, cluster=np.asarray(cluster))
-    codes, clusters = dense_codes(cluster)
-    n = len(numbers)
-    method = STUDENT_T if clusters == n else CLUSTER_T
-    if n == 0:
+    if ends == (0.0, 1.0) and ((numbers == 0) | (numbers == 1)).all():
+        return rate(hits=numbers, cluster=cluster, stratum=stratum, level=level)
+    method = CLUSTER_T if ends is None else CLUSTERED_WILSON
+    if not len(numbers):
         return Estimate(None, 0, None, method, NOTHING)
-    value = float(numbers.mean())
-    if clusters == 1:
-        return Estimate(value, n, None, method, ONE_CLUSTER)
-    error = _clustered_error(numbers, codes, clusters)
-    if error <= 1e-12 * max(1.0, abs(value)):
-        return Estimate(value, n, None, method, NO_VARIATION)
-    margin = t_quantile(level, clusters - 1) * error
-    return Estimate(value, n, Interval(value - margin, value + margin, level, method), method)
+    clustered = Clustered.of(values=numbers, cluster=cluster, stratum=stratum)
+    return mean_with_error(
+        clustered.value,
+        clustered.error,
+        n=len(numbers),
+        groups=clustered.groups.count,
+        df=clustered.groups.effective - 1,
+        ends=ends and widened(ends, numbers),
+        level=level,
+    )
 
 
-def _clustered_error(values: FloatArray, codes: IntArray, clusters: int) -> float:
-    sums = np.bincount(codes, weights=values - values.mean(), minlength=clusters)
-    return sqrt(clusters / (clusters - 1) * float(sums @ sums)) / len(values)
+def widened(ends: tuple[float, float], *columns: FloatArray) -> tuple[float, float]:
+    """The ends of a scale, moved outwards where a value lies beyond them."""
+    return min(ends[0], *(float(c.min()) for c in columns)), max(ends[1], *(float(c.max()) for c in columns))
+
+
+def mean_with_error(
+    value: float,
+    error: float,
+    *,
+    n: int,
+    groups: int,
+    df: float,
+    ends: tuple[float, float] | None = None,
+    level: float = 0.95,
+    method: str = "",
+) -> Estimate:
+    """A mean with this standard error over so many groups; see `mean`."""
+    method = method or (CLUSTER_T if ends is None else CLUSTERED_WILSON)
+    if groups < FEWEST_GROUPS:
+        return Estimate(value, n, None, method, FEW_GROUPS, se=_known(error), groups=groups)
+    if not error:
+        return Estimate(value, n, None, method, NO_VARIATION, groups=groups)
+    if ends is None:
+        margin = t_quantile(level, df) * error
+        interval = Interval(value - margin, value + margin, level, method)
+    else:
+        interval = within(value, error, ends=ends, df=df, level=level, method=method)
+    return Estimate(value, n, interval, method, se=error, groups=groups)
+
+
+def within(
+    value: float, error: float, *, ends: tuple[float, float], df: float, level: float = 0.95, method: str = ""
+) -> Interval:
+    """Wilson's interval on the scale from `ends[0]` to `ends[1]`, for a value with this standard error (not 0).
+
+    As if the variance were proportional to x (1 - x) along the scale: it narrows towards the ends and stays between
+    them. Raises InvalidCount for a value beyond them.
+    """
+    low, high = ends
+    x = (value - low) / (high - low)
+    if not (isfinite(x) and -1e-9 <= x <= 1 + 1e-9):
+        raise InvalidCount(f"{value} is not between {low} and {high}")
+    x = min(1.0, max(0.0, x))
+    effective = x * (1 - x) / (error / (high - low)) ** 2
+    if effective < 1e-9:  # an estimate at an end although its rows vary
+        margin = t_quantile(level, df) * error
+        return Interval(max(low, min(high, value) - margin), min(high, max(low, value) + margin), level, method)
+    scaled = wilson(successes=x * effective, n=effective, level=level, method=method, df=df)
+    return Interval(
+        min(low + (high - low) * scaled.low, value), max(low + (high - low) * scaled.high, value), level, method
+    )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rapidfuzz.distance import Levenshtein
 
 from stats.arrays import FloatArray, check_lengths, mean_ranks
-from stats.correlation import BONETT_WRIGHT, CONSTANT, FEW, PERFECT, tau_b
+from stats.correlation import CONSTANT, tau_b
 from stats.proportions import mean, normal_quantile
 from stats.results import Estimate, Interval, InvalidCount, LengthMismatch, NotFinite
 
@@ -47,12 +47,15 @@ def distances(*, first: Sequence[str], second: Sequence[str]) -> FloatArray:
 
 def mean_distance(*, first: Sequence[str], second: Sequence[str], cluster: npt.ArrayLike) -> Estimate:
     """The mean distance with the interval of ``proportions.mean``; rows may share a cluster."""
-    return mean(values=distances(first=first, second=second), cluster=cluster)
+    return mean(values=distances(first=first, second=second), cluster=cluster, ends=(0.0, 1.0))
 
 
 # ---- How far two rankings of the same models agree, and whether chance would do as well ----
 
 
+BONETT_WRIGHT = "fisher z, bonett-wright"
+FEW = "fewer than four pairs"
+PERFECT = "a perfect correlation has no interval"
 MOST_EXACT = 8  # models whose permutations are all gone through: 40,320
 DRAWS = 20_000
 EXACT, DRAWN = "all permutations", "random permutations"
@@ -112,6 +115,7 @@ def _with_interval(value: float, n: int, level: float) -> Estimate:
         return Estimate(value, n, None, method, FEW)
     if abs(value) > 1 - 1e-12:
         return Estimate(value, n, None, method, PERFECT)
-    margin = normal_quantile(level) * sqrt((1 + value * value / 2) / (n - 3))
+    error = sqrt((1 + value * value / 2) / (n - 3))
+    margin = normal_quantile(level) * error
     ends = Interval(tanh(atanh(value) - margin), tanh(atanh(value) + margin), level, method)
-    return Estimate(value, n, ends, method)
+    return Estimate(value, n, ends, method, se=error * (1 - value * value), groups=n)

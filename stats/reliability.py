@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,12 +11,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from stats.jackknife import Blocks, Scale, jackknife
 from stats.proportions import mean, rate
-from stats.resampling import bootstrap, distinct_rows
 from stats.results import Estimate, StatisticsError, UnequalRaters
 
 ONE_VALUE = "all labels are the same: agreement beyond chance is undefined"
-UNIT_BOOTSTRAP = "bootstrap over units"
 
 Metric = Literal["nominal", "ordinal", "interval"]
 
@@ -28,21 +28,21 @@ def fleiss_kappa(
     *,
     unit: npt.ArrayLike,
     value: npt.ArrayLike,
-    rng: np.random.Generator,
-    replicates: int = 1000,
+    cluster: npt.ArrayLike | None = None,
     level: float = 0.95,
 ) -> Estimate:
     """Fleiss' kappa of a long table (n,): `unit` what was labelled, `value` the label; rows with a missing
     value are dropped.
 
     Every unit needs the same number of labels, at least two, by whomever (Fleiss 1971): else UnequalRaters,
-    and alpha is the number to take. Interval: bootstrap over units. `n` counts labels. Raises LengthMismatch.
+    and alpha is the number to take. `cluster` (n,) groups units (those of one image); without it each stands by
+    itself. Interval: jackknife by group. `n` counts labels. Raises LengthMismatch.
     """
-    counts, _ = _counts(unit, value)
+    counts, _, groups = _counts(unit, value, cluster)
     raters = counts.sum(axis=1)
     if len(counts) and (raters.min() != raters.max() or raters[0] < 2):
         raise UnequalRaters(f"units have {raters.min()} to {raters.max()} labels")
-    rows, times = distinct_rows(counts)
+    rows, pattern = _patterns(counts)
     agreeing = (rows * (rows - 1)).sum(axis=1)
 
     def kappa(weights: FloatArray) -> FloatArray:
@@ -50,19 +50,9 @@ def fleiss_kappa(
         n = totals.sum(axis=1)
         chance = ratio((totals**2).sum(axis=1), n * n)
         observed = ratio(weights @ agreeing, n * (raters.max(initial=2) - 1))
-        return ratio(observed - chance, 1 - chance)[:, None]
+        return ratio(observed - chance, 1 - chance)
 
-    (estimate,) = bootstrap(
-        times=times,
-        statistic=kappa,
-        n=int(counts.sum()),
-        rng=rng,
-        replicates=replicates,
-        level=level,
-        method=UNIT_BOOTSTRAP,
-        undefined=ONE_VALUE,
-    )
-    return estimate
+    return _by_group(kappa, pattern, len(rows), groups, "fleiss", int(counts.sum()), level)
 
 
 def krippendorff_alpha(
@@ -70,8 +60,7 @@ def krippendorff_alpha(
     unit: npt.ArrayLike,
     value: npt.ArrayLike,
     metric: Metric,
-    rng: np.random.Generator,
-    replicates: int = 1000,
+    cluster: npt.ArrayLike | None = None,
     level: float = 0.95,
 ) -> Estimate:
     """Krippendorff's alpha of a long table (n,): `unit` what was labelled, `value` the label; missing values
@@ -79,14 +68,15 @@ def krippendorff_alpha(
 
     alpha = 1 - D_o / D_e on the counts of values per unit (Krippendorff 2011, "Computing Krippendorff's
     alpha-reliability"). `metric`: `nominal` for any labels, `ordinal` and `interval` for numbers. Units with
-    one label are not pairable and do not count. Interval: bootstrap over units; `n` counts pairable labels.
-    Raises LengthMismatch, UnknownMetric.
+    one label are not pairable and do not count. `cluster` and interval as `fleiss_kappa`; `n` counts pairable
+    labels. Raises LengthMismatch, UnknownMetric.
     """
     if metric not in ("nominal", "ordinal", "interval"):
         raise UnknownMetric(f"{metric!r} is none of nominal, ordinal, interval")
-    counts, values = _counts(unit, value)
-    rows, times = distinct_rows(counts[counts.sum(axis=1) > 1])
-    rows = rows.astype(np.float64)
+    counts, values, groups = _counts(unit, value, cluster)
+    pairable = counts.sum(axis=1) > 1
+    patterns, pattern = _patterns(counts[pairable])
+    rows = patterns.astype(np.float64)
     labels = rows.sum(axis=1)
     # From the smallest value on: squares of large numbers would drown their differences.
     points = (values - values[0]).astype(np.float64) if metric == "interval" and len(values) else np.zeros(len(values))
@@ -105,30 +95,61 @@ def krippendorff_alpha(
             squares = n * (totals * x**2).sum(axis=1)
             expected = 2 * (squares - (totals * x).sum(axis=1) ** 2)
             expected[expected < 1e-12 * squares] = 0
-        return (1 - ratio((n - 1) * observed, expected))[:, None]
+        return 1 - ratio((n - 1) * observed, expected)
 
-    (estimate,) = bootstrap(
-        times=times,
-        statistic=alpha,
-        n=int(times @ labels),
-        rng=rng,
-        replicates=replicates,
-        level=level,
-        method=UNIT_BOOTSTRAP,
+    n = int(counts[pairable].sum())
+    return _by_group(alpha, pattern, len(rows), groups[pairable], f"alpha, {metric}", n, level)
+
+
+def _by_group(
+    statistic: Callable[[FloatArray], FloatArray],
+    pattern: IntArray,
+    patterns: int,
+    groups: npt.NDArray[Any],
+    method: str,
+    n: int,
+    level: float,
+) -> Estimate:
+    """`pattern` and `groups` (units,); the statistic takes how often each pattern occurs."""
+    if not n:
+        return Estimate(None, 0, None, method, "nothing has two labels")
+    blocks = Blocks.of(groups)
+    return jackknife(
+        table=blocks.table(pattern, patterns),
+        statistic=statistic,
+        n=n,
+        scale=Scale.FISHER,
+        method=method,
         undefined=ONE_VALUE,
+        level=level,
     )
-    return estimate
 
 
-def _counts(unit: npt.ArrayLike, value: npt.ArrayLike) -> tuple[IntArray, npt.NDArray[Any]]:
-    """How often each unit got each value, (units, values), and the values in ascending order."""
+def _counts(
+    unit: npt.ArrayLike, value: npt.ArrayLike, cluster: npt.ArrayLike | None
+) -> tuple[IntArray, npt.NDArray[Any], IntArray]:
+    """How often each unit got each value, (units, values); the values in ascending order; the group of each unit."""
     units, labels = pd.Series(unit), pd.Series(value)
-    check_lengths(unit=units, value=labels)
+    clusters = units if cluster is None else pd.Series(cluster)
+    check_lengths(unit=units, value=labels, cluster=clusters)
     labelled = labels.notna().to_numpy()
     row, height = dense_codes(units[labelled])
     column, values = pd.factorize(labels[labelled], sort=True)
     table = np.bincount(row * len(values) + column, minlength=height * len(values))
-    return table.reshape(height, len(values)), np.asarray(values)
+    groups = np.zeros(height, dtype=np.int64)
+    groups[row] = dense_codes(clusters[labelled])[0]
+    return table.reshape(height, len(values)), np.asarray(values), groups
+
+
+def _patterns(counts: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct rows of a table of counts, and which of them each row is."""
+    sizes = counts.max(axis=0, initial=0) + 1
+    if np.log2(sizes.astype(np.float64)).sum() < 62:
+        # One number per row: sorting whole rows is some twenty times slower.
+        _, where, pattern = np.unique(counts @ (np.cumprod(sizes) // sizes), return_index=True, return_inverse=True)
+        return counts[where], pattern
+    rows, pattern = np.unique(counts, axis=0, return_inverse=True)
+    return rows, pattern.reshape(-1)
 
 
 # ---- Whether a judge says the same again: its verdicts on an item over repeats (MLLM-as-a-Judge, Table 4) ----
@@ -136,22 +157,22 @@ def _counts(unit: npt.ArrayLike, value: npt.ArrayLike) -> tuple[IntArray, npt.ND
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """``consistency``: the mean share of an item's most frequent verdict; ``mcc``: the share of items on which more
-    than half of the repeats are identical.
+    """``consistency``: the mean share that an item's most frequent verdict has of the repeats asked for; ``mcc``: the
+    share of items on which more than half of these repeats are identical.
     """
 
     consistency: Estimate
     mcc: Estimate
 
 
-def steadiness(verdicts: pd.DataFrame) -> Steadiness:
+def steadiness(verdicts: pd.DataFrame, *, asked: int) -> Steadiness:
     """Of a table with the columns ``item``, ``verdict`` (of any kind) and ``group``, one row an item and repeat.
 
-    Rows of one group (an image, a prompt) depend on one another; intervals are those of ``proportions.mean`` and
-    ``rate``.
+    Shares are of the repeats that were ``asked`` for: a repeat without a verdict is no agreement. Rows of one group (an
+    image, a prompt) depend on one another; intervals are those of ``proportions.mean`` and ``rate``.
     """
     sizes = verdicts.groupby(["item", "verdict"], sort=False).size()
     most = sizes.groupby(level="item").max()
-    modal = (most / verdicts.groupby("item").size().reindex(most.index)).to_numpy(np.float64)
+    modal = most.to_numpy(np.float64) / asked
     group = verdicts.groupby("item")["group"].first().reindex(most.index).to_numpy()
-    return Steadiness(mean(values=modal, cluster=group), rate(hits=modal > 0.5, cluster=group))
+    return Steadiness(mean(values=modal, cluster=group, ends=(0.0, 1.0)), rate(hits=modal > 0.5, cluster=group))

@@ -57,7 +57,8 @@ class Estimate:
     """A number made from `n` rows.
 
     `value` is None where it cannot be computed and `interval` is None where there is none; `reason`
-    then says why. Neither is ever 0 or NaN in place of "unknown".
+    then says why. Neither is ever 0 or NaN in place of "unknown". `se` is the standard error in the unit of
+    the value, and `groups` how many independent groups of rows it comes from, both None where unknown.
     """
 
     value: float | None
@@ -65,6 +66,8 @@ class Estimate:
     interval: Interval | None
     method: str
     reason: str = ""
+    se: float | None = None
+    groups: int | None = None
 
     def __post_init__(self) -> None:
         if self.value is not None and not isfinite(self.value):

@@ -13,10 +13,10 @@ import pandas as pd
 from annotations.labels.verdicts import VERDICT_COLUMNS, is_right, majority_word, verdict_key, verdict_number
 from annotations.models import Campaign, Label
 from bank.models.verdict import Choice, turned
-from stats.agreement import pairwise_agreement, pairwise_kappa
+from stats.agreement import cohen_kappa, pairwise_agreement, pairwise_kappa
 from stats.proportions import proportion, rate
 from stats.reliability import Metric, fleiss_kappa, krippendorff_alpha
-from stats.results import Estimate, Interval
+from stats.results import Estimate
 from stats.verdicts import majority
 
 UNDECIDED = {Choice.UNDECIDED.value: Choice.TIE.value}
@@ -27,12 +27,13 @@ class LabelRow:
     """One label that counts.
 
     ``verdict`` is its key, with undecided as a tie; ``shown`` the same in the order the annotator saw; ``right`` tells
-    whether it matches hidden gold.
+    whether it matches hidden gold; ``group`` is what its item's sample shares with others (an image, a prompt).
     """
 
     annotator: int
     item: int
     campaign_item: int
+    group: str
     verdict: str
     raw: str  # like ``verdict``, but keeps undecided apart
     shown: str
@@ -49,11 +50,12 @@ def label_rows(campaign: Campaign) -> list[LabelRow]:
     labels = Label.objects.filter(campaign=campaign, excluded=False, assignment__campaign_item__practice=False)
     columns = (
         *("annotator", "item", "assignment__campaign_item", "assignment__order", "seconds", "created_at"),
-        *("item__sample__capability__path", "assignment__campaign_item__gold", "situation"),
+        *("item__sample__group", "item__sample__key", "item__sample__capability__path"),
+        *("assignment__campaign_item__gold", "situation"),
     )
     rows = []
     for row in labels.order_by("pk").values_list(*columns, *VERDICT_COLUMNS):
-        annotator, item, campaign_item, order, seconds, at, level, gold, situation, *values = row
+        annotator, item, campaign_item, order, seconds, at, group, key, level, gold, situation, *values = row
         verdict: dict[str, Any] = dict(zip(VERDICT_COLUMNS, values, strict=True)) | {"situation": situation}
         raw = verdict_key(verdict)
         if raw is None:
@@ -63,6 +65,7 @@ def label_rows(campaign: Campaign) -> list[LabelRow]:
                 annotator=annotator,
                 item=item,
                 campaign_item=campaign_item,
+                group=group or key,
                 verdict=UNDECIDED.get(raw, raw),
                 raw=raw,
                 shown=verdict_key(as_shown(verdict, order)) or raw,
@@ -92,8 +95,6 @@ def by_item(labels: Iterable[LabelRow]) -> dict[int, list[LabelRow]]:
 
 
 MIN_ITEMS = 30  # with fewer items a number is provisional
-
-REPLICATES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +197,11 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow], *, by_level: bo
     """Agreement of these labels. A number that cannot be computed has the value None and a reason."""
     shared = {item: rows for item, rows in by_item(labels).items() if len(rows) > 1}
     counted = [label for rows in shared.values() for label in rows]
-    rng = np.random.default_rng(campaign.seed)
     figures = [
         _matching(counted, len(shared)),
-        _alpha(counted, "nominal", rng, len(shared)),
-        *([_alpha(counted, "ordinal", rng, len(shared))] if _ordered(counted) else []),
-        _fleiss(shared, rng),
+        _alpha(counted, "nominal", len(shared)),
+        *([_alpha(counted, "ordinal", len(shared))] if _ordered(counted) else []),
+        _fleiss(shared),
     ]
     majorities: list[tuple[str, int]] = []
     rule = campaign.benchmark.majority
@@ -217,8 +217,7 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow], *, by_level: bo
         for name in sorted({label.level for label in counted}):
             in_level = [label for label in counted if label.level == name]
             items = len({label.campaign_item for label in in_level})
-            alpha = _alpha(in_level, "nominal", rng, items)
-            levels.append(Level(name, items, _matching(in_level, items), alpha))
+            levels.append(Level(name, items, _matching(in_level, items), _alpha(in_level, "nominal", items)))
     return Agreement(
         items=len(shared),
         labels=len(counted),
@@ -253,7 +252,7 @@ def agreement_with_others(items: Mapping[int, Sequence[LabelRow]], annotator: in
     ``items`` as returned by ``by_item``. Items where the others have no majority are left out; the annotator's own
     label is not part of it.
     """
-    own_verdicts, majorities = [], []
+    own_verdicts, majorities, groups = [], [], []
     for labels in items.values():
         own = next((label.verdict for label in labels if label.annotator == annotator), None)
         if own is None:
@@ -262,46 +261,46 @@ def agreement_with_others(items: Mapping[int, Sequence[LabelRow]], annotator: in
         if others is not None:
             own_verdicts.append(own)
             majorities.append(others)
+            groups.append(labels[0].group)
     if not own_verdicts:
         return 0, 0, None
-    same, n = sum(a == b for a, b in zip(own_verdicts, majorities, strict=True)), len(own_verdicts)
-    table = pairwise_kappa(annotator=[0] * n + [1] * n, item=[*range(n)] * 2, verdict=[*own_verdicts, *majorities])
-    _, _, _, kappa, low, high = next(table.itertuples(index=False))
-    interval = None if np.isnan(low) else Interval(float(low), float(high), 0.95, "asymptotic")
-    return same, n, Estimate(None if np.isnan(kappa) else float(kappa), n, interval, "asymptotic")
+    same = sum(a == b for a, b in zip(own_verdicts, majorities, strict=True))
+    return same, len(own_verdicts), cohen_kappa(first=own_verdicts, second=majorities, cluster=groups)
 
 
 def _matching(labels: Sequence[LabelRow], items: int) -> Figure:
-    """The share of label pairs on the same item that match, with items as clusters."""
+    """The share of label pairs on the same item that match, clustered by group."""
     hits, cluster = [], []
-    for item, rows in by_item(labels).items():
+    for rows in by_item(labels).values():
         for first, second in combinations(rows, 2):
             hits.append(first.verdict == second.verdict)
-            cluster.append(item)
+            cluster.append(first.group)
     about = f"of {len(hits):,} pairs of labels on the same item are the same verdict"
     return Figure("Matching", about, rate(hits=hits, cluster=cluster), items, percent=True)
 
 
-def _alpha(labels: Sequence[LabelRow], metric: Metric, rng: np.random.Generator, items: int) -> Figure:
+def _alpha(labels: Sequence[LabelRow], metric: Metric, items: int) -> Figure:
     unit: list[tuple[int, int]] = []
+    groups: list[str] = []
     value: list[str | float] = []
     for label in labels:
         if metric == "nominal":
             unit.append((label.campaign_item, 0))
             value.append(label.verdict)
+            groups.append(label.group)
         elif label.ranking is not None:  # each answer's rank is a value of its own
             before = 0
             for group in label.ranking:
                 unit += [(label.campaign_item, position) for position in group]
                 value += [before + (len(group) + 1) / 2] * len(group)
+                groups += [label.group] * len(group)
                 before += len(group)
         elif label.verdict_number is not None:
             unit.append((label.campaign_item, 0))
             value.append(label.verdict_number)
+            groups.append(label.group)
     codes = {key: code for code, key in enumerate(dict.fromkeys(unit))}
-    estimate = krippendorff_alpha(
-        unit=[codes[key] for key in unit], value=value, metric=metric, rng=rng, replicates=REPLICATES
-    )
+    estimate = krippendorff_alpha(unit=[codes[key] for key in unit], value=value, metric=metric, cluster=groups)
     about = "all different verdicts differ equally" if metric == "nominal" else "verdicts further apart differ more"
     return Figure(f"Krippendorff's alpha, {metric}", about, estimate, items)
 
@@ -310,7 +309,7 @@ def _ordered(labels: Sequence[LabelRow]) -> bool:
     return any(label.verdict_number is not None or label.ranking for label in labels)
 
 
-def _fleiss(shared: dict[int, list[LabelRow]], rng: np.random.Generator) -> Figure:
+def _fleiss(shared: dict[int, list[LabelRow]]) -> Figure:
     """Over the items with the most common number of labels, because Fleiss' kappa needs the same number on each."""
     sizes = Counter(len(rows) for rows in shared.values())
     size = max(sizes, key=lambda size: (sizes[size], size), default=2)
@@ -318,7 +317,6 @@ def _fleiss(shared: dict[int, list[LabelRow]], rng: np.random.Generator) -> Figu
     estimate = fleiss_kappa(
         unit=[label.campaign_item for label in labels],
         value=[label.verdict for label in labels],
-        rng=rng,
-        replicates=REPLICATES,
+        cluster=[label.group for label in labels],
     )
     return Figure("Fleiss' kappa", f"over the items with {size} labels", estimate, sizes[size])

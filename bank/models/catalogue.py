@@ -72,6 +72,12 @@ class Benchmark(models.Model):
         """The display name: the title, and the version unless it is the first."""
         return self.title if self.version == "1" else f"{self.title} {self.version}"
 
+    @property
+    def score_ends(self) -> tuple[float, float]:
+        """The least and the greatest score; without a scale of its own, 1 and 5."""
+        steps = [float(step["value"]) for step in self.score_scale]
+        return (min(steps), max(steps)) if len(steps) > 1 else (1.0, 5.0)
+
 
 class Capability(models.Model):
     """A node of a benchmark's capability tree; ``path`` holds the names from the top, joined by " / "."""

@@ -221,7 +221,6 @@ def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool
             rows,
             circular=bool(submission.counts.get("circular")),
             least=MIN_SAMPLES if split in closed else 1,
-            seed=submission.pk,
         )
         score = SubmissionScore(
             submission=submission,
@@ -373,9 +372,7 @@ def _parts(marked: Iterable[MarkedSample], hidden: set[str], rules: SubmissionRu
     return parts
 
 
-def numbers(
-    kind: str, rows: list[MarkedSample], *, circular: bool, least: int, seed: int
-) -> tuple[dict[str, Any], Cells]:
+def numbers(kind: str, rows: list[MarkedSample], *, circular: bool, least: int) -> tuple[dict[str, Any], Cells]:
     """The numbers of one part, as stored and shown, and their cells; empty if they would be about fewer than ``least``
     samples. With ``least`` 1 the keys are public and everything is shown.
     """
@@ -392,7 +389,7 @@ def numbers(
             untold |= {"precision", "recall", "f1"}
         return {name: None if name in untold else value for name, value in result.items()}
 
-    result = kept(_choice(rows, circular=circular) if kind == CHOICE else _yes_no(rows, seed=seed))
+    result = kept(_choice(rows, circular=circular) if kind == CHOICE else _yes_no(rows))
     if not any(result.get(name) for name in MAIN):
         return {}, {}
     result["extraction"] = {
@@ -420,12 +417,11 @@ def _choice(rows: list[MarkedSample], *, circular: bool) -> dict[str, Any]:
     }
 
 
-def _yes_no(rows: list[MarkedSample], *, seed: int) -> dict[str, Any]:
+def _yes_no(rows: list[MarkedSample]) -> dict[str, Any]:
     scores = yes_no_scores(
         key=[row.key for row in rows],
         said=[row.said for row in rows],
         cluster=np.asarray([row.cluster for row in rows]),
-        rng=np.random.default_rng(seed),
     )
     names = ("accuracy", "precision", "recall", "f1", "yes_ratio")
     return {name: as_json(getattr(scores, name)) for name in names}

@@ -17,7 +17,7 @@ from judging import protocols
 from judging.models import Run, Trial
 from judging.runs.attacks import PAIRS, Attack, get
 from stats import paired
-from stats.proportions import mean, proportion, rate
+from stats.proportions import mean, proportion
 from stats.ranks import benjamini_hochberg
 from stats.results import Estimate
 from stats.verdicts import combine_orders
@@ -92,7 +92,8 @@ def report(run: Run) -> Report:
         worths = _worths(run, frame.rename(columns={"item_id": "item"}))
     samples = dict(Item.objects.filter(pk__in=set(worths["item"])).values_list("pk", "sample_id"))
     table = worths.pivot(index="item", columns="attack", values="worth")
-    rows = [_effect(get(key), table, frame, samples, share=kind != Item.Kind.SCORE) for key in run.attacks]
+    ends = run.benchmark.score_ends if kind == Item.Kind.SCORE else (0.0, 1.0)
+    rows = [_effect(get(key), table, frame, samples, ends) for key in run.attacks]
     tested = {n: row.p for n, row in enumerate(rows) if row.p is not None}
     for n, significant in zip(tested, benjamini_hochberg(p=list(tested.values())), strict=True):
         rows[n] = replace(rows[n], clear=bool(significant))
@@ -102,7 +103,7 @@ def report(run: Run) -> Report:
 
 
 def _effect(
-    attack: Attack, table: pd.DataFrame, frame: pd.DataFrame, samples: dict[int, int], *, share: bool
+    attack: Attack, table: pd.DataFrame, frame: pd.DataFrame, samples: dict[int, int], ends: tuple[float, float]
 ) -> AttackEffect:
     trials = frame[frame["attack"] == attack.key] if len(frame) else frame
     unread = proportion(successes=int((trials["status"] != "ok").sum()), n=len(trials))
@@ -115,19 +116,13 @@ def _effect(
         p = paired.difference(first=after, second=before, cluster=cluster, rng=rng, flips=2_000).p
     return AttackEffect(
         attack,
-        _estimate(before, cluster, share),
-        _estimate(after, cluster, share),
-        paired.change(before=before, after=after, cluster=cluster),
+        mean(values=before, cluster=cluster, ends=ends),
+        mean(values=after, cluster=cluster, ends=ends),
+        paired.change(before=before, after=after, cluster=cluster, ends=ends),
         p,
         False,
         unread,
     )
-
-
-def _estimate(values: Any, cluster: Any, share: bool) -> Estimate:
-    if share and np.isin(values, (0, 1)).all():
-        return rate(hits=values, cluster=cluster)
-    return mean(values=values, cluster=cluster)
 
 
 def _worths(run: Run, frame: pd.DataFrame) -> pd.DataFrame:

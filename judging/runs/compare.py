@@ -14,7 +14,8 @@ from judging.models import Judgment, Run
 from judging.runs import queries
 from stats.agreement import agreement_decided, cohen_kappa
 from stats.correlation import pearson
-from stats.proportions import mean, rate
+from stats.paired import change
+from stats.proportions import rate
 from stats.rankings import mean_distance
 from stats.results import Estimate
 from stats.verdicts import combine_orders
@@ -23,8 +24,6 @@ COLUMNS = ("choice", "score", "ranking", "option", "answer")
 MOST_SHOWN = 60  # items with different verdicts
 MOST_READ = 200_000  # judgments of each run
 MOST_LABELS = 12  # of a matrix
-FEWEST_CLUSTERS = 30  # groups of samples; with fewer, each item is its own cluster
-SEED = 20_261_121  # of the bootstrap, so that the same page shows the same interval
 CHOICES = ("first", "tie", "second")
 WORDS = {"first": "A is better", "second": "B is better", "tie": "Tie"}
 
@@ -105,7 +104,7 @@ def compare(first: Run, second: Run, *, viewer: Viewer) -> Comparison:
         cut=any(len(side) >= MOST_READ for side in sides),
     )
     if len(both):
-        comparison.figures = _figures(both, column)
+        comparison.figures = _figures(both, column, first.benchmark.score_ends)
         _count(comparison, both, column)
         _differences(comparison, both, column)
     return comparison
@@ -187,28 +186,26 @@ def _mean_ranking_text(rankings: Sequence[list[list[int]]]) -> str:
 def _clusters(both: pd.DataFrame) -> pd.Series:
     rows = Item.objects.filter(pk__in=[int(item) for item in both.index]).order_by()
     groups = {pk: group or key for pk, group, key in rows.values_list("pk", "sample__group", "sample__key")}
-    clusters = pd.Series([groups[int(item)] for item in both.index], index=both.index)
-    return clusters if clusters.nunique() >= FEWEST_CLUSTERS else pd.Series(both.index, index=both.index)
+    return pd.Series([groups[int(item)] for item in both.index], index=both.index)
 
 
-def _figures(both: pd.DataFrame, column: str) -> list[Figure]:
+def _figures(both: pd.DataFrame, column: str, ends: tuple[float, float]) -> list[Figure]:
     first, second, cluster = both["verdict_a"], both["verdict_b"], _clusters(both)
     same_verdict = rate(hits=(first == second).to_numpy(), cluster=cluster)
     figures = [Figure("The same verdict", same_verdict, share=True)]
-    rng = np.random.default_rng(SEED)
     if column == "choice":
         decided = agreement_decided(first=first, second=second, cluster=cluster).share
         figures.append(Figure("The same side", decided, "where both chose a side", share=True))
     if column == "score":
-        differences = (second - first).to_numpy(dtype=float)
-        figures.append(Figure("Mean difference", mean(values=differences, cluster=cluster), "second minus first"))
-        figures.append(Figure("Pearson", pearson(x=first, y=second, cluster=cluster, rng=rng).estimate))
+        scores = {"before": first.to_numpy(float), "after": second.to_numpy(float)}
+        figures.append(Figure("Mean difference", change(**scores, cluster=cluster, ends=ends), "second minus first"))
+        figures.append(Figure("Pearson", pearson(x=first, y=second, cluster=cluster).estimate))
     elif column == "ranking":
         letters = [side.str.replace(r"[^A-J]", "", regex=True).tolist() for side in (first, second)]
         distance = mean_distance(first=letters[0], second=letters[1], cluster=cluster)
         figures.append(Figure("Mean distance of the rankings", distance, "0 is the same order"))
     else:
-        figures.append(Figure("Cohen's kappa", cohen_kappa(first=first, second=second, cluster=cluster, rng=rng)))
+        figures.append(Figure("Cohen's kappa", cohen_kappa(first=first, second=second, cluster=cluster)))
     return figures
 
 

@@ -12,7 +12,6 @@ from annotations.models import Annotator
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
-from leaderboard.methods import FEWEST_CLUSTERS
 from leaderboard.metrics import kappa
 from leaderboard.rows import Number, Row, number
 from leaderboard.scope import BadScope, Scope
@@ -116,7 +115,7 @@ def _judges(groups: list[list[Run]], items: pd.DataFrame, voters: list[Voter], f
 
 
 def _rows(verdicts: pd.DataFrame, voters: list[Voter], items: pd.DataFrame) -> list[AgreementRow]:
-    """All pairs of voters: counts from sparse products; by cluster bootstrap where shared items come in groups."""
+    """All pairs of voters: counts from sparse products; by group where shared items come in groups."""
     tables = {}
     for metric, read in (("agreement", three_way), ("agreement_decided", decided)):
         verdict = words(read(verdicts["choice"]))
@@ -126,7 +125,7 @@ def _rows(verdicts: pd.DataFrame, voters: list[Voter], items: pd.DataFrame) -> l
     table = pairwise_kappa(annotator=verdicts["who"], item=verdicts["item"], verdict=read_all)
     kappas = {(a, b): one for a, b, *one in table.itertuples(index=False)}
     groups = items["group"]
-    clustered = groups.nunique() >= FEWEST_CLUSTERS and bool(groups.duplicated().any())
+    clustered = bool(groups.duplicated().any())
     by_voter = (
         {who: votes_of_one.set_index("item")["choice"] for who, votes_of_one in verdicts.groupby("who")}
         if clustered
@@ -160,10 +159,10 @@ def _plain(tables: dict[str, Any], kappas: dict[Any, Any], pair: tuple[int, int]
 
 
 def _clustered(first: Any, second: Any, groups: Any) -> list[Shared] | None:
-    """The same by cluster; None if no two shared items have a group in common, or there are too few groups."""
+    """The same by cluster; None if no two shared items have a group in common."""
     shared = pd.concat([first, second], axis=1, join="inner", keys=["first", "second"])
     shared["group"] = groups.reindex(shared.index)
-    if shared["group"].nunique() < FEWEST_CLUSTERS or not shared["group"].duplicated().any():
+    if not shared["group"].duplicated().any():
         return None
     cluster = shared["group"].to_numpy()
     a, b = shared["first"].to_numpy(object), shared["second"].to_numpy(object)

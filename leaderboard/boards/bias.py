@@ -21,7 +21,6 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, share
 from leaderboard.hidden import STAFFS, is_kept_back
-from leaderboard.methods import SEED
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores, verdict_cache
@@ -33,6 +32,7 @@ from stats.verdicts import MISSING, VERDICTS, majority
 
 HUMANS = "humans"
 NOTHING = "No verdicts yet."
+LEANS = (-1.0, 1.0)  # from the second place to the first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +170,7 @@ def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> Bias
     straight, turned, group = _in_both_orders(runs, items)
     if not len(group):
         return _absent(name, run, "position", "no pair has a verdict in both orders")
-    result = position(straight=straight, turned=turned)
+    result = position(straight=straight, turned=turned, cluster=group)
     lean = _lean(straight, turned)
     detail = Detail(
         consistent=number(result.consistent),
@@ -179,7 +179,7 @@ def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> Bias
         p=result.test.p,
         method="sign test on the pairs that changed with the order",
     )
-    return _row(name, run, "position", mean(values=lean, cluster=group), detail)
+    return _row(name, run, "position", mean(values=lean, cluster=group, ends=LEANS), detail)
 
 
 def _in_both_orders(runs: list[Run], items: pd.DataFrame) -> tuple[Any, Any, Any]:
@@ -228,7 +228,7 @@ def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
         method="orders drawn by lot",
     )
     group = items["group"].reindex(frame["item"]).to_numpy()
-    return _row(HUMANS, None, "position", mean(values=lean, cluster=group), detail)
+    return _row(HUMANS, None, "position", mean(values=lean, cluster=group, ends=LEANS), detail)
 
 
 def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
@@ -251,7 +251,7 @@ def _length(name: str, run: Run | None, verdicts: pd.DataFrame, lengths: pd.Data
     measured = np.isfinite(tokens).all(axis=1) if len(tokens) else np.zeros(0, dtype=bool)
     decided, tokens = decided[measured], tokens[measured]
     won = (decided["choice"] == "first").to_numpy(np.float64)
-    result = length(won=won, tokens=tokens, cluster=votes.clusters(decided).to_numpy())
+    result = length(won=won, tokens=tokens, cluster=decided["group"].to_numpy())
     detail = Detail(longer=number(result.longer), longer_n=result.longer.n, unit="log odds")
     return _row(name, run, "length", result.slope, detail)
 
@@ -269,10 +269,10 @@ def _self_of_pairs(run: Run, verdicts: pd.DataFrame, truth: pd.DataFrame | None,
         judge, people = (paired[column].map(points).fillna(0.5) for column in ("choice", "people"))
         part = pd.DataFrame({"judge": judge, "people": people, "model": paired[side], "group": paired["group"]})
         sides.append(part.assign(judge=1 - part["judge"], people=1 - part["people"]) if turned else part)
-    return _own(run, pd.concat(sides, ignore_index=True), families)
+    return _own(run, pd.concat(sides, ignore_index=True), families, width=1.0)
 
 
-def _own(run: Run, frame: pd.DataFrame, families: dict[str, str]) -> BiasRow:
+def _own(run: Run, frame: pd.DataFrame, families: dict[str, str], *, width: float) -> BiasRow:
     of_family = frame["model"].map(families).eq(run.judge.family).to_numpy()
     if not of_family.any() or of_family.all():
         return _absent(run.judge.name, run, "self", f"no answers of the family {run.judge.family}, or no others")
@@ -281,7 +281,7 @@ def _own(run: Run, frame: pd.DataFrame, families: dict[str, str]) -> BiasRow:
         people=frame["people"].to_numpy(),
         own=of_family,
         cluster=frame["group"].to_numpy(),
-        rng=np.random.default_rng(SEED),
+        width=width,
     )
     models = sorted(set(frame.loc[of_family, "model"]))
     return _row(run.judge.name, run, "self", estimate, Detail(family=run.judge.family, models=models))
@@ -296,6 +296,7 @@ def _of_scores(scope: Scope) -> BiasBoard:
     labels = labels[labels["item"].isin(items.index)]
     families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
     truth = labels.groupby("item")["value"].mean() if len(labels) else pd.Series(dtype=float)
+    low, high = scope.kind.ends(scope.benchmark)
     rows: list[BiasRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
@@ -304,8 +305,8 @@ def _of_scores(scope: Scope) -> BiasBoard:
         used += runs
         judge_means = verdicts.groupby("item")["value"].mean().rename("judge").reset_index()
         paired = judge_means.join(truth.rename("people"), on="item", how="inner").join(items, on="item", how="inner")
-        rows.append(_high(run.judge.name, run, paired))
-        rows.append(_self_of_scores(run, paired, families))
+        rows.append(_high(run.judge.name, run, paired, high - low))
+        rows.append(_self_of_scores(run, paired, families, high - low))
     if len(labels):
         shares = _distribution(labels["value"])
         rows.append(_row(HUMANS, None, "high_score", None, Detail(people=shares, reason="people are the reference")))
@@ -313,7 +314,7 @@ def _of_scores(scope: Scope) -> BiasBoard:
     return _board(scope, rows, used, labels)
 
 
-def _high(name: str, run: Run, paired: pd.DataFrame) -> BiasRow:
+def _high(name: str, run: Run, paired: pd.DataFrame, width: float) -> BiasRow:
     if paired.empty:
         return _absent(name, run, "high_score", "no answer was scored by people, too")
     judge, people = paired["judge"].to_numpy(np.float64), paired["people"].to_numpy(np.float64)
@@ -323,17 +324,18 @@ def _high(name: str, run: Run, paired: pd.DataFrame) -> BiasRow:
         detail = replace(
             detail, scale=list(distributions.scale), judge=list(distributions.judge), people=list(distributions.people)
         )
-    return _row(name, run, "high_score", mean(values=judge - people, cluster=paired["group"].to_numpy()), detail)
+    difference = mean(values=judge - people, cluster=paired["group"].to_numpy(), ends=(-width, width))
+    return _row(name, run, "high_score", difference, detail)
 
 
-def _self_of_scores(run: Run, paired: pd.DataFrame, families: dict[str, str]) -> BiasRow:
+def _self_of_scores(run: Run, paired: pd.DataFrame, families: dict[str, str], width: float) -> BiasRow:
     name = run.judge.name
     if not run.judge.family:
         return _absent(name, run, "self", "the judge's family is not known")
     paired = paired[paired["models"].map(len) == 1]
     if paired.empty:
         return _absent(name, run, "self", "no answer was scored by people, too")
-    return _own(run, paired.assign(model=paired["models"].str[0]), families)
+    return _own(run, paired.assign(model=paired["models"].str[0]), families, width=width)
 
 
 def _distribution(values: "pd.Series[Any]") -> dict[str, float]:

@@ -1,6 +1,6 @@
 """The board of judges: how well their verdicts match people's, and how well people match each other."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from annotations.models import Label
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, level_names, share
-from leaderboard.boards.judge_ranks import Cell, ConfusionTables, ItemSums
+from leaderboard.boards.judge_ranks import Cell, ItemSums
 from leaderboard.metrics import CONSISTENCY, MCC, Metric, OfGrades, OfPairs
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
 from leaderboard.scope import Scope
@@ -28,6 +28,7 @@ ALL = "all"  # data sets
 PEOPLE = 0  # stands for people against people where runs are identified by number
 MAJORITY, INDIVIDUALS = REFERENCES = ("majority", "individuals")
 PER = 1000
+GRADES = (1.0, 5.0)  # of a review
 Estimates = dict[str, tuple[Estimate, float | None]]  # by metric, with p where there is a test
 
 
@@ -124,7 +125,7 @@ def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
         items, labelled = (frame.assign(level=frame["dataset"].astype(str)) for frame in (items, labelled))
         levels = sorted(labelled["level"].unique())
     references = {MAJORITY: comparison.aggregated(), INDIVIDUALS: labels[["item", "value"]]}
-    tables = {name: comparison.tables(scope.kind.metrics, labelled) for name in REFERENCES}
+    tables = {name: ItemSums(scope.kind.metrics, labelled) for name in REFERENCES}
     rows: list[JudgeRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
@@ -132,7 +133,7 @@ def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
         used += runs
         for reference, truth in references.items():
             paired = truth.merge(verdicts, on="item").join(items, on="item", how="inner")
-            rows += _rows(scope, runs[-1], reference, truth, paired, comparison.by_dataset(paired, verdicts, reference))
+            rows += _rows(scope, runs[-1], reference, truth, paired, comparison.by_dataset(paired, verdicts, runs[-1]))
             tables[reference].add(runs[-1].pk, paired, ranked=not runs[0].judge.baseline)
     against = {}
     for name in REFERENCES:
@@ -183,31 +184,15 @@ def _rows(
     ]
 
 
-def _averaged(estimates: Sequence[Estimate], p: float | None = None) -> MetricValue:
-    """Metrics are computed per repeat, then averaged; so are the ends of their intervals."""
-    numbers = [number(estimate) for estimate in estimates if estimate.value is not None]
-    ends = [
-        None if None in side else float(np.mean(side)) for side in zip(*(value.ends for value in numbers), strict=True)
-    ]
-    n = max((estimate.n for estimate in estimates), default=0)
-    return MetricValue(Number(*ends), n, p)
+def _value(estimate: Estimate, p: float | None, repeats: int = 1) -> MetricValue:
+    """``n`` counts the rows of one repeat."""
+    return MetricValue(number(estimate), -(-estimate.n // repeats), p)
 
 
-def _per_repeat(paired: pd.DataFrame, compute: Callable[[pd.DataFrame], Estimates]) -> dict[str, MetricValue]:
-    """By metric the mean over repeats of what ``compute`` gives, and the p of the first repeat."""
-    estimates: dict[str, list[Estimate]] = {}
-    p: dict[str, float | None] = {}
-    for _, rows in paired.groupby("repeat"):
-        for name, (estimate, p_value) in compute(rows).items():
-            estimates.setdefault(name, []).append(estimate)
-            p.setdefault(name, p_value)
-    return {name: _averaged(per_repeat, p[name]) for name, per_repeat in estimates.items()}
-
-
-def _of_repeats(verdicts: pd.DataFrame) -> dict[str, MetricValue]:
-    """How steady a judge is over its repeats; ``verdicts`` has ``item, repeat, told, group``."""
-    steady = steadiness(verdicts.rename(columns={"told": "verdict"}))
-    return {CONSISTENCY.name: _averaged([steady.consistency]), MCC.name: _averaged([steady.mcc])}
+def _of_repeats(verdicts: pd.DataFrame, asked: int) -> dict[str, MetricValue]:
+    """How steady a judge is over the repeats that it was asked for; ``verdicts`` has ``item, repeat, told, group``."""
+    steady = steadiness(verdicts.rename(columns={"told": "verdict"}), asked=asked)
+    return {CONSISTENCY.name: _value(steady.consistency, None), MCC.name: _value(steady.mcc, None)}
 
 
 class Comparison:
@@ -219,7 +204,6 @@ class Comparison:
     """
 
     notes: Sequence[str] = ()
-    tables: type[ItemSums] | type[ConfusionTables] = ItemSums
     items: pd.DataFrame  # index item; columns level, group, dataset
     labels: pd.DataFrame  # item, annotator, value
 
@@ -238,25 +222,24 @@ class Comparison:
         """People's verdict on each item: ``item, value``."""
         return self.labels.groupby("item")["value"].agg(scores.mean_of).reset_index()
 
-    def measured(self, paired: pd.DataFrame, *, across_datasets: bool) -> Estimates:
-        """Each metric of ``told`` against ``value``; ``across_datasets``: the mean over several data sets."""
-        return _measured(self.scope.kind.metrics, OfGrades(paired, across_datasets=across_datasets))
+    def measured(self, paired: pd.DataFrame) -> Estimates:
+        """Each metric of ``told`` against ``value``: the mean over data sets and repeats."""
+        return _measured(self.scope.kind.metrics, OfGrades(paired))
 
-    def by_dataset(
-        self, paired: pd.DataFrame, verdicts: pd.DataFrame, reference: str
-    ) -> dict[str, dict[str, MetricValue]]:
-        """The metrics by data set, and over all of them."""
+    def by_dataset(self, paired: pd.DataFrame, verdicts: pd.DataFrame, run: Run) -> dict[str, dict[str, MetricValue]]:
+        """The metrics by data set, and over all of them. How steady a judge is counts items without labels, too."""
         datasets = sorted(str(name) for name in paired["dataset"].unique())
         parts = {name: paired[paired["dataset"] == name] for name in datasets} | {ALL: paired}
-        return {
-            name: self._metrics(rows, across_datasets=name == ALL and len(datasets) > 1) for name, rows in parts.items()
-        }
-
-    def _metrics(self, paired: pd.DataFrame, *, across_datasets: bool) -> dict[str, MetricValue]:
-        metrics = _per_repeat(paired, lambda rows: self.measured(rows, across_datasets=across_datasets))
-        if paired["repeat"].nunique() > 1:
-            metrics |= _of_repeats(paired.drop_duplicates(["item", "repeat"]))
-        return metrics
+        steady = verdicts.join(self.items[["group", "dataset"]], on="item", how="inner")
+        by_set: dict[str, dict[str, MetricValue]] = {}
+        for name, rows in parts.items():
+            repeats = max(rows["repeat"].nunique(), 1)
+            by_set[name] = {
+                metric: _value(estimate, p, repeats) for metric, (estimate, p) in self.measured(rows).items()
+            }
+            if run.repeats > 1:
+                by_set[name] |= _of_repeats(steady if name == ALL else steady[steady["dataset"] == name], run.repeats)
+        return by_set
 
     def ceiling(self, paired: pd.DataFrame, *, twice: bool) -> dict[str, MetricValue]:
         """The metrics of people against people, computed as a judge's are.
@@ -267,10 +250,9 @@ class Comparison:
         """
         if paired.empty:
             return {}
-        measured = self.measured(paired, across_datasets=paired["dataset"].nunique() > 1)
         return {
             name: MetricValue(number(estimate), estimate.n // 2 if twice else estimate.n)
-            for name, (estimate, _) in measured.items()
+            for name, (estimate, _) in self.measured(paired).items()
         }
 
     def leave_one_out(self) -> pd.DataFrame:
@@ -293,8 +275,6 @@ class Comparison:
 class PairComparison(Comparison):
     """People and judges by votes on pairs."""
 
-    tables = ConfusionTables
-
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.notes = [f"Majority rule: {scope.rule}."]
@@ -308,24 +288,8 @@ class PairComparison(Comparison):
     def aggregated(self) -> pd.DataFrame:
         return majority_of(self.labels, self.scope.rule)
 
-    def measured(self, paired: pd.DataFrame, *, across_datasets: bool = False) -> Estimates:
+    def measured(self, paired: pd.DataFrame) -> Estimates:
         return _measured(self.scope.kind.metrics, OfPairs(paired))
-
-    def by_dataset(
-        self, paired: pd.DataFrame, verdicts: pd.DataFrame, reference: str
-    ) -> dict[str, dict[str, MetricValue]]:
-        lowest = {metric.name: metric.lowest for metric in self.scope.kind.metrics}
-        by_set = {
-            str(name): _per_repeat(rows, self.measured) for name, rows in paired.groupby("dataset", observed=True)
-        }
-        overall = next(iter(by_set.values())) if len(by_set) == 1 else mean_of_sets(list(by_set.values()), lowest)
-        if verdicts["repeat"].nunique() > 1 and reference == MAJORITY:
-            repeat_metrics = _of_repeats(verdicts.join(self.items["group"], on="item", how="inner"))
-            overall = overall | repeat_metrics
-            by_set = (
-                {name: metrics | repeat_metrics for name, metrics in by_set.items()} if len(by_set) == 1 else by_set
-            )
-        return by_set | {ALL: overall}
 
     def leave_one_out(self) -> pd.DataFrame:
         return leave_one_out_majority(self.labels, self.scope.rule)
@@ -334,34 +298,6 @@ class PairComparison(Comparison):
 def _measured(metrics: Sequence[Metric], rows: OfPairs | OfGrades) -> Estimates:
     computed = ((metric.name, metric.compute(rows)) for metric in metrics if metric.compute)
     return {name: estimate for name, estimate in computed if estimate is not None}
-
-
-def mean_of_sets(sets: list[dict[str, MetricValue]], lowest: dict[str, float]) -> dict[str, MetricValue]:
-    """By metric the unweighted mean over the data sets that have a value (MLLM-as-a-Judge, Table 2).
-
-    No sample is in two of them, so the squares of the half-widths of their intervals add up. ``lowest``: the minimum of
-    each metric.
-    """
-    means: dict[str, MetricValue] = {}
-    for name in sets[0] if sets else ():
-        by_set = [metrics[name] for metrics in sets if metrics[name].number.value is not None]
-        if not by_set:
-            means[name] = MetricValue(UNKNOWN, sum(metrics[name].n for metrics in sets))
-            continue
-        values = [value_of_set.number.value or 0.0 for value_of_set in by_set]
-        value = float(np.mean(values))
-        low = high = None
-        if all(value_of_set.number.low is not None for value_of_set in by_set):
-            half_below, half_above = (
-                float(np.sqrt(sum((end - at) ** 2 for end, at in zip(ends, values, strict=True)))) / len(by_set)
-                for ends in (
-                    [value_of_set.number.low or 0.0 for value_of_set in by_set],
-                    [value_of_set.number.high or 0.0 for value_of_set in by_set],
-                )
-            )
-            low, high = max(value - half_below, lowest[name]), min(value + half_above, 1.0)
-        means[name] = MetricValue(Number(value, low, high), sum(value_of_set.n for value_of_set in by_set))
-    return means
 
 
 def majority_of(labels: pd.DataFrame, rule: str) -> pd.DataFrame:
@@ -421,9 +357,10 @@ def _running(runs: Sequence[Run]) -> dict[int, Running]:
 
 def _opinions(reviews: pd.DataFrame) -> dict[str, Any]:
     opinions: dict[str, Any] = {"reviews": len(reviews)}
-    for name, estimate in (("agree", rate), ("grade", mean), ("hallucination", rate)):
+    for name in ("agree", "grade", "hallucination"):
         answered = reviews[reviews[name].notna()]
         if len(answered):
-            values = {"hits" if estimate is rate else "values": answered[name].to_numpy(np.float64)}
-            opinions[name] = number(estimate(**values, cluster=answered["item"].to_numpy()))
+            values, cluster = answered[name].to_numpy(np.float64), answered["item"].to_numpy()
+            share = rate(hits=values, cluster=cluster) if name != "grade" else None
+            opinions[name] = number(share or mean(values=values, cluster=cluster, ends=GRADES))
     return opinions

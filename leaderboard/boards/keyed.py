@@ -28,7 +28,8 @@ from leaderboard.rows import UNKNOWN, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.answers import yes_no_scores
 from stats.disclosure import MIN_SAMPLES, Cell, publishable, reveals_few
-from stats.proportions import mean, rate, rate_by_sizes
+from stats.paired import change
+from stats.proportions import rate, rate_by_sizes
 from stats.ranks import Place, places_of_means
 
 NO_ANSWERS = "No answers to questions with a key yet."
@@ -419,8 +420,8 @@ def _accuracies(one_pass: pd.DataFrame, all_rotations: pd.DataFrame, *, for_edit
         lost = _right(paired.assign(right=paired["right"] & ~paired["right_every"]), for_edition=True)
         value, high, low = (None if end is None else -end or 0.0 for end in lost.ends)
         return numbers | {"difference": Number(value, low, high)}
-    change = paired["right_every"].astype(float) - paired["right"].astype(float)
-    drop = mean(values=change.to_numpy(), cluster=paired["group"].to_numpy()) if len(paired) else None
+    before, after = (paired[name].to_numpy(np.float64) for name in ("right", "right_every"))
+    drop = change(before=before, after=after, cluster=paired["group"].to_numpy(), ends=(0.0, 1.0))
     return numbers | {"difference": number(drop)}
 
 
@@ -431,7 +432,6 @@ def _yes_no(answers: pd.DataFrame, *, for_edition: bool) -> dict[str, Any]:
         key=answers["key"].map(codes).to_numpy(),
         said=answers["said"].map(codes).fillna(-1).astype(int).to_numpy(),
         cluster=answers["group"].to_numpy(),
-        rng=np.random.default_rng(SEED),
     )
     numbers = {
         "accuracy": number(scores.accuracy),

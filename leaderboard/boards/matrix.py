@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pandas as pd
+
 from leaderboard import votes
 from leaderboard.boards import models
 from leaderboard.boards.base import Board, cached
 from leaderboard.boards.pairs import Tally
 from leaderboard.rows import number
 from leaderboard.scope import BadScope, Scope
-from stats.proportions import rate
 
 MOST = 30  # models shown at once
 
@@ -51,10 +52,10 @@ def win_rates(scope: Scope, rows: int = 0, columns: int = 0) -> Matrix:
     sided = sided[sided["model"].isin(blocks[0]) & sided["other"].isin(blocks[1])]
     cells = []
     for (model, other), part in sided.groupby(["model", "other"], observed=True):
-        won = [int((part["outcome"] == code).sum()) for code in (votes.WIN, votes.TIE, votes.LOSS)]
-        counts = dict(zip(("wins", "ties", "losses"), (n / outcomes.repeats for n in won), strict=True))
-        hits = (part["outcome"] == votes.WIN).to_numpy()
-        share = rate(hits=hits, cluster=votes.clusters(part).to_numpy())
+        weight = part["weight"] if "weight" in part else pd.Series(1.0, index=part.index)
+        played = [float(weight[part["outcome"] == code].sum()) for code in (votes.WIN, votes.TIE, votes.LOSS)]
+        counts = dict(zip(("wins", "ties", "losses"), played, strict=True))
+        share = votes.share_won(part)
         n = int(part["item"].nunique())
         cells.append(MatrixRow(model=str(model), other=str(other), **counts, win_rate=number(share), n=n))
     return Matrix(cells, ranked.notes, ranked.runs, models=blocks[0], others=blocks[1], of=len(names))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, level_names, share
-from leaderboard.methods import FEWEST_CLUSTERS, SEED
+from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import NO_ELO, Scope
 from stats import bradley_terry, elo
@@ -76,13 +76,13 @@ def by_pairs(scope: Scope) -> PairsBoard:
     if scope.elo != "online" and not frame["item"].is_monotonic_increasing:
         frame = frame.sort_values(["item", "repeat"], kind="stable")
     battle = Battle.of(frame)
-    rating = battle.rated(repeats=repeats)
+    rating = battle.rated()
     elo_of = _elo(scope, battle)
     anchor = scope.anchor if scope.anchor in battle.place else ""
     code_of = {str(name): code for code, name in enumerate(frame["a"].cat.categories)}
     expected_counts = _counted(*sides, anchor=code_of.get(anchor), models=len(code_of))
     first = _first_of_item(frame["item"])
-    tallies = Tallies(frame, anchor=code_of.get(anchor), first=first, repeats=repeats)
+    tallies = Tallies(frame, anchor=code_of.get(anchor), first=first)
     with_anchor = (frame["a"] == anchor) | (frame["b"] == anchor)
     items_of_anchor = int((first & with_anchor.to_numpy()).sum())
     levels_there = set(frame["level"].unique())
@@ -90,7 +90,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
     for name in level_names(scope):
         if name in levels_there:
             mask = (frame["level"] == name).to_numpy()
-            by_level[name] = Tallies(frame[mask], anchor=code_of.get(anchor), first=first[mask], repeats=repeats)
+            by_level[name] = Tallies(frame[mask], anchor=code_of.get(anchor), first=first[mask])
     rows = []
     for name in battle.names:
         fit, code = rating.ratings[name], code_of[name]
@@ -148,7 +148,7 @@ class Battle:
     def place(self) -> dict[str, int]:
         return {name: index for index, name in enumerate(self.names)}
 
-    def rated(self, *, repeats: int) -> bradley_terry.BradleyTerry:
+    def rated(self) -> bradley_terry.BradleyTerry:
         return bradley_terry.fit(
             a=self.a,
             b=self.b,
@@ -156,7 +156,7 @@ class Battle:
             models=self.names,
             group=self.frame["group"].cat.codes.to_numpy(),
             item=self.frame["item"].to_numpy(),
-            weight=None if repeats == 1 else np.full(len(self.frame), 1 / repeats),
+            weight=self.frame["weight"].to_numpy() if "weight" in self.frame else None,
             rng=np.random.default_rng(SEED),
         )
 
@@ -190,11 +190,11 @@ def _counted(a: Any, b: Any, *, anchor: int | None, models: int) -> IntArray:
 class Tallies:
     """Wins, ties, losses, win rate and items of every model; with an anchor, only of its opponents.
 
-    From rows ``a, b, choice, group, item``; ``first`` (n,) marks one row of each item. Columns use small types: there
-    may be millions of rows, each with two sides.
+    From rows ``a, b, choice, group, item``, and ``weight`` where repeats share an item; ``first`` (n,) marks one row of
+    each item. Columns use small types: there may be millions of rows, each with two sides.
     """
 
-    def __init__(self, frame: pd.DataFrame, *, anchor: int | None, first: BoolArray, repeats: int) -> None:
+    def __init__(self, frame: pd.DataFrame, *, anchor: int | None, first: BoolArray) -> None:
         models = len(frame["a"].cat.categories)
         a, b, group = (frame[name].cat.codes.to_numpy() for name in ("a", "b", "group"))
         chosen = [(frame["choice"] == side).to_numpy() for side in ("first", "second")]
@@ -203,25 +203,30 @@ class Tallies:
         def both_sides(of_a: Any, of_b: Any) -> Any:
             return np.concatenate([of_a[rows[0]], of_b[rows[1]]])
 
-        model, won, once = both_sides(a, b), both_sides(*chosen), both_sides(first, first)
-        wins, losses = (counted(model, models, where=side) for side in (won, both_sides(*reversed(chosen))))
-        self.repeats = repeats
-        self.outcomes = np.stack([wins, counted(model, models) - wins - losses, losses], axis=1).tolist()
-        self.items = counted(model, models, where=once).tolist()
-        self.won = rates(
-            hits=won,
-            cluster=both_sides(group, group),
-            part=model,
-            parts=models,
-            finer=None if once.all() else both_sides(*[frame["item"].to_numpy()] * 2),
-            fewest=FEWEST_CLUSTERS,
-        )
+        model, won, lost = both_sides(a, b), both_sides(*chosen), both_sides(*reversed(chosen))
+        self.items = counted(model, models, where=both_sides(first, first)).tolist()
+        cluster = both_sides(group, group)
+        if "weight" in frame:
+            weight, item = (both_sides(*[frame[name].to_numpy()] * 2) for name in ("weight", "item"))
+            wins, losses, played = (
+                np.bincount(model, weights=weight * side, minlength=models) for side in (won, lost, np.ones(len(won)))
+            )
+            rows = pd.DataFrame(
+                {"item": item, "outcome": np.where(won, votes.WIN, votes.LOSS), "weight": weight, "group": cluster}
+            )
+            self.won = {int(code): votes.share_won(part) for code, part in rows.groupby(model)}
+        else:
+            wins, losses, played = (
+                counted(model, models, where=won),
+                counted(model, models, where=lost),
+                counted(model, models),
+            )
+            self.won = dict(enumerate(rates(hits=won, cluster=cluster, part=model, parts=models)))
+        self.outcomes = np.stack([wins, played - wins - losses, losses], axis=1).tolist()
 
     def of(self, model: int) -> dict[str, Any]:
         """The fields of a ``Tally``; empty for a model without rows."""
         if not self.items[model]:
             return {}
         counts = dict(zip(("wins", "ties", "losses"), self.outcomes[model], strict=True))
-        if self.repeats > 1:
-            counts = {name: count / self.repeats for name, count in counts.items()}
         return counts | {"win_rate": number(self.won[model])}

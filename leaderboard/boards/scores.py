@@ -103,6 +103,7 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
         cluster=frame["group"].to_numpy(),
         rng=np.random.default_rng(SEED),
     )
+    ends = scope.kind.ends(scope.benchmark)
     rows = []
     for name, place in zip(names, places, strict=True):
         model_rows, model_parts = frame[frame["model"] == name], parts[parts["model"] == name]
@@ -110,8 +111,8 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
         row = row_class(
             model=str(name),
             **ranks(place),
-            score=_mean(model_rows),
-            levels={part: Part(score=_mean(part_rows), n=len(part_rows)) for part, part_rows in by_part.items()},
+            score=_mean(model_rows, ends),
+            levels={part: Part(score=_mean(part_rows, ends), n=len(part_rows)) for part, part_rows in by_part.items()},
             n=int(model_rows["item"].nunique()),
         )
         rows.append(row)
@@ -133,8 +134,8 @@ def verdicts_on_models(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
     return frame, runs
 
 
-def _mean(frame: pd.DataFrame) -> Number:
-    return number(mean(values=frame["value"].to_numpy(np.float64), cluster=frame["group"].to_numpy()))
+def _mean(frame: pd.DataFrame, ends: tuple[float, float]) -> Number:
+    return number(mean(values=frame["value"].to_numpy(np.float64), cluster=frame["group"].to_numpy(), ends=ends))
 
 
 def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:

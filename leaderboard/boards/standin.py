@@ -15,7 +15,7 @@ from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
 from stats.alternative import FEWEST, alternative_annotator_test
 from stats.prediction import prediction_powered
-from stats.proportions import mean, rate
+from stats.proportions import mean
 from stats.results import InvalidCount
 from stats.verdicts import three_way
 
@@ -163,7 +163,7 @@ def _coded(frame: pd.DataFrame) -> pd.DataFrame:
 def together(scope: Scope, run: int) -> TogetherBoard:
     """Each model by people alone, and by people with a judge (PPI++: Angelopoulos et al., arXiv 2311.01453).
 
-    The win rate of pairs, or the mean score. An item counts once, and items count as independent.
+    The win rate of pairs, or the mean score. An item counts once; items of one group depend on each other.
     """
     _refuse(scope)
     return cached(replace(scope, run=run), "together", _together)
@@ -177,7 +177,8 @@ def _together(scope: Scope) -> TogetherBoard:
     if labels.empty:  # the judge's verdicts alone are on the board of models
         return TogetherBoard([], [], tuple(run.pk for run in runs), judge=runs[-1].judge.name)
     people_values, judge_values = _by_model(scope, labels), _by_model(scope, _verdicts_of(scope, runs))
-    merged = people_values.merge(judge_values, on=["model", "item"], how="outer", suffixes=("_people", "_judge"))
+    on = ["model", "item", "group"]
+    merged = people_values.merge(judge_values, on=on, how="outer", suffixes=("_people", "_judge"))
     rows = [_estimated(scope, str(model), part) for model, part in merged.groupby("model")]
     rows.sort(key=lambda row: (row.both.value is None, -(row.both.value or 0.0)))
     return TogetherBoard(rows, [], tuple(run.pk for run in runs), judge=runs[-1].judge.name)
@@ -189,7 +190,7 @@ def _majority(scope: Scope) -> pd.DataFrame:
 
 
 def _by_model(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
-    """``model, item, value``: its wins as a mean over repeats, or its mean score."""
+    """``model, item, group, value``: its wins as a mean over repeats, or its mean score."""
     if scope.kind.pairwise:
         items = votes.pairs(scope)
         rows = frame.rename(columns={"value": "choice"}).join(items, on="item", how="inner")
@@ -199,21 +200,19 @@ def _by_model(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
     else:
         items = scores.items_of(scope)
         items = items[items["models"].map(len) == 1]
-        values = frame.join(items["models"].str[0].rename("model"), on="item", how="inner")
-    return values.groupby(["model", "item"], as_index=False)["value"].mean()
+        values = frame.join(items.assign(model=items["models"].str[0])[["model", "group"]], on="item", how="inner")
+    return values.groupby(["model", "item", "group"], as_index=False, observed=True)["value"].mean()
 
 
 def _estimated(scope: Scope, model: str, rows: pd.DataFrame) -> TogetherRow:
     labelled, judged = rows["value_people"].notna(), rows["value_judge"].notna()
     shared, further = rows[labelled & judged], rows[~labelled & judged]
     values = rows.loc[labelled, "value_people"].to_numpy(float)
-    alone: Any = None
-    if len(values):
-        cluster = rows.loc[labelled, "item"].to_numpy()
-        alone = rate(hits=values, cluster=cluster) if scope.kind.pairwise else mean(values=values, cluster=cluster)
+    ends = (0.0, 1.0) if scope.kind.pairwise else scope.kind.ends(scope.benchmark)
+    people = mean(values=values, cluster=rows.loc[labelled, "group"].to_numpy(), ends=ends)
     row = TogetherRow(
         model=model,
-        people=number(alone),
+        people=number(people),
         people_n=len(values),
         n=len(shared),
         further=len(further),
@@ -221,9 +220,13 @@ def _estimated(scope: Scope, model: str, rows: pd.DataFrame) -> TogetherRow:
     )
     try:
         powered = prediction_powered(
-            labels=shared["value_people"], judged=shared["value_judge"], unlabelled=further["value_judge"]
+            labels=shared["value_people"],
+            judged=shared["value_judge"],
+            unlabelled=further["value_judge"],
+            cluster=shared["group"].to_numpy(),
+            unlabelled_cluster=further["group"].to_numpy(),
+            ends=ends,
         )
     except InvalidCount:
-        few = "fewer than two items that both have" if len(shared) < 2 else "the judge covers nothing beyond the labels"
-        return replace(row, reason=few)
-    return replace(row, both=number(powered.estimate), weight=powered.weight)
+        return replace(row, reason="the judge covers nothing beyond the labels")
+    return replace(row, both=number(powered.estimate), weight=powered.weight, reason=powered.estimate.reason)

@@ -1,8 +1,8 @@
 """Two models, or two judges, on the same items: is one better?
 
-Every measure is paired: what makes an item hard for both cancels. Shares with one row per sample: McNemar's exact test;
-with several rows, and means: sign flips by sample. Correlations: Williams' t if items are independent, otherwise a
-bootstrap by sample. Strengths: the contrast of the fit.
+Every measure is paired: what makes an item hard for both cancels. Shares with one row per group: McNemar's exact test;
+with several rows, and means: sign flips by group. Correlations: Williams' t if items are independent, otherwise t with
+the jackknife's error by group. Strengths: the contrast of the fit.
 """
 
 from dataclasses import dataclass, field, replace
@@ -17,20 +17,18 @@ from leaderboard.boards import keyed
 from leaderboard.boards import scores as board_of_scores
 from leaderboard.boards.base import level_names
 from leaderboard.boards.pairs import Battle
-from leaderboard.methods import FEWEST_CLUSTERS, SEED
+from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores
-from stats.arrays import FloatArray, dense_codes
-from stats.correlation import pearson, spearman, williams
+from stats.arrays import FloatArray
+from stats.correlation import PEARSON, SPEARMAN, correlation_difference, williams
 from stats.paired import change, difference
 from stats.ranks import benjamini_hochberg
-from stats.resampling import BOOTSTRAP
 from stats.results import StatisticsError
 from stats.verdicts import decided, majority, three_way
 
-REPLICATES = 1000
 STRENGTH = "Bradley–Terry strength"
 
 
@@ -77,16 +75,18 @@ class Versus:
     of_sets: bool = False  # whether ``levels`` are source data sets
 
 
-def of_rows(name: str, frame: pd.DataFrame, *, shares: bool = True) -> Measure:
-    """The mean difference of ``a`` and ``b`` on the same rows, which may share a ``group``. The numbers are between 0
-    and 1 unless ``shares`` is False.
+SHARES = (0.0, 1.0)
+
+
+def of_rows(name: str, frame: pd.DataFrame, ends: tuple[float, float] = SHARES) -> Measure:
+    """The mean difference of ``a`` and ``b`` on the same rows, which may share a ``group``. The numbers lie between
+    ``ends``.
     """
     if frame.empty:
         return Measure(measure=name)
-    a, b = frame["a"].to_numpy(np.float64), frame["b"].to_numpy(np.float64)
-    cluster = clusters_of(frame)
-    test = difference(first=a, second=b, cluster=cluster, rng=np.random.default_rng(SEED))
-    gap = change(before=b, after=a, cluster=cluster, shares=shares)
+    a, b, group = frame["a"].to_numpy(np.float64), frame["b"].to_numpy(np.float64), frame["group"].to_numpy()
+    test = difference(first=a, second=b, cluster=group, rng=np.random.default_rng(SEED))
+    gap = change(before=b, after=a, cluster=group, ends=ends)
     return Measure(
         measure=name,
         a=float(a.mean()),
@@ -98,21 +98,7 @@ def of_rows(name: str, frame: pd.DataFrame, *, shares: bool = True) -> Measure:
     )
 
 
-def clusters_of(frame: pd.DataFrame) -> Any:
-    """The ``group`` of each row; with too few groups, each row is its own, as on the boards."""
-    group = frame["group"]
-    return group.to_numpy() if group.nunique() >= FEWEST_CLUSTERS else np.arange(len(frame))
-
-
-def fixed(frame: pd.DataFrame) -> list[str]:
-    """A note if there are too few groups, so that rows of one group count as independent."""
-    groups = frame["group"].nunique()
-    if groups >= min(FEWEST_CLUSTERS, len(frame)):
-        return []
-    return [f"{groups} prompts or pictures are too few to generalise from: they are treated as fixed, items as drawn."]
-
-
-def by_level_of(scope: Scope, frame: pd.DataFrame, *, shares: bool = True) -> list[LevelMeasure]:
+def by_level_of(scope: Scope, frame: pd.DataFrame, ends: tuple[float, float] = SHARES) -> list[LevelMeasure]:
     """By source data set if there are several, otherwise by level; empty if there is only one."""
     names = level_names(scope)
     if "dataset" in frame and frame["dataset"].nunique() > 1:
@@ -122,7 +108,7 @@ def by_level_of(scope: Scope, frame: pd.DataFrame, *, shares: bool = True) -> li
         rows = frame[frame["level"] == level]
         if len(rows):
             a, b = rows["a"].to_numpy(np.float64), rows["b"].to_numpy(np.float64)
-            gap = change(before=b, after=a, cluster=clusters_of(rows), shares=shares)
+            gap = change(before=b, after=a, cluster=rows["group"].to_numpy(), ends=ends)
             levels.append(LevelMeasure(level=level, difference=number(gap), n=len(rows)))
     return levels if len(levels) > 1 else []
 
@@ -180,7 +166,7 @@ def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
         )
         measures.append(of_rows("Win rate against each other", head_to_head))
         paired = head_to_head.set_index("sample") if paired is None else paired
-    measures.append(_contrast(frame, a, b, outcomes.repeats))
+    measures.append(_contrast(frame, a, b))
     if paired is None:
         paired = pd.DataFrame(columns=["a", "b", "level", "group"])
     table = paired[["a", "b"]].assign(people=None, apart=(paired["a"] - paired["b"]).abs())
@@ -191,11 +177,11 @@ def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
         [] if len(paired) else ["The two share no opponent on the same samples: only their strengths can be compared."]
     )
     runs = tuple(run.pk for run in outcomes.runs)
-    return Versus(a, b, "points", measures, levels, table, by="sample", notes=notes + fixed(paired), runs=runs)
+    return Versus(a, b, "points", measures, levels, table, by="sample", notes=notes, runs=runs)
 
 
-def _contrast(frame: pd.DataFrame, a: str, b: str, repeats: int) -> Measure:
-    fit = Battle.of(frame).rated(repeats=repeats)
+def _contrast(frame: pd.DataFrame, a: str, b: str) -> Measure:
+    fit = Battle.of(frame).rated()
     contrast = fit.contrast(a, b)
     return Measure(
         measure=STRENGTH,
@@ -222,8 +208,9 @@ def models_by_scores(scope: Scope, a: str, b: str) -> Versus:
     paired = by_sample.astype(float).join(frame.groupby("sample")[["level", "group"]].first())
     table = paired[["a", "b"]].assign(people=None, apart=(paired["a"] - paired["b"]).abs())
     table["item"] = frame[frame["model"] == a].groupby("sample")["item"].first().reindex(table.index)
-    rows, levels = of_rows(scope.kind.compared_by, paired, shares=False), by_level_of(scope, paired, shares=False)
-    return Versus(a, b, scope.kind.compared_in, [rows], levels, table, by="sample", notes=fixed(paired), runs=runs)
+    ends = scope.kind.ends(scope.benchmark)
+    rows, levels = of_rows(scope.kind.compared_by, paired, ends), by_level_of(scope, paired, ends)
+    return Versus(a, b, scope.kind.compared_in, [rows], levels, table, by="sample", runs=runs)
 
 
 def models_by_keys(scope: Scope, a: str, b: str) -> Versus:
@@ -255,7 +242,7 @@ def models_by_keys(scope: Scope, a: str, b: str) -> Versus:
         main = pd.DataFrame(columns=["a", "b", "level", "group"])
     table = main[["a", "b"]].assign(people=None, apart=(main["a"] - main["b"]).abs())
     by_level = by_level_of(scope, main) if levels else []
-    return Versus(a, b, "points", measures, by_level, table, by="sample", single=False, notes=fixed(main), runs=runs)
+    return Versus(a, b, "points", measures, by_level, table, by="sample", single=False, runs=runs)
 
 
 # ---- two judges ----
@@ -324,7 +311,6 @@ def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus
         if any(frame["repeat"].max() > 0 for frame in verdicts)
         else []
     )
-    notes += fixed(paired)
     runs = tuple(run.pk for run in (*first, *second))
     a, b = named(first, second), named(second, first)
     return Versus(a, b, "points", measures, by_level_of(scope, accuracy), table, notes=notes, runs=runs)
@@ -360,7 +346,7 @@ def judges_by_readings(scope: Scope, first: list[Run], second: list[Run]) -> Ver
     paired = _people_and_judges(scope, first, second)
     hits = paired.assign(**{name: (paired[f"told_{name}"] == paired["people"]).astype(float) for name in ("a", "b")})
     table, levels = _item_table(paired, hits["a"] - hits["b"]), by_level_of(scope, hits)
-    return _versus(first, second, "points", [of_rows("Agreement", hits)], levels, table, notes=fixed(paired))
+    return _versus(first, second, "points", [of_rows("Agreement", hits)], levels, table)
 
 
 def judges_by_rankings(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
@@ -369,24 +355,25 @@ def judges_by_rankings(scope: Scope, first: list[Run], second: list[Run]) -> Ver
     distances = paired.assign(**{name: _distances(paired, f"told_{name}") for name in ("a", "b")})
     table, levels = _item_table(paired, distances["a"] - distances["b"]), by_level_of(scope, distances)
     row = of_rows("Distance from people's order (lower is better)", distances)
-    return _versus(first, second, "distance", [row], levels, table, notes=fixed(paired))
+    return _versus(first, second, "distance", [row], levels, table)
 
 
 def judges_by_scores(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
     """By their correlation with people's scores, and their distance from them."""
     paired = _people_and_judges(scope, first, second)
-    measures = [_correlations(name, paired) for name in ("Pearson", "Spearman")]
+    low, high = scope.kind.ends(scope.benchmark)
+    ends = (0.0, high - low)
+    measures = [_correlations(name, paired) for name in (PEARSON, SPEARMAN)]
     distances = paired.assign(**{name: (paired[f"told_{name}"] - paired["people"]).abs() for name in ("a", "b")})
-    measures.append(of_rows("Distance from people's score (lower is better)", distances, shares=False))
+    measures.append(of_rows("Distance from people's score (lower is better)", distances, ends))
     table = _item_table(paired, paired["told_a"].astype(float) - paired["told_b"].astype(float))
     return _versus(
         first,
         second,
         "correlation",
         measures,
-        by_level_of(scope, distances, shares=False),
+        by_level_of(scope, distances, ends),
         table,
-        notes=fixed(paired),
         by_level=measures[-1].measure,
         of_sets=distances["dataset"].nunique() > 1,
     )
@@ -402,70 +389,35 @@ def _distances(paired: pd.DataFrame, name: str) -> FloatArray:
 
 
 def _correlations(name: str, paired: pd.DataFrame) -> Measure:
-    """The difference of two correlations with people: the mean over data sets, by bootstrap of clusters; with one data
-    set and one item a cluster, p by Williams' t.
+    """The difference of two correlations with people: the mean over data sets. With one data set and one item a group,
+    p of Pearson by Williams' t.
     """
-    if len(paired) < 4:
-        return Measure(measure=name, n=len(paired))
-    x, y, people = (paired[column].to_numpy(np.float64) for column in ("told_a", "told_b", "people"))
-    codes, clusters = dense_codes(clusters_of(paired))
-    sets, _ = dense_codes(paired["dataset"].to_numpy())
-    parts = [np.flatnonzero(sets == one) for one in np.unique(sets)]
-    rng = np.random.default_rng(SEED)
-
-    def value(one: FloatArray, at: Any) -> float | None:
-        of = pearson if name == "Pearson" else spearman
-        return of(x=one[at], y=people[at], cluster=np.arange(len(at)), rng=rng).estimate.value
-
-    correlations = [(value(x, at), value(y, at)) for at in parts]
-    pairs = [(one, other) for one, other in correlations if one is not None and other is not None]
-    if not pairs:
-        return Measure(measure=name, n=len(paired))  # a column is constant
-    a, b = (float(np.mean([pair[side] for pair in pairs])) for side in (0, 1))
-    replicates = _drawn_differences(name, paired, codes, clusters, parts, rng)
-    gap = Number(a - b)
-    p, method = None, BOOTSTRAP
-    if len(replicates) > REPLICATES / 2:
-        low, high = np.quantile(replicates, [0.025, 0.975])
-        gap = Number(a - b, min(float(low), a - b), max(float(high), a - b))
-        p = min(1.0, 2 * (1 + min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))) / (len(replicates) + 1))
-    if len(parts) == 1 and clusters == len(paired) and name == "Pearson":
-        between_judges = pearson(x=x, y=y, cluster=np.arange(len(x)), rng=rng).estimate.value
-        try:
-            test = williams(r_first=a, r_second=b, r_between=between_judges or 0.0, n=len(paired))
-            p, method = test.p, test.method
-        except StatisticsError:
-            p = None
-    return Measure(measure=name, a=a, b=b, difference=gap, p=p, n=len(paired), method=method)
-
-
-def _drawn_differences(
-    name: str, paired: pd.DataFrame, codes: Any, clusters: int, parts: list[Any], rng: np.random.Generator
-) -> FloatArray:
-    """Bootstrap replicates of the difference, clusters drawn for both judges at once; ranks are taken once."""
-    columns = {column: paired[column].to_numpy(np.float64) for column in ("told_a", "told_b", "people")}
-    if name == "Spearman":
-        sets = paired["dataset"].to_numpy()
-        columns = {key: pd.Series(column).groupby(sets).rank().to_numpy() for key, column in columns.items()}
-    blocks = []
-    block = max(1, 2_000_000 // max(len(paired), 1))
-    even = np.full(clusters, 1 / clusters)
-    for begin in range(0, REPLICATES, block):
-        weights = rng.multinomial(clusters, even, size=min(block, REPLICATES - begin))[:, codes].astype(np.float64)
-        per_set = [
-            _weighted(columns["told_a"][at], columns["people"][at], weights[:, at])
-            - _weighted(columns["told_b"][at], columns["people"][at], weights[:, at])
-            for at in parts
-        ]
-        blocks.append(np.nanmean(np.stack(per_set), axis=0) if len(per_set) > 1 else per_set[0])
-    replicates = np.concatenate(blocks)
-    return np.asarray(replicates[np.isfinite(replicates)])
-
-
-def _weighted(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
-    total = weights.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mx, my = weights @ x / total, weights @ y / total
-        xx, yy = weights @ (x * x) / total - mx * mx, weights @ (y * y) / total - my * my
-        correlation: FloatArray = (weights @ (x * y) / total - mx * my) / np.sqrt(xx * yy)
-    return correlation
+    title = name.capitalize()
+    if paired.empty:
+        return Measure(measure=title)
+    columns = {
+        "first": paired["told_a"].to_numpy(np.float64),
+        "second": paired["told_b"].to_numpy(np.float64),
+        "reference": paired["people"].to_numpy(np.float64),
+    }
+    both = correlation_difference(
+        **columns, cluster=paired["group"].to_numpy(), stratum=paired["dataset"].to_numpy(), name=name
+    )
+    measure = Measure(
+        measure=title,
+        a=both.first,
+        b=both.second,
+        difference=number(both.difference),
+        p=both.p,
+        n=len(paired),
+        method=both.difference.method,
+    )
+    independent = paired["dataset"].nunique() == 1 and paired["group"].is_unique
+    if name != PEARSON or not independent or both.first is None or both.second is None or len(paired) < 4:
+        return measure
+    between = float(np.corrcoef(columns["first"], columns["second"])[0, 1])
+    try:
+        test = williams(r_first=both.first, r_second=both.second, r_between=between, n=len(paired))
+    except StatisticsError:
+        return measure
+    return replace(measure, p=test.p, method=test.method)

@@ -22,8 +22,7 @@ class Score(Kind):
     stand_in = "distance"
 
     def ends(self, benchmark: Benchmark) -> tuple[float, float]:
-        scale = [float(step["value"]) for step in benchmark.score_scale]
-        return (min(scale), max(scale)) if len(scale) > 1 else self.shape.ends
+        return benchmark.score_ends
 
     def labels(self) -> QuerySet[Label]:
         return super().labels().filter(parts__isnull=True)  # a total of components is no score on the scale

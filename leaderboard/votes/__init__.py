@@ -13,10 +13,11 @@ from bank.criteria import answer_keys
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard.cache import until_written
-from leaderboard.methods import FEWEST_CLUSTERS
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
 from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
+from stats.proportions import mean
+from stats.results import Estimate
 from stats.verdicts import VERDICTS, combine, majority
 
 # Formats in which a sample's source is its original data set: averages are over these.
@@ -105,7 +106,8 @@ def dataset_of(scope: Scope, source: "pd.Series[str]") -> "pd.Series[str]":
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Outcomes:
-    """``frame``: one outcome a row: ``item``, ``choice``, ``repeat``, and ``annotator`` where people gave it.
+    """``frame``: one outcome a row: ``item``, ``choice``, ``repeat``, ``weight`` if there are several repeats, and
+    ``annotator`` where people gave it.
 
     ``expected``: the items that should have an outcome (index), so that coverage can be told.
     """
@@ -189,39 +191,47 @@ def judge_groups(scope: Scope) -> list[list[Run]]:
 
 
 def of_runs(runs: Sequence[Run]) -> Outcomes:
-    """One outcome per item and repeat from a judge's runs with the same settings; further runs count as repeats."""
-    parts = [verdict_cache.verdicts(run) for run in runs]
-    item, choice = (_joined([part[n] for part in parts]) for n in (0, 2))
-    # Repeats are numbered through all runs.
-    used = [np.flatnonzero(np.bincount(repeat)) for _, repeat, *_ in parts]
-    repeats = sum(map(len, used))
-    items, unit = _by_item(item)
-    if repeats > 1:
-        before = np.cumsum([0, *map(len, used)])
-        unit = unit.astype(np.int64) * repeats + _joined(
-            [
-                np.searchsorted(numbers, part[1]) + start
-                for numbers, part, start in zip(used, parts, before[:-1], strict=True)
-            ]
-        )
-    combined = combine(
-        unit=unit, units=len(items) * repeats, choice=choice, orders=2 if runs[0].orders == "both" else 1
-    )
-    if repeats > 1:
-        rows = np.flatnonzero(combined.complete)
-        of_item, repeat = items[rows // repeats], (rows % repeats).astype(np.int16)
-    else:
-        of_item = items if combined.complete.all() else items[combined.complete]
-        repeat = np.zeros(len(of_item), dtype=np.int16)
-    choices = pd.Categorical.from_codes(combined.choice[combined.complete], categories=list(VERDICTS))
-    frame = pd.DataFrame({"item": of_item, "repeat": repeat, "choice": choices}, copy=False)
+    """One outcome per item and repeat from a judge's runs with the same settings.
+
+    They are one source: an item counts in the first run that has an outcome for it. With several repeats, ``weight`` is
+    1 / the repeats of the item that have an outcome, so that each item counts once.
+    """
+    parts, seen = [], np.zeros(0, dtype=np.int32)
+    for run in runs:
+        part = _combined(run)
+        if len(seen):
+            part = tuple(column[~np.isin(part[0], seen)] for column in part)
+        parts.append(part)
+        if len(runs) > 1:
+            seen = np.union1d(seen, part[0])
+    item, repeat, choice = (_joined([part[n] for part in parts]) for n in range(3))
+    choices = pd.Categorical.from_codes(choice, categories=list(VERDICTS))
+    frame = pd.DataFrame({"item": item, "repeat": repeat, "choice": choices}, copy=False)
+    if runs[0].repeats > 1 or (len(repeat) and int(repeat.max()) > 0):
+        frame["weight"] = 1 / frame.groupby("item")["item"].transform("size")
     expected = [verdict_cache.run_items(run) for run in runs]
     return Outcomes(
         frame,
         pd.Index(expected[0] if len(expected) == 1 else np.unique(np.concatenate(expected))),
-        repeats,
+        max(runs[0].repeats, int(repeat.max(initial=0)) + 1),
         tuple(runs),
     )
+
+
+def _combined(run: Run) -> tuple[Any, Any, Any]:
+    """The items, repeats and outcomes (codes) of a run, where every order has a verdict."""
+    item, numbers, choice, *_ = verdict_cache.verdicts(run)
+    items, unit = _by_item(item)
+    used = np.flatnonzero(np.bincount(numbers)) if len(numbers) else np.zeros(1, dtype=np.int64)
+    repeats = len(used)
+    if repeats > 1:
+        unit = unit.astype(np.int64) * repeats + np.searchsorted(used, numbers)
+    combined = combine(unit=unit, units=len(items) * repeats, choice=choice, orders=2 if run.orders == "both" else 1)
+    if repeats > 1:
+        rows = np.flatnonzero(combined.complete)
+        return items[rows // repeats], used[rows % repeats].astype(np.int16), combined.choice[rows]
+    of_item = items if combined.complete.all() else items[combined.complete]
+    return of_item, np.full(len(of_item), used[0], dtype=np.int16), combined.choice[combined.complete]
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -285,15 +295,10 @@ def of_people(scope: Scope) -> Outcomes:
     return Outcomes(frame.assign(repeat=0), expected, 1)
 
 
-def clusters(frame: pd.DataFrame) -> Any:
-    """The clusters of rows that depend on each other: by group (image, prompt), or by item if there are under 30."""
-    return frame["group"] if frame["group"].nunique() >= FEWEST_CLUSTERS else frame["item"]
-
-
 def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
     """One row a model and outcome, a place in OUTCOMES; with an anchor only the other side of its pairs.
 
-    ``frame`` has ``item, level, group, a, b, choice``, and ``first`` where that is to stay.
+    ``frame`` has ``item, level, group, a, b, choice``, and ``first`` and ``weight`` where these are to stay.
     """
     sides = []
     for side, other, won, lost in (("a", "b", "first", "second"), ("b", "a", "second", "first")):
@@ -301,9 +306,18 @@ def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
         choice = rows["choice"]
         outcome = np.select([choice == won, choice == lost], [np.int8(WIN), np.int8(LOSS)], np.int8(TIE))
         columns = {"model": rows[side], "other": rows[other], "outcome": outcome}
-        copied = ("item", "level", "group", *(["first"] if "first" in rows else []))
+        copied = ("item", "level", "group", *(name for name in ("first", "weight") if name in rows))
         sides.append(pd.DataFrame(columns | {name: rows[name] for name in copied}))
     return pd.concat(sides, ignore_index=True)
+
+
+def share_won(rows: pd.DataFrame) -> Estimate:
+    """The share of wins among rows of ``sided``; an item counts as the mean of its repeats, if it has a ``weight``."""
+    won = (rows["outcome"] == WIN).astype(float)
+    if "weight" in rows:
+        rows = rows.assign(won=won * rows["weight"]).groupby("item").agg({"won": "sum", "group": "first"})
+        won = rows["won"].round(9)
+    return mean(values=won.to_numpy(), cluster=rows["group"].to_numpy(), ends=(0.0, 1.0))
 
 
 def fingerprint(scope: Scope) -> dict[str, Any]:

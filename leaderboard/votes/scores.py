@@ -61,7 +61,8 @@ def labels_of(scope: Scope) -> pd.DataFrame:
 def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     """One outcome per item and repeat: ``item``, ``repeat``, ``value``, the mean over the presented orders.
 
-    An item with a missing order is not counted; a further run of the same settings counts as more repeats.
+    An item with a missing order is not counted. Runs with the same settings are one source: an item counts in the first
+    that has an outcome for it.
     """
     refuse_live(scope)
     column, rows = scope.kind.column, scope.kind.judgments(runs)
@@ -73,8 +74,8 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     orders = 2 if runs[0].orders == "both" and scope.kind.item_kind != Item.Kind.SCORE else 1
     grouped = frame.groupby(["run", "item", "repeat"])["value"]
     outcomes = grouped.agg(mean_of)[grouped.size() >= orders].reset_index()
-    codes, _ = pd.factorize(pd.MultiIndex.from_frame(outcomes[["run", "repeat"]]), sort=True)
-    return outcomes.assign(repeat=codes)[["item", "repeat", "value"]]
+    first = outcomes.groupby("item")["run"].transform("min")
+    return outcomes[outcomes["run"] == first][["item", "repeat", "value"]].reset_index(drop=True)
 
 
 def places_in(ranking: list[list[int]]) -> tuple[float, ...]:
