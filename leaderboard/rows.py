@@ -1,7 +1,7 @@
 """Rows of boards: what they have in common, and how they are written as JSON and as flat cells (design: Contract)."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -13,14 +13,20 @@ JSON = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number with the ends of its 95% interval; None where it cannot be computed.
+    """A number with the ends of its 95% interval, its standard error, the rows and independent groups behind it and the
+    method; None where unknown. ``reason`` says why the number or its interval is missing.
 
-    A field ``x`` of this type is written as three columns: ``x``, ``x_low``, ``x_high``.
+    A field ``x`` of this type is written as the columns of ``SUFFIXES``, and its reason as one of the row's ``notes``.
     """
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
+    se: float | None = None
+    n: int | None = None
+    groups: int | None = None
+    method: str = ""
+    reason: str = ""
 
     @property
     def ends(self) -> tuple[float | None, float | None, float | None]:
@@ -29,30 +35,62 @@ class Number:
 
 
 UNKNOWN = Number()
+SUFFIXES = {
+    "": "value",
+    "_low": "low",
+    "_high": "high",
+    "_se": "se",
+    "_n": "n",
+    "_groups": "groups",
+    "_method": "method",
+}
+ENDS = {end: SUFFIXES[end] for end in ("", "_low", "_high")}
 
 
 def number(estimate: Estimate | None) -> Number:
     """An estimate in the form that rows use."""
-    if estimate is None or estimate.value is None:
+    if estimate is None:
         return UNKNOWN
     interval = estimate.interval
-    return Number(estimate.value, interval.low, interval.high) if interval else Number(estimate.value)
+    return Number(
+        estimate.value,
+        interval.low if interval else None,
+        interval.high if interval else None,
+        estimate.se,
+        estimate.n,
+        estimate.groups,
+        interval.method if interval else estimate.method,
+        estimate.reason,
+    )
 
 
 class Row:
     """The base class of all rows. They are dataclasses whose fields are the columns, in this order."""
 
     def as_json(self) -> Any:
-        """The columns by name, as commands and the API print them."""
+        """The columns by name, as commands and the API print them; rows within have numbers with their ends alone."""
+        columns = self._columns(SUFFIXES)
+        return columns | {"notes": list(self._notes())} if "notes" not in columns else columns
+
+    def _columns(self, suffixes: Mapping[str, str]) -> JSON:
         columns: JSON = {}
         for column in fields(self):  # type: ignore[arg-type]  # every row is a dataclass
             value = getattr(self, column.name)
             if isinstance(value, Number):
-                names = (column.name, f"{column.name}_low", f"{column.name}_high")
-                columns |= dict(zip(names, value.ends, strict=True))
+                columns |= {f"{column.name}{end}": getattr(value, name) for end, name in suffixes.items()}
             else:
-                columns[column.name] = plain(value)
+                columns[column.name] = plain(value, within=True)
         return columns
+
+    def _notes(self) -> Iterator[str]:
+        """Why numbers, or their intervals, are missing: one sentence for each."""
+        for column in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, column.name)
+            if isinstance(value, Number) and value.reason:
+                yield f"{column.name}: {value.reason}"
+            elif isinstance(value, Mapping):
+                rows = ((name, inner) for name, inner in value.items() if isinstance(inner, Row))
+                yield from (f"{name or 'no level'}, {note}" for name, inner in rows for note in inner._notes())
 
     def number(self, name: str) -> Number:
         """The number in this column. Raises TypeError if the column holds something else."""
@@ -62,14 +100,14 @@ class Row:
         return value
 
 
-def plain(value: Any) -> Any:
-    """Rows, and the values in them, as JSON types."""
+def plain(value: Any, *, within: bool = False) -> Any:
+    """Rows, and the values in them, as JSON types. ``within``: they are part of another row."""
     if isinstance(value, Row):
-        return value.as_json()
+        return value._columns(ENDS) if within else value.as_json()
     if isinstance(value, Mapping):
-        return {key: plain(inner) for key, inner in value.items()}
+        return {key: plain(inner, within=within) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [plain(inner, within=within) for inner in value]
     return value
 
 
@@ -84,6 +122,8 @@ def flat(row: JSON) -> JSON:
             for level, numbers in value.items():
                 columns = numbers if isinstance(numbers, dict) else {"score": numbers}
                 cells |= {escape(f"{level or 'no level'} {key}"): cell for key, cell in columns.items()}
+        elif name == "notes":
+            cells[name] = escape("; ".join(value))
         elif isinstance(value, dict | list):
             cells[name] = json.dumps(value, ensure_ascii=False, sort_keys=True)
         else:

@@ -166,7 +166,7 @@ def pairwise_kappa(
 ) -> pd.DataFrame:
     """`cohen_kappa` of every two annotators that share an item, each item a cluster of its own, by sparse products.
 
-    Columns as `pairwise_agreement` takes them. Returns `a`, `b`, `n`, `kappa`, `low` and `high`; NaN where the two use
+    Columns as `pairwise_agreement` takes them. Returns `a`, `b`, `n`, `kappa`, `low`, `high` and `se`; NaN where the two use
     one and the same label only, or where there is no interval. Raises LengthMismatch, DuplicateVerdict.
     """
     people, items, labels = pd.Series(annotator), pd.Series(item), pd.Series(verdict)
@@ -198,6 +198,7 @@ def pairwise_kappa(
             "kappa": kappa,
             "low": np.maximum(-1.0, kappa - margin),
             "high": np.minimum(1.0, kappa + margin),
+            "se": margin / normal_quantile(level),
         }
     )
 

@@ -92,6 +92,8 @@ def jackknife(
     undefined. `n` is the number of rows behind the value.
     """
     method = f"{method}, {scale.value}, {JACKKNIFE}"
+    if not table.groups:
+        return Estimate(None, n, None, method, undefined, groups=0)
     total = np.asarray(table.times @ table.rows, dtype=np.float64)
     value = float(statistic(total[None])[0])
     if not np.isfinite(value):
@@ -146,7 +148,8 @@ def mean_over(statistic: Callable[[FloatArray], FloatArray], strata: int) -> Cal
         return statistic
 
     def averaged(weights: FloatArray) -> FloatArray:
-        values = statistic(weights.reshape(len(weights) * strata, -1)).reshape(len(weights), strata)
+        kinds = weights.shape[1] // strata
+        values = statistic(weights.reshape(len(weights) * strata, kinds)).reshape(len(weights), strata)
         defined = np.isfinite(values)
         count = defined.sum(axis=1)
         sums = np.where(defined, values, 0.0).sum(axis=1)

@@ -238,7 +238,7 @@ def pairwise_cells(labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
     annotators, items = [label.annotator for label in labels], [label.campaign_item for label in labels]
     verdicts = [label.verdict for label in labels]
     table = pairwise_kappa(annotator=annotators, item=items, verdict=verdicts)
-    kappas = {(a, b): values for a, b, _, *values in table.itertuples(index=False)}
+    kappas = {(row.a, row.b): (row.kappa, row.low, row.high) for row in table.itertuples(index=False)}
     cells = {}
     for a, b, same, n in pairwise_agreement(annotator=annotators, item=items, verdict=verdicts).itertuples(index=False):
         kappa, low, high = (None if np.isnan(value) else float(value) for value in kappas[a, b])

@@ -15,7 +15,7 @@ from leaderboard.boards.base import Board
 from leaderboard.metrics import kappa
 from leaderboard.rows import Number, Row, number
 from leaderboard.scope import BadScope, Scope
-from stats.agreement import agreement, agreement_decided, pairwise_agreement, pairwise_kappa
+from stats.agreement import ASYMPTOTIC, agreement, agreement_decided, pairwise_agreement, pairwise_kappa
 from stats.proportions import proportion
 from stats.verdicts import decided, majority, three_way, words
 
@@ -153,9 +153,10 @@ def _plain(tables: dict[str, Any], kappas: dict[Any, Any], pair: tuple[int, int]
     for metric in ("agreement", "agreement_decided"):
         agree, n = tables[metric].get(pair, (0, 0))
         shared.append((number(proportion(successes=agree, n=n)), agree, n))
-    n, *ends = kappas[pair]
-    kappa_and_ends = Number(*(None if np.isnan(end) else float(end) for end in ends))
-    return [*shared, (kappa_and_ends, tables["agreement"][pair][0], int(n))]
+    n, *values = kappas[pair]
+    value, low, high, se = (None if np.isnan(value) else float(value) for value in values)
+    beyond_chance = Number(value, low, high, se, int(n), int(n), ASYMPTOTIC)
+    return [*shared, (beyond_chance, tables["agreement"][pair][0], int(n))]
 
 
 def _clustered(first: Any, second: Any, groups: Any) -> list[Shared] | None:

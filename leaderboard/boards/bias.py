@@ -8,7 +8,7 @@
 * ``high_score``: the mean of judge minus people on the same answers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -62,10 +62,10 @@ class Detail(Row):
     people: list[float] | dict[str, float] | None = None
     reason: str | None = None
 
-    def as_json(self) -> JSON:
+    def _columns(self, suffixes: Mapping[str, str]) -> JSON:
         present = {column.name for column in fields(self) if getattr(self, column.name) is not None}
-        ends = {f"{name}{end}" for name in ("consistent", "longer") for end in ("_low", "_high") if name in present}
-        return {name: value for name, value in super().as_json().items() if name in present | ends}
+        numbers = {f"{name}{end}" for name in ("consistent", "longer") if name in present for end in suffixes}
+        return {name: value for name, value in super()._columns(suffixes).items() if name in present | numbers}
 
 
 @dataclass(frozen=True, kw_only=True)

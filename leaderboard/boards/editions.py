@@ -131,6 +131,8 @@ def rounded(data: Any, *, digits: int, ends: int, name: str = "") -> Any:
         return {key: rounded(value, digits=digits, ends=ends, name=key) for key, value in data.items()}
     if isinstance(data, list):
         return [rounded(value, digits=digits, ends=ends, name=name) for value in data]
+    if name == "se":  # in full it would undo the rounding of the ends
+        return None
     if not isinstance(data, float) or name == "coverage":
         return data
     if name == "low":

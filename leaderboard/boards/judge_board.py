@@ -230,6 +230,7 @@ class Comparison:
         """The metrics by data set, and over all of them. How steady a judge is counts items without labels, too."""
         datasets = sorted(str(name) for name in paired["dataset"].unique())
         parts = {name: paired[paired["dataset"] == name] for name in datasets} | {ALL: paired}
+        asked = max(run.repeats, int(verdicts["repeat"].max()) + 1 if len(verdicts) else 1)
         steady = verdicts.join(self.items[["group", "dataset"]], on="item", how="inner")
         by_set: dict[str, dict[str, MetricValue]] = {}
         for name, rows in parts.items():
@@ -237,8 +238,8 @@ class Comparison:
             by_set[name] = {
                 metric: _value(estimate, p, repeats) for metric, (estimate, p) in self.measured(rows).items()
             }
-            if run.repeats > 1:
-                by_set[name] |= _of_repeats(steady if name == ALL else steady[steady["dataset"] == name], run.repeats)
+            if asked > 1:
+                by_set[name] |= _of_repeats(steady if name == ALL else steady[steady["dataset"] == name], asked)
         return by_set
 
     def ceiling(self, paired: pd.DataFrame, *, twice: bool) -> dict[str, MetricValue]:

@@ -419,7 +419,7 @@ def _accuracies(one_pass: pd.DataFrame, all_rotations: pd.DataFrame, *, for_edit
     if for_edition:  # right in every rotation implies right in one pass, so the loss is a share
         lost = _right(paired.assign(right=paired["right"] & ~paired["right_every"]), for_edition=True)
         value, high, low = (None if end is None else -end or 0.0 for end in lost.ends)
-        return numbers | {"difference": Number(value, low, high)}
+        return numbers | {"difference": replace(lost, value=value, low=low, high=high)}
     before, after = (paired[name].to_numpy(np.float64) for name in ("right", "right_every"))
     drop = change(before=before, after=after, cluster=paired["group"].to_numpy(), ends=(0.0, 1.0))
     return numbers | {"difference": number(drop)}
@@ -452,7 +452,7 @@ def _published_yes_no(answers: pd.DataFrame, f1: Number) -> dict[str, Number]:
         "precision": _right(answers[yes].assign(right=hits[yes]), for_edition=True),
         "recall": number(rate_by_sizes(hits=int(hits.sum()), n=keys, cluster=answers["group"].to_numpy())),
         "yes_ratio": _right(answers.assign(right=yes), for_edition=True),
-        "f1": f1 if answers["group"].is_unique else Number(f1.value),
+        "f1": f1 if answers["group"].is_unique else Number(f1.value, n=f1.n),
     }
 
 

@@ -12,14 +12,16 @@ from judging.models import Judgment, Run
 from tests.leaderboard.conftest import MODELS, by_model, judgments, labels
 
 pytestmark = pytest.mark.django_db
+ENDS = ("", "_low", "_high", "_se", "_n", "_groups", "_method")
 MODEL_KEYS = {
     *("model", "rank", "rank_low", "rank_high", "tier", "wins", "ties", "losses"),
-    *("win_rate", "win_rate_low", "win_rate_high", "elo", "elo_low", "elo_high", "bt", "bt_low", "bt_high"),
-    *("n", "coverage", "levels"),
+    *(f"{number}{end}" for number in ("win_rate", "elo", "bt") for end in ENDS),
+    *("n", "coverage", "levels", "notes"),
 }
 JUDGE_KEYS = {
     *("judge", "run", "settings", "source_dataset", "kind", "reference", "metric"),
-    *("value", "value_low", "value_high", "p", "n", "coverage"),
+    *(f"value{end}" for end in ENDS),
+    *("p", "n", "coverage", "notes"),
 }
 
 
@@ -50,7 +52,7 @@ def test_a_row_has_the_promised_names_and_no_other(voted, board):
     for row in board("judges"):
         assert set(row) == JUDGE_KEYS
     for row in board("agreement"):
-        assert set(row) == {"a", "b", "kind", "metric", "value", "value_low", "value_high", "agree", "n"}
+        assert set(row) == {"a", "b", "kind", "metric", *(f"value{end}" for end in ENDS), "agree", "n", "notes"}
 
 
 def test_a_board_without_an_anchor_counts_each_item_for_both_models(voted, board):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from annotations.models import Annotator, Label
-from leaderboard import boards, methods, votes
+from leaderboard import boards, votes
 from leaderboard.boards import judges
 from leaderboard.boards.agreement import METRICS
 from leaderboard.boards.base import cached
@@ -37,7 +37,7 @@ def test_pairwise_kappa_is_cohens_kappa_of_every_pair_with_its_interval(seed):
         if both.empty:
             assert (a, b) not in seen
             continue
-        one = cohen_kappa(first=both["a"], second=both["b"], cluster=both.index, rng=rng)
+        one = cohen_kappa(first=both["a"], second=both["b"], cluster=both.index)
         row = seen[a, b]
         assert row.n == one.n == len(both)
         if one.value is None:
@@ -81,8 +81,7 @@ class TestAgreement:
         people = votes.of_people(scope).frame.merge(votes.of_runs(votes.runs_of(scope, "keen")).frame, on="item")
         group = votes.pairs(scope)["group"].reindex(people["item"]).to_numpy()
         both = [people[f"choice_{side}"].replace("undecided", "tie") for side in "xy"]
-        rng = np.random.default_rng(methods.SEED)
-        expected = cohen_kappa(first=both[0], second=both[1], cluster=group, rng=rng)
+        expected = cohen_kappa(first=both[0], second=both[1], cluster=group)
         assert row["value"] == pytest.approx(expected.value)
         assert (row["value_low"], row["value_high"]) == pytest.approx(
             (expected.interval.low, expected.interval.high), abs=0.03

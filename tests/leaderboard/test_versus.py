@@ -83,8 +83,10 @@ def test_models_scores_are_paired_by_sample(brought):
     given = {(r["sample"], r["responses"][0]): r["score"] for r in scores(0.8, 3)}
     change = [given[s, "Alder"] - given[s, "Birch"] for s, m in given if m == "Alder"]
     assert row["difference"] == pytest.approx(np.mean(change))
+    assert row["difference_se"] == pytest.approx(reference.sem(change))
     half = reference.t.ppf(0.975, len(change) - 1) * reference.sem(change)
-    assert row["difference_high"] - row["difference"] == pytest.approx(half)
+    assert row["difference_high"] - row["difference_low"] == pytest.approx(2 * half, rel=0.1)
+    assert row["difference_groups"] == len(change)
 
 
 def test_right_answers_are_held_against_mcnemar_and_with_hidden_keys_by_staff_alone(quiz, client_of):
@@ -124,11 +126,12 @@ def test_settings_of_one_judge_are_rows_of_their_own(brought):
     assert plain(found.measures)[0]["difference"] > 0
 
 
-def test_few_prompts_are_fixed_and_items_stand_by_themselves_as_on_the_board_of_judges(voted):
-    """With fewer than 30 groups a test over groups has no power, and the board would say otherwise of the same lead."""
+def test_with_fewer_than_eight_prompts_a_difference_has_no_interval_and_says_why(voted):
     for n, sample in enumerate(voted.samples.all()):
         sample.group = f"prompt {n % 5}"
         sample.save()
     found = versus.judges(scope_of(benchmark="grove", staff=True), run_of("keen"), run_of("dull"))
-    assert plain(found.measures)[0]["method"] == "mcnemar, exact"
-    assert "5 prompts or pictures are too few" in " ".join(found.notes)
+    accuracy = plain(found.measures)[0]
+    assert accuracy["difference"] is not None
+    assert (accuracy["difference_low"], accuracy["difference_high"], accuracy["difference_groups"]) == (None, None, 5)
+    assert accuracy["notes"] == ["difference: fewer than 8 groups: no interval"]
