@@ -91,9 +91,13 @@ class CriterionRecord(Record):
 
 
 class ImageRecord(Record):
-    """A picture: a file, the bytes themselves (readers only), or no more than an address, which is never fetched."""
+    """A picture: a file, the bytes themselves (readers only), or no more than an address, which is never fetched.
+
+    A format whose pictures may lie in several places names the others in ``also``.
+    """
 
     file: Text = ""
+    also: Annotated[tuple[str, ...], Field(exclude=True, repr=False)] = ()
     data: bytes | None = Field(default=None, repr=False)
     url: Text = ""
     required: bool = True  # false: where the file is not there, the sample comes in without it

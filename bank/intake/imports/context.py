@@ -12,6 +12,7 @@ from django.db.models import Model
 from bank.database import batched
 from bank.intake.imports.addressing import PendingAddresses
 from bank.intake.imports.name_index import NameIndex
+from bank.intake.imports.sources import PictureFolder
 from bank.intake.imports.writer import ImportWriter, Outdated
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
 
@@ -28,7 +29,7 @@ class ImportContext:
 
     module: ModuleType
     path: Path
-    images: Path
+    images: PictureFolder
     slug: str
     version: str = ""
     title: str = ""

@@ -24,7 +24,7 @@ from bank.intake.formats.reading import BadFile, Problem, Row, Where
 from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, registry, scratch, writer
 from bank.intake.imports.context import ImportContext
 from bank.intake.imports.registry import Importer
-from bank.intake.imports.sources import inspect_opened, open_source, place_as_sent, with_parts
+from bank.intake.imports.sources import PictureFolder, inspect_opened, open_source, place_as_sent, with_parts
 from bank.models import Benchmark
 
 Finish = Callable[[Benchmark, dict[str, Report]], None]
@@ -64,10 +64,11 @@ def run_import(
     With ``dry_run`` nothing is written or locked; each part counts on what the parts before it would make.
     ``progress(part, rows)`` receives the number of checked rows and, under the name "write", of written ones.
     ``cancelled`` is polled between batches; if it returns true, nothing stays and Cancelled is raised.
-    ``finish(benchmark, reports)`` is called inside the last transaction, when all is written.
+    ``finish(benchmark, reports)`` is called inside the last transaction, when all is written. ``images`` is the folder
+    that the paths of pictures start from or lead to; default: beside the file.
 
-    Importing the same source twice changes nothing. Raises BadInput, BadFile, LookupError (the format has no such
-    part), Cancelled.
+    Importing the same source twice changes nothing. Raises BadInput (WrongUse if ``images`` holds none of the
+    pictures), BadFile, LookupError (the format has no such part), Cancelled.
     """
     try:
         validate_slug(slug)
@@ -91,7 +92,7 @@ def run_import(
             return ImportContext(
                 module=source.module,
                 path=source.path,
-                images=images or source.images,
+                images=PictureFolder(images or source.images, given=images is not None),
                 parts=source.parts,
                 slug=slug,
                 version=version,
@@ -210,6 +211,8 @@ def _once(
         complete = True
         for name in names:
             complete &= _check(context, name, importers[name], reports[name], spool, progress, cancelled)
+        if complete:
+            context.images.refuse_if_wrong()
         bad = any(report.problems for report in reports.values())
         if context.scratch is None or not complete or (bad and not skip_bad):
             return reports
