@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from bank.intake.formats.reading import BadFile, Lines, Problem, Row, Where, json_line, line_blocks, validated
 from bank.intake.formats.records import MAX_INT, MAX_PATH, MAX_TEXT, ResponseRecord, SampleRecord
+from bank.text.names import as_stored
 
 Rows = Sequence[dict[str, Any]]
 Columns = dict[str, Any]  # by name, with one value per row
@@ -76,6 +77,8 @@ def responses(rows: Rows) -> Columns | None:
     """``status`` is the record's ``known_status``."""
     columns = _columns(rows, RESPONSE, {"tokens": None, "status": None})
     if columns is None or not _filled(columns["sample"]):
+        return None
+    if any(name != as_stored(name) for name in set(columns["model"])):
         return None
     tokens, status, texts = columns["tokens"], columns["status"], columns["text"]
     if not {int, NONE}.issuperset(kinds := set(map(type, tokens))):
@@ -178,7 +181,7 @@ def _path(parts: Any) -> tuple[str, ...] | None:
     except TypeError:
         return None
     for part in parts:
-        if type(part) is not str or len(part) > 200 or " / " in part or not part.strip():
+        if type(part) is not str or len(part) > 200 or " / " in part or not part or part != as_stored(part):
             return None
     if len(" / ".join(parts)) > MAX_PATH or not _storable(parts):
         return None

@@ -20,8 +20,11 @@ from pydantic import (
     model_validator,
 )
 
+from bank.text.names import as_stored
+
 MAX_TEXT = 2_000_000
 MAX_INT = 2**31 - 1
+MAX_NAME = 200
 MAX_OPTIONS = 26
 MAX_PATH = 700
 
@@ -68,10 +71,19 @@ def _name(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _stored(name: str) -> str:
+    name = as_stored(name)
+    if len(name) > MAX_NAME:
+        raise ValueError(f"has more than {MAX_NAME} characters")
+    return name
+
+
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_clean)]
 Filled = Annotated[Text, AfterValidator(_filled)]
-Name = Annotated[str, BeforeValidator(_name), Field(max_length=200), AfterValidator(_clean), AfterValidator(_filled)]
-Short = Annotated[str, BeforeValidator(_name), Field(max_length=200), AfterValidator(_clean)]
+Short = Annotated[str, BeforeValidator(_name), Field(max_length=MAX_NAME), AfterValidator(_clean)]
+Key = Annotated[Short, AfterValidator(_filled)]
+OptionalName = Annotated[Short, AfterValidator(_stored)]  # of a model, judge, annotator, campaign or capability
+Name = Annotated[OptionalName, AfterValidator(_filled)]
 Number = Annotated[float, AfterValidator(_finite)]
 Count = Annotated[int, Field(ge=0, le=MAX_INT)]
 Json = Annotated[Any, AfterValidator(_plain)]
@@ -138,11 +150,11 @@ def _among(answer: str, info: ValidationInfo) -> str:
 
 
 class SampleRecord(Record):
-    key: Name
+    key: Key
     instruction: Filled
     images: list[Annotated[ImageRecord, BeforeValidator(_image)]] = []
     question_type: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
-    level: Short = ""
+    level: OptionalName = ""
     capability: list[Name] = []
     split: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
     source: Short = ""
@@ -189,7 +201,7 @@ class ResponseRecord(Record):
     image_url: Annotated[Text, Field(exclude=True)] = ""
     rotation: Annotated[Count, Field(exclude=True)] = 0
     sample: Annotated[Short, AfterValidator(_needed), Field(validate_default=True)] = ""
-    model: Short = ""
+    model: OptionalName = ""
     variant: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
     text: Text = ""
     status: Literal["ok", "refused", "filtered", "truncated", "empty", "error"] | None = None
@@ -232,7 +244,7 @@ def _groups(value: Any) -> Any:
 
 
 class PartRecord(Record):
-    component: Name
+    component: Key
     points: Number
 
 
@@ -245,7 +257,7 @@ class VerdictRecord(Record):
     texts: Annotated[list[Text], Field(exclude=True, repr=False)] = []
     kind: Literal["score", "pair", "batch"]
     protocol: Annotated[str, Field(max_length=30), AfterValidator(_clean)] = ""
-    sample: Name
+    sample: Key
     responses: list[Ref] = []
     score: Number | None = None
     choice: Literal["first", "second", "tie", "undecided"] | None = None
@@ -300,7 +312,7 @@ class LabelRecord(VerdictRecord):
     seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
     comment: Text = ""
     flags: list[Short] = []
-    campaign: Short = ""
+    campaign: OptionalName = ""
     at: Annotated[AwareDatetime | None, BeforeValidator(_when)] = None
     revisions: list[Json] = []  # what the label was before each change, oldest first; see Revision
 
@@ -336,7 +348,7 @@ class Revision(VerdictRecord):
 
 
 class JudgmentRecord(VerdictRecord):
-    judge: Short = ""
+    judge: OptionalName = ""
     run: Short = ""
     settings: dict[Annotated[str, AfterValidator(_clean)], Json] = {}
     order: list[Ref] | None = None

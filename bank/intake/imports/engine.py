@@ -26,6 +26,7 @@ from bank.intake.imports.context import ImportContext
 from bank.intake.imports.registry import Importer
 from bank.intake.imports.sources import PictureFolder, inspect_opened, open_source, place_as_sent, with_parts
 from bank.models import Benchmark
+from bank.text.names import as_stored
 
 Finish = Callable[[Benchmark, dict[str, Report]], None]
 
@@ -74,6 +75,7 @@ def run_import(
         validate_slug(slug)
     except ValidationError:
         raise BadInput(f"{slug!r} is not a slug: use letters, digits, - and _.") from None
+    version, title, model, judge, campaign = map(as_stored, (version, title, model, judge, campaign))
     for what, value, limit in (("slug", slug, 80), ("version", version, 40), ("title", title, 200)):
         if len(value) > limit or not value.isprintable():
             raise BadInput(f"The {what} may have at most {limit} printable characters.")
@@ -97,7 +99,9 @@ def run_import(
                 slug=slug,
                 version=version,
                 title=title,
-                anchor=anchor or (source.module.anchor(source.path) if hasattr(source.module, "anchor") else ""),
+                anchor=as_stored(
+                    anchor or (source.module.anchor(source.path) if hasattr(source.module, "anchor") else "")
+                ),
                 visibility=visibility,
                 model=model,
                 judge=judge,
