@@ -15,11 +15,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     model_validator,
 )
 
+from bank.models.verdict import COLUMNS
 from bank.text.names import as_stored
 
 MAX_TEXT = 2_000_000
@@ -51,8 +53,8 @@ def _finite(number: float) -> float:
     return number
 
 
-def _plain(value: Any) -> Any:
-    """JSON values as a whole get the same cleaning as the texts in them."""
+def plain_json(value: Any) -> Any:
+    """JSON values as a whole get the same cleaning as the texts in them. Raises ValueError."""
     if isinstance(value, str):
         return _clean(value)
     if isinstance(value, float):
@@ -60,9 +62,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 2**53:
         raise ValueError("holds a number beyond 2^53")
     if isinstance(value, dict):
-        return {_clean(str(key)): _plain(item) for key, item in value.items()}
+        return {_clean(str(key)): plain_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain_json(item) for item in value]
     return value
 
 
@@ -86,7 +88,7 @@ OptionalName = Annotated[Short, AfterValidator(_stored)]  # of a model, judge, a
 Name = Annotated[OptionalName, AfterValidator(_filled)]
 Number = Annotated[float, AfterValidator(_finite)]
 Count = Annotated[int, Field(ge=0, le=MAX_INT)]
-Json = Annotated[Any, AfterValidator(_plain)]
+Json = Annotated[Any, AfterValidator(plain_json)]
 
 
 class Record(BaseModel):
@@ -236,6 +238,10 @@ def _when(value: Any) -> Any:
     return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
+When = Annotated[AwareDatetime, BeforeValidator(_when)]
+WHEN: TypeAdapter[datetime] = TypeAdapter(When, config=ConfigDict(strict=True))
+
+
 def _groups(value: Any) -> Any:
     """A ranking without ties may be written flat."""
     if isinstance(value, list):
@@ -246,6 +252,11 @@ def _groups(value: Any) -> Any:
 class PartRecord(Record):
     component: Key
     points: Number
+
+
+# The columns that make a verdict; the others stand beside one.
+DECIDING = ("score", "choice", "ranking", "parts", "option", "answer", "agree", "grade", "hallucination")
+RESPONSES_OF = {"score": range(2), "pair": range(2, 3), "batch": range(3, 9)}  # how many an item takes, by kind
 
 
 class VerdictRecord(Record):
@@ -276,9 +287,9 @@ class VerdictRecord(Record):
 
     @model_validator(mode="after")
     def _consistent(self) -> "VerdictRecord":
-        wanted = {"score": (0, 1), "pair": (2, 2), "batch": (3, 8)}[self.kind]
-        if not wanted[0] <= len(self.responses) <= wanted[1]:
-            counts = " to ".join(str(count) for count in dict.fromkeys(wanted))
+        wanted = RESPONSES_OF[self.kind]
+        if len(self.responses) not in wanted:
+            counts = " to ".join(str(count) for count in dict.fromkeys((wanted[0], wanted[-1])))
             raise ValueError(f"a {self.kind} item takes {counts} responses, not {len(self.responses)}")
         if len(set(self.responses)) != len(self.responses):
             raise ValueError("responses: the same response twice")
@@ -294,17 +305,14 @@ class VerdictRecord(Record):
 
     @property
     def has_verdict(self) -> bool:
-        names = ("score", "choice", "ranking", "parts", "option", "answer", "agree", "grade", "hallucination")
-        return any(getattr(self, name) is not None for name in names)
+        return any(getattr(self, name) is not None for name in DECIDING)
 
     def columns(self) -> dict[str, Any]:
         """The verdict columns, positions counted in the order of ``responses``."""
         place = {ref: position for position, ref in enumerate(self.responses)}
         ranking = None if self.ranking is None else [sorted(place[ref] for ref in group) for group in self.ranking]
         parts = None if self.parts is None else {part.component: part.points for part in self.parts}
-        plain = ("score", "choice", "situation", "option", "extraction", "answer", "agree", "grade", "hallucination")
-        fields = {name: getattr(self, name) for name in (*plain, "spans", "confidence", "reason")}
-        return {**fields, "ranking": ranking, "parts": parts}
+        return {name: getattr(self, name) for name in COLUMNS} | {"ranking": ranking, "parts": parts}
 
 
 class LabelRecord(VerdictRecord):
@@ -313,7 +321,7 @@ class LabelRecord(VerdictRecord):
     comment: Text = ""
     flags: list[Short] = []
     campaign: OptionalName = ""
-    at: Annotated[AwareDatetime | None, BeforeValidator(_when)] = None
+    at: When | None = None
     revisions: list[Json] = []  # what the label was before each change, oldest first; see Revision
 
     @model_validator(mode="after")
@@ -343,8 +351,8 @@ class Revision(VerdictRecord):
     seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
     comment: Text = ""
     flags: list[Short] = []
-    at: Annotated[AwareDatetime, BeforeValidator(_when)]
-    until: Annotated[AwareDatetime, BeforeValidator(_when)]
+    at: When
+    until: When
 
 
 class JudgmentRecord(VerdictRecord):
