@@ -198,7 +198,7 @@ def _cell(row: JSON, name: str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return three(value)
+        return three(value) if value == 0 or abs(value) >= 0.0005 else f"{value:.0e}"
     if isinstance(value, dict | list):
         return str(len(value)) if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
     return "–" if value is None else str(value)

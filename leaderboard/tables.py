@@ -12,11 +12,13 @@ from accounts.rules import Viewer, allowed
 from annotations.labels.agreement import Agreement, agreement_of, label_rows
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Annotator, Campaign
+from bank.models import Benchmark
 from bank.text.names import as_stored
-from leaderboard import boards, queries
+from leaderboard import boards, kinds, queries
 from leaderboard.boards import cached, standin, versus
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
+from leaderboard.kinds import Kind
 from leaderboard.pages.versus import run_of
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain
 from leaderboard.scope import BadScope, Scope
@@ -47,18 +49,22 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """``board``: the one whose default kind applies. ``view``: the parameters of a view that it takes; ``takes``: those
-    of ``Asked``.
+    """``board``: the one whose kinds apply. ``view``: the parameters of a view that it takes; ``takes``: those of
+    ``Asked``. ``fits``: which kinds of verdicts it can be made of.
     """
 
     make: Callable[[Scope, Asked], Rows]
     board: str
+    fits: Callable[[Kind], bool] = lambda kind: True
     view: tuple[str, ...] = VIEW
     takes: tuple[str, ...] = ()
     rule: str = "read-public"
 
-    def board_for(self, asked: Asked) -> str:
-        return "judges" if "a" in self.takes and of_judges(asked) else self.board
+    def default_kind(self, benchmark: Benchmark, asked: Asked, *, staff: bool) -> Kind:
+        """The first kind with data that it can be made of."""
+        board = "judges" if "a" in self.takes and of_judges(asked) else self.board
+        fitting = (kind for kind in kinds.available(benchmark, board, staff=staff) if self.fits(kind))
+        return next(fitting, None) or kinds.default_of(benchmark, board, staff=staff)
 
 
 def checked_epsilon(text: str | float) -> float:
@@ -79,6 +85,10 @@ def _part(asked: Asked, parts: Sequence[str]) -> str:
 
 
 # ---- judges and people ----
+
+
+def _can_stand_in(kind: Kind) -> bool:
+    return bool(kind.stand_in)
 
 
 def stand_in(scope: Scope, asked: Asked) -> Rows:
@@ -176,6 +186,9 @@ def _campaign_rows(of: Campaign, agreement: Agreement, viewer: Viewer) -> list[C
         for level, figure in figures
         if agreement.items
     ]
+    unanimous = number(proportion(successes=agreement.unanimous, n=agreement.items))
+    if agreement.items:
+        rows.append(row(metric="unanimous", value=unanimous, n=agreement.items, items=agreement.items))
     decided = sum(count for _, count in agreement.majority)
     for verdict, count in agreement.majority:
         share = number(proportion(successes=count, n=decided))
@@ -217,8 +230,12 @@ class ExtractionRow(Row):
     found: float | None
 
 
+def _has_options(kind: Kind) -> bool:
+    return kind.rotates
+
+
 def _choices(scope: Scope) -> ChoiceBoard:
-    if not scope.kind.rotates:
+    if not _has_options(scope.kind):
         raise BadScope(f"Only answers to multiple choice have options; those of kind {scope.kind} have none.")
     board = cached(scope, "models", boards.models)
     return board if isinstance(board, ChoiceBoard) else ChoiceBoard([], board.notes)
@@ -287,12 +304,12 @@ def _two(asked: Asked, compared: Callable[[str, str], versus.Versus]) -> Rows:
 
 
 TABLES = {
-    "stand-in": Table(make=stand_in, board="judges", view=OF_LABELS, takes=("epsilon",)),
-    "people-and-judge": Table(make=people_and_judge, board="models"),
+    "stand-in": Table(make=stand_in, board="judges", fits=_can_stand_in, view=OF_LABELS, takes=("epsilon",)),
+    "people-and-judge": Table(make=people_and_judge, board="models", fits=_can_stand_in),
     "ceiling": Table(make=ceiling, board="judges", view=OF_LABELS),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
-    "letters": Table(make=letters, board="models"),
-    "extraction": Table(make=extraction, board="models"),
+    "letters": Table(make=letters, board="models", fits=_has_options),
+    "extraction": Table(make=extraction, board="models", fits=_has_options),
     "correlation": Table(make=correlation, board="models", takes=("part",)),
     "compare": Table(make=compare, board="models", takes=("a", "b", "part")),
 }

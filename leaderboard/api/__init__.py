@@ -15,7 +15,7 @@ from bank.models import Benchmark
 from leaderboard import boards
 from leaderboard.boards import cached
 from leaderboard.files import csv_text, json_lines
-from leaderboard.kinds import KINDS, default_of
+from leaderboard.kinds import KINDS, Kind, default_of
 from leaderboard.pages.address import run_number
 from leaderboard.rows import JSON
 from leaderboard.scope import BadScope, Scope, scope_of
@@ -80,9 +80,8 @@ class BoardView(APIView):
         """The names of the parameters."""
         return tuple(WORDS)
 
-    def board(self, parameters: Parameters) -> str:
-        """The board whose default kind applies."""
-        return self.what
+    def default_kind(self, benchmark: Benchmark, parameters: Parameters, *, staff: bool) -> Kind:
+        return default_of(benchmark, self.what, staff=staff)
 
     def rows(self, scope: Scope, parameters: Parameters) -> list[JSON]:
         return cached(scope, self.what, boards.BOARDS[self.what]).as_json()
@@ -118,7 +117,7 @@ class BoardView(APIView):
         view = {name: parameters[name] for name in VIEW if name in parameters}
         staff = allowed(request.user, "read-hidden")
         run = run_number(view.pop("run", ""))
-        kind = view.pop("kind", "") or default_of(benchmark, self.board(parameters), staff=staff)
+        kind = view.pop("kind", "") or self.default_kind(benchmark, parameters, staff=staff)
         return scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view)
 
 

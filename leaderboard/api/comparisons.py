@@ -5,8 +5,10 @@ from dataclasses import replace
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 
+from bank.models import Benchmark
 from leaderboard import tables
 from leaderboard.api import PARAMETERS, BoardView, Parameters
+from leaderboard.kinds import Kind
 from leaderboard.rows import JSON
 from leaderboard.scope import Scope
 from leaderboard.tables import TABLES, Asked, Table
@@ -39,8 +41,8 @@ class TableView(BoardView):
     def accepted(self) -> tuple[str, ...]:
         return ("benchmark", *self.table.view, *self.table.takes)
 
-    def board(self, parameters: Parameters) -> str:
-        return self.table.board_for(self._asked(parameters))
+    def default_kind(self, benchmark: Benchmark, parameters: Parameters, *, staff: bool) -> Kind:
+        return self.table.default_kind(benchmark, self._asked(parameters), staff=staff)
 
     def rows(self, scope: Scope, parameters: Parameters) -> list[JSON]:
         return self.table.make(scope, self._asked(parameters)).rows
@@ -131,15 +133,9 @@ class CompareModels(TableView):
 
     table = replace(TABLES["compare"], make=tables.compare_models)
 
-    def board(self, parameters: Parameters) -> str:
-        return "models"
-
 
 @extend_schema(parameters=parameters_of("compare"), responses=OpenApiTypes.OBJECT)
 class CompareJudges(TableView):
     """Two judges compared with people on the items that both have judged."""
 
-    table = replace(TABLES["compare"], make=tables.compare_judges)
-
-    def board(self, parameters: Parameters) -> str:
-        return "judges"
+    table = replace(TABLES["compare"], make=tables.compare_judges, board="judges")

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.django_db
 API = "/api/v1/leaderboards"
 READERS = {Role.RESEARCHER, Role.CURATOR, Role.ADMINISTRATOR}
 STAFF = READERS - {Role.RESEARCHER}
+NEEDED = {"compare": {"a": "Alder", "b": "Cedar"}}  # options without which a table is of nothing
 
 
 def told(what, *options, benchmark="grove", shape="json"):
@@ -43,19 +44,13 @@ def got(client, what, status=200, **query):
     return answer
 
 
-@pytest.fixture
-def two():
-    """The options of every table that needs some."""
-    return {"compare": {"a": "Alder", "b": "Cedar"}}
-
-
 def as_options(query):
     return [part for name, value in query.items() for part in (f"--{name}", value)]
 
 
 @pytest.mark.parametrize("what", TABLES)
-def test_the_command_and_the_api_give_the_same_rows_in_every_format(what, quiz, voted, client_of, two):
-    client, query = client_of("curator"), two.get(what, {})
+def test_the_command_and_the_api_give_the_same_rows_in_every_format(what, quiz, voted, client_of):
+    client, query = client_of("curator"), NEEDED.get(what, {})
     name = "quiz" if what in ("letters", "extraction") else "grove"
     rows = told(what, *as_options(query), benchmark=name)
     assert rows
@@ -130,7 +125,8 @@ def test_agreement_in_a_campaign_is_for_those_who_read_its_page_and_names_are_st
     campaign = Campaign.objects.get()
     figures = agreement_of(campaign, label_rows(campaign)).figures
     of_all = {row["metric"]: row for row in rows if not (row["level"] or row["a"] or row["verdict"])}
-    assert [row["value"] for row in of_all.values()] == [figure.estimate.value for figure in figures]
+    assert list(of_all) == ["matching", "alpha_nominal", "alpha_ordinal", "fleiss", "unanimous"]
+    assert [row["value"] for row in of_all.values()][:-1] == [figure.estimate.value for figure in figures]
     assert of_all["alpha_nominal"]["value_low"] == figures[1].estimate.interval.low
     names = {row[side] for row in rows if row["a"] for side in ("a", "b")}
     assert names == (set(PEOPLE) if role in STAFF else set(Annotator.objects.values_list("pseudonym", flat=True)))
@@ -164,6 +160,13 @@ def test_letters_of_hidden_keys_are_staffs_and_an_edition_tells_none_of_the_keys
         status = 200 if role in STAFF else 400  # an edition is seen as a whole
         got(client, what, status, benchmark="quiz", level="Seeing")
     got(client, "compare", 200 if role in STAFF else 400, benchmark="quiz", a="Sure", b="Shaky")
+
+
+def test_a_table_is_made_of_the_first_kind_of_verdicts_that_it_can_be_made_of(quiz, folder, manage):
+    pair = {"kind": "pair", "sample": "q0", "responses": ["Sure", "Shaky"], "annotator": "Ada", "choice": "first"}
+    assert manage("import_labels", "generic", folder("labels", [pair]), "--benchmark", "quiz")[0] == 0
+    assert "win_rate" in told("models", benchmark="quiz")[0]
+    assert {row["model"] for row in told("letters", benchmark="quiz")} == {"", "Sure", "Shaky"}
 
 
 def test_two_to_compare_are_models_by_name_or_judges_by_run(voted, client):

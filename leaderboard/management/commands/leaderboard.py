@@ -74,8 +74,8 @@ class Command(BaseCommand):
         # Whoever may run commands may see everything.
         asked = Asked(viewer=User(role=Role.ADMINISTRATOR), **{name: given[name] for name in OF_ASKED if name in given})
         view = {name: given[name] for name in VIEW if name in given}
-        kind = view.pop("kind", "") or default_of(benchmark, table.board_for(asked) if table else what, staff=True)
-        scope = scope_of(benchmark=benchmark, kind=kind, **view, staff=True)
+        default = table.default_kind(benchmark, asked, staff=True) if table else default_of(benchmark, what, staff=True)
+        scope = scope_of(benchmark=benchmark, kind=view.pop("kind", default), **view, staff=True)
         if table:
             return table.make(scope, asked)
         board = BOARDS[what](scope)
