@@ -28,6 +28,7 @@ def make_account(
     *, name: str, role: str, password: str | None = None, email: str = "", by: User | None = None, how: str = ""
 ) -> tuple[User, str]:
     """Create an account. Returns it and its password, generated if none is given. Raises ValidationError."""
+    name = User.normalize_username(name)
     person = User(username=name, role=_role(role), email=email)
     User._meta.get_field("username").run_validators(name)
     password = _set_password(person, password)

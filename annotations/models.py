@@ -11,6 +11,7 @@ from accounts.crypto import EncryptedJSONField
 from accounts.models import User
 from bank.database.unfinished import FinishedManager
 from bank.models import Benchmark, Item, Sample, Verdict
+from bank.text.names import NameField
 from judging.models import Judgment
 
 
@@ -20,7 +21,7 @@ class Annotator(models.Model):
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="annotator"
     )
-    name = models.CharField(max_length=200)  # as written in the file; an account's user name
+    name = NameField(max_length=200)  # as the file has it; an account's user name
     origin = models.CharField(max_length=100)  # "account", or the benchmark's slug whose file named them
     pseudonym = models.CharField(max_length=40, unique=True)
 
@@ -49,7 +50,7 @@ class Campaign(models.Model):
         FIXED = "fixed", "In the benchmark's order"
         DISPUTED = "disputed", "Most disputed first"
 
-    name = models.CharField(max_length=200, unique=True)
+    name = NameField(max_length=200, unique=True)
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="campaigns")
     protocol = models.CharField(max_length=30, default="pairwise-criteria")
     ballot = models.JSONField(default=dict, blank=True)  # settings of the protocol, see annotations.ballots

@@ -15,6 +15,10 @@ class BadInput(ValueError):
         self.field = field
 
 
+class WrongUse(BadInput):
+    """The input may be fine, but an argument does not fit it. Commands exit with status 2."""
+
+
 class Stale(BadInput):
     """Somebody else changed it since it was opened; nothing was written."""
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpResponse
@@ -55,6 +56,10 @@ def csv_text(rows: list[JSON]) -> str:
     writer.writeheader()
     writer.writerows(cells)
     return out.getvalue()
+
+
+def json_lines(rows: list[JSON]) -> str:
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
 def as_parquet(rows: list[JSON]) -> bytes:
@@ -123,6 +128,7 @@ def interval_column(name: str, label: str = "") -> Column:
     return label or name.replace("_", " "), lambda row: with_interval(row, name)
 
 
+ENDS = ("_low", "_high")  # what a number x has beside it: x_low and so on
 MODEL: list[Column] = [("rank", rank_of), ("model", lambda row: row["model"])]
 N: Column = ("n", lambda row: str(row["n"]))
 
@@ -170,14 +176,32 @@ def columns(what: str, rows: list[JSON]) -> list[Column]:
             ("value", lambda row: with_interval(row, "value")),
             ("n", lambda row: str(row["n"])),
         ]
-    return [
-        ("a", lambda row: row["a"]),
-        ("b", lambda row: row["b"]),
-        ("metric", lambda row: row["metric"]),
-        ("value", lambda row: with_interval(row, "value")),
-        ("agree", lambda row: str(row["agree"])),
-        ("n", lambda row: str(row["n"])),
-    ]
+    if what == "agreement":
+        return [
+            ("a", lambda row: row["a"]),
+            ("b", lambda row: row["b"]),
+            ("metric", lambda row: row["metric"]),
+            ("value", lambda row: with_interval(row, "value")),
+            ("agree", lambda row: str(row["agree"])),
+            ("n", lambda row: str(row["n"])),
+        ]
+    names = columns_of(rows)
+    ends = {f"{name}{end}" for name in names for end in ENDS if f"{name}_low" in names}
+    return [(name.replace("_", " "), partial(_cell, name=name)) for name in names if name not in ends]
+
+
+def _cell(row: JSON, name: str) -> str:
+    """The value of any column: a number with its interval, of a list how many it holds."""
+    value = row.get(name)
+    if f"{name}_low" in row:
+        return with_interval(row, name)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return three(value) if value == 0 or abs(value) >= 0.0005 else f"{value:.0e}"
+    if isinstance(value, dict | list):
+        return str(len(value)) if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
+    return "–" if value is None else str(value)
 
 
 def print_table(what: str, rows: list[JSON], *, stream: Any) -> None:

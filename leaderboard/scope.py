@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from annotations.models import Label
 from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
+from bank.text.names import as_stored
 from judging.models import Judgment
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def scope_of(
 
     if isinstance(benchmark, str):
         benchmark = find_benchmark(benchmark)
+    source, campaign, anchor, level = map(as_stored, (source, campaign, anchor, level))
     if isinstance(kind, str):
         kind = kinds.get(kind) if kind else kinds.USUAL
     if majority and majority not in Benchmark.Majority.values:

@@ -26,6 +26,7 @@ from annotations.models import (
 )
 from bank.errors import BadInput
 from bank.models import Benchmark
+from bank.text.names import as_stored
 from judging.models import Run
 
 MAX_OVERLAP = 100
@@ -114,7 +115,7 @@ def new_seed() -> int:
 
 
 def _free_name(name: str) -> str:
-    name = name.strip()
+    name = as_stored(name)
     if not name:
         raise BadInput("A campaign needs a name.")
     if len(name) > 200 or not name.isprintable():

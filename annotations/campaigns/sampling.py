@@ -11,6 +11,7 @@ from annotations.campaigns.candidates import Candidate, candidates_for
 from bank.database import chunks
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, ItemResponse, Sample
+from bank.text.names import as_stored
 from judging.models import Run
 
 ALL, PER_CAPABILITY, STRATIFIED, RUN, KEYS = "all", "per-capability", "stratified", "run", "keys"
@@ -143,7 +144,8 @@ def describe_reasons(reasons: Iterable[str], run: Run) -> str:
 
 def _model_ids(models: Sequence[str], benchmark: Benchmark, anchor: str) -> set[int]:
     """These models and the anchor."""
-    names = {*models, anchor or (benchmark.anchor.name if benchmark.anchor else "")} - {""}
+    models = list(map(as_stored, models))
+    names = {*models, as_stored(anchor) or (benchmark.anchor.name if benchmark.anchor else "")} - {""}
     ids = dict(EvaluatedModel.objects.filter(name__in=names).values_list("name", "pk"))
     missing = sorted(set(models) - set(ids))
     if missing:

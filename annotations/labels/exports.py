@@ -1,18 +1,19 @@
 """Labels as files: rows in the ``generic`` format, Label Studio tasks, and preference pairs for DPO."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
 
 from annotations.campaigns.run_doubts import human_verdicts
-from annotations.models import Adjudication, Campaign, Label
-from bank.database import batched
+from annotations.models import Adjudication, Campaign, Label, LabelRevision
+from bank.database import batched, chunks
 from bank.intake import exports, parquet
-from bank.intake.exports import Records, refs, trimmed
+from bank.intake.exports import Records, refs_by_item, trimmed
 from bank.models import Benchmark, Item
 from bank.models.catalogue import in_hidden_splits
+from bank.models.verdict import COLUMNS, as_row
 
 SHAPES = {
     "jsonl": ("JSON Lines", "application/x-ndjson", "jsonl"),
@@ -29,6 +30,17 @@ def available_shapes() -> dict[str, tuple[str, str, str]]:
 
 
 REVISED = ("seconds", "comment", "flags")
+AT_ONCE = 900  # labels
+# Columns of the format by the fields that hold them.
+PLAIN = {
+    "kind": "item__kind",
+    "protocol": "campaign__protocol",
+    "sample": "item__sample__key",
+    "seconds": "seconds",
+    "comment": "comment",
+    "flags": "flags",
+    "campaign": "campaign__name",
+}
 
 # Reduces points to those visible below staff. Takes the sample's id and the points.
 OpenParts = Callable[[int, dict[str, float]], dict[str, float]]
@@ -65,40 +77,49 @@ def label_records(
     parts: OpenParts | None = None,
 ) -> Records:
     """Labels with their earlier versions, annotators by pseudonym unless ``names``."""
-    query = labels_to_export(benchmark=benchmark, campaign=campaign, staff=staff)
-    query = query.select_related("annotator", "campaign", "item__sample").order_by("pk")
-    query = query.prefetch_related("item__places__response__model", "revisions")
-    for label in query.iterator(chunk_size=500):
-        item = label.item
-        record = {
-            "kind": item.kind,
-            "protocol": label.campaign.protocol,
-            "sample": item.sample.key,
-            "responses": refs(item),
-            "annotator": label.annotator.name if names else label.annotator.pseudonym,
-            "seconds": label.seconds,
-            "comment": label.comment,
-            "flags": label.flags,
-            "campaign": label.campaign.name,
-            "at": label.created_at.isoformat(),
-            "revisions": [_revision(label, revision, parts) for revision in label.revisions.all()],
-        }
-        yield trimmed(record | _row(label, label.verdict(), parts))
+    columns = PLAIN | {"annotator": "annotator__name" if names else "annotator__pseudonym"}
+    fields = ("pk", "item_id", "item__sample_id", "created_at", *columns.values(), *COLUMNS)
+    query = labels_to_export(benchmark=benchmark, campaign=campaign, staff=staff).order_by("pk").values_list(*fields)
+    for rows in batched(query.iterator(chunk_size=AT_ONCE), AT_ONCE):
+        labels = [dict(zip(fields, row, strict=True)) for row in rows]
+        responses = refs_by_item(label["item_id"] for label in labels)
+        revisions = _revisions_of([label["pk"] for label in labels])
+        for label in labels:
+            sample, named = label["item__sample_id"], responses.get(label["item_id"], [])
+            record = {name: label[field] for name, field in columns.items()}
+            record |= {"responses": named, "at": label["created_at"].isoformat()}
+            record["revisions"] = [_revision(row, sample, named, parts) for row in revisions.get(label["pk"], ())]
+            yield trimmed(record | _verdict(label, sample, named, parts))
 
 
-def _row(label: Label, verdict: dict[str, Any], parts: OpenParts | None) -> dict[str, Any]:
-    """A verdict on the label's item in the columns of the format."""
+def _verdict(
+    columns: Mapping[str, Any], sample: int, responses: Sequence[object], parts: OpenParts | None
+) -> dict[str, Any]:
+    """The verdict in these columns as the format writes it. Of a revision only known columns, in case a later version
+    of the software stored more.
+    """
+    verdict = {name: value for name in COLUMNS if (value := columns.get(name)) not in (None, "")}
     if parts is not None and verdict.get("parts"):
-        verdict = verdict | {"parts": parts(label.item.sample_id, verdict["parts"])}
-    # Write only known columns of a revision, in case a later version of the software stored more.
-    columns = {name: value for name, value in verdict.items() if name in exports.VERDICT.split()}
-    return Label(**columns).as_row(label.item.ordered_responses())
+        verdict["parts"] = parts(sample, verdict["parts"])
+    return as_row(verdict, responses)
 
 
-def _revision(label: Label, revision: Any, parts: OpenParts | None) -> dict[str, Any]:
-    record = {name: getattr(revision, name) for name in REVISED}
-    times = {"at": revision.given_at.isoformat(), "until": revision.replaced_at.isoformat()}
-    return trimmed(record | times | _row(label, revision.verdict, parts))
+def _revisions_of(labels: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    """The earlier versions of these labels, oldest first."""
+    revisions: dict[int, list[dict[str, Any]]] = {}
+    fields = ("label_id", "verdict", "given_at", "replaced_at", *REVISED)
+    for ids in chunks(labels):
+        for row in LabelRevision.objects.filter(label__in=ids).order_by("pk").values(*fields):
+            revisions.setdefault(row["label_id"], []).append(row)
+    return revisions
+
+
+def _revision(
+    row: Mapping[str, Any], sample: int, responses: Sequence[object], parts: OpenParts | None
+) -> dict[str, Any]:
+    record = {name: row[name] for name in REVISED}
+    times = {"at": row["given_at"].isoformat(), "until": row["replaced_at"].isoformat()}
+    return trimmed(record | times | _verdict(row["verdict"], sample, responses, parts))
 
 
 def label_studio(records: Records) -> Iterator[bytes]:

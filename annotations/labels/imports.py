@@ -1,10 +1,10 @@
 """Labels from files, stored in a closed campaign, by annotators who need no account."""
 
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable
-from datetime import datetime
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Model
 from django.utils import timezone
@@ -21,31 +21,36 @@ from annotations.models import (
 )
 from bank.database import bulk, chunks
 from bank.errors import BadInput
+from bank.intake.formats.blocks import Block, block_of
 from bank.intake.formats.reading import Row
-from bank.intake.formats.records import LabelRecord
+from bank.intake.formats.records import Revision
 from bank.intake.imports import Report
-from bank.intake.imports.context import ImportContext
-from bank.intake.imports.items import PendingItems, Place, Resolver, describe
-from bank.intake.imports.name_index import SeenNames
-from bank.models.verdict import COLUMNS, turned
+from bank.intake.imports.context import FIRST_PENDING, ImportContext
+from bank.intake.imports.items import NewItems, VerdictItems, describe
+from bank.intake.imports.name_index import NameIndex, SeenNames
+from bank.models.verdict import COLUMNS, in_canonical_order, turned
 from bank.samples.items import StoredItem
 
 DEFAULT_CAMPAIGN = "imported"
-
 OWN = ("seconds", "comment", "flags")
+Place = tuple[str, int]  # a campaign's name and an item's number
 
 
-class NewLabel(NamedTuple):
-    """A label to create: its columns and those of its revisions."""
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Labels to store, by column. Items by number, see VerdictItems; campaign items by theirs, see ``_places``."""
 
-    annotator_name: str
-    at: datetime
-    order: str  # as it was presented
-    columns: dict[str, Any]
-    revisions: list[dict[str, Any]]
-
-
-Batch = list[tuple[str, Place, str, NewLabel]]  # the campaign, the item, the campaign's protocol if it is new
+    protocols: dict[str, str]  # of the batch's campaigns, for those that are new
+    new_items: NewItems
+    members: list[tuple[str, str]]  # new ones: campaign, annotator
+    new_places: list[tuple[str, int, int]]  # new campaign items: campaign, item, position
+    campaigns: bulk.Column
+    annotators: bulk.Column
+    items: list[int]
+    places: list[int]
+    assignments: dict[str, bulk.Column]  # as the database takes them
+    labels: dict[str, bulk.Column]
+    revisions: list[tuple[int, dict[str, Any]]]  # the row of the label, and what it was
 
 
 class LabelImporter:
@@ -56,97 +61,178 @@ class LabelImporter:
 
     def __init__(self, context: ImportContext) -> None:
         self.context, self.now = context, timezone.now()
-        self.resolver, self.items = Resolver(context), PendingItems(context)
+        self.items = VerdictItems(context)
         self.seen = SeenNames()
         self.campaigns = {
             campaign.name: campaign for campaign in Campaign.objects.filter(imported=True).select_related("benchmark")
         }
         self.taken_names = set(Campaign.objects.filter(imported=False).values_list("name", flat=True))
-        self.annotators = {a.name: a for a in Annotator.objects.filter(origin=context.slug)}
+        self.annotators = {a.name: a.pk for a in Annotator.objects.filter(origin=context.slug)}
         self.pending_names: dict[str, set[str]] = defaultdict(set)
-        self.pending_labels = self.pending_revisions = 0
-        self.positions: dict[int, int] = {}  # the next free one, by campaign
-        self.taken: dict[int, int] = {}  # slots of campaign items that were there before
-        self.most: dict[int, int] = {}  # labels of one item, by campaign
+        self.pending_labels = self.pending_revisions = self.pending_members = 0
+        self.members: dict[str, set[str]] = {}  # annotators of each campaign, pending ones included
+        self.place_numbers = NameIndex()  # campaign items by Place, as far as they were looked for
+        self.slots = array("i")  # taken ones of each pending campaign item
+        self.stored_slots: dict[int, int] = {}  # the same of campaign items that were there before, by id
+        self.changed: set[int] = set()  # of those, the ones that get labels
+        self.positions: dict[str, int] = {}  # the next free one, by campaign
+        self.most: dict[str, int] = {}  # labels of one item, by campaign
 
-    def check(self, rows: list[Row], report: Report) -> Batch:
-        resolved = self.resolver.specs(rows, report)
-        found, new_items = self.items.foreseen([spec for _, spec in resolved])
-        report.made["items"] += new_items
-        stored = self._stored(found.values())
-        names = [(self._campaign_name(row.data), spec.content_hash, row.data.annotator) for row, spec in resolved]
-        taken = self.seen.claim(names, [row.where for row, _ in resolved])
-        fresh: Batch = []
-        for number, (row, spec) in enumerate(resolved):
-            record: LabelRecord = row.data
-            name = names[number][0]
-            if number in taken:
-                reason = f"{taken[number]} already has a label of {record.annotator!r} on this item"
-                report.refuse(row.where, "annotator", reason)
-                continue
-            item = found[spec.content_hash]
-            old = stored.get((name, item.pk, record.annotator))
-            order = item.order_of(spec.response_ids)
-            columns = turned(record.columns(), order=order)
-            if old is None:
-                if fault := self._fault(name):
-                    report.refuse(row.where, "campaign", fault)
-                    continue
-                label = NewLabel(
-                    annotator_name=record.annotator,
-                    at=record.at or self.now,
-                    order=describe(order) or "0",
-                    columns=columns | {name: getattr(record, name) for name in OWN},
-                    revisions=_revisions(record, order),
-                )
-                place = (spec.kind, spec.sample_id, item.response_ids)
-                fresh.append((name, place, record.protocol or record.kind, label))
-            elif all(getattr(old, column) == columns[column] for column in COLUMNS):
-                report.unchanged += 1
-            else:
-                report.refuse(row.where, "choice", "a different verdict is stored for this label")
-        self._count(report, "campaigns", {name for name, *_ in fresh} - self.campaigns.keys())
-        self._count(report, "annotators", {label.annotator_name for *_, label in fresh} - self.annotators.keys())
+    def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
+        block = batch if isinstance(batch, Block) else block_of(batch)
+        block, specs = self.items.resolved(block, report)
+        if not specs:
+            return None
+        by_hash = self.items.find(specs)
+        items = [by_hash[spec.content_hash] for spec in specs]
+        orders = {
+            row: item.order_of(spec.response_ids)
+            for row, (spec, item) in enumerate(zip(specs, items, strict=True))
+            if spec.response_ids != item.response_ids
+        }
+        columns = block.columns | in_canonical_order(block.columns, orders)
+        campaigns, annotators = self._campaign_names(columns["campaign"]), columns["annotator"]
+        hashes = [spec.content_hash for spec in specs]
+        names = list(zip(campaigns, hashes, annotators, strict=True))
+        stored, taken = self._stored(items), self.seen.claim(names, block.places)
+        faults = {name: fault for name in set(campaigns) if (fault := self._fault(name))}
+        fresh: Sequence[int] = range(len(specs))
+        if stored or taken or faults:
+            fresh = self._fresh(block, columns, campaigns, items, stored, taken, faults, report)
+            specs, campaigns = [specs[row] for row in fresh], [campaigns[row] for row in fresh]
+            annotators = [annotators[row] for row in fresh]
+        numbers, new_items = self.items.announce(specs, by_hash, report)
+        self._count(report, "campaigns", set(campaigns) - self.campaigns.keys())
+        self._count(report, "annotators", set(annotators) - self.annotators.keys())
         report.made["labels"] += len(fresh)
         self.pending_labels += len(fresh)
-        self.pending_revisions += sum(len(label.revisions) for *_, label in fresh)
-        return fresh
+        members = self._new_members(dict.fromkeys(zip(campaigns, annotators, strict=True)))
+        places, new_places = self._places(list(zip(campaigns, numbers, strict=True)))
+        slots = self._taken_slots(campaigns, places)
+        revisions = [
+            (number, _revision(revision, orders.get(row)))
+            for number, row in enumerate(fresh)
+            for revision in columns["revisions"][row]
+        ]
+        self.pending_revisions += len(revisions)
+        if not (self.context.writes and fresh):
+            return None
+        at = [columns["at"][row] or self.now for row in fresh]
+        shown = [
+            describe(tuple(orders[row])) if row in orders else describe(tuple(range(len(items[row].response_ids))))
+            for row in fresh
+        ]
+        state = [Assignment.State.SUBMITTED.value] * len(at)
+        assignments: dict[str, bulk.Column] = {
+            "order": shown,
+            "state": state,
+            "slot": slots,
+            "leased_at": at,
+            "lease_until": at,
+        }
+        values = {name: [columns[name][row] for row in fresh] for name in (*COLUMNS, *OWN)}
+        protocols: dict[str, str] = {}
+        for campaign, row in zip(campaigns, fresh, strict=True):
+            protocols.setdefault(campaign, columns["protocol"][row] or columns["kind"][row])
+        return Batch(
+            protocols=protocols,
+            new_items=new_items,
+            members=members,
+            new_places=new_places,
+            campaigns=bulk.compact(campaigns),
+            annotators=bulk.compact(annotators),
+            items=numbers,
+            places=places,
+            assignments=bulk.prepared(Assignment, assignments),
+            labels=bulk.prepared(Label, {"created_at": at, "changed_at": at} | values),
+            revisions=revisions,
+        )
 
     def expected_rows(self) -> dict[type[Model], int]:
-        labels = self.pending_labels
-        return self.items.rows() | {
+        return self.items.expected_rows() | {
             Annotator: len(self.pending_names["annotators"]),
             Campaign: len(self.pending_names["campaigns"]),
-            Membership: labels,
-            CampaignItem: labels,
-            Assignment: labels,
-            Label: labels,
+            Membership: self.pending_members,
+            CampaignItem: len(self.slots),
+            Assignment: self.pending_labels,
+            Label: self.pending_labels,
             LabelRevision: self.pending_revisions,
         }
 
     def write(self, batch: Batch) -> None:
-        items = self.items.written([place for _, place, *_ in batch])
-        for name, _, protocol, *_ in batch:
+        writer = self.context.writer
+        for name, protocol in batch.protocols.items():
             if name not in self.campaigns:
                 self.campaigns[name] = self._make_campaign(name, protocol)
-        self._make_annotators({row[3].annotator_name for row in batch})
-        for name in dict.fromkeys(row[0] for row in batch):
-            rows = [(item, row[3]) for item, row in zip(items, batch, strict=True) if row[0] == name]
-            self._write_campaign(self.campaigns[name], rows)
+        campaign_ids = {name: self.campaigns[name].pk for name in batch.protocols}
+        self._make_annotators(set(batch.annotators))
+        self.items.write(batch.new_items)
+        writer.put_objects(
+            [
+                Membership(campaign_id=campaign_ids[campaign], annotator_id=self.annotators[annotator])
+                for campaign, annotator in batch.members
+            ]
+        )
+        self._write_places(batch.new_places, campaign_ids)
+        reserved = writer.reserved(CampaignItem)
+        places = [place if place > 0 else reserved[FIRST_PENDING - place] for place in batch.places]
+        annotators = [self.annotators[name] for name in batch.annotators]
+        campaigns = [campaign_ids[name] for name in batch.campaigns]
+        ids, label_ids = writer.ids(Assignment, len(places)), writer.ids(Label, len(places))
+        assignments: dict[str, bulk.Column] = {"id": ids, "annotator_id": annotators, "campaign_item_id": places}
+        labels: dict[str, bulk.Column] = {"id": label_ids, "assignment_id": ids, "annotator_id": annotators}
+        labels |= {"campaign_id": campaigns, "item_id": self.items.ids(batch.items)}
+        writer.put(Assignment, bulk.completed(Assignment, assignments | batch.assignments))
+        writer.put(Label, bulk.completed(Label, labels | batch.labels))
+        writer.put_objects(
+            [
+                LabelRevision(label_id=label_ids[row], by_id=annotators[row], **revision)
+                for row, revision in batch.revisions
+            ]
+        )
 
     def finish(self) -> None:
         """Update the slots of items that existed before, and the overlap of the campaigns."""
-        bulk.update_column(CampaignItem, "taken", self.taken)
-        for campaign, most in self.most.items():
-            Campaign.objects.filter(pk=campaign, overlap__lt=most).update(overlap=most)
+        bulk.update_column(CampaignItem, "taken", {place: self.stored_slots[place] for place in self.changed})
+        for name, most in self.most.items():
+            Campaign.objects.filter(pk=self.campaigns[name].pk, overlap__lt=most).update(overlap=most)
 
-    def _campaign_name(self, record: LabelRecord) -> str:
-        if self.context.campaign or record.campaign:
-            return self.context.campaign or record.campaign
+    def _fresh(
+        self,
+        block: Block,
+        columns: Mapping[str, Sequence[Any]],
+        campaigns: Sequence[str],
+        items: Sequence[StoredItem],
+        stored: Mapping[tuple[str, int, str], tuple[Any, ...]],
+        taken: Mapping[int, object],
+        faults: Mapping[str, str],
+        report: Report,
+    ) -> list[int]:
+        """The rows that are new. Rows that are stored already are counted; those that contradict become problems."""
+        fresh = []
+        for row, (campaign, item, annotator) in enumerate(zip(campaigns, items, columns["annotator"], strict=True)):
+            old = stored.get((campaign, item.pk, annotator))
+            if row in taken:
+                reason = f"{taken[row]} already has a label of {annotator!r} on this item"
+                report.refuse(block.places[row], "annotator", reason)
+            elif old is not None and old == tuple(columns[name][row] for name in COLUMNS):
+                report.unchanged += 1
+            elif old is not None:
+                report.refuse(block.places[row], "choice", "a different verdict is stored for this label")
+            elif campaign in faults:
+                report.refuse(block.places[row], "campaign", faults[campaign])
+            else:
+                fresh.append(row)
+        return fresh
+
+    def _campaign_names(self, named: Sequence[str]) -> list[str]:
+        if self.context.campaign:
+            return [self.context.campaign] * len(named)
         default = self.campaigns.get(DEFAULT_CAMPAIGN)
         # Campaign names are unique, so for a second benchmark the slug is added.
         taken = DEFAULT_CAMPAIGN in self.taken_names or (default and default.benchmark != self.context.benchmark)
-        return f"{DEFAULT_CAMPAIGN} ({self.context.slug})" if taken else DEFAULT_CAMPAIGN
+        default_name = f"{DEFAULT_CAMPAIGN} ({self.context.slug})" if taken else DEFAULT_CAMPAIGN
+        return [name or default_name for name in named]
 
     def _fault(self, name: str) -> str:
         if name in self.taken_names:
@@ -161,94 +247,104 @@ class LabelImporter:
         self.pending_names[noun] |= fresh
         report.made[noun] += len(fresh)
 
-    def _stored(self, items: Iterable[StoredItem]) -> dict[tuple[str, int, str], Label]:
-        stored = {}
-        for ids in chunks(item.pk for item in items if item.pk):
+    def _stored(self, items: Sequence[StoredItem]) -> dict[tuple[str, int, str], tuple[Any, ...]]:
+        """The stored verdicts on these items: COLUMNS by campaign, item, annotator."""
+        stored: dict[tuple[str, int, str], tuple[Any, ...]] = {}
+        for ids in chunks(item.pk for item in items if item.pk > 0):
             labels = Label.objects.filter(item__in=ids)
-            for label in labels.select_related("campaign", "annotator"):
-                stored[(label.campaign.name, label.item_id, label.annotator.name)] = label
+            for row in labels.values_list("campaign__name", "item_id", "annotator__name", *COLUMNS):
+                stored[row[:3]] = row[3:]
         return stored
 
+    def _new_members(self, wanted: Mapping[tuple[str, str], None]) -> list[tuple[str, str]]:
+        """Of these pairs of a campaign and an annotator those that are no members yet; they count as members now."""
+        missing = []
+        for campaign, annotator in wanted:
+            if campaign not in self.members:
+                joined = Membership.objects.filter(campaign__name=campaign, annotator__origin=self.context.slug)
+                self.members[campaign] = set(joined.values_list("annotator__name", flat=True))
+            if annotator not in self.members[campaign]:
+                self.members[campaign].add(annotator)
+                missing.append((campaign, annotator))
+        self.pending_members += len(missing)
+        return missing
+
+    def _places(self, wanted: Sequence[Place]) -> tuple[list[int], list[tuple[str, int, int]]]:
+        """The number of each campaign item, and those that must be made: campaign, item and position.
+
+        A number is the id of a stored campaign item, or negative for one that the import makes (see ImportContext).
+        """
+        unknown = list(
+            dict.fromkeys(
+                place for place, number in zip(wanted, self.place_numbers.find(wanted), strict=True) if not number
+            )
+        )
+        stored = self._stored_places(unknown)
+        new_places = []
+        numbers = []
+        for name, item in unknown:
+            number = stored.get((name, item))
+            if number is None:
+                if name not in self.positions:
+                    self.positions[name] = CampaignItem.objects.filter(campaign__name=name).count()
+                new_places.append((name, item, self.positions[name]))
+                self.positions[name] += 1
+                number = FIRST_PENDING - len(self.slots)
+                self.slots.append(0)
+            numbers.append(number)
+        self.place_numbers.add(unknown, numbers)
+        return self.place_numbers.find(wanted), new_places
+
+    def _stored_places(self, wanted: Sequence[Place]) -> dict[Place, int]:
+        stored: dict[Place, int] = {}
+        for name in {name for name, item in wanted if item > 0 and name in self.campaigns}:
+            rows = CampaignItem.objects.filter(campaign=self.campaigns[name], reviewed=None)
+            for ids in chunks(item for campaign, item in wanted if campaign == name and item > 0):
+                for pk, item, taken in rows.filter(item__in=ids).values_list("pk", "item_id", "taken"):
+                    stored[(name, item)] = pk
+                    self.stored_slots[pk] = taken
+        return stored
+
+    def _taken_slots(self, campaigns: Sequence[str], places: Sequence[int]) -> list[int]:
+        """A slot for each label, the next of its campaign item."""
+        slots = []
+        for campaign, place in zip(campaigns, places, strict=True):
+            if place > 0:
+                slot = self.stored_slots[place]
+                self.stored_slots[place] = slot + 1
+                self.changed.add(place)
+            else:
+                slot = self.slots[FIRST_PENDING - place]
+                self.slots[FIRST_PENDING - place] = slot + 1
+            slots.append(slot)
+            if slot >= self.most.get(campaign, 0):
+                self.most[campaign] = slot + 1
+        return slots
+
+    def _write_places(self, new_places: Sequence[tuple[str, int, int]], campaign_ids: Mapping[str, int]) -> None:
+        """Make campaign items, with all the slots that this import takes: the check has seen every label."""
+        if not new_places:
+            return
+        names, items, positions = zip(*new_places, strict=True)
+        writer = self.context.writer
+        ids = writer.ids(CampaignItem, len(names))
+        start = ids[0] - writer.reserved(CampaignItem)[0]
+        columns: dict[str, bulk.Column] = {
+            "id": ids,
+            "campaign_id": [campaign_ids[name] for name in names],
+            "item_id": self.items.ids(items),
+            "position": positions,
+            "taken": self.slots[start : start + len(ids)].tolist(),
+        }
+        writer.put(CampaignItem, bulk.completed(CampaignItem, columns))
+
     def _make_annotators(self, names: set[str]) -> None:
-        made = [
+        annotators = [
             Annotator(name=name, origin=self.context.slug, pseudonym=new_pseudonym())
             for name in sorted(names - self.annotators.keys())
         ]
-        self.context.writer.put_objects(made)
-        self.annotators |= {annotator.name: annotator for annotator in made}
-
-    def _write_campaign(self, campaign: Campaign, rows: list[tuple[int, "NewLabel"]]) -> None:
-        writer = self.context.writer
-        campaign_items = self._campaign_items(campaign, list(dict.fromkeys(item for item, _ in rows)))
-        annotators = {self.annotators[label.annotator_name].pk for _, label in rows}
-        joined = set(Membership.objects.filter(campaign=campaign).values_list("annotator", flat=True))
-        writer.put_objects([Membership(campaign=campaign, annotator_id=pk) for pk in sorted(annotators - joined)])
-        before = {item: campaign_item.taken for item, campaign_item in campaign_items.items()}
-        labels = [label for _, label in rows]
-        slots, at = [], [label.at for label in labels]
-        for item, _ in rows:
-            slots.append(campaign_items[item].taken)
-            campaign_items[item].taken += 1
-        own: dict[str, bulk.Column] = {"annotator_id": [self.annotators[row.annotator_name].pk for row in labels]}
-        values: dict[str, bulk.Column] = {
-            "campaign_item_id": [campaign_items[item].pk for item, _ in rows],
-            "order": [row.order for row in labels],
-            "state": [Assignment.State.SUBMITTED.value] * len(rows),
-            "slot": slots,
-            "leased_at": at,
-            "lease_until": at,
-        }
-        assignments = writer.put_values(Assignment, own | values)
-        values = {
-            "assignment_id": assignments,
-            "campaign_id": [campaign.pk] * len(rows),
-            "item_id": [item for item, _ in rows],
-            "created_at": at,
-            "changed_at": at,
-        }
-        columns = {name: [row.columns[name] for row in labels] for name in labels[0].columns}
-        label_ids = writer.put_values(Label, own | values | columns)
-        writer.put_objects(
-            [
-                LabelRevision(label_id=pk, by_id=by, **revision)
-                for pk, by, row in zip(label_ids, own["annotator_id"], labels, strict=True)
-                for revision in row.revisions
-            ]
-        )
-        changed = [
-            campaign_item for item, campaign_item in campaign_items.items() if campaign_item.taken != before[item]
-        ]
-        self.most[campaign.pk] = max(
-            [self.most.get(campaign.pk, 0), *(campaign_item.taken for campaign_item in changed)]
-        )
-        own_items = [campaign_item for campaign_item in changed if writer.owns(campaign_item)]
-        self.taken |= {
-            campaign_item.pk: campaign_item.taken for campaign_item in changed if not writer.owns(campaign_item)
-        }
-        writer.do(
-            partial(
-                bulk.update_column,
-                CampaignItem,
-                "taken",
-                {campaign_item.pk: campaign_item.taken for campaign_item in own_items},
-            )
-        )
-
-    def _campaign_items(self, campaign: Campaign, items: list[int]) -> dict[int, CampaignItem]:
-        """The campaign's rows for these items, created if missing, with their current number of labels."""
-        if campaign.pk not in self.positions:
-            self.positions[campaign.pk] = campaign.campaign_items.count()
-        campaign_items: dict[int, CampaignItem] = {}
-        for batch in chunks(items):
-            for campaign_item in CampaignItem.objects.filter(campaign=campaign, item__in=batch, reviewed=None):
-                campaign_item.taken = self.taken.get(campaign_item.pk, campaign_item.taken)
-                campaign_items[campaign_item.item_id] = campaign_item
-        start = self.positions[campaign.pk]
-        fresh = [item for item in items if item not in campaign_items]
-        made = [CampaignItem(campaign=campaign, item_id=pk, position=start + n) for n, pk in enumerate(fresh)]
-        self.positions[campaign.pk] += len(made)
-        self.context.writer.put_objects(made)
-        return campaign_items | {campaign_item.item_id: campaign_item for campaign_item in made}
+        self.context.writer.put_objects(annotators)
+        self.annotators |= {annotator.name: annotator.pk for annotator in annotators}
 
     def _make_campaign(self, name: str, protocol: str) -> Campaign:
         if not name.strip():
@@ -264,19 +360,14 @@ class LabelImporter:
         )
 
 
-def _revisions(record: LabelRecord, order: list[int]) -> list[dict[str, Any]]:
-    return [
-        {
-            "verdict": {
-                name: value
-                for name, value in turned(revision.columns(), order=order).items()
-                if value not in (None, "")
-            },
-            "seconds": revision.seconds,
-            "comment": revision.comment,
-            "flags": revision.flags,
-            "given_at": revision.at,
-            "replaced_at": revision.until,
-        }
-        for revision in record.earlier()
-    ]
+def _revision(revision: Revision, order: list[int] | None) -> dict[str, Any]:
+    """What a label was, as LabelRevision holds it; ``order`` turns it into the item's."""
+    verdict = revision.columns() if order is None else turned(revision.columns(), order=order)
+    return {
+        "verdict": {name: value for name, value in verdict.items() if value not in (None, "")},
+        "seconds": revision.seconds,
+        "comment": revision.comment,
+        "flags": revision.flags,
+        "given_at": revision.at,
+        "replaced_at": revision.until,
+    }

@@ -56,6 +56,7 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
         "matrix": matrix,
         "left_out": len(agreement.people) - len(shown),
         "kappa": request.GET.get("show") == "kappa",
+        "query": urlencode({"benchmark": str(campaign.benchmark), "campaign": campaign.name}),
         "tab": "agreement",
         "may_write": allowed(viewer, "write-campaigns"),
     }

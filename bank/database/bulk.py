@@ -3,9 +3,10 @@
 Rows are tuples of values that the column takes as they are: text, numbers, None; JSON as text.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, count, repeat
 from typing import Any
 
@@ -13,7 +14,7 @@ from django.db import connection, models
 from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
 
-from accounts.crypto import EncryptedTextField
+from accounts.crypto import EncryptedTextField, cipher
 
 VARIABLES = 2000  # of one statement
 # Fields whose values the databases take as they are: preparing each through the ORM costs more than the insert.
@@ -170,25 +171,46 @@ def columns_from(model: type[Model], values: Mapping[str, Column]) -> dict[str, 
 
     Missing fields get their default, except the id, which stays out.
     """
-    blank, row_count = model(), len(next(iter(values.values())))
+    return completed(model, prepared(model, values))
+
+
+def prepared(model: type[Model], values: Mapping[str, Column]) -> dict[str, Column]:
+    """Values by field name as the database takes them, by column; hidden text is encrypted."""
     columns: dict[str, Column] = {}
-    for field in model._meta.concrete_fields:
-        column = values.get(field.attname)
-        if column is None and field.primary_key:
+    done: dict[tuple[type, int], Column] = {}  # several fields may share one column of times
+    for name, column in values.items():
+        field: Any = model._meta.get_field(name)
+        key = (type(field), id(column))
+        if type(field) in PLAIN:
+            columns[str(field.column)] = compact(column)
             continue
-        if column is None:
+        if key not in done:
+            done[key] = _prepared(field, compact(column))
+        columns[str(field.column)] = done[key]
+    return columns
+
+
+def _prepared(field: Any, column: Column) -> Column:
+    if type(field) is EncryptedTextField:
+        return compact(cipher().encrypt_all(column))
+    as_text = isinstance(field, models.JSONField) and field.encoder is None  # both databases take JSON as text
+    prepare = json.dumps if as_text else partial(field.get_db_prep_save, connection=connection)
+    if isinstance(column, Constant):
+        return Constant(None if column.value is None else prepare(column.value), len(column))
+    return [None if value is None else prepare(value) for value in column]
+
+
+def completed(model: type[Model], columns: Mapping[str, Column]) -> dict[str, Column]:
+    """Columns as the database takes them, and the defaults of all fields that are missing but the id."""
+    blank, row_count = model(), len(next(iter(columns.values())))
+    whole = dict(columns)
+    for field in model._meta.concrete_fields:
+        name = str(field.column)
+        if name not in whole and not field.primary_key:
             value = field.pre_save(blank, add=True)
             value = field.db_default if isinstance(value, DatabaseDefault) else value
-            columns[str(field.column)] = Constant(field.get_db_prep_save(value, connection), row_count)
-        elif type(field) in PLAIN:
-            columns[str(field.column)] = column
-        elif isinstance(column := compact(column), Constant) and not isinstance(field, EncryptedTextField):
-            columns[str(field.column)] = Constant(field.get_db_prep_save(column.value, connection), row_count)
-        else:
-            columns[str(field.column)] = [
-                None if value is None else field.get_db_prep_save(value, connection) for value in column
-            ]
-    return columns
+            whole[name] = Constant(field.get_db_prep_save(value, connection), row_count)
+    return whole
 
 
 @lru_cache(maxsize=64)

@@ -18,11 +18,11 @@ import bank.criteria
 from accounts import audit
 from accounts.csv import escape
 from accounts.models import User
-from bank.database import batched
+from bank.database import batched, chunks
 from bank.errors import BadInput
 from bank.intake import parquet
 from bank.intake.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS
-from bank.models import Benchmark, Item, Response, Sample
+from bank.models import Benchmark, Item, ItemResponse, Response, Sample
 
 Records = Iterator[dict[str, Any]]
 SHAPES = ("jsonl", "csv", "parquet")
@@ -165,13 +165,22 @@ _OWN: dict[str, Table] = {"samples": _samples, "responses": _responses, "items":
 
 def refs(item: Item) -> list[str | dict[str, str]]:
     """The responses of an item as a row names them, in canonical order."""
-    return [ref(response) for response in item.ordered_responses()]
+    return [ref(response.model.name, response.variant) for response in item.ordered_responses()]
 
 
-def ref(response: Response) -> str | dict[str, str]:
-    if response.variant:
-        return {"model": response.model.name, "variant": response.variant}
-    return response.model.name
+def ref(model: str, variant: str) -> str | dict[str, str]:
+    """A response as a row names it."""
+    return {"model": model, "variant": variant} if variant else model
+
+
+def refs_by_item(items: Iterable[int]) -> dict[int, list[str | dict[str, str]]]:
+    """The same of many items, by id; an item without responses is left out."""
+    by_item: dict[int, list[str | dict[str, str]]] = {}
+    for ids in chunks(items):
+        places = ItemResponse.objects.filter(item__in=ids).order_by("item", "position")
+        for item, model, variant in places.values_list("item_id", "response__model__name", "response__variant"):
+            by_item.setdefault(item, []).append(ref(model, variant))
+    return by_item
 
 
 def trimmed(record: dict[str, Any]) -> dict[str, Any]:

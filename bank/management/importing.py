@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from bank.database.unfinished import ImportInProgress
-from bank.errors import BadInput
+from bank.errors import BadInput, WrongUse
 from bank.intake import formats
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.imports import Progress, Report
@@ -35,9 +35,11 @@ def counted(count: int, noun: str) -> str:
 
 @contextmanager
 def bad_input_fails() -> Iterator[None]:
-    """Report what is wrong with the input and exit with status 1."""
+    """Report what is wrong with the input and exit with status 1, with the arguments, and exit with status 2."""
     try:
         yield
+    except WrongUse as error:
+        raise CommandError(str(error), returncode=2) from None
     except (BadInput, BadFile, ImportInProgress, LookupError, Benchmark.DoesNotExist) as error:
         raise Failed(str(error)) from None
 

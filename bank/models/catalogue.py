@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from accounts.rules import Viewer, allowed
 from bank.database.unfinished import FinishedManager
+from bank.text.names import NameField
 
 
 class BenchmarkQuerySet(models.QuerySet["Benchmark"]):
@@ -40,8 +41,8 @@ class Benchmark(models.Model):
         MLLM_BENCH = "mllm-bench"
 
     slug = models.SlugField(max_length=80, db_index=False)
-    version = models.CharField(max_length=40, default="1")
-    title = models.CharField(max_length=200)
+    version = NameField(max_length=40, default="1")
+    title = NameField(max_length=200)
     description = models.TextField(blank=True)
     licence = models.CharField(max_length=200, blank=True)
     anchor = models.ForeignKey("bank.EvaluatedModel", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
@@ -84,7 +85,7 @@ class Capability(models.Model):
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="capabilities")
     parent = models.ForeignKey("self", on_delete=models.CASCADE, null=True, blank=True, related_name="children")
-    name = models.CharField(max_length=200)
+    name = NameField(max_length=200)
     path = models.CharField(max_length=700)
     position = models.PositiveIntegerField(default=0)
 

@@ -8,6 +8,7 @@ from django.db.models import Q
 from accounts.rules import allowed
 from bank.database.unfinished import FinishedManager
 from bank.models.catalogue import Sample
+from bank.text.names import NameField
 
 if TYPE_CHECKING:
     from bank.models.catalogue import Viewer
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 class EvaluatedModel(models.Model):
     """A multimodal model under evaluation, known by its name as files write it."""
 
-    name = models.CharField(max_length=200, unique=True)
+    name = NameField(max_length=200, unique=True)
     organisation = models.CharField(max_length=200, blank=True)
     open = models.BooleanField(null=True, blank=True)
     family = models.CharField(max_length=100, blank=True)

@@ -1,13 +1,10 @@
 """The verdict columns, the same for judges, annotators and adjudicators, in canonical item order."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.db import models
 from django.db.models import Q
-
-if TYPE_CHECKING:
-    from bank.models.responses import Response
 
 
 class Choice(models.TextChoices):
@@ -79,18 +76,17 @@ class Verdict(models.Model):
         """The columns that are not empty."""
         return {name: value for name in COLUMNS if (value := getattr(self, name)) not in (None, "")}
 
-    def as_row(self, responses: "Sequence[Response]") -> dict[str, Any]:
-        """The verdict as the ``generic`` format writes it: rankings by model, parts as a list."""
-        row = self.verdict()
-        if "ranking" in row:
-            names = [
-                {"model": response.model.name, "variant": response.variant} if response.variant else response.model.name
-                for response in responses
-            ]
-            row["ranking"] = [[names[position] for position in group] for group in row["ranking"]]
-        if "parts" in row:
-            row["parts"] = [{"component": name, "points": points} for name, points in row["parts"].items()]
-        return row
+
+def as_row(verdict: Mapping[str, Any], names: Sequence[object]) -> dict[str, Any]:
+    """Verdict columns as the ``generic`` format writes them: rankings by the names of the responses, which are in
+    canonical order; parts as a list.
+    """
+    row = dict(verdict)
+    if "ranking" in row:
+        row["ranking"] = [[names[position] for position in group] for group in row["ranking"]]
+    if "parts" in row:
+        row["parts"] = [{"component": name, "points": points} for name, points in row["parts"].items()]
+    return row
 
 
 def turned(verdict: dict[str, Any], *, order: list[int]) -> dict[str, Any]:
@@ -105,3 +101,19 @@ def turned(verdict: dict[str, Any], *, order: list[int]) -> dict[str, Any]:
     if result.get("ranking") is not None:
         result["ranking"] = [sorted(order[place] for place in group) for group in result["ranking"]]
     return result
+
+
+def in_canonical_order(
+    columns: Mapping[str, Sequence[Any]], orders: Mapping[int, list[int]]
+) -> dict[str, Sequence[Any]]:
+    """The columns of verdicts that name positions, ``choice`` and ``ranking``, with some rows ``turned``: ``orders`` is
+    by row.
+    """
+    positional = {name: columns[name] for name in ("choice", "ranking")}
+    if not orders:
+        return positional
+    result = {name: list(column) for name, column in positional.items()}
+    for row, order in orders.items():
+        for name, value in turned({name: column[row] for name, column in positional.items()}, order=order).items():
+            result[name][row] = value
+    return dict(result)

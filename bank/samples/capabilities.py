@@ -13,6 +13,7 @@ from bank.models import Benchmark, Capability, Sample
 from bank.samples.benchmarks import by_capability
 from bank.samples.capability_trees import Tree
 from bank.samples.editor import change_many
+from bank.text.names import as_stored
 
 LONGEST = 200
 LONGEST_PATH = 700
@@ -20,7 +21,7 @@ SEPARATOR = " / "
 
 
 def _name(name: str) -> str:
-    name = " ".join(name.split())
+    name = as_stored(name)
     if not name:
         raise BadInput("Give the capability a name.")
     if len(name) > LONGEST:

@@ -15,6 +15,7 @@ from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, Import, Item, ItemResponse, Response, Submission
 from bank.models.items import content_hash
+from bank.text.names import as_stored
 
 PLACE = ("item_id", "position", "response_id")
 
@@ -159,8 +160,10 @@ def plan_items(
     if rotations and kind != Item.Kind.SCORE:
         raise BadInput("--rotations works only with score items: single answers under every rotation of their options.")
     present = _present(benchmark)
-    names = list(models) or models_answering(benchmark)
-    anchor = anchor or (benchmark.anchor.name if benchmark.anchor and kind == Item.Kind.PAIR and not models else "")
+    names = list(map(as_stored, models)) or models_answering(benchmark)
+    anchor = as_stored(anchor) or (
+        benchmark.anchor.name if benchmark.anchor and kind == Item.Kind.PAIR and not models else ""
+    )
     names_needed = {*names, anchor} - {""}
     for name in sorted(names_needed - present):
         raise BadInput(f"{name!r} has no responses in {benchmark}.")

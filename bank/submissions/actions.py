@@ -157,7 +157,7 @@ def release(*, submission: Submission, now: datetime, by: User | None = None) ->
 def clean_name(name: str) -> str:
     """A model's name as it is stored. Raises Refused."""
     try:
-        return str(TypeAdapter(Name).validate_python(name.strip()))
+        return str(TypeAdapter(Name).validate_python(name))
     except ValidationError as error:
         reason = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise Refused(f"The model's name {reason if reason.startswith(('is', 'holds')) else 'is too long'}.") from None

@@ -331,7 +331,7 @@ class Juries(mixins.ListModelMixin, viewsets.GenericViewSet[Run]):
         members = list(Run.objects.visible_to(request.user).filter(pk__in=data["runs"]))
         if missing := sorted(set(data["runs"]) - {run.pk for run in members}):
             raise exceptions.ValidationError({"runs": [f"Unknown run {missing[0]}."]})
-        existing = set(self.queryset.filter(judge__name=data["name"].strip()).values_list("pk", flat=True))
+        existing = set(self.queryset.filter(judge__name=data["name"]).values_list("pk", flat=True))
         try:
             run = juries.make_jury(name=data["name"], runs=members, by=cast(User, request.user))
         except BadInput as error:

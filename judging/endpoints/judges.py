@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from bank.errors import BadInput
+from bank.text.names import as_stored
 from judging.models import BASELINES, Judge
 
 # Variables that hold this site's own secrets: they are never sent to a judge.
@@ -71,7 +72,7 @@ def add_judge(
     otherwise a curator could have other secrets of the machine sent somewhere. An existing name with the same address
     and model gets the new limits and prices; its own address and variable are accepted as before.
     """
-    name, model, base_url = name.strip(), model.strip(), base_url.strip().rstrip("/")
+    name, model, base_url = as_stored(name), model.strip(), base_url.strip().rstrip("/")
     if not name or name.startswith("baseline-"):
         raise BadInput("A judge needs a name that does not begin with baseline-.", "name")
     if not model:

@@ -6,8 +6,9 @@ from django.db.models import QuerySet
 
 from accounts.rules import Viewer
 from bank.database import batched
-from bank.intake.exports import ExportRequest, Records, log_analyses, ref, refs, trimmed
+from bank.intake.exports import ExportRequest, Records, log_analyses, refs, trimmed
 from bank.models import Benchmark
+from bank.models.verdict import as_row
 from judging.judgments import analyses
 from judging.models import Judgment
 
@@ -46,16 +47,16 @@ def _with_related(query: QuerySet[Judgment], *, with_analyses: bool) -> QuerySet
 
 def _record(judgment: Judgment, *, with_analyses: bool) -> dict[str, object]:
     run, item = judgment.run, judgment.item
-    responses = item.ordered_responses()
+    responses = refs(item)
     record = {
         "kind": item.kind,
         "protocol": run.protocol,
         "sample": item.sample.key,
-        "responses": refs(item),
+        "responses": responses,
         "judge": run.judge.name,
         "run": str(run.pk),
         "settings": run.settings,
-        "order": [ref(responses[int(place)]) for place in judgment.order] if responses else [],
+        "order": [responses[int(place)] for place in judgment.order] if responses else [],
         "repeat": judgment.repeat,
         "status": judgment.status,
         "prompt_tokens": judgment.prompt_tokens,
@@ -64,4 +65,4 @@ def _record(judgment: Judgment, *, with_analyses: bool) -> dict[str, object]:
         "reported_model": run.reported_model,
     }
     judge_words = {"analysis": judgment.analysis, "raw": judgment.raw} if with_analyses else {"reason": None}
-    return trimmed(record | judgment.as_row(responses) | judge_words)
+    return trimmed(record | as_row(judgment.verdict(), responses) | judge_words)

@@ -2,29 +2,43 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Model
 from django.utils import timezone
 
-from bank.database import chunks
+from bank.database import bulk, chunks
+from bank.intake.formats.blocks import Block, block_of
 from bank.intake.formats.reading import Row
-from bank.intake.formats.records import JudgmentRecord
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
-from bank.intake.imports.items import PendingItems, Place, Resolver, describe
-from bank.intake.imports.name_index import SeenNames
-from bank.models.verdict import COLUMNS, turned
-from bank.samples.items import ItemSpec, StoredItem
+from bank.intake.imports.items import NewItems, VerdictItems, describe
+from bank.intake.imports.name_index import NameIndex, SeenNames
+from bank.models.verdict import COLUMNS, in_canonical_order
+from bank.samples.items import StoredItem
 from judging.models import Judge, Judgment, Run, RunItem, reason_key
 
 RunKey = tuple[str, str, str]  # judge, protocol, hash of the settings
+Place = tuple[RunKey, str, str, int]  # what identifies a judgment: run, item by its hash, presented order, repeat
 DEFAULT_PROTOCOLS = {"pair": "pair", "score": "score", "batch": "batch"}
-RESULT_COLUMNS = ("status", "analysis", "raw", "prompt_tokens", "completion_tokens", "cost")
+RESULT_COLUMNS = ("repeat", "status", "analysis", "raw", "prompt_tokens", "completion_tokens", "cost")
+ADDED = 1  # in the index of items that runs have
 
-# Judgments to store: their runs with settings and reported model, and for each judgment its run, item and columns.
-Batch = tuple[dict[RunKey, tuple[dict[str, Any], str]], list[tuple[RunKey, Place, dict[str, Any]]]]
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Judgments to store, by column. Items by number, see VerdictItems; runs by their place in ``keys``."""
+
+    keys: list[RunKey]
+    settings: list[dict[str, Any]]
+    reported_models: list[str]
+    new_items: NewItems
+    run_items: list[tuple[int, int]]  # items that the runs did not have: (run, item)
+    runs: bulk.Column
+    items: list[int]
+    columns: dict[str, bulk.Column]  # as the database takes them
 
 
 def settings_hash(settings: dict[str, Any]) -> str:
@@ -40,107 +54,162 @@ class Judgments:
 
     def __init__(self, context: ImportContext) -> None:
         self.context = context
-        self.resolver, self.items = Resolver(context), PendingItems(context)
+        self.items = VerdictItems(context)
         self.seen = SeenNames()
         self.runs: dict[RunKey, Run] = {}
         for run in Run.objects.filter(benchmark=context.benchmark, imported=True).select_related("judge"):
             self.runs[(run.judge.name, run.protocol, run.settings_hash)] = run
         self.judges: dict[str, Judge] = {}  # of runs that the import creates
         self.pending_runs: set[RunKey] = set()
-        self.pending_judgments = 0
+        self.run_items = NameIndex()  # items that runs have or will have, as far as they were looked for
+        self.pending_run_items = self.pending_judgments = 0
 
-    def check(self, rows: list[Row], report: Report) -> Batch | None:
-        named = []
-        for row in rows:
-            if self.context.judge or row.data.judge:
-                named.append(row)
-            else:
-                report.refuse(row.where, "judge", "is missing; name it with --judge")
-        resolved = self.resolver.specs(named, report)
-        found, new_items = self.items.foreseen([spec for _, spec in resolved])
-        stored = self._stored(found.values())
-        places = [self._place(row.data, spec, found) for row, spec in resolved]
-        taken = self.seen.claim(places, [row.where for row, _ in resolved])
-        runs: dict[RunKey, tuple[dict[str, Any], str]] = {}
-        new_judgments: list[tuple[RunKey, Place, dict[str, Any]]] = []
-        for index, (row, spec) in enumerate(resolved):
-            record: JudgmentRecord = row.data
-            key, content_hash, order, repeat = places[index]
-            if index in taken:
-                reason = f"the same item, order and repeat of this judge already appears at {taken[index]}"
-                report.refuse(row.where, "sample", reason)
-                continue
-            run, item = self.runs.get(key), found[content_hash]
-            existing = stored.get((run.pk, item.pk, order, repeat)) if run else None
-            columns = turned(record.columns(), order=item.order_of(spec.response_ids))
-            if existing is None:
-                runs.setdefault(key, (record.settings, record.reported_model))
-                result = {name: getattr(record, name) for name in RESULT_COLUMNS} | {"order": order, "repeat": repeat}
-                result["reason_hash"] = "" if record.status == "ok" else reason_key(record.reason)
-                new_judgments.append((key, (spec.kind, spec.sample_id, item.response_ids), columns | result))
-            elif existing.status == record.status and all(getattr(existing, name) == columns[name] for name in COLUMNS):
-                report.unchanged += 1
-            else:
-                report.refuse(row.where, "choice", "another verdict is stored for this judgment")
-        self.pending_runs |= runs.keys()
-        self.pending_judgments += len(new_judgments)
-        report.made["items"] += new_items
+    def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
+        block = self._with_judge(batch if isinstance(batch, Block) else block_of(batch), report)
+        block, specs = self.items.resolved(block, report)
+        if not specs:
+            return None
+        by_hash = self.items.find(specs)
+        items = [by_hash[spec.content_hash] for spec in specs]
+        turned = {
+            row: item.order_of(spec.response_ids)
+            for row, (spec, item) in enumerate(zip(specs, items, strict=True))
+            if spec.response_ids != item.response_ids
+        }
+        columns = block.columns | in_canonical_order(block.columns, turned)
+        keys = self._keys(columns)
+        orders = list(map(describe, columns["order"]))
+        for row, order in turned.items():
+            orders[row] = describe(tuple(order[position] for position in columns["order"][row]))
+        hashes = [spec.content_hash for spec in specs]
+        places = list(zip(keys, hashes, orders, columns["repeat"], strict=True))
+        stored, taken = self._stored(set(keys), items), self.seen.claim(places, block.places)
+        fresh: Sequence[int] = range(len(specs))
+        if stored or taken:
+            fresh = self._fresh(block, columns, places, items, stored, taken, report)
+            specs, keys = [specs[row] for row in fresh], [keys[row] for row in fresh]
+        numbers, new_items = self.items.announce(specs, by_hash, report)
+        self.pending_runs |= set(keys)
+        self.pending_judgments += len(fresh)
         report.made["runs"] = len(self.pending_runs - self.runs.keys())
-        report.made["judgments"] += len(new_judgments)
-        return (runs, new_judgments) if new_judgments else None
+        report.made["judgments"] += len(fresh)
+        run_items = self._missing_run_items(dict.fromkeys(zip(keys, numbers, strict=True)))
+        if not (self.context.writes and fresh):
+            return None
+        values = {name: columns[name] for name in (*COLUMNS, *RESULT_COLUMNS)} | {"order": orders}
+        if len(fresh) < len(block):
+            values = {name: [column[row] for row in fresh] for name, column in values.items()}
+        values["reason_hash"] = [
+            "" if status == "ok" else reason_key(reason)
+            for status, reason in zip(values["status"], values["reason"], strict=True)
+        ]
+        first: dict[RunKey, int] = {}
+        for row, key in zip(fresh, keys, strict=True):
+            first.setdefault(key, row)
+        number_of = {key: number for number, key in enumerate(first)}
+        return Batch(
+            keys=list(first),
+            settings=[columns["settings"][row] for row in first.values()],
+            reported_models=[columns["reported_model"][row] for row in first.values()],
+            new_items=new_items,
+            run_items=[(number_of[key], item) for key, item in run_items],
+            runs=bulk.compact([number_of[key] for key in keys]),
+            items=numbers,
+            columns=bulk.prepared(Judgment, values),
+        )
 
     def expected_rows(self) -> dict[type[Model], int]:
         runs = len(self.pending_runs - self.runs.keys())
-        made = {Judge: runs, Run: runs, RunItem: self.pending_judgments, Judgment: self.pending_judgments}
-        return self.items.rows() | made
+        own = {Judge: runs, Run: runs, RunItem: self.pending_run_items, Judgment: self.pending_judgments}
+        return self.items.expected_rows() | own
 
     def write(self, batch: Batch) -> None:
-        runs, new_judgments = batch
-        for key, (settings, reported) in runs.items():
+        writer = self.context.writer
+        for key, settings, reported in zip(batch.keys, batch.settings, batch.reported_models, strict=True):
             if key not in self.runs:
                 self.runs[key] = self._run(key, settings, reported)
-        items = self.items.written([place for _, place, _ in new_judgments])
-        run_ids = [self.runs[key].pk for key, *_ in new_judgments]
-        self._add_run_items(dict.fromkeys(zip(run_ids, items, strict=True)))
-        values = {name: [columns[name] for *_, columns in new_judgments] for name in new_judgments[0][2]}
-        self.context.writer.put_values(Judgment, {"run_id": run_ids, "item_id": items, **values})
+        runs = [self.runs[key].pk for key in batch.keys]
+        self.items.write(batch.new_items)
+        if batch.run_items:
+            added, items = zip(*batch.run_items, strict=True)
+            writer.put(RunItem, {"run_id": [runs[run] for run in added], "item_id": self.items.ids(items)})
+        own = {"run_id": [runs[run] for run in batch.runs], "item_id": self.items.ids(batch.items)}
+        writer.put(Judgment, bulk.completed(Judgment, own | batch.columns))
 
     def finish(self) -> None:
         """Judgments are never changed."""
 
-    def _add_run_items(self, run_items: Collection[tuple[int, int]]) -> None:
-        """Add these items (run, item) to their runs, unless they are there."""
-        runs = {run for run, _ in run_items}
-        existing: set[tuple[int, int]] = set()
-        for items in chunks(item for _, item in run_items):
-            existing.update(RunItem.objects.filter(run__in=runs, item__in=items).order_by().values_list("run", "item"))
-        missing = [pair for pair in run_items if pair not in existing]
-        if missing:
-            self.context.writer.put(RunItem, dict(zip(("run_id", "item_id"), zip(*missing, strict=True), strict=True)))
+    def _with_judge(self, block: Block, report: Report) -> Block:
+        """The rows that name a judge, or all if the import names one; the others become problems."""
+        if self.context.judge or all(block.columns["judge"]):
+            return block
+        refused = {row for row, judge in enumerate(block.columns["judge"]) if not judge}
+        for row in sorted(refused):
+            report.refuse(block.places[row], "judge", "is missing; name it with --judge")
+        return block.without(refused)
 
-    def _key(self, record: JudgmentRecord) -> RunKey:
-        protocol = record.protocol or DEFAULT_PROTOCOLS[record.kind]
-        return (self.context.judge or record.judge, protocol, settings_hash(record.settings))
+    def _fresh(
+        self,
+        block: Block,
+        columns: Mapping[str, Sequence[Any]],
+        places: Sequence[Place],
+        items: Sequence[StoredItem],
+        stored: Mapping[tuple[int, int, str, int], tuple[Any, ...]],
+        taken: Mapping[int, object],
+        report: Report,
+    ) -> list[int]:
+        """The rows that are new. Rows that are stored already are counted; those that contradict become problems."""
+        fresh = []
+        for row, (key, _, order, repeat) in enumerate(places):
+            if row in taken:
+                reason = f"the same item, order and repeat of this judge already appears at {taken[row]}"
+                report.refuse(block.places[row], "sample", reason)
+                continue
+            run = self.runs.get(key)
+            existing = stored.get((run.pk, items[row].pk, order, repeat)) if run else None
+            if existing is None:
+                fresh.append(row)
+            elif existing == (columns["status"][row], *(columns[name][row] for name in COLUMNS)):
+                report.unchanged += 1
+            else:
+                report.refuse(block.places[row], "choice", "another verdict is stored for this judgment")
+        return fresh
 
-    def _place(
-        self, record: JudgmentRecord, spec: ItemSpec, found: dict[str, StoredItem]
-    ) -> tuple[RunKey, str, str, int]:
-        """What identifies a judgment: run, item, presented order, repeat."""
-        order = self._order(record, spec, found[spec.content_hash])
-        return (self._key(record), spec.content_hash, order, record.repeat)
+    def _missing_run_items(self, wanted: Mapping[tuple[RunKey, int], None]) -> list[tuple[RunKey, int]]:
+        """Of these pairs of a run and an item those that must be added; they count as added from then on."""
+        unknown = [pair for pair, known in zip(wanted, self.run_items.find(list(wanted)), strict=True) if not known]
+        runs = {run.pk: key for key in {key for key, _ in unknown} if (run := self.runs.get(key))}
+        existing: set[tuple[RunKey, int]] = set()
+        for items in chunks(item for _, item in unknown if item > 0 and runs):
+            pairs = RunItem.objects.filter(run__in=list(runs), item__in=items).order_by().values_list("run", "item")
+            existing.update((runs[run], item) for run, item in pairs)
+        self.run_items.add(unknown, [ADDED] * len(unknown))
+        missing = [pair for pair in unknown if pair not in existing]
+        self.pending_run_items += len(missing)
+        return missing
 
-    def _order(self, record: JudgmentRecord, spec: ItemSpec, item: StoredItem) -> str:
-        """Canonical positions in presented order; the order of the row's responses if it names none."""
-        ids_by_ref = dict(zip(record.responses, spec.response_ids, strict=True))
-        presented = [ids_by_ref[ref] for ref in (record.order or record.responses)]
-        return describe(item.order_of(presented)) or "0"
+    def _keys(self, columns: Mapping[str, Sequence[Any]]) -> list[RunKey]:
+        """The run of each row."""
+        hashes: dict[str, str] = {}  # by the settings as Python writes them, which tells 1 from True
+        keys: list[RunKey] = []
+        rows = zip(*(columns[name] for name in ("judge", "protocol", "kind", "settings")), strict=True)
+        for judge, protocol, kind, settings in rows:
+            text = repr(settings)
+            if text not in hashes:
+                hashes[text] = settings_hash(settings)
+            keys.append((self.context.judge or judge, protocol or DEFAULT_PROTOCOLS[kind], hashes[text]))
+        return keys
 
-    def _stored(self, items: Iterable[StoredItem]) -> dict[tuple[int, int, str, int], Judgment]:
-        stored: dict[tuple[int, int, str, int], Judgment] = {}
-        runs = [run.pk for run in self.runs.values()]
-        for ids in chunks(item.pk for item in items if item.pk):
-            judgments = Judgment.objects.filter(run__in=runs, item__in=ids).defer("analysis", "raw")
-            stored |= {(row.run_id, row.item_id, row.order, row.repeat): row for row in judgments}
+    def _stored(
+        self, keys: set[RunKey], items: Sequence[StoredItem]
+    ) -> dict[tuple[int, int, str, int], tuple[Any, ...]]:
+        """The stored verdicts of these runs on these items: status and COLUMNS by run, item, order, repeat."""
+        stored: dict[tuple[int, int, str, int], tuple[Any, ...]] = {}
+        runs = [self.runs[key].pk for key in keys if key in self.runs]
+        for ids in chunks(item.pk for item in items if item.pk > 0 and runs):
+            judgments = Judgment.objects.filter(run__in=runs, item__in=ids).order_by()
+            for row in judgments.values_list("run_id", "item_id", "order", "repeat", "status", *COLUMNS):
+                stored[row[:4]] = row[4:]
         return stored
 
     def _run(self, key: RunKey, settings: dict[str, Any], reported: str) -> Run:

@@ -9,6 +9,7 @@ from django.db import models
 
 from accounts.models import User
 from bank.database.unfinished import FinishedManager
+from bank.text.names import NameField
 
 BASELINES = ("random", "first", "longest", "criteria-overlap")
 OVERLAP = "criteria-overlap"  # its verdicts reveal the criteria
@@ -17,7 +18,7 @@ OVERLAP = "criteria-overlap"  # its verdicts reveal the criteria
 class Judge(models.Model):
     """An LLM behind an OpenAI-compatible endpoint, a built-in baseline, or the author of imported judgments."""
 
-    name = models.CharField(max_length=200, unique=True)
+    name = NameField(max_length=200, unique=True)
     base_url = models.URLField(max_length=500, blank=True)
     model = models.CharField(max_length=200, blank=True)
     key_env = models.CharField(max_length=100, blank=True)  # the variable's name; the key itself is never stored

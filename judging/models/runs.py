@@ -10,6 +10,7 @@ from accounts.models import User
 from accounts.rules import allowed
 from bank.database.unfinished import FinishedManager
 from bank.models import Benchmark, Item, Sample
+from bank.text.names import NameField
 from judging.models.judges import OVERLAP, Judge
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Run(models.Model):
     criteria_fingerprint = models.CharField(max_length=64, blank=True)
     items = models.ManyToManyField(Item, through="RunItem", related_name="runs")
     item_set = models.JSONField(default=dict, blank=True)  # how they were chosen, see judging.runs.item_sets
-    model_name = models.CharField(max_length=200, blank=True)  # the model that collected texts belong to
+    model_name = NameField(max_length=200, blank=True)  # the model that collected texts belong to
     seed = models.PositiveIntegerField(default=0)
     budget = models.FloatField(null=True, blank=True)  # US dollars
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)

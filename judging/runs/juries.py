@@ -19,6 +19,7 @@ from django.utils import timezone
 from accounts.models import User
 from bank.database import chunks
 from bank.errors import BadInput
+from bank.text.names import as_stored
 from judging import protocols
 from judging.models import JURY, OVERLAP, Judge, Judgment, Run, RunItem, reason_key
 from judging.runs import compare
@@ -48,7 +49,7 @@ def make_jury(*, name: str, runs: Sequence[Run], by: User | None = None) -> Run:
     The runs must be of different judges, on one benchmark, with one protocol. The same name with the same runs
     recomputes the verdicts. It is refused if a verdict would change that people are reviewing.
     """
-    name = name.strip()
+    name = as_stored(name)
     members = sorted(set(runs), key=lambda run: run.pk)
     _check(name, members)
     settings = {"order": "fixed", "repeats": 1, SETTING: [run.pk for run in members]}

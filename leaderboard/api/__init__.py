@@ -1,4 +1,4 @@
-"""API of leaderboard: the rows of the pages and the command, as JSON or CSV."""
+"""API of leaderboard: the rows of the pages and the command, as JSON, JSON Lines or CSV."""
 
 from typing import Any
 
@@ -14,12 +14,14 @@ from accounts.rules import allowed
 from bank.models import Benchmark
 from leaderboard import boards
 from leaderboard.boards import cached
-from leaderboard.files import csv_text
-from leaderboard.kinds import KINDS, default_of
+from leaderboard.files import csv_text, json_lines
+from leaderboard.kinds import KINDS, Kind, default_of
 from leaderboard.pages.address import run_number
+from leaderboard.rows import JSON
 from leaderboard.scope import BadScope, Scope, scope_of
+from leaderboard.tables import VIEW
 
-SCOPE = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", "level", "question_type", "split")
+Parameters = dict[str, str]
 WORDS = {
     "benchmark": "SLUG (its newest version) or SLUG@VERSION",
     "source": "humans (default, the majority per item), individuals (every label), adjudicated, or a judge's name",
@@ -52,48 +54,71 @@ class CsvRenderer(BaseRenderer):
         return csv_text(data)
 
 
+class JsonLinesRenderer(BaseRenderer):
+    """A row a line, with every object in it."""
+
+    media_type = "application/jsonl"
+    format = "jsonl"
+    charset = "utf-8"
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> str:
+        return json_lines(data if isinstance(data, list) else [data])
+
+
 class BoardView(APIView):
     """A board: a list of rows."""
 
     access_rule = "read-public"
-    renderer_classes = [JSONRenderer, CsvRenderer]
+    renderer_classes = [JSONRenderer, JsonLinesRenderer, CsvRenderer]
     pagination_class = None
     filter_backends: list[Any] = []
 
-    what: str  # the board whose default kind applies
-    also: tuple[str, ...] = ()  # parameters in addition to those of every board
+    what = ""
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return tuple(WORDS)
+
+    def default_kind(self, benchmark: Benchmark, parameters: Parameters, *, staff: bool) -> Kind:
+        return default_of(benchmark, self.what, staff=staff)
+
+    def rows(self, scope: Scope, parameters: Parameters) -> list[JSON]:
+        return cached(scope, self.what, boards.BOARDS[self.what]).as_json()
 
     def get(self, request: Request) -> Response:
         try:
-            return Response(self.rows(request, self._scope(request)))
+            parameters = self._parameters(request)
+            return Response(self.rows(self._scope(request, parameters), parameters))
         except BadScope as error:
             raise ValidationError({"detail": str(error)}) from None
 
-    def rows(self, request: Request, scope: Scope) -> Any:
-        return cached(scope, self.what, boards.BOARDS[self.what]).as_json()
-
-    def _scope(self, request: Request) -> Scope:
-        params = {name: str(value) for name, value in request.query_params.items() if name != "format"}
-        accepted = (*WORDS, *self.also)
-        unknown = set(params) - set(accepted)
-        if unknown:
+    def _parameters(self, request: Request) -> Parameters:
+        parameters = {
+            name: str(value).replace("\x00", "")[:700]
+            for name, value in request.query_params.items()
+            if name != "format"
+        }
+        if unknown := parameters.keys() - set(self.accepted):
             raise ValidationError(
-                dict.fromkeys(sorted(unknown), f"Not a parameter here. There are: {', '.join(accepted)}.")
+                dict.fromkeys(sorted(unknown), f"Not a parameter here. There are: {', '.join(self.accepted)}.")
             )
-        if not params.get("benchmark"):
+        if not parameters.get("benchmark"):
             raise ValidationError({"benchmark": "Say which: SLUG or SLUG@VERSION."})
+        return parameters
+
+    def _scope(self, request: Request, parameters: Parameters) -> Scope:
         try:
-            benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(params["benchmark"])
+            benchmark = (
+                Benchmark.objects.visible_to(request.user).select_related("anchor").named(parameters["benchmark"])
+            )
         except Benchmark.DoesNotExist:
             raise NotFound from None
-        scope_params = {name: params[name].replace("\x00", "") for name in SCOPE if name in params}
+        view = {name: parameters[name] for name in VIEW if name in parameters}
         staff = allowed(request.user, "read-hidden")
-        try:
-            run = run_number(scope_params.pop("run", ""))
-            kind = scope_params.pop("kind", "") or default_of(benchmark, self.what, staff=staff)
-            return scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **scope_params)
-        except BadScope as error:
-            raise ValidationError({"detail": str(error)}) from None
+        run = run_number(view.pop("run", ""))
+        kind = view.pop("kind", "") or self.default_kind(benchmark, parameters, staff=staff)
+        return scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view)
 
 
 @extend_schema(parameters=PARAMETERS, responses=OpenApiTypes.OBJECT)

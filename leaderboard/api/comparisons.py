@@ -1,32 +1,112 @@
-"""API of leaderboard: rankings beside each other, and two models or judges."""
+"""API of leaderboard: what pages show beside the four boards, see ``leaderboard.tables``."""
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
-from rest_framework.request import Request
 
-from leaderboard import queries
-from leaderboard.api import PARAMETERS, BoardView
-from leaderboard.boards import versus
-from leaderboard.pages.versus import run_of
-from leaderboard.rows import plain
+from bank.models import Benchmark
+from leaderboard import tables
+from leaderboard.api import PARAMETERS, BoardView, Parameters
+from leaderboard.kinds import Kind
+from leaderboard.rows import JSON
 from leaderboard.scope import Scope
+from leaderboard.tables import TABLES, Asked, Table
 
-PARTS = ("pairs", "ranks", "repeats", "languages")
+WORDS = {
+    "epsilon": f"by how much a judge may do worse than a person, 0 to 1; default {tables.standin.EPSILON:g}",
+    "a": "one: a model's name, or of judges a run as run-3",
+    "b": "the other",
+}
+PARTS = {"correlation": tables.RANKINGS, "compare": tables.MEASURES}
 
 
-def _parameter(name: str, words: str, *, required: bool = False) -> OpenApiParameter:
-    return OpenApiParameter(name, str, OpenApiParameter.QUERY, required=required, description=words)
+def parameters_of(name: str) -> list[OpenApiParameter]:
+    """The parameters of a table for the schema."""
+    table = TABLES[name]
+    words = WORDS | {"part": f"{', '.join(PARTS.get(name, ()))}; default the first"}
+    own = [
+        OpenApiParameter(word, str, OpenApiParameter.QUERY, required=word in ("a", "b"), description=words[word])
+        for word in table.takes
+    ]
+    return [parameter for parameter in PARAMETERS if parameter.name in ("benchmark", *table.view)] + own
 
 
-@extend_schema(
-    parameters=[*PARAMETERS, _parameter("part", f"{', '.join(PARTS)}; default {PARTS[0]}")],
-    responses=OpenApiTypes.OBJECT,
-)
-class Correlation(BoardView):
+class TableView(BoardView):
+    """The rows of a table."""
+
+    table: Table
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        return ("benchmark", *self.table.view, *self.table.takes)
+
+    def default_kind(self, benchmark: Benchmark, parameters: Parameters, *, staff: bool) -> Kind:
+        return self.table.default_kind(benchmark, self._asked(parameters), staff=staff)
+
+    def rows(self, scope: Scope, parameters: Parameters) -> list[JSON]:
+        return self.table.make(scope, self._asked(parameters)).rows
+
+    def _asked(self, parameters: Parameters) -> Asked:
+        return Asked(
+            viewer=self.request.user,
+            epsilon=tables.checked_epsilon(parameters.get("epsilon", tables.standin.EPSILON)),
+            part=parameters.get("part", ""),
+            a=parameters.get("a", ""),
+            b=parameters.get("b", ""),
+        )
+
+
+@extend_schema(parameters=parameters_of("stand-in"), responses=OpenApiTypes.OBJECT)
+class StandIn(TableView):
+    """The alternative annotator test of each judge: winning rate, advantage, and each annotator left out (unnamed)."""
+
+    table = TABLES["stand-in"]
+
+
+@extend_schema(parameters=parameters_of("people-and-judge"), responses=OpenApiTypes.OBJECT)
+class PeopleAndJudge(TableView):
+    """Each model by people alone, and by people and a judge together (PPI++).
+
+    The judge is that of ``run`` or ``source``, else that of the newest run.
+    """
+
+    table = TABLES["people-and-judge"]
+
+
+@extend_schema(parameters=parameters_of("ceiling"), responses=OpenApiTypes.OBJECT)
+class Ceiling(TableView):
+    """People against people by every metric of judges, overall and by level or data set."""
+
+    table = TABLES["ceiling"]
+
+
+@extend_schema(parameters=parameters_of("campaign"), responses=OpenApiTypes.OBJECT)
+class CampaignAgreement(TableView):
+    """Agreement within campaigns: matching labels, Krippendorff's alpha, Fleiss' kappa, by capability, and of every two
+    annotators, by pseudonym below curators.
+    """
+
+    access_rule = "read-judging"
+    table = TABLES["campaign"]
+
+
+@extend_schema(parameters=parameters_of("letters"), responses=OpenApiTypes.OBJECT)
+class Letters(TableView):
+    """Multiple choice: the share of each option among those that a model chose, and among the right ones."""
+
+    table = TABLES["letters"]
+
+
+@extend_schema(parameters=parameters_of("extraction"), responses=OpenApiTypes.OBJECT)
+class Extraction(TableView):
+    """Multiple choice: for how many answers of each model the option was found in which way."""
+
+    table = TABLES["extraction"]
+
+
+@extend_schema(parameters=parameters_of("correlation"), responses=OpenApiTypes.OBJECT)
+class Correlation(TableView):
     """How far rankings of the same models agree: people's, judges', other benchmarks' and versions'.
 
     Pairs: Spearman with its interval, Kendall, permutation p, n models. Ranks: the models that every ranking holds.
@@ -34,52 +114,28 @@ class Correlation(BoardView):
     each model's accuracy in two languages of a benchmark, and the paired difference over the questions that correspond.
     """
 
-    what = "models"
-    also = ("part",)
-
-    def rows(self, request: Request, scope: Scope) -> Any:
-        part = request.query_params.get("part", PARTS[0])
-        if part not in PARTS:
-            raise ValidationError({"part": f"There are: {', '.join(PARTS)}."})
-        if part == "languages":
-            return queries.languages_beside(scope, request.user)
-        board = queries.correlated(scope, request.user)
-        parts = {"pairs": board.rows, "ranks": board.ranks, "repeats": board.repeats}
-        return plain(parts[part])
+    table = TABLES["correlation"]
 
 
-SIDES = [
-    _parameter("a", "one: a model's name, or of judges a run as run-3", required=True),
-    _parameter("b", "the other", required=True),
-    _parameter("part", "measures (default) or levels"),
-]
+@extend_schema(parameters=parameters_of("compare"), responses=OpenApiTypes.OBJECT)
+class Compare(TableView):
+    """Two models on samples both answered, or two judges' runs against people on items that both have judged.
+
+    Each measure with the interval of the difference, p and the test.
+    """
+
+    table = TABLES["compare"]
 
 
-class _Two(BoardView):
-    also = ("a", "b", "part")
-
-    compared: Callable[[Scope, str, str], versus.Versus]
-
-    def rows(self, request: Request, scope: Scope) -> Any:
-        a, b = (request.query_params.get(side, "").replace("\x00", "")[:300] for side in ("a", "b"))
-        part = request.query_params.get("part", "measures")
-        if not a or not b or part not in ("measures", "levels"):
-            raise ValidationError({"detail": "Say which two: a and b; part is measures or levels."})
-        result = type(self).compared(scope, a, b)
-        return [{"a_name": result.a, "b_name": result.b} | row.as_json() for row in getattr(result, part)]
-
-
-@extend_schema(parameters=[*PARAMETERS, *SIDES], responses=OpenApiTypes.OBJECT)
-class CompareModels(_Two):
+@extend_schema(parameters=parameters_of("compare"), responses=OpenApiTypes.OBJECT)
+class CompareModels(TableView):
     """Two models on samples both answered: each measure with the interval of the difference, p and the test."""
 
-    what = "models"
-    compared = staticmethod(versus.models)
+    table = replace(TABLES["compare"], make=tables.compare_models)
 
 
-@extend_schema(parameters=[*PARAMETERS, *SIDES], responses=OpenApiTypes.OBJECT)
-class CompareJudges(_Two):
+@extend_schema(parameters=parameters_of("compare"), responses=OpenApiTypes.OBJECT)
+class CompareJudges(TableView):
     """Two judges compared with people on the items that both have judged."""
 
-    what = "judges"
-    compared = staticmethod(lambda scope, a, b: versus.judges(scope, run_of(a), run_of(b)))
+    table = replace(TABLES["compare"], make=tables.compare_judges, board="judges")

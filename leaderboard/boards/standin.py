@@ -40,6 +40,7 @@ class StandInRow(Row):
     judge: str
     run: int
     settings: JSON
+    epsilon: float
     winning_rate: float | None = None
     advantage: float | None = None
     passes: bool | None = None
@@ -96,7 +97,7 @@ def stand_ins(scope: Scope, epsilon: float = EPSILON) -> StandInBoard:
     Verdicts are compared by equality, scores by distance.
     """
     _refuse(scope)
-    return cached(scope, f"stand-ins:{epsilon:g}", lambda scope: _stand_ins(scope, epsilon))
+    return cached(scope, f"stand-ins:{epsilon!r}", lambda scope: _stand_ins(scope, epsilon))
 
 
 def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
@@ -112,7 +113,7 @@ def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
 def _tested(
     scope: Scope, run: Run, labels: pd.DataFrame, verdicts: pd.DataFrame, epsilon: float, people: int
 ) -> StandInRow:
-    judge: Any = {"judge": run.judge.name, "run": run.pk, "settings": run.settings}
+    judge: Any = {"judge": run.judge.name, "run": run.pk, "settings": run.settings, "epsilon": epsilon}
     if people < FEWEST_PEOPLE:
         return StandInRow(**judge, reason=f"{people} annotators: the test leaves one out and needs {FEWEST_PEOPLE}")
     if not len(verdicts):
@@ -158,6 +159,15 @@ def _coded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 # ---- people and a judge together ----
+
+
+def run_beside(scope: Scope) -> int | None:
+    """The run to put beside people: that of the view, else the newest of its judge, else the newest of all."""
+    if scope.run is not None:
+        return scope.run
+    newest = [runs[-1] for runs in judges_of(scope)]
+    of_judge = [run.pk for run in newest if run.judge.name == scope.source]
+    return max(of_judge or [run.pk for run in newest], default=None)
 
 
 def together(scope: Scope, run: int) -> TogetherBoard:

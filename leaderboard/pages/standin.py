@@ -96,16 +96,6 @@ class BothPage:
     rows: list[BothRow]
 
 
-def run_of(address: Address, scope: Scope) -> int | None:
-    """The run of the address, else the judge's newest, else the newest of all; None without a judge."""
-    runs = judges_of(scope)
-    if scope.run is not None:
-        return scope.run
-    of_source = [group[-1].pk for group in runs if group[-1].judge.name == address.params.get("source", "")]
-    run_ids = [group[-1].pk for group in runs]
-    return max(of_source or run_ids, default=None)
-
-
 def judge_select(scope: Scope, run: int | None) -> Select:
     choices = [Choice(str(group[-1].pk), f"{group[-1].judge.name}, run {group[-1].pk}") for group in judges_of(scope)]
     return Select("run", "Judge", [("", choices)], str(run or ""))

@@ -13,7 +13,7 @@ from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
-from leaderboard.boards.keyed import KeyedBoard
+from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.figures import number_of
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
@@ -29,7 +29,7 @@ from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import Scope
-from leaderboard.views.frame import PEOPLE, SAMPLES, api_files, board_page, downloads, fragment, frame
+from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, downloads, fragment, frame, table_files
 from leaderboard.views.plots import plot_link
 
 
@@ -64,6 +64,9 @@ def _models(request: HttpRequest, address: Address) -> str:
             template, make = "_scored.html", partial(_scored_context, address, scope, board)
         context["fragment"] = fragment(f"leaderboard/{template}", board, address, make, facts=shown.facts)
         context["downloads"] = downloads("models", address, scope, board)
+        if isinstance(board, ChoiceBoard):
+            files = (("letters", "letters"), ("extraction", "how options were found"))
+            context["downloads"] += [file for name, label in files for file in table_files(name, address, label=label)]
         context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.params)
     return render_to_string("leaderboard/models.html", context, request)
 
@@ -139,7 +142,11 @@ def _judges(request: HttpRequest, address: Address) -> str:
         context["fragment"] = fragment(
             "leaderboard/_judges.html", board, address, lambda: _judges_context(address, scope, board)
         )
-        context["downloads"] = downloads("judges", address, scope, board)
+        context["downloads"] = [
+            *downloads("judges", address, scope, board),
+            *table_files("ceiling", address, label="people against people"),
+            *(table_files("stand-in", address, label="stand-in test") if scope.kind.stand_in else []),
+        ]
         context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
     return render_to_string("leaderboard/judges.html", context, request)
 
@@ -215,11 +222,12 @@ def _correlation(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
     context["kinds"] = addresses.kind_segments(address)
     context["languages"] = languages_page.tables_of(address, scope)
-    parts = [*(["pairs"] if board.rows else []), *(["languages"] if context["languages"] else [])]
+    parts = {"pairs": board.rows, "ranks": board.ranks, "repeats": board.repeats, "languages": context["languages"]}
     context["downloads"] = [
-        (f"{label}{' (languages)' if part == 'languages' else ''}", link, file)
-        for part in parts
-        for label, link, file in api_files("correlation", address, part=part)
+        file
+        for part, rows in parts.items()
+        if rows
+        for file in table_files("correlation", address, label="" if part == "pairs" else part, part=part)
     ]
     if board.rows:
         context["page"] = correlation_page.page_of(board)

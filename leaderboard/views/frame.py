@@ -19,6 +19,7 @@ from leaderboard.hidden import Withheld, is_kept_back
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
+from leaderboard.tables import TABLES
 
 TABS = (
     ("Models", "models"),
@@ -136,17 +137,24 @@ def downloads(board_name: str, address: Address, scope: Scope, board: Board) -> 
     return files
 
 
-def api_files(board_name: str, address: Address, **parameters: str) -> list[tuple[str, str, str]]:
-    """What the API gives under this page's address, for boards without Parquet: (label, link, file name)."""
-    query = {"benchmark": str(address.benchmark)} | address.params | parameters
-    query.pop("page", None)
-    if address.kind.in_address:
-        query["kind"] = address.kind.in_address
-    route = {"correlation": "api-leaderboard-correlation"}.get(board_name, f"api-compare-{board_name}")
-    stem = "-".join((address.benchmark.slug, board_name, *parameters.values()))
+def table_files(name: str, address: Address, *, label: str = "", **parameters: str) -> list[tuple[str, str, str]]:
+    """The rows of a table under this page's address, from the API: (label, link, file name).
+
+    ``label`` tells them from the page's other files. ``parameters`` are the table's own, or replace those of the page.
+    """
+    table = TABLES[name]
+    view = address.params | parameters | {"kind": address.kind.in_address or ""}
+    query = {"benchmark": str(address.benchmark)}
+    query |= {key: view[key] for key in (*table.view, *table.takes) if view.get(key)}
+    stem = "-".join((address.benchmark.slug, name, *(parameters[key] for key in parameters if key == "part")))
+    words = f" ({label})" if label else ""
     return [
-        (label, f"{reverse(route)}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
-        for label, shape in (("CSV", "csv"), ("JSON", "json"))
+        (
+            f"{shape.upper()}{words}",
+            f"{reverse(f'api-leaderboard-{name}')}?{urlencode(query | {'format': shape})}",
+            f"{stem}.{shape}",
+        )
+        for shape in ("csv", "json")
     ]
 
 

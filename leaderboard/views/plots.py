@@ -24,7 +24,7 @@ from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope
-from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, frame
+from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, frame, table_files
 
 OF_MODELS = (*VIEW, "elo", "depth", *models_page.FILTERS, *profile_page.SIDES)
 OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "who", "all", "page")
@@ -84,7 +84,7 @@ def together(request: HttpRequest, name: str) -> HttpResponse:
 
 def _together(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
-    run = standin_page.run_of(address, scope)
+    run = standin.run_beside(scope)
     board = standin.together(scope, run) if run is not None else None
     judges = [standin_page.judge_select(scope, run)] if run is not None else []
     selects = [*judges, *addresses.sample_selects(address), *addresses.people_selects(address, scope)]
@@ -93,6 +93,7 @@ def _together(request: HttpRequest, address: Address) -> str:
     if board is not None and any(row.people.value is not None for row in board.rows):
         context["page"] = standin_page.page_of(address, scope, board)
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
+        context["downloads"] = table_files("people-and-judge", address, run=str(run))
     return render_to_string("leaderboard/together.html", context, request)
 
 

@@ -19,7 +19,7 @@ from leaderboard.pages import versus as versus_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
-from leaderboard.views.frame import PEOPLE, SAMPLES, api_files, frame, refused
+from leaderboard.views.frame import PEOPLE, SAMPLES, frame, refused, table_files
 
 
 @requires("read-public")
@@ -94,7 +94,7 @@ def _page(
             "held": held_back,
             "pictures": votes_page.has_pictures(rows),
             "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
-            "downloads": api_files(board, address),
+            "downloads": table_files("compare", address),
             "facts": provenance.runs_facts(result.runs, address.viewer),
         }
     return render(request, "leaderboard/versus.html", context)

@@ -85,6 +85,9 @@ def addresses(run):
     yield from ("/judging/", "/judging/judgments/", "/judging/judgments/?show=first")
     yield from ("/api/v1/runs/", "/api/v1/juries/", "/api/v1/judgments/")
     yield from (f"/judging/judgments/?item={item}", f"/api/v1/judgments/?item={item}")
+    for table in ("stand-in", "people-and-judge", "ceiling", "correlation"):
+        yield f"{API}/{table}/?benchmark=grove"
+    yield f"{API}/people-and-judge/?benchmark=grove&run={run.pk}"
     for what in (*boards, "models"):
         yield f"{API}/{what}/?benchmark=grove"
         yield f"{API}/{what}/?benchmark=grove&kind=pair&source=keen"
@@ -134,6 +137,10 @@ def test_a_board_of_a_run_at_work_is_refused_below_staff_and_no_board_names_it(a
             assert client.post(f"/leaderboards/grove/models/freeze/?source={judge}").status_code in (302, 400)
         rows = client.get(f"{API}/judges/?benchmark=grove").json()
         assert {row["judge"] for row in rows} == {"dull"}
+        rows = client.get(f"{API}/stand-in/?benchmark=grove").json()
+        assert {row["judge"] for row in rows} == {"dull"}
+        rows = client.get(f"{API}/people-and-judge/?benchmark=grove").json()
+        assert {row["judge_name"] for row in rows} == {"dull"}
     assert not Snapshot.objects.exists()
     rows = client_of("curator").get(f"{API}/judges/?benchmark=grove").json()
     assert {row["judge"] for row in rows} == {"keen", "dull", "bench"}

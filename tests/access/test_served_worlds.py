@@ -21,13 +21,14 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 import pytest
 
+from leaderboard.tables import TABLES
 from tests.access.served_world import PASSWORD, WORDS
 from tests.judging.server import Server, answer, error
 
 pytestmark = [pytest.mark.one_database, pytest.mark.check("A1", "A2", "A4", "J1")]
 ROOT = Path(__file__).resolve().parent.parent.parent
 ROLES = ("anonymous", "annotator", "researcher")
-MOST = 170  # addresses that each role walks
+MOST = 194  # addresses that each role walks
 # What may differ between two installations and tells nothing: everything else is compared.
 MASKS = {
     "tokens of forms": rb'(csrfmiddlewaretoken" value="|CSRFToken": "|csrftoken=|name="key" value=")[\w-]+',
@@ -49,6 +50,7 @@ STARTS = [
         for board in ("models", "judges", "agreement", "bias")
         for more in ("", "&format=csv", "&source=kestrel", "&source=marker", "&source=baseline-criteria-overlap")
     ),
+    *(f"/api/v1/leaderboards/{table}/?benchmark={name}" for name in ("pairs", "choices", "parts") for table in TABLES),
     *(
         f"/leaderboards/{name}/models/rows.{shape}"
         for name in ("pairs", "choices", "parts")

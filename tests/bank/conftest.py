@@ -4,7 +4,7 @@ import io
 import json
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from PIL import Image
 
 from bank.models import Benchmark
@@ -39,14 +39,13 @@ def folder(tmp_path, media):
 @pytest.fixture
 def manage(db, capsys):
     """Runs a management command: (exit status, standard output, standard error)."""
-    from bank.management.importing import Failed
 
     def run(*arguments):
         capsys.readouterr()
         try:
             call_command(*map(str, arguments))
             status = 0
-        except Failed as error:
+        except CommandError as error:
             print(error, file=__import__("sys").stderr)
             status = error.returncode
         out = capsys.readouterr()

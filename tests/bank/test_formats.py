@@ -529,13 +529,12 @@ def test_oddities_of_mllm_bench_are_told(write):
         QUESTION_OF | {"id": 9, "question": "And?", "url": "", "question_type": "http://x.org/9", "criteria": ""},
     ]
     write("images_manifest.json", [{"id": 7, "image_path": "x", "file": None, "orig_format": "PNG"}])
-    write("images/8.jpg", "")
     samples, bad, warnings = read(mllm_bench.samples, write("questions_with_criteria.json", rows))
     assert bad == []
     assert [[c.text for c in s.criteria] for s in samples] == [["A", "B"], ["A", "B\n more"], []]
     assert [(s.question_type, s.images[0].url, s.images[0].required) for s in samples] == [
         ("closed-ended", "http://x.org/7", False),
-        ("closed-ended", "http://x.org/7", True),
+        ("closed-ended", "http://x.org/7", False),
         ("", "http://x.org/9", False),
     ]
     assert [warning.split("json, ")[1] for warning in warnings] == [

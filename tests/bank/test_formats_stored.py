@@ -7,6 +7,7 @@ import pytest
 
 from annotations.models import Label
 from bank.criteria import Criterion
+from bank.intake.formats import MODULES
 from bank.intake.imports.engine import run_import as bring_all
 from bank.models import Benchmark, Item, Response, Sample, SampleImage, SubmissionRules
 from bank.submissions.check import check
@@ -268,3 +269,99 @@ def test_a_submission_may_speak_in_the_words_of_its_format(run_import, people, t
     checked = check(path, benchmark=benchmark, rules=SubmissionRules(benchmark=benchmark), name="m")
     assert (checked.problems, checked.missing, checked.extra) == ([], [], [])
     assert (checked.responses, checked.circular) == (3, True)
+
+
+PAIR = {"id": 1, "image_path": "image/7.png", "original_dataset": "coco", "instruction": "What is it?", "name": "m"}
+MIA = {"image": "http://example.org/a/7.png", "instruction": "?", "type": "basic", "components": ["a"]}
+MMBENCH = {"part": "MMBench", "lang": "en", "category": "Logic Reasoning: Future Prediction", "question": "Which?"}
+# The file of each format that names a picture, and the path at which it expects it.
+WITH_A_PICTURE = {
+    "generic": ("samples.jsonl", {"key": "a", "instruction": "?", "images": ["pictures/dogs/7.png"]}, "pictures/dogs"),
+    "mllm-bench": (
+        "questions_with_criteria.json",
+        [{"id": 7, "image_path": "./data/images/7.jpeg", "question": "?", "criteria": "A"}],
+        "images",
+    ),
+    "mllm-as-a-judge": ("score.jsonl", PAIR | {"answer": "A dog.", "human": "4"}, "image"),
+    "mia-bench": (
+        "instruction_benchmark_all.json",
+        [MIA | {"component_weight": [10], "component_type": ["describe"]}],
+        "",
+    ),
+    "mmbench": (
+        "samples_parsed.json",
+        [MMBENCH | {"image": "MMBench/7.png", "hint": None, "options": {"A": "1", "B": "2"}, "answer": "A"}],
+        "MMBench",
+    ),
+    "pope": (
+        "coco_pope_random.json",
+        {"question_id": 1, "image": "7.png", "text": "Is there a dog?", "label": "yes"},
+        "",
+    ),
+    "alt-test": ("human_annotations.json", {"Ann": {"7__Blue": 3}}, "images"),
+}
+WITHOUT = {"llmfao", "label-studio", "argilla"}
+
+
+def test_every_format_is_known_to_name_pictures_or_not():
+    assert WITH_A_PICTURE.keys() | WITHOUT == MODULES.keys()
+
+
+@pytest.fixture
+def apart(tmp_path):
+    """``apart("pope")``: the file of a format, and a folder elsewhere with its picture where the file expects it."""
+
+    def make(format):
+        name, content, below = WITH_A_PICTURE[format]
+        (tmp_path / "data").mkdir()
+        (tmp_path / "data" / name).write_text(json.dumps(content), encoding="utf-8")
+        start = tmp_path / "elsewhere"
+        (start / below).mkdir(parents=True)
+        (start / below / "7.png").write_bytes(picture())
+        return tmp_path / "data" / name, start, start / below
+
+    return make
+
+
+@pytest.mark.parametrize("format", WITH_A_PICTURE)
+@pytest.mark.parametrize("place", ["where the paths start", "that holds the pictures"])
+def test_images_may_be_the_folder_that_paths_start_from_or_the_one_with_the_pictures(
+    format, place, apart, manage, media
+):
+    file, start, holding = apart(format)
+    folder = start if place == "where the paths start" else holding
+    status, _, err = manage("import_benchmark", format, file, "--benchmark", "b", "--images", folder)
+    assert (status, "missing" in err) == (0, False)
+    assert Sample.objects.get().images.count() == 1
+    again = manage("import_benchmark", format, file, "--benchmark", "b", "--images", start)
+    assert (again[0], "1 was there already" in again[1]) == (0, True)
+
+
+@pytest.mark.parametrize("format", WITH_A_PICTURE)
+@pytest.mark.parametrize("dry", [(), ("--dry-run",), ("--skip-bad",)])
+def test_a_folder_with_none_of_the_pictures_is_refused_and_nothing_is_written(
+    format, dry, apart, manage, tmp_path, media
+):
+    file, _, _ = apart(format)
+    (tmp_path / "wrong").mkdir()
+    for folder in ("wrong", "nowhere"):
+        more = ("--benchmark", "b", "--images", tmp_path / folder, *dry)
+        status, out, err = manage("import_benchmark", format, file, *more)
+        assert (status, out) == (2, "")
+        assert f"{folder} does not hold the picture that the file names. Nothing was written." in err
+    assert not Benchmark.objects.exists()
+
+
+def test_pictures_that_no_folder_was_given_for_may_all_be_missing(apart, manage):
+    file, _, _ = apart("pope")
+    status, _, err = manage("import_benchmark", "pope", file, "--benchmark", "b")
+    assert (status, "'7.png': the picture is missing" in err) == (0, True)
+
+
+def test_two_pictures_of_one_name_in_two_folders_never_become_one(folder, manage):
+    rows = [{"key": name, "instruction": "?", "images": [f"{name}/7.png"]} for name in ("dogs", "cats")]
+    (folder.root / "dogs").mkdir()
+    (folder.root / "dogs" / "7.png").write_bytes(picture())
+    file = folder("samples", rows)
+    status, _, err = manage("import_benchmark", "generic", file, "--benchmark", "b", "--images", folder.root / "dogs")
+    assert (status, "line 2: images.0: 'cats/7.png': no such file" in err) == (1, True)

@@ -1,6 +1,7 @@
-"""Samples and responses brought in by a process of its own: ``python -m tests.bench.importing FOLDER``.
+"""Parts of a folder brought in by a process of its own: ``python -m tests.bench.importing FOLDER [PART]...``.
 
-Prints CPU seconds by part and the most memory that the process ever held, in MB, as JSON.
+Without parts, samples and responses. Prints CPU seconds by part and the most memory that the process ever held, in MB,
+as JSON.
 """
 
 import json
@@ -9,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
 from pathlib import Path
 
 from tests.bench.memory import most_memory
@@ -44,22 +45,37 @@ def _responses(samples: int, models: int) -> Iterator[dict[str, str]]:
             yield {"sample": f"s{number}", "model": f"model {model}", "text": text}
 
 
-def write_judgments(folder: Path, *, samples: int, models: int) -> int:
-    """A file of both orders of every pair of those models, for each of those samples; returns how many rows."""
-    pairs = list(combinations(range(models), 2))
+def write_judgments(folder: Path, *, samples: int, models: int, pairs: int | None = None, analysis: int = 140) -> int:
+    """A file of both orders of every pair of those models, or of so many, for each of those samples, with analyses of
+    so many characters; returns how many rows.
+    """
+    chosen = list(islice(combinations(range(models), 2), pairs))
     with (folder / "judgments.jsonl").open("w", encoding="utf-8") as file:
         for number in range(samples):
-            for one, other in pairs:
+            for one, other in chosen:
                 both = [f"model {one}", f"model {other}"]
                 row = {"kind": "pair", "sample": f"s{number}", "judge": "J", "responses": both, "choice": "first"}
-                row["analysis"] = (
-                    f"What is odd about number {number} is said by the first, and left out by the other. " * 2
-                )
+                if analysis:
+                    said = f"What is odd about number {number} is said by the first, and left out by the other. "
+                    row["analysis"] = (said * (analysis // len(said) + 1))[:analysis]
                 file.writelines(json.dumps(row | {"order": order}) + "\n" for order in (both, both[::-1]))
-    return 2 * len(pairs) * samples
+    return 2 * len(chosen) * samples
 
 
-def main(folder: Path) -> None:
+def write_labels(folder: Path, *, samples: int, annotators: int) -> int:
+    """A file of the labels of so many people on two pairs of each of those samples; returns how many rows."""
+    with (folder / "labels.jsonl").open("w", encoding="utf-8") as file:
+        for number in range(samples):
+            for person in range(annotators):
+                for both in (["model 0", "model 1"], ["model 2", "model 0"]):
+                    row = {"kind": "pair", "sample": f"s{number}", "responses": both, "annotator": f"person {person}"}
+                    at = f"2026-01-{number % 28 + 1:02}T10:{number % 60:02}:{person:02}+00:00"
+                    choice = ("first", "second", "tie")[(number + person) % 3]
+                    file.write(json.dumps(row | {"choice": choice, "seconds": 12.5, "at": at}) + "\n")
+    return 2 * annotators * samples
+
+
+def main(folder: Path, parts: Sequence[str]) -> None:
     """In a database that another process made: its migrations take more memory than an import, and no import waits
     for them."""
     import django
@@ -77,7 +93,7 @@ def main(folder: Path) -> None:
         connection.settings_dict["OPTIONS"]["init_command"] += " PRAGMA cache_size=-65536;"  # as in production
     found: dict[str, float] = {}
     try:
-        for part in PARTS:
+        for part in parts:
             start = time.process_time()
             report = run_import(path=folder, slug="large", parts=[part])[part]
             found[part] = time.process_time() - start
@@ -103,4 +119,4 @@ def make_database() -> None:
 if __name__ == "__main__":
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     os.environ.setdefault("EVALSITE_DATA", tempfile.mkdtemp(prefix="evalsite-bench-"))
-    main(Path(sys.argv[1])) if sys.argv[1:] else make_database()
+    main(Path(sys.argv[1]), sys.argv[2:] or PARTS) if sys.argv[1:] else make_database()

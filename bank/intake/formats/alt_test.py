@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bank.intake.formats.reading import BadFile, Problem, Row, Where, head, json_value, validated
+from bank.intake.formats.reading import (
+    PICTURE_ENDINGS,
+    BadFile,
+    Problem,
+    Row,
+    Where,
+    head,
+    json_value,
+    validated,
+)
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, SampleRecord
 
 NAME = "alt-test"
@@ -21,7 +30,6 @@ HUMANS, JUDGES, PROMPTS = "human_annotations.json", "llm_annotations.json", "pro
 LOWEST, HIGHEST = 0, 6
 SCORE_SCALE = [{"value": value, "label": str(value)} for value in range(LOWEST, HIGHEST + 1)]
 HEAD = re.compile(rb'\s*\{\s*"[^"]+"\s*:\s*\{\s*"[^"]+__[^"_]+"\s*:\s*[^\s{\["]')
-ENDINGS = ("jpg", "jpeg", "png", "webp")
 
 
 def recognises(path: Path) -> bool:
@@ -42,8 +50,7 @@ def parts(path: Path) -> set[str]:
 
 def samples(path: Path) -> Iterator[Row | Problem]:
     """One sample for each picture and feature that anybody scored, in the order of the files."""
-    folder = path if path.is_dir() else path.parent
-    wording = _wording(folder / PROMPTS)
+    wording = _wording((path if path.is_dir() else path.parent) / PROMPTS)
     done = set()
     for row in (row for file in _files(path, (HUMANS, JUDGES)) for row in _scores(file)):
         if isinstance(row, Problem):
@@ -52,7 +59,7 @@ def samples(path: Path) -> Iterator[Row | Problem]:
         key = row.data["key"]
         if key not in done:
             done.add(key)
-            yield from validated([Row(row.where, _sample(key, folder, wording))], SampleRecord)
+            yield from validated([Row(row.where, _sample(key, wording))], SampleRecord)
 
 
 def labels(path: Path) -> Iterator[Row | Problem]:
@@ -123,15 +130,14 @@ def _wording(file: Path) -> dict[str, str]:
     return dict(re.findall(r"^\* (\w+): (.+)$", text, re.M)) if isinstance(text, str) else {}
 
 
-def _sample(key: str, folder: Path, wording: dict[str, str]) -> dict[str, Any]:
+def _sample(key: str, wording: dict[str, str]) -> dict[str, Any]:
     picture, _, feature = key.rpartition("__")
-    candidates = (f"images/{picture}.{ending}" for ending in ENDINGS)
-    file = next((name for name in candidates if (folder / name).is_file()), f"images/{picture}.{ENDINGS[0]}")
+    file, *also = (f"images/{picture}.{ending}" for ending in PICTURE_ENDINGS)
     more = f": {wording[feature]}" if feature in wording else ""
     return {
         "key": key,
         "instruction": f"Score this feature of the picture. {feature}{more}",
-        "images": [{"file": file, "required": False}],
+        "images": [{"file": file, "also": tuple(also), "required": False}],
         "question_type": "rating",
         "source": feature,
         "group": picture,

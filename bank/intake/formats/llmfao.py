@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, csv_rows, first_names, json_lines, validated
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
+from bank.text.names import as_stored
 
 NAME = "llmfao"
 TITLE = "LLMFAO"
@@ -64,7 +65,7 @@ def organisations(path: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
     named = (row.data for row in json_lines(file) if isinstance(row, Row) and "name" in row.data)
-    return {str(data["name"]): str(data.get("org") or "") for data in named}
+    return {as_stored(str(data["name"])): str(data.get("org") or "") for data in named}
 
 
 def labels(path: Path) -> Iterator[Row | Problem]:

@@ -115,7 +115,7 @@ def samples(path: Path) -> Iterator[Row | Problem]:
         record = {
             "key": item.key,
             "instruction": item.data.instruction,
-            "images": [{"file": _beside(path, item.image), "required": False}],
+            "images": [{"file": item.image, "also": (f"image/{item.image}",), "required": False}],
             "source": item.data.original_dataset,
             "group": item.image,
             "language": "en",
@@ -286,11 +286,6 @@ def _item(row: Row, kind: str, first: dict[tuple[str, str], str], emitted: set[t
 def _image(path: str) -> str:
     """The picture's name: ``image/205.jpg`` and ``205.jpg`` are the same."""
     return path.removeprefix("./").removeprefix("image/")
-
-
-def _beside(path: Path, image: str) -> str:
-    folder = path if path.is_dir() else path.parent
-    return f"image/{image}" if (folder / "image" / image).is_file() else image
 
 
 def _short(text: str) -> str:

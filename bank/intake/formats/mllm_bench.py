@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from bank.intake.formats.reading import (
+    PICTURE_ENDINGS,
     BadFile,
     Problem,
     Row,
@@ -83,7 +84,7 @@ def samples(path: Path) -> Iterator[Row | Problem]:
         if isinstance(row, Problem):
             yield row
             continue
-        record, problems = _sample(row, manifest.get(str(row.data.id), {}), file.parent)
+        record, problems = _sample(row, manifest.get(str(row.data.id), {}))
         yield from problems
         if record["instruction"] in seen:
             reason = f"sample {record['key']}: is the same as that of sample {seen[record['instruction']]}"
@@ -146,7 +147,7 @@ def _manifest(directory: Path) -> dict[str, dict[str, Any]]:
     return {str(entry["id"]): entry for entry in entries}
 
 
-def _sample(row: Row, entry: dict[str, Any], directory: Path) -> tuple[dict[str, Any], list[Problem]]:
+def _sample(row: Row, entry: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     data, problems, key = row.data, [], str(row.data.id)
 
     def warn(field: str, reason: str) -> None:
@@ -159,8 +160,8 @@ def _sample(row: Row, entry: dict[str, Any], directory: Path) -> tuple[dict[str,
     elif question_type and question_type not in QUESTION_TYPES:
         warn("question_type", f"{question_type!r} is not one of {', '.join(QUESTION_TYPES)}")
     named = (str(entry.get("file") or ""), data.image_path or "")
-    file = _beside(directory, key, named)
-    picture = {"file": file or next(filter(None, named), ""), "url": url, "required": file is not None}
+    places = _places(key, named)
+    picture = {"file": next(filter(None, named), ""), "also": places, "url": url, "required": False}
     if not picture["file"] and not url:
         warn("image_path", "there is none")
     known, true = Path(named[1]).suffix.lower().lstrip(".").upper().replace("JPG", "JPEG"), entry.get("orig_format")
@@ -183,14 +184,10 @@ def _sample(row: Row, entry: dict[str, Any], directory: Path) -> tuple[dict[str,
     }, problems
 
 
-def _beside(directory: Path, key: str, named: Iterable[str]) -> str | None:
-    """The image file: where the manifest or the record says, else ``images/<id>`` with any ending."""
-    for name in named:
-        inside = name.removeprefix("./").removeprefix("data/")
-        if inside and (directory / inside).is_file():
-            return inside
-    files = sorted(directory.glob(f"images/{key}.*"))
-    return str(files[0].relative_to(directory)) if files else None
+def _places(key: str, named: Iterable[str]) -> tuple[str, ...]:
+    """Where the picture may lie: where the manifest or the record says, else ``images/<id>`` with any ending."""
+    stated = [name.removeprefix("./").removeprefix("data/") for name in named if name]
+    return (*stated, *(f"images/{key}.{ending}" for ending in PICTURE_ENDINGS))
 
 
 def split_criteria(text: str) -> list[str]:

@@ -21,6 +21,7 @@ MAX_FIRST = 2**20
 BLOCK = 2**20
 INFINITE = (math.inf, -math.inf)
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
+PICTURE_ENDINGS = ("jpg", "jpeg", "png", "webp", "JPG", "JPEG", "PNG", "WEBP")
 csv.field_size_limit(MAX_LINE)
 
 

@@ -15,13 +15,18 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     model_validator,
 )
 
+from bank.models.verdict import COLUMNS
+from bank.text.names import as_stored
+
 MAX_TEXT = 2_000_000
 MAX_INT = 2**31 - 1
+MAX_NAME = 200
 MAX_OPTIONS = 26
 MAX_PATH = 700
 
@@ -48,8 +53,8 @@ def _finite(number: float) -> float:
     return number
 
 
-def _plain(value: Any) -> Any:
-    """JSON values as a whole get the same cleaning as the texts in them."""
+def plain_json(value: Any) -> Any:
+    """JSON values as a whole get the same cleaning as the texts in them. Raises ValueError."""
     if isinstance(value, str):
         return _clean(value)
     if isinstance(value, float):
@@ -57,9 +62,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 2**53:
         raise ValueError("holds a number beyond 2^53")
     if isinstance(value, dict):
-        return {_clean(str(key)): _plain(item) for key, item in value.items()}
+        return {_clean(str(key)): plain_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain_json(item) for item in value]
     return value
 
 
@@ -68,13 +73,22 @@ def _name(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _stored(name: str) -> str:
+    name = as_stored(name)
+    if len(name) > MAX_NAME:
+        raise ValueError(f"has more than {MAX_NAME} characters")
+    return name
+
+
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_clean)]
 Filled = Annotated[Text, AfterValidator(_filled)]
-Name = Annotated[str, BeforeValidator(_name), Field(max_length=200), AfterValidator(_clean), AfterValidator(_filled)]
-Short = Annotated[str, BeforeValidator(_name), Field(max_length=200), AfterValidator(_clean)]
+Short = Annotated[str, BeforeValidator(_name), Field(max_length=MAX_NAME), AfterValidator(_clean)]
+Key = Annotated[Short, AfterValidator(_filled)]
+OptionalName = Annotated[Short, AfterValidator(_stored)]  # of a model, judge, annotator, campaign or capability
+Name = Annotated[OptionalName, AfterValidator(_filled)]
 Number = Annotated[float, AfterValidator(_finite)]
 Count = Annotated[int, Field(ge=0, le=MAX_INT)]
-Json = Annotated[Any, AfterValidator(_plain)]
+Json = Annotated[Any, AfterValidator(plain_json)]
 
 
 class Record(BaseModel):
@@ -91,9 +105,13 @@ class CriterionRecord(Record):
 
 
 class ImageRecord(Record):
-    """A picture: a file, the bytes themselves (readers only), or no more than an address, which is never fetched."""
+    """A picture: a file, the bytes themselves (readers only), or no more than an address, which is never fetched.
+
+    A format whose pictures may lie in several places names the others in ``also``.
+    """
 
     file: Text = ""
+    also: Annotated[tuple[str, ...], Field(exclude=True, repr=False)] = ()
     data: bytes | None = Field(default=None, repr=False)
     url: Text = ""
     required: bool = True  # false: where the file is not there, the sample comes in without it
@@ -134,11 +152,11 @@ def _among(answer: str, info: ValidationInfo) -> str:
 
 
 class SampleRecord(Record):
-    key: Name
+    key: Key
     instruction: Filled
     images: list[Annotated[ImageRecord, BeforeValidator(_image)]] = []
     question_type: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
-    level: Short = ""
+    level: OptionalName = ""
     capability: list[Name] = []
     split: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
     source: Short = ""
@@ -185,7 +203,7 @@ class ResponseRecord(Record):
     image_url: Annotated[Text, Field(exclude=True)] = ""
     rotation: Annotated[Count, Field(exclude=True)] = 0
     sample: Annotated[Short, AfterValidator(_needed), Field(validate_default=True)] = ""
-    model: Short = ""
+    model: OptionalName = ""
     variant: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
     text: Text = ""
     status: Literal["ok", "refused", "filtered", "truncated", "empty", "error"] | None = None
@@ -220,6 +238,10 @@ def _when(value: Any) -> Any:
     return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
+When = Annotated[AwareDatetime, BeforeValidator(_when)]
+WHEN: TypeAdapter[datetime] = TypeAdapter(When, config=ConfigDict(strict=True))
+
+
 def _groups(value: Any) -> Any:
     """A ranking without ties may be written flat."""
     if isinstance(value, list):
@@ -228,8 +250,13 @@ def _groups(value: Any) -> Any:
 
 
 class PartRecord(Record):
-    component: Name
+    component: Key
     points: Number
+
+
+# The columns that make a verdict; the others stand beside one.
+DECIDING = ("score", "choice", "ranking", "parts", "option", "answer", "agree", "grade", "hallucination")
+RESPONSES_OF = {"score": range(2), "pair": range(2, 3), "batch": range(3, 9)}  # how many an item takes, by kind
 
 
 class VerdictRecord(Record):
@@ -241,7 +268,7 @@ class VerdictRecord(Record):
     texts: Annotated[list[Text], Field(exclude=True, repr=False)] = []
     kind: Literal["score", "pair", "batch"]
     protocol: Annotated[str, Field(max_length=30), AfterValidator(_clean)] = ""
-    sample: Name
+    sample: Key
     responses: list[Ref] = []
     score: Number | None = None
     choice: Literal["first", "second", "tie", "undecided"] | None = None
@@ -260,9 +287,9 @@ class VerdictRecord(Record):
 
     @model_validator(mode="after")
     def _consistent(self) -> "VerdictRecord":
-        wanted = {"score": (0, 1), "pair": (2, 2), "batch": (3, 8)}[self.kind]
-        if not wanted[0] <= len(self.responses) <= wanted[1]:
-            counts = " to ".join(str(count) for count in dict.fromkeys(wanted))
+        wanted = RESPONSES_OF[self.kind]
+        if len(self.responses) not in wanted:
+            counts = " to ".join(str(count) for count in dict.fromkeys((wanted[0], wanted[-1])))
             raise ValueError(f"a {self.kind} item takes {counts} responses, not {len(self.responses)}")
         if len(set(self.responses)) != len(self.responses):
             raise ValueError("responses: the same response twice")
@@ -278,17 +305,14 @@ class VerdictRecord(Record):
 
     @property
     def has_verdict(self) -> bool:
-        names = ("score", "choice", "ranking", "parts", "option", "answer", "agree", "grade", "hallucination")
-        return any(getattr(self, name) is not None for name in names)
+        return any(getattr(self, name) is not None for name in DECIDING)
 
     def columns(self) -> dict[str, Any]:
         """The verdict columns, positions counted in the order of ``responses``."""
         place = {ref: position for position, ref in enumerate(self.responses)}
         ranking = None if self.ranking is None else [sorted(place[ref] for ref in group) for group in self.ranking]
         parts = None if self.parts is None else {part.component: part.points for part in self.parts}
-        plain = ("score", "choice", "situation", "option", "extraction", "answer", "agree", "grade", "hallucination")
-        fields = {name: getattr(self, name) for name in (*plain, "spans", "confidence", "reason")}
-        return {**fields, "ranking": ranking, "parts": parts}
+        return {name: getattr(self, name) for name in COLUMNS} | {"ranking": ranking, "parts": parts}
 
 
 class LabelRecord(VerdictRecord):
@@ -296,8 +320,8 @@ class LabelRecord(VerdictRecord):
     seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
     comment: Text = ""
     flags: list[Short] = []
-    campaign: Short = ""
-    at: Annotated[AwareDatetime | None, BeforeValidator(_when)] = None
+    campaign: OptionalName = ""
+    at: When | None = None
     revisions: list[Json] = []  # what the label was before each change, oldest first; see Revision
 
     @model_validator(mode="after")
@@ -327,12 +351,12 @@ class Revision(VerdictRecord):
     seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
     comment: Text = ""
     flags: list[Short] = []
-    at: Annotated[AwareDatetime, BeforeValidator(_when)]
-    until: Annotated[AwareDatetime, BeforeValidator(_when)]
+    at: When
+    until: When
 
 
 class JudgmentRecord(VerdictRecord):
-    judge: Short = ""
+    judge: OptionalName = ""
     run: Short = ""
     settings: dict[Annotated[str, AfterValidator(_clean)], Json] = {}
     order: list[Ref] | None = None

@@ -1,7 +1,7 @@
 """The state of one import: its arguments, the benchmark, and what its parts have stored or will make."""
 
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from django.db.models import Model
 from bank.database import batched
 from bank.intake.imports.addressing import PendingAddresses
 from bank.intake.imports.name_index import NameIndex
+from bank.intake.imports.sources import PictureFolder
 from bank.intake.imports.writer import ImportWriter, Outdated
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
 
@@ -22,13 +23,13 @@ FIRST_PENDING = -2  # and down; Python's hash of -1 is that of -2
 class ImportContext:
     """One import from its first row to its last.
 
-    Ids of stored rows are positive. A sample or response that the import itself will make has a negative id until it is
-    written, so that later parts can refer to it.
+    Ids of stored rows are positive. A sample, response or item that the import itself will make has a negative id until
+    it is written, so that later parts can refer to it.
     """
 
     module: ModuleType
     path: Path
-    images: Path
+    images: PictureFolder
     slug: str
     version: str = ""
     title: str = ""
@@ -47,7 +48,9 @@ class ImportContext:
     )  # other ways than keys to name a sample, if responses follow
     responses: NameIndex = field(default_factory=NameIndex)  # pending ones, by sample, model and variant
     pending_responses: int = 0
+    models_answering: set[str] = field(default_factory=set)  # models of pending responses
     items: NameIndex = field(default_factory=NameIndex)  # pending ones, by content hash: see bank.intake.imports.items
+    pending_items: int = 0
     has_pictures: bool = False  # whether samples came with pictures
     near: tuple[set[int], set[int]] | None = None  # among older samples: new near-duplicates, and former ones
     _new_anchor: EvaluatedModel | None = None
@@ -77,11 +80,12 @@ class ImportContext:
         self.stored.add(keys, range(start, start - len(keys), -1))
         self.pending_samples += len(keys)
 
-    def announce_responses(self, names: Sequence[Hashable]) -> None:
+    def announce_responses(self, names: Sequence[tuple[int, str, str]]) -> None:
         """These responses (sample, model, variant) will be made; remembered if a later part may refer to them."""
         if self.parts[-1] != "responses":
             start = FIRST_PENDING - self.pending_responses
             self.responses.add(names, range(start, start - len(names), -1))
+            self.models_answering.update(model for _, model, _ in names)
         self.pending_responses += len(names)
 
     def sample_ids(self, keys: Sequence[str]) -> list[int]:

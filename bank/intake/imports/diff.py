@@ -8,9 +8,10 @@ from typing import Any
 from bank.criteria import importing
 from bank.database import batched
 from bank.intake.formats.reading import Problem, Row
-from bank.intake.formats.records import SampleRecord
+from bank.intake.formats.records import ImageRecord, SampleRecord
 from bank.intake.imports import Cancelled, never
 from bank.intake.imports.samples import COMPARED, criteria_of
+from bank.intake.imports.sources import PictureFolder
 from bank.models import Benchmark, Sample
 
 BATCH = 500
@@ -24,7 +25,7 @@ def against(
     *,
     benchmark: Benchmark,
     rows: Iterable[Row | Problem],
-    images: Path,
+    images: PictureFolder,
     cancelled: Callable[[], bool] = never,
 ) -> dict[str, Any]:
     """Compare sample rows with a stored version.
@@ -65,7 +66,9 @@ def against(
     }
 
 
-def _changed(sample: Sample, record: SampleRecord, images: Path, digests: dict[Path, str]) -> list[dict[str, Any]]:
+def _changed(
+    sample: Sample, record: SampleRecord, images: PictureFolder, digests: dict[Path, str]
+) -> list[dict[str, Any]]:
     fields = [
         {"name": name, "old": _shown(getattr(sample, name)), "new": _shown(getattr(record, name))}
         for name in COMPARED
@@ -85,15 +88,15 @@ def _changed(sample: Sample, record: SampleRecord, images: Path, digests: dict[P
     return fields
 
 
-def _digest(image: Any, folder: Path, digests: dict[Path, str]) -> str:
+def _digest(image: ImageRecord, folder: PictureFolder, digests: dict[Path, str]) -> str:
     """SHA-256 of a picture of the file, "" if it is missing."""
-    if getattr(image, "data", None) is not None:
+    if image.data is not None:
         return hashlib.sha256(image.data).hexdigest()
     if not image.file:
         return ""
-    path = (folder / image.file).resolve()
+    path = folder.find(image)
     if path not in digests:
-        inside = path.is_relative_to(folder.resolve()) and path.is_file()
+        inside = folder.holds(path) and path.is_file()
         digests[path] = hashlib.sha256(path.read_bytes()).hexdigest() if inside else ""
     return digests[path]
 

@@ -24,8 +24,9 @@ from bank.intake.formats.reading import BadFile, Problem, Row, Where
 from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, registry, scratch, writer
 from bank.intake.imports.context import ImportContext
 from bank.intake.imports.registry import Importer
-from bank.intake.imports.sources import inspect_opened, open_source, place_as_sent, with_parts
+from bank.intake.imports.sources import PictureFolder, inspect_opened, open_source, place_as_sent, with_parts
 from bank.models import Benchmark
+from bank.text.names import as_stored
 
 Finish = Callable[[Benchmark, dict[str, Report]], None]
 
@@ -64,15 +65,17 @@ def run_import(
     With ``dry_run`` nothing is written or locked; each part counts on what the parts before it would make.
     ``progress(part, rows)`` receives the number of checked rows and, under the name "write", of written ones.
     ``cancelled`` is polled between batches; if it returns true, nothing stays and Cancelled is raised.
-    ``finish(benchmark, reports)`` is called inside the last transaction, when all is written.
+    ``finish(benchmark, reports)`` is called inside the last transaction, when all is written. ``images`` is the folder
+    that the paths of pictures start from or lead to; default: beside the file.
 
-    Importing the same source twice changes nothing. Raises BadInput, BadFile, LookupError (the format has no such
-    part), Cancelled.
+    Importing the same source twice changes nothing. Raises BadInput (WrongUse if ``images`` holds none of the
+    pictures), BadFile, LookupError (the format has no such part), Cancelled.
     """
     try:
         validate_slug(slug)
     except ValidationError:
         raise BadInput(f"{slug!r} is not a slug: use letters, digits, - and _.") from None
+    version, title, model, judge, campaign = map(as_stored, (version, title, model, judge, campaign))
     for what, value, limit in (("slug", slug, 80), ("version", version, 40), ("title", title, 200)):
         if len(value) > limit or not value.isprintable():
             raise BadInput(f"The {what} may have at most {limit} printable characters.")
@@ -91,12 +94,14 @@ def run_import(
             return ImportContext(
                 module=source.module,
                 path=source.path,
-                images=images or source.images,
+                images=PictureFolder(images or source.images, given=images is not None),
                 parts=source.parts,
                 slug=slug,
                 version=version,
                 title=title,
-                anchor=anchor or (source.module.anchor(source.path) if hasattr(source.module, "anchor") else ""),
+                anchor=as_stored(
+                    anchor or (source.module.anchor(source.path) if hasattr(source.module, "anchor") else "")
+                ),
                 visibility=visibility,
                 model=model,
                 judge=judge,
@@ -210,6 +215,8 @@ def _once(
         complete = True
         for name in names:
             complete &= _check(context, name, importers[name], reports[name], spool, progress, cancelled)
+        if complete:
+            context.images.refuse_if_wrong()
         bad = any(report.problems for report in reports.values())
         if context.scratch is None or not complete or (bad and not skip_bad):
             return reports

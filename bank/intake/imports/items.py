@@ -1,87 +1,204 @@
 """The items that imported verdicts are about."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from django.db.models import Model
 
 from bank.database import chunks
-from bank.intake.formats.reading import Row
-from bank.intake.formats.records import VerdictRecord
+from bank.intake.formats.blocks import Block
 from bank.intake.imports import Report
-from bank.intake.imports.context import ImportContext
-from bank.intake.imports.writer import ImportWriter, Outdated
-from bank.models import Item, ItemResponse, Response
-from bank.samples.items import PLACE, ItemSpec, StoredItem, find_items, items_by_hash
+from bank.intake.imports.context import FIRST_PENDING, ImportContext
+from bank.intake.imports.name_index import NameIndex
+from bank.models import EvaluatedModel, Item, ItemResponse, Response
+from bank.samples.items import PLACE, ItemSpec, StoredItem, find_items
 
-Place = tuple[str, int, tuple[int, ...]]  # an item: its kind, sample and responses in canonical order
+NUMBER = 32  # bits of a pending item's number that say in which order its responses are
 
 
-class PendingItems:
-    """The items of an import: foreseen by its check, and made if missing when it writes.
+@dataclass(slots=True)
+class NewItems:
+    """Items that a batch of verdicts makes, by column; samples and responses may be pending (see ImportContext)."""
 
-    The check's rows may use negative ids (see ImportContext).
+    kinds: list[str] = field(default_factory=list)
+    samples: list[int] = field(default_factory=list)
+    responses: list[tuple[int, ...]] = field(default_factory=list)
+    hashes: list[str] = field(default_factory=list)
+
+
+class VerdictItems:
+    """Finds the items of verdict rows, and makes those that are missing.
+
+    Items are named by a number: the id of a stored item; for one that the import makes a negative number, see
+    ImportContext. All items that are announced are written, in the same order.
     """
 
     def __init__(self, context: ImportContext) -> None:
         self.context = context
-        self.items = self.places = 0
+        self.announced = self.places = 0
+        self.stored = NameIndex()  # stored responses by sample, model and variant
+        self.loaded: set[int] = set()  # samples whose responses are in it
+        self.models: dict[int, str] = {}
+        self.answering: set[int] = set()  # models with responses in it
 
-    def foreseen(self, specs: Sequence[ItemSpec]) -> tuple[dict[str, StoredItem], int]:
-        """The checked rows' items by content hash, and how many new ones the import will make.
+    def resolved(self, block: Block, report: Report) -> tuple[Block, list[ItemSpec]]:
+        """The rows whose sample and responses exist, and the items they are about; the others become problems."""
+        columns = block.columns
+        samples = self.context.sample_ids(columns["sample"])
+        responses = self._responses(samples, columns["responses"])
+        refused = {row for row, ids in enumerate(responses) if not samples[row] or 0 in ids}
+        for row in sorted(refused):
+            self._refuse(block, row, bool(samples[row]), responses[row], report)
+        specs = [
+            ItemSpec(kind, sample, ids)
+            for row, (kind, sample, ids) in enumerate(zip(columns["kind"], samples, responses, strict=True))
+            if row not in refused
+        ]
+        block = block.without(refused) if refused else block
+        if any(block.columns.get("texts", ())):
+            return self._of_these_texts(block, specs, report)
+        return block, specs
 
-        An item that is still to be made has no id (0); the first row that names it sets its canonical order.
+    def find(self, specs: Sequence[ItemSpec]) -> dict[str, StoredItem]:
+        """The items by content hash, with their numbers as ids: 0 for one that nobody has announced yet.
+
+        The first row that names a new item sets its canonical order.
         """
         items = find_items(specs)
         missing: dict[str, ItemSpec] = {}
         for spec in specs:
             if spec.content_hash not in items:
                 missing.setdefault(spec.content_hash, spec)
-        orders = dict(zip(missing, self.context.items.find(list(missing)), strict=True))
-        new = [key for key, order in orders.items() if not order]
-        orders |= {key: _order_number(missing[key].response_ids) for key in new}
-        self.context.items.add(new, [orders[key] for key in new])
-        for key, spec in missing.items():
-            items[key] = StoredItem(0, _by_order_number(orders[key], spec.response_ids))
-        self.items += len(new)
-        self.places += sum(len(missing[key].response_ids) for key in new)
-        return items, len(new)
+        for (name, spec), code in zip(missing.items(), self.context.items.find(list(missing)), strict=True):
+            if code:
+                order = _by_order_number(code & (1 << NUMBER) - 1, spec.response_ids)
+                items[name] = StoredItem(FIRST_PENDING - (code >> NUMBER), order)
+            else:
+                items[name] = StoredItem(0, spec.response_ids)
+        return items
 
-    def rows(self) -> dict[type[Model], int]:
-        return {Item: self.items, ItemResponse: self.places}
+    def announce(
+        self, specs: Iterable[ItemSpec], items: Mapping[str, StoredItem], report: Report
+    ) -> tuple[list[int], NewItems]:
+        """The numbers of these items, and those of them that the batch must write: they have none in ``items``."""
+        numbers, new, codes = [], NewItems(), []
+        announced: dict[str, int] = {}
+        for spec in specs:
+            name = spec.content_hash
+            number = items[name].pk or announced.get(name, 0)
+            if not number:
+                place = self.context.pending_items + len(new.hashes)
+                number = announced[name] = FIRST_PENDING - place
+                responses = items[name].response_ids
+                codes.append(place << NUMBER | _order_number(responses))
+                new.kinds.append(spec.kind)
+                new.samples.append(spec.sample_id)
+                new.responses.append(responses)
+                new.hashes.append(name)
+            numbers.append(number)
+        self.context.items.add(new.hashes, codes)
+        self.context.pending_items += len(codes)
+        self.announced += len(codes)
+        self.places += sum(map(len, new.responses))
+        report.made["items"] += len(codes)
+        return numbers, new
 
-    def written(self, items: Sequence[Place]) -> list[int]:
-        """Ids of these items; missing ones are queued for writing."""
-        specs = [
-            ItemSpec(
-                kind, self.context.stored_sample_id(sample), tuple(map(self.context.stored_response_id, responses))
-            )
-            for kind, sample, responses in items
+    def expected_rows(self) -> dict[type[Model], int]:
+        return {Item: self.announced, ItemResponse: self.places}
+
+    def write(self, new: NewItems) -> None:
+        if not new.hashes:
+            return
+        context, writer = self.context, self.context.writer
+        samples, responses, hashes = new.samples, new.responses, new.hashes
+        if min(samples) < 0 or any(min(ids, default=1) < 0 for ids in responses):
+            samples = [context.stored_sample_id(sample) for sample in samples]
+            responses = [tuple(map(context.stored_response_id, ids)) for ids in responses]
+            specs = map(ItemSpec, new.kinds, samples, responses)
+            hashes = [spec.content_hash for spec in specs]
+        ids = writer.ids(Item, len(hashes))
+        writer.put(Item, {"id": ids, "kind": new.kinds, "sample_id": samples, "content_hash": hashes})
+        places = [
+            (pk, position, response)
+            for pk, of_item in zip(ids, responses, strict=True)
+            for position, response in enumerate(of_item)
         ]
-        names = [spec.content_hash for spec in specs]
-        stored = items_by_hash(names)
-        fresh: dict[str, ItemSpec] = {}
-        for name, spec in zip(names, specs, strict=True):
-            if name not in stored:
-                fresh.setdefault(name, spec)
-            elif stored[name].response_ids != spec.response_ids:
-                raise Outdated("somebody made an item with a different canonical order")
-        ids = {name: stored[name].pk for name in stored}
-        if fresh:
-            ids |= zip(fresh, _put(self.context.writer, fresh), strict=True)
-        return [ids[name] for name in names]
+        if places:
+            writer.put(ItemResponse, dict(zip(PLACE, zip(*places, strict=True), strict=True)))
 
+    def ids(self, numbers: Sequence[int]) -> Sequence[int]:
+        """The ids of announced items that are written, or about to be."""
+        reserved = self.context.writer.reserved(Item)
+        return [number if number > 0 else reserved[FIRST_PENDING - number] for number in numbers]
 
-def _put(writer: ImportWriter, fresh: dict[str, ItemSpec]) -> Sequence[int]:
-    ids = writer.ids(Item, len(fresh))
-    specs = fresh.values()
-    kinds, samples = [spec.kind for spec in specs], [spec.sample_id for spec in specs]
-    writer.put(Item, {"id": ids, "kind": kinds, "sample_id": samples, "content_hash": list(fresh)})
-    places = [
-        (pk, n, response) for pk, spec in zip(ids, specs, strict=True) for n, response in enumerate(spec.response_ids)
-    ]
-    if places:
-        writer.put(ItemResponse, dict(zip(PLACE, zip(*places, strict=True), strict=True)))
-    return ids
+    def _responses(self, samples: Sequence[int], named: Sequence[tuple[tuple[str, str], ...]]) -> list[tuple[int, ...]]:
+        """Ids of the responses that rows name, pending ones included; 0 for those that do not exist."""
+        self._load({sample for sample in samples if sample > 0} - self.loaded)
+        names = [(sample, *ref) for sample, refs in zip(samples, named, strict=True) for ref in refs]
+        ids = self.stored.find(names)
+        if self.context.pending_responses:
+            pending = self.context.responses.find(names)
+            ids = [stored or coming for stored, coming in zip(ids, pending, strict=True)]
+        by_row, start = [], 0
+        for refs in named:
+            by_row.append(tuple(ids[start : start + len(refs)]))
+            start += len(refs)
+        return by_row
+
+    def _load(self, samples: set[int]) -> None:
+        """Read the responses of these samples, so that each is read once, in whatever order rows name them."""
+        for batch in chunks(samples):
+            responses = Response.objects.filter(sample_id__in=batch)
+            rows = list(responses.values_list("pk", "sample_id", "model_id", "variant"))
+            models = {row[2] for row in rows}
+            if not models <= self.models.keys():
+                self.models |= EvaluatedModel.objects.values_list("pk", "name")
+            self.answering |= models
+            names = [(sample, self.models[model], variant) for _, sample, model, variant in rows]
+            self.stored.add(names, [row[0] for row in rows])
+        self.loaded |= samples
+
+    def _refuse(self, block: Block, row: int, sample_known: bool, ids: tuple[int, ...], report: Report) -> None:
+        sample, where = block.columns["sample"][row], block.places[row]
+        if not sample_known:
+            report.refuse(where, "sample", f"no sample {sample!r} in {self.context}")
+            return
+        model, variant = block.columns["responses"][row][ids.index(0)]
+        name = model + (f" ({variant})" if variant else "")
+        reason = f"{name!r} has no response to sample {sample!r}; import its responses first"
+        if not self._known(model):
+            reason = f"unknown model {name!r}: it has no response in {self.context}"
+        report.refuse(where, "responses", reason)
+
+    def _known(self, model: str) -> bool:
+        """Whether the model has responses to the benchmark, pending ones included."""
+        if model in self.context.models_answering or any(self.models[pk] == model for pk in self.answering):
+            return True
+        stored = Response.objects.filter(model__name=model, sample__benchmark=self.context.benchmark)
+        return self.context.benchmark is not None and stored.exists()
+
+    def _of_these_texts(self, block: Block, specs: list[ItemSpec], report: Report) -> tuple[Block, list[ItemSpec]]:
+        """The rows whose stored responses have the texts that the rows quote. A pending text is from the same file."""
+        all_texts, all_refs = block.columns["texts"], block.columns["responses"]
+        quoted = {
+            pk for spec, texts in zip(specs, all_texts, strict=True) if texts for pk in spec.response_ids if pk > 0
+        }
+        stored: dict[int, str] = {}
+        for ids in chunks(quoted):
+            stored |= Response.objects.filter(pk__in=ids).values_list("pk", "text")
+        refused = set()
+        for row, (spec, texts, refs) in enumerate(zip(specs, all_texts, all_refs, strict=True)):
+            pairs = zip(spec.response_ids, texts, refs, strict=False)
+            other = next((ref for pk, text, ref in pairs if stored.get(pk, text) != text), None)
+            if other is not None:
+                refused.add(row)
+                sample = block.columns["sample"][row]
+                reason = f"the stored response of {other[0]!r} to sample {sample!r} has a different text"
+                report.refuse(block.places[row], "responses", reason)
+        if not refused:
+            return block, specs
+        return block.without(refused), [spec for row, spec in enumerate(specs) if row not in refused]
 
 
 def _order_number(ids: Sequence[int]) -> int:
@@ -95,84 +212,7 @@ def _by_order_number(number: int, ids: Sequence[int]) -> tuple[int, ...]:
     return tuple(ranks[int(rank)] for rank in str(number)[1:])
 
 
-class Resolver:
-    """Turns what verdict rows name (sample key, models) into item specs of the context's benchmark."""
-
-    def __init__(self, context: ImportContext) -> None:
-        self.context = context
-        self.models: set[str] = set()
-
-    def specs(self, rows: list[Row], report: Report) -> list[tuple[Row, ItemSpec]]:
-        """Rows with the items they are about; rows that name an unknown sample or response become problems."""
-        samples = self.context.sample_ids([row.data.sample for row in rows])
-        responses = self._responses(rows, samples)
-        resolved = []
-        for row, sample in zip(rows, samples, strict=True):
-            record: VerdictRecord = row.data
-            if not sample:
-                report.refuse(row.where, "sample", f"no sample {record.sample!r} in {self.context}")
-                continue
-            missing = next((r for r in record.responses if not responses.get((sample, r.model, r.variant))), None)
-            if missing is not None:
-                name = missing.model + (f" ({missing.variant})" if missing.variant else "")
-                reason = f"{name!r} has no response to sample {record.sample!r}; import its responses first"
-                if not self._known(missing.model):
-                    reason = f"unknown model {name!r}: it has no response in {self.context}"
-                report.refuse(row.where, "responses", reason)
-                continue
-            ids = tuple(responses[(sample, ref.model, ref.variant)] for ref in record.responses)
-            resolved.append((row, ItemSpec(record.kind, sample, ids)))
-        if any(row.data.texts for row, _ in resolved):
-            resolved = self._of_these_texts(resolved, report)
-        return resolved
-
-    def _of_these_texts(self, resolved: list[tuple[Row, ItemSpec]], report: Report) -> list[tuple[Row, ItemSpec]]:
-        """The rows whose stored responses have the texts that the rows quote. A pending text is from the same file."""
-        ids_wanted = {pk for row, spec in resolved if row.data.texts for pk in spec.response_ids if pk > 0}
-        stored: dict[int, str] = {}
-        for ids in chunks(ids_wanted):
-            stored |= Response.objects.filter(pk__in=ids).values_list("pk", "text")
-        same = []
-        for row, spec in resolved:
-            pairs = zip(spec.response_ids, row.data.texts, row.data.responses, strict=False)
-            other = next((ref for pk, text, ref in pairs if stored.get(pk, text) != text), None)
-            if other is None:
-                same.append((row, spec))
-            else:
-                reason = f"the stored response of {other.model!r} to sample {row.data.sample!r} has a different text"
-                report.refuse(row.where, "responses", reason)
-        return same
-
-    def _stored(self, samples: Iterable[int]) -> dict[tuple[int, str, str], int]:
-        ids: dict[tuple[int, str, str], int] = {}
-        for batch in chunks(samples):
-            stored = Response.objects.filter(sample_id__in=batch)
-            for pk, sample, model, variant in stored.values_list("pk", "sample_id", "model__name", "variant"):
-                ids[(sample, model, variant)] = pk
-        return ids
-
-    def _responses(self, rows: list[Row], samples: list[int]) -> dict[tuple[int, str, str], int]:
-        """Ids of the responses to these samples, pending ones included."""
-        ids = self._stored(sample for sample in samples if sample > 0)
-        self.models |= {model for _, model, _ in ids}
-        if self.context.pending_responses:
-            named = {
-                (sample, ref.model, ref.variant)
-                for row, sample in zip(rows, samples, strict=True)
-                for ref in row.data.responses
-            }
-            pending = list(named - ids.keys())
-            ids |= zip(pending, self.context.responses.find(pending), strict=True)
-            self.models |= {name[1] for name in pending if ids[name]}
-        return ids
-
-    def _known(self, model: str) -> bool:
-        if model in self.models:
-            return True
-        stored = Response.objects.filter(model__name=model, sample__benchmark=self.context.benchmark)
-        return self.context.benchmark is not None and stored.exists()
-
-
-def describe(ids: Sequence[int]) -> str:
-    """Presented or canonical positions as a short string: "10"."""
-    return "".join(str(position) for position in ids)
+@lru_cache(maxsize=1000)
+def describe(positions: tuple[int, ...]) -> str:
+    """Positions in presented order as they are stored: "10"; "0" without responses."""
+    return "".join(map(str, positions)) or "0"

@@ -52,10 +52,11 @@ class Samples:
     """Imports sample records into the context's benchmark."""
 
     def __init__(self, context: ImportContext) -> None:
-        self.context, self.folder = context, context.images.resolve()
+        self.context, self.folder = context, context.images
         self.seen = SeenNames()
         # The result for each picture, by its file or the hash of its bytes: stored, or why it was refused.
         self.pictures: OrderedDict[Path | str, images.Stored | str] = OrderedDict()
+        self.files: dict[tuple[str, ...], Path] = {}  # of the batch, by the places that a record names
         self.capabilities: dict[tuple[str, ...], int] = {}
         self.paths: set[tuple[str, ...]] = set()  # of pending samples
         self.pending_pictures = self.pending_criteria = 0
@@ -73,6 +74,7 @@ class Samples:
             return self._plain(batch, report)
         rows = batch.rows() if isinstance(batch, Block) else batch
         if any(row.data.images for row in rows):
+            self.files.clear()
             self._ingest(rows)
         fresh: list[tuple[SampleRecord, Pictures]] = []
         stored: dict[int, tuple[Where, SampleRecord, Pictures]] = {}
@@ -201,7 +203,7 @@ class Samples:
         for image in (image for row in rows for image in row.data.images if not image.only_address):
             name = self._name(image)
             named.add(name)
-            if name not in self.pictures and (isinstance(name, str) or name.is_relative_to(self.folder)):
+            if name not in self.pictures and (isinstance(name, str) or self.folder.holds(name)):
                 sources[name] = name if isinstance(name, Path) else image.data
         into = self.context.folder("staged") if self.context.writes else None
 
@@ -226,7 +228,12 @@ class Samples:
             self.pictures.popitem(last=False)
 
     def _name(self, image: ImageRecord) -> Path | str:
-        return (self.folder / image.file).resolve() if image.data is None else hashlib.sha256(image.data).hexdigest()
+        if image.data is not None:
+            return hashlib.sha256(image.data).hexdigest()
+        places = (image.file, *image.also)
+        if places not in self.files:
+            self.files[places] = self.folder.find(image)
+        return self.files[places]
 
     def _pictures(self, row: Row, report: Report) -> Pictures | None:
         """The pictures of a row; None if one of them is faulty."""
@@ -237,6 +244,8 @@ class Samples:
                 pictures.append(None)
                 continue
             picture = self.pictures.get(self._name(image), "is outside the image folder")
+            self.folder.asked += image.data is None
+            self.folder.missing += picture == ABSENT
             if picture == ABSENT and not image.required:
                 reason = f"{image.file!r}: the picture is missing; the sample is imported without it"
                 report.add(Problem(row.where, field, reason, warning=True))

@@ -9,14 +9,15 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
-from bank.errors import BadInput
+from bank.errors import BadInput, WrongUse
 from bank.intake import formats
 from bank.intake.formats.reading import BadFile, Row, Where, kind_of
+from bank.intake.formats.records import ImageRecord
 from bank.intake.imports import Cancelled, never, registry, scratch
 
 ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz")
@@ -43,6 +44,59 @@ class Source:
     def name(self) -> str:
         """The format's display name."""
         return str(getattr(self.module, "TITLE", self.module.NAME))
+
+
+@dataclass
+class PictureFolder:
+    """The folder that a file's picture paths start from.
+
+    If it was ``given`` by whoever imports, it may as well be the folder that the paths lead to. Then the leading
+    folders of the paths are left out, but always the same ones, so that ``a/1.png`` and ``b/1.png`` never become one.
+    """
+
+    path: Path
+    given: bool = False
+    asked: int = 0  # pictures looked for
+    missing: int = 0
+    left_out: dict[int, str] = field(default_factory=dict)  # by the number of the place in a record
+
+    def __post_init__(self) -> None:
+        self.path = self.path.resolve()
+
+    def holds(self, file: Path) -> bool:
+        return file.is_relative_to(self.path)
+
+    def find(self, image: ImageRecord) -> Path:
+        """The picture's file; if it is in none of its places, the first of them, which may lie outside the folder."""
+        places = (image.file, *image.also)
+        for place in places:
+            if self._has(file := (self.path / place).resolve()):
+                return file
+        for number, place in enumerate(places if self.given else ()):
+            if (file_below := self._below(number, PurePosixPath(place).parts)) is not None:
+                return file_below
+        return (self.path / image.file).resolve()
+
+    def _below(self, number: int, parts: tuple[str, ...]) -> Path | None:
+        if ".." in parts or parts[:1] == ("/",):
+            return None
+        for count in range(1, len(parts)):
+            leading = "/".join(parts[:count])
+            if self.left_out.get(number, leading) != leading:
+                continue
+            if self._has(file := self.path.joinpath(*parts[count:]).resolve()):
+                self.left_out[number] = leading
+                return file
+        return None
+
+    def _has(self, file: Path) -> bool:
+        return self.holds(file) and os.path.isfile(file)  # which takes names that are too long, too
+
+    def refuse_if_wrong(self) -> None:
+        """Raises WrongUse if pictures were looked for in the given folder, and none is there."""
+        if self.given and 0 < self.asked == self.missing:
+            pictures = "the picture" if self.asked == 1 else f"any of the {self.asked:,} pictures"
+            raise WrongUse(f"{self.path} does not hold {pictures} that the file names. Nothing was written.")
 
 
 def inspect(path: Path, format: str = "auto") -> Source:

@@ -14,8 +14,8 @@ from PIL import Image, ImageOps
 from bank import images
 from bank.intake.formats import generic, reader
 from bank.intake.formats.reading import BadFile, Problem, Row
-from bank.intake.formats.records import SampleRecord
-from bank.intake.imports.sources import Source
+from bank.intake.formats.records import ImageRecord, SampleRecord
+from bank.intake.imports.sources import PictureFolder, Source
 from bank.intake.uploads import staging
 from bank.models import Benchmark, Sample, Upload
 
@@ -32,6 +32,7 @@ def keep_preview(upload: Upload, source: Source) -> None:
     folder = staging.folder(upload) / "preview"
     folder.mkdir(mode=staging.PRIVATE, exist_ok=True)
     shown: list[dict[str, Any]] = []
+    images_folder = PictureFolder(source.images)
     number = 0
     try:
         rows = reader(source.module, "samples")(source.path)
@@ -39,7 +40,7 @@ def keep_preview(upload: Upload, source: Source) -> None:
             record: SampleRecord = row.data
             pictures = []
             for image in record.images[:PICTURES]:
-                pictures.append(_small(image, source.images, folder / f"{number}.jpg") | {"position": number})
+                pictures.append(_small(image, images_folder, folder / f"{number}.jpg") | {"position": number})
                 if "fault" in pictures[-1]:
                     pictures[-1]["position"] = None
                 number += 1
@@ -63,14 +64,14 @@ def _shown(record: SampleRecord) -> dict[str, Any]:
     }
 
 
-def _small(image: Any, folder: Path, target: Path) -> dict[str, Any]:
+def _small(image: ImageRecord, folder: PictureFolder, target: Path) -> dict[str, Any]:
     """A small copy of a picture: its size, or why there is none."""
-    data = getattr(image, "data", None)
+    data = image.data
     if data is None:
         if not image.file:
             return {"fault": "The picture is an address only; it is not fetched."}
-        path = (folder / image.file).resolve()
-        if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        path = folder.find(image)
+        if not folder.holds(path) or not path.is_file():
             return {"fault": "The picture is not among the files."}
         data = path.read_bytes() if path.stat().st_size <= images.MAX_BYTES else b""
     try:

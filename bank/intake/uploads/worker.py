@@ -169,7 +169,7 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
         if newest is not None and "samples" in choices["parts"] and reports:
             rows = reader(source.module, "samples")(source.path)
             findings["diff"] = diff.against(
-                benchmark=newest, rows=rows, images=source.images, cancelled=reporter.cancelled
+                benchmark=newest, rows=rows, images=sources.PictureFolder(source.images), cancelled=reporter.cancelled
             ) | {"retires": choices["version"] != newest.version}
     findings |= summary(reports, upload)
     changed = Upload.objects.filter(pk=upload.pk, state=Upload.State.CHECKING).update(

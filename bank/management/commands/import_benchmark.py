@@ -13,7 +13,12 @@ class Command(ImportCommand):
 
     def more_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--version", dest="benchmark_version", default="", metavar="V", help="default 1")
-        parser.add_argument("--images", type=Path, metavar="DIR", help="where image paths start; default beside PATH")
+        parser.add_argument(
+            "--images",
+            type=Path,
+            metavar="DIR",
+            help="the folder that holds the pictures, or from which their paths in the file start; default beside PATH",
+        )
         parser.add_argument(
             "--public",
             dest="visibility",

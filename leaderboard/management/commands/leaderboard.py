@@ -1,23 +1,30 @@
-"""manage.py leaderboard {models,judges,agreement,bias} --benchmark SLUG ..."""
+"""manage.py leaderboard {models,judges,agreement,bias,stand-in,...} --benchmark SLUG ..."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.models import Role, User
 from bank.errors import BadInput
 from bank.samples.benchmarks import find_benchmark
-from leaderboard import boards
-from leaderboard.files import csv_text, print_table
+from leaderboard.boards import BOARDS
+from leaderboard.boards.standin import EPSILON
+from leaderboard.files import csv_text, json_lines, print_table
 from leaderboard.kinds import KINDS, default_of
 from leaderboard.scope import ELO, BadScope, scope_of
+from leaderboard.tables import TABLES, VIEW, Asked, Rows, checked_epsilon
+
+OF_ASKED = ("epsilon", "part", "a", "b")
+SHAPES = ("table", "json", "jsonl", "csv")
 
 
 class Command(BaseCommand):
-    help = "Print a leaderboard: the rows of the page and the API."
+    help = "Print a leaderboard, or what a page shows beside it: the rows of the page and the API."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("what", choices=list(boards.BOARDS))
+        parser.add_argument("what", choices=[*BOARDS, *TABLES])
         parser.add_argument("--benchmark", required=True, metavar="SLUG")
         parser.add_argument("--source", default="", metavar="NAME", help="JUDGE, humans, individuals or adjudicated")
         parser.add_argument("--run", type=int, metavar="ID")
@@ -25,26 +32,51 @@ class Command(BaseCommand):
         parser.add_argument("--campaign", default="", metavar="NAME")
         parser.add_argument("--anchor", default="", metavar="MODEL")
         parser.add_argument("--majority", default="", metavar="RULE")
-        parser.add_argument("--elo", default=ELO[0], choices=ELO)
-        parser.add_argument("--format", dest="shape", default="table", choices=["table", "json", "csv"])
+        parser.add_argument("--elo", default="", choices=ELO, help=f"default {ELO[0]}")
+        parser.add_argument("--level", default="", metavar="PATH", help='a capability: "Perception / Reading"')
+        parser.add_argument("--question-type", default="", metavar="TYPE")
+        parser.add_argument("--split", default="", metavar="NAME")
+        parser.add_argument("--epsilon", type=float, metavar="E", help=f"of stand-in, 0 to 1; default {EPSILON}")
+        parser.add_argument("--part", default="", help="correlation: pairs, ranks, repeats, languages; compare: levels")
+        parser.add_argument("--a", default="", metavar="A", help="of compare: a model, or a judge's run as run-3")
+        parser.add_argument("--b", default="", metavar="B", help="of compare: the other")
+        parser.add_argument("--format", dest="shape", default="table", choices=SHAPES)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        names = ("benchmark", "source", "run", "kind", "campaign", "anchor", "majority", "elo")
+        what, shape = options["what"], options["shape"]
         try:
-            arguments = {name: options[name] for name in names}
-            benchmark = find_benchmark(arguments.pop("benchmark"))
-            kind = arguments.pop("kind") or default_of(benchmark, options["what"], staff=True)
-            board = boards.BOARDS[options["what"]](scope_of(benchmark=benchmark, kind=kind, **arguments, staff=True))
+            rows = self._rows(what, {name: value for name, value in options.items() if value not in ("", None)})
         except BadInput as error:
             raise CommandError(str(error), returncode=1) from None
         except BadScope as error:
             raise CommandError(str(error), returncode=2) from None
-        rows = board.as_json()
-        if options["shape"] == "json":
-            self.stdout.write(json.dumps(rows, ensure_ascii=False, indent=1))
-        elif options["shape"] == "csv":
-            self.stdout.write(csv_text(rows), ending="")
+        if shape == "json":
+            self.stdout.write(json.dumps(rows.rows, ensure_ascii=False, indent=1))
+        elif shape == "jsonl":
+            self.stdout.write(json_lines(rows.rows), ending="")
+        elif shape == "csv":
+            self.stdout.write(csv_text(rows.rows), ending="")
         else:
-            print_table(options["what"], rows, stream=self.stdout)
-            for note in board.notes:
+            print_table(what, rows.rows, stream=self.stdout)
+            for note in rows.notes:
                 self.stdout.write(note)
+
+    def _rows(self, what: str, given: dict[str, Any]) -> Rows:
+        """The rows for these options, of those that were given. Raises BadInput, BadScope."""
+        table = TABLES.get(what)
+        accepted: Sequence[str] = (*table.view, *table.takes) if table else VIEW
+        for name in (*VIEW, *OF_ASKED):
+            if name in given and name not in accepted:
+                raise BadScope(f"--{name.replace('_', '-')} says nothing about {what}.")
+        benchmark = find_benchmark(given["benchmark"])
+        if "epsilon" in given:
+            given["epsilon"] = checked_epsilon(given["epsilon"])
+        # Whoever may run commands may see everything.
+        asked = Asked(viewer=User(role=Role.ADMINISTRATOR), **{name: given[name] for name in OF_ASKED if name in given})
+        view = {name: given[name] for name in VIEW if name in given}
+        default = table.default_kind(benchmark, asked, staff=True) if table else default_of(benchmark, what, staff=True)
+        scope = scope_of(benchmark=benchmark, kind=view.pop("kind", default), **view, staff=True)
+        if table:
+            return table.make(scope, asked)
+        board = BOARDS[what](scope)
+        return Rows(board.as_json(), board.notes)

@@ -1,0 +1,57 @@
+"""Names of models, judges, annotators, campaigns, capabilities and benchmarks: one way to write each.
+
+What looks the same is the same name, whichever way it comes in: a file, a form, the API or a command.
+"""
+
+import unicodedata
+from typing import Any
+
+from django.db import models
+
+JOINERS = "\u200c\u200d"  # emoji, Persian and Indic scripts are spelled with them
+
+
+def as_stored(name: str) -> str:
+    """The name in Unicode's composed form (NFC), without characters that show nothing (but joiners), and with single
+    spaces between its words.
+    """
+    words = " ".join(name.split())
+    if words.isascii() and words.isprintable():
+        return words
+    visible = (c for c in words if c in JOINERS or unicodedata.category(c) not in ("Cc", "Cf"))
+    return unicodedata.normalize("NFC", " ".join("".join(visible).split()))
+
+
+class NameField(models.CharField):
+    """A name, written and looked up as ``as_stored`` gives it. To migrations it is a CharField."""
+
+    def deconstruct(self) -> Any:
+        name, _, arguments, options = super().deconstruct()
+        return name, "django.db.models.CharField", arguments, options
+
+    def get_prep_value(self, value: Any) -> Any:
+        value = super().get_prep_value(value)
+        return as_stored(value) if isinstance(value, str) else value
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        value = super().pre_save(model_instance, add)
+        if isinstance(value, str):
+            value = as_stored(value)
+            setattr(model_instance, self.attname, value)
+        return value
+
+
+def rename_stored(rows: "models.QuerySet[Any]", *within: str) -> None:
+    """For migrations: names that were stored before this rule. Of two that look the same, the later gets a number.
+
+    ``within``: the columns that a name is unique together with.
+    """
+    for row in rows.order_by("pk"):
+        name = wanted = as_stored(row.name)
+        if name == row.name:
+            continue
+        others = rows.filter(**{column: getattr(row, column) for column in within}).exclude(pk=row.pk)
+        number = 2
+        while others.filter(name=name).exists():
+            name, number = f"{wanted[:190]} ({number})", number + 1
+        rows.filter(pk=row.pk).update(name=name)

@@ -1,0 +1,315 @@
+"""What pages show beside the four boards, as rows in full precision: for the command, the API and downloads.
+
+A table is seen by whoever sees its page: ``rule`` says who that is, and the boards that it reads keep back the rest.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from accounts.rules import Viewer, allowed
+from annotations.labels.agreement import Agreement, agreement_of, label_rows
+from annotations.labels.monitor import visible_campaigns
+from annotations.models import Annotator, Campaign
+from bank.models import Benchmark
+from bank.text.names import as_stored
+from leaderboard import boards, kinds, queries
+from leaderboard.boards import cached, standin, versus
+from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
+from leaderboard.boards.keyed import ChoiceBoard
+from leaderboard.kinds import Kind
+from leaderboard.pages.versus import run_of
+from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain
+from leaderboard.scope import BadScope, Scope
+from stats.proportions import proportion
+
+VIEW = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", "level", "question_type", "split")
+OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
+RANKINGS = ("pairs", "ranks", "repeats", "languages")
+MEASURES = ("measures", "levels")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked of a table besides the view: for whom, the test's ``epsilon``, which ``part`` of it, which two."""
+
+    viewer: Viewer
+    epsilon: float = standin.EPSILON
+    part: str = ""
+    a: str = ""
+    b: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    rows: list[JSON]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """``board``: the one whose kinds apply. ``view``: the parameters of a view that it takes; ``takes``: those of
+    ``Asked``. ``fits``: which kinds of verdicts it can be made of.
+    """
+
+    make: Callable[[Scope, Asked], Rows]
+    board: str
+    fits: Callable[[Kind], bool] = lambda kind: True
+    view: tuple[str, ...] = VIEW
+    takes: tuple[str, ...] = ()
+    rule: str = "read-public"
+
+    def default_kind(self, benchmark: Benchmark, asked: Asked, *, staff: bool) -> Kind:
+        """The first kind with data that it can be made of."""
+        board = "judges" if "a" in self.takes and of_judges(asked) else self.board
+        fitting = (kind for kind in kinds.available(benchmark, board, staff=staff) if self.fits(kind))
+        return next(fitting, None) or kinds.default_of(benchmark, board, staff=staff)
+
+
+def checked_epsilon(text: str | float) -> float:
+    """By how much a judge may do worse than a person: from 0 to 1. Raises BadScope."""
+    try:
+        epsilon = float(text)
+    except ValueError:
+        epsilon = math.nan
+    if not 0 <= epsilon <= 1:
+        raise BadScope(f"epsilon is a number from 0 to 1, not {text!r}.")
+    return epsilon
+
+
+def _part(asked: Asked, parts: Sequence[str]) -> str:
+    if asked.part and asked.part not in parts:
+        raise BadScope(f"Unknown part: {asked.part!r}. Parts: {', '.join(parts)}.")
+    return asked.part or parts[0]
+
+
+# ---- judges and people ----
+
+
+def _can_stand_in(kind: Kind) -> bool:
+    return bool(kind.stand_in)
+
+
+def stand_in(scope: Scope, asked: Asked) -> Rows:
+    """The alternative annotator test of each judge."""
+    board = standin.stand_ins(scope, checked_epsilon(asked.epsilon))
+    return Rows(board.as_json(), board.notes)
+
+
+def people_and_judge(scope: Scope, asked: Asked) -> Rows:
+    """Each model by people alone, and by people and a judge: of the run or judge of the view, else the newest run."""
+    run = standin.run_beside(scope)
+    if run is None:
+        return Rows([], ["No judge has verdicts here."])
+    board = standin.together(scope, run)
+    return Rows([{"judge_name": board.judge, "run": run} | row.as_json() for row in board.rows], board.notes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CeilingRow(Row):
+    """People against people by one metric: overall (``level`` is empty), or in a level or data set."""
+
+    kind: str
+    reference: str
+    metric: str
+    level: str = ""
+    value: Number
+    n: int
+
+
+def ceiling(scope: Scope, asked: Asked) -> Rows:
+    """What judges are measured by: how well people agree with people."""
+    board: JudgesBoard = cached(scope, "judges", boards.judges)
+    rows: list[CeilingRow] = []
+    for reference, against in board.against.items():
+        row = partial(CeilingRow, kind=scope.kind.name, reference=reference)
+        for metric, of_people in against.ceiling.items():
+            rows.append(row(metric=metric, value=of_people.number, n=of_people.n))
+            cells = against.cells.get(metric, {}).get(PEOPLE, {})
+            levels = [(level, cells[level]) for level in board.cell_order if level in cells]
+            if len(levels) > 1:
+                rows += [row(metric=metric, level=level, value=Number(at.value), n=at.n) for level, at in levels]
+    return Rows(plain(rows), board.notes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignRow(Row):
+    """Agreement in a campaign by one metric: of everybody (``level`` is empty or a capability), how often a ``verdict``
+    is the majority's, or of two annotators, ``a`` and ``b``.
+    """
+
+    campaign: str
+    metric: str
+    level: str = ""
+    verdict: str = ""
+    a: str = ""
+    b: str = ""
+    value: Number = UNKNOWN
+    n: int
+    items: int
+
+
+def campaign(scope: Scope, asked: Asked) -> Rows:
+    """Agreement within each campaign, or within the one of the view."""
+    campaigns = visible_campaigns(asked.viewer).filter(benchmark=scope.benchmark)
+    if scope.campaign:
+        campaigns = campaigns.filter(name=scope.campaign)
+        if not campaigns:
+            raise BadScope(f"{scope.benchmark} has no campaign {scope.campaign!r}.")
+    rows: list[CampaignRow] = []
+    for labelled in campaigns.order_by("pk"):
+        rows += _campaign_rows(labelled, agreement_of(labelled, label_rows(labelled)), asked.viewer)
+    return Rows(plain(rows))
+
+
+METRICS = {
+    "Matching": "matching",
+    "Krippendorff's alpha, nominal": "alpha_nominal",
+    "Krippendorff's alpha, ordinal": "alpha_ordinal",
+    "Fleiss' kappa": "fleiss",
+}
+
+
+def _campaign_rows(of: Campaign, agreement: Agreement, viewer: Viewer) -> list[CampaignRow]:
+    row = partial(CampaignRow, campaign=of.name)
+    figures = [("", figure) for figure in agreement.figures]
+    figures += [(level.name, figure) for level in agreement.levels for figure in (level.same, level.alpha)]
+    rows = [
+        row(
+            metric=METRICS[figure.name],
+            level=level,
+            value=number(figure.estimate),
+            n=figure.estimate.n,
+            items=figure.items,
+        )
+        for level, figure in figures
+        if agreement.items
+    ]
+    unanimous = number(proportion(successes=agreement.unanimous, n=agreement.items))
+    if agreement.items:
+        rows.append(row(metric="unanimous", value=unanimous, n=agreement.items, items=agreement.items))
+    decided = sum(count for _, count in agreement.majority)
+    for verdict, count in agreement.majority:
+        share = number(proportion(successes=count, n=decided))
+        rows.append(row(metric="majority", verdict=verdict, value=share, n=decided, items=decided))
+    people = Annotator.objects.filter(pk__in=agreement.people)
+    named = allowed(viewer, "read-names")
+    names = {person.pk: person.name if named else person.pseudonym for person in people}
+    for (a, b), cell in sorted(agreement.cells.items()):
+        pair_row = partial(row, a=names[a], b=names[b], n=cell.n, items=cell.n)
+        rows.append(pair_row(metric="agreement", value=number(proportion(successes=cell.same, n=cell.n))))
+        rows.append(pair_row(metric="kappa", value=Number(cell.kappa, cell.low, cell.high)))
+    return rows
+
+
+# ---- answers to multiple choice ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class LetterRow(Row):
+    """The share of one option among those that a model chose, or, ``of`` the key, among the right ones."""
+
+    of: str
+    model: str = ""
+    letter: str
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractionRow(Row):
+    """For how many answers the option was found in which way; ``found``: the share named by label or judge."""
+
+    model: str
+    label: int
+    judge: int
+    random: int
+    none: int
+    no_text: int
+    n: int
+    found: float | None
+
+
+def _has_options(kind: Kind) -> bool:
+    return kind.rotates
+
+
+def _choices(scope: Scope) -> ChoiceBoard:
+    if not _has_options(scope.kind):
+        raise BadScope(f"Only answers to multiple choice have options; those of kind {scope.kind} have none.")
+    board = cached(scope, "models", boards.models)
+    return board if isinstance(board, ChoiceBoard) else ChoiceBoard([], board.notes)
+
+
+def letters(scope: Scope, asked: Asked) -> Rows:
+    """Which options models choose, and which are right."""
+    board = _choices(scope)
+    rows = [LetterRow(of="key", letter=letter, share=share) for letter, share in sorted(board.right.items())]
+    rows += [
+        LetterRow(of="model", model=model, letter=letter, share=share)
+        for model, shares in sorted(board.letters.items())
+        for letter, share in sorted(shares.items())
+    ]
+    return Rows(plain(rows), board.notes)
+
+
+def extraction(scope: Scope, asked: Asked) -> Rows:
+    """How the options of each model's answers were found."""
+    board = _choices(scope)
+    rows = []
+    for row in sorted(board.rows, key=lambda row: row.model.casefold()):
+        counts = row.extraction
+        n, found = sum(counts.values()), counts["label"] + counts["judge"]
+        rows.append(ExtractionRow(model=row.model, **counts, n=n, found=found / n if n else None))
+    return Rows(plain(rows), board.notes)
+
+
+# ---- rankings, and two of a kind ----
+
+
+def correlation(scope: Scope, asked: Asked) -> Rows:
+    """How far rankings of the same models agree: people's, judges', other benchmarks' and versions'."""
+    part = _part(asked, RANKINGS)
+    if part == "languages":
+        return Rows(queries.languages_beside(scope, asked.viewer))
+    board = queries.correlated(scope, asked.viewer)
+    return Rows(plain({"pairs": board.rows, "ranks": board.ranks, "repeats": board.repeats}[part]))
+
+
+def compare(scope: Scope, asked: Asked) -> Rows:
+    """Two models on what both answered, or two judges' runs (``run-3``) on what both judged."""
+    return compare_judges(scope, asked) if of_judges(asked) else compare_models(scope, asked)
+
+
+def of_judges(asked: Asked) -> bool:
+    """Whether the two to compare are runs of judges."""
+    return asked.a.startswith("run-") and asked.b.startswith("run-")
+
+
+def compare_models(scope: Scope, asked: Asked) -> Rows:
+    return _two(asked, lambda a, b: versus.models(scope, as_stored(a), as_stored(b)))
+
+
+def compare_judges(scope: Scope, asked: Asked) -> Rows:
+    return _two(asked, lambda a, b: versus.judges(scope, run_of(a), run_of(b)))
+
+
+def _two(asked: Asked, compared: Callable[[str, str], versus.Versus]) -> Rows:
+    part = _part(asked, MEASURES)
+    if not asked.a or not asked.b:
+        raise BadScope("Say which two: a and b.")
+    result = compared(asked.a, asked.b)
+    measured: Sequence[Row] = result.levels if part == "levels" else result.measures
+    return Rows([{"a_name": result.a, "b_name": result.b} | row.as_json() for row in measured], result.notes)
+
+
+TABLES = {
+    "stand-in": Table(make=stand_in, board="judges", fits=_can_stand_in, view=OF_LABELS, takes=("epsilon",)),
+    "people-and-judge": Table(make=people_and_judge, board="models", fits=_can_stand_in),
+    "ceiling": Table(make=ceiling, board="judges", view=OF_LABELS),
+    "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
+    "letters": Table(make=letters, board="models", fits=_has_options),
+    "extraction": Table(make=extraction, board="models", fits=_has_options),
+    "correlation": Table(make=correlation, board="models", takes=("part",)),
+    "compare": Table(make=compare, board="models", takes=("a", "b", "part")),
+}
