@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bank.intake import parquet
-from leaderboard.rows import JSON, columns_of, flat
+from leaderboard.rows import JSON, SUFFIXES, columns_of, flat
 
 TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -128,7 +128,6 @@ def interval_column(name: str, label: str = "") -> Column:
     return label or name.replace("_", " "), lambda row: with_interval(row, name)
 
 
-ENDS = ("_low", "_high")  # what a number x has beside it: x_low and so on
 MODEL: list[Column] = [("rank", rank_of), ("model", lambda row: row["model"])]
 N: Column = ("n", lambda row: str(row["n"]))
 
@@ -186,7 +185,7 @@ def columns(what: str, rows: list[JSON]) -> list[Column]:
             ("n", lambda row: str(row["n"])),
         ]
     names = columns_of(rows)
-    ends = {f"{name}{end}" for name in names for end in ENDS if f"{name}_low" in names}
+    ends = {f"{name}{end}" for name in names for end in SUFFIXES if end and f"{name}_low" in names}
     return [(name.replace("_", " "), partial(_cell, name=name)) for name in names if name not in ends]
 
 

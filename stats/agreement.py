@@ -166,8 +166,8 @@ def pairwise_kappa(
 ) -> pd.DataFrame:
     """`cohen_kappa` of every two annotators that share an item, each item a cluster of its own, by sparse products.
 
-    Columns as `pairwise_agreement` takes them. Returns `a`, `b`, `n`, `kappa`, `low`, `high` and `se`; NaN where the two use
-    one and the same label only, or where there is no interval. Raises LengthMismatch, DuplicateVerdict.
+    Columns as `pairwise_agreement` takes them. Returns `a`, `b`, `n`, `kappa`, `low`, `high` and `se`; NaN where the
+    two use one and the same label only, or where there is no interval. Raises LengthMismatch, DuplicateVerdict.
     """
     people, items, labels = pd.Series(annotator), pd.Series(item), pd.Series(verdict)
     check_lengths(annotator=people, item=items, verdict=labels)

@@ -86,9 +86,9 @@ def jackknife(
     """The statistic of all rows, with an interval from leaving out each block of `table` (see `Blocks.table`).
 
     `statistic` takes frequencies (B, kinds) and gives B values, NaN where one is undefined; `undefined` is then the
-    reason. SE² = (B-1)/B sum_b (v_b - v)², on the scale of the interval; t with B - 1 degrees of freedom. Where each row
-    is a group of its own, the interval depends on how often each kind occurs and on nothing else. No interval
-    from fewer than eight groups, for a perfect value on Fisher's scale, or where a value without one of the blocks is
+    reason. SE² = (B-1)/B sum_b (v_b - v)², on the scale of the interval; t with B - 1 degrees of freedom. Where each
+    row is a group of its own, the interval depends on how often each kind occurs and on nothing else. No interval from
+    fewer than eight groups, for a perfect value on Fisher's scale, or where a value without one of the blocks is
     undefined. `n` is the number of rows behind the value.
     """
     method = f"{method}, {scale.value}, {JACKKNIFE}"

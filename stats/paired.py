@@ -27,7 +27,7 @@ from stats.results import Estimate, Interval, InvalidCount
 NEWCOMBE = "newcombe, paired"
 CLUSTERED_NEWCOMBE = "newcombe, paired, effective n by group"
 MCNEMAR = "mcnemar, exact"
-SIGN_FLIPS = "sign flips by cluster"
+SIGN_FLIPS = "sign flips by group"
 
 
 def mcnemar(*, only_first: int, only_second: int) -> Test:

@@ -115,10 +115,10 @@ def new_seed() -> int:
 
 
 def _free_name(name: str) -> str:
-    name = as_stored(name)
-    if not name:
+    if not (entered := name.strip()):
         raise BadInput("A campaign needs a name.")
-    if len(name) > 200 or not name.isprintable():
+    name = as_stored(name)
+    if len(name) > 200 or not entered.isprintable():
         raise BadInput("A campaign's name must be one line of at most 200 characters.")
     if Campaign.objects.filter(name=name).exists():
         raise BadInput(f"The name {name!r} is taken by another campaign. Choose another name.")

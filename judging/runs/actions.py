@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -42,10 +42,11 @@ def start_run(
     """Start judging a benchmark's items, or continue the run that does the same. Raises BadInput.
 
     The same judge, protocol, settings and items with unchanged criteria continue the existing run: a paused run
-    resumes, a finished one makes what is missing. A cancelled run stays cancelled. The caller may pass ``items``; those
-    of another kind than the protocol's and those of rejected samples are left out. ``settings`` may contain ``items``,
-    a part of the benchmark (see ``item_sets``). A new ``budget`` replaces the old one. ``reuse`` answers identical
-    calls from stored ones; ``batched`` uses the endpoint's batch interface. With ``attacks`` the run tests the judge
+    resumes, a finished one makes what is missing. Of items that such runs judge in part, the new run takes the others,
+    and they resume. A cancelled run stays cancelled. ``new`` judges all of them again. The caller may pass ``items``;
+    those of another kind than the protocol's and those of rejected samples are left out. ``settings`` may contain
+    ``items``, a part of the benchmark (see ``item_sets``). A new ``budget`` replaces the old one. ``reuse`` answers
+    identical calls from stored ones; ``batched`` uses the endpoint's batch interface. With ``attacks`` the run tests the judge
     against these attacks (all of them if the list is empty) and makes no judgments (see ``judging.runs.attacks``).
     """
     asked_settings, asked_items = _split_settings(settings)
@@ -93,6 +94,14 @@ def start_run(
             with_rejected = {"items_hash": _items_hash(chosen_items(rejected=True))}
             if run := continue_run(identity | with_rejected, budget):
                 return run
+        if attacks is None:
+            earlier, covered = _covered(identity, item_ids)
+            item_ids = [pk for pk in item_ids if pk not in covered]
+            for run in earlier:
+                _resume(run, budget)
+            if not item_ids:
+                return earlier[-1]
+            identity["items_hash"] = _items_hash(item_ids)
     template = None
     if not judge.is_baseline:
         template = prompts.get(protocol, *prompts.split(str(canonical_settings["prompt"])))
@@ -205,20 +214,40 @@ def check_budget(judge: Judge, budget: float | None) -> None:
 
 def continue_run(identity: Mapping[str, Any], budget: float | None) -> Run | None:
     """Continue the run with that identity; None if there is none or its criteria have changed."""
-    earlier_runs = Run.objects.filter(**identity, imported=False).exclude(state=Run.State.CANCELLED)
-    for run in earlier_runs.order_by("-pk"):
-        if run.judges and run.criteria_fingerprint != plan.criteria_fingerprint(run):
-            continue
-        if budget is not None:
-            run.budget = budget
-            run.save(update_fields=["budget"])
-        if run.state == Run.State.PAUSED or (
-            run.state == Run.State.FINISHED and run_kinds.of(run).page(read_criteria=False)
-        ):
-            _queue(run, frm=run.state)
-        run.refresh_from_db()
-        return run
-    return None
+    run = next(_unchanged(identity), None)
+    return run and _resume(run, budget)
+
+
+def _unchanged(identity: Mapping[str, Any]) -> Iterator[Run]:
+    """The runs with that identity, newest first, that are not cancelled and whose criteria are as they were."""
+    runs = Run.objects.filter(**identity, imported=False).exclude(state=Run.State.CANCELLED)
+    for run in runs.order_by("-pk"):
+        if not run.judges or run.criteria_fingerprint == plan.criteria_fingerprint(run):
+            yield run
+
+
+def _resume(run: Run, budget: float | None) -> Run:
+    if budget is not None:
+        run.budget = budget
+        run.save(update_fields=["budget"])
+    if run.state == Run.State.PAUSED or (
+        run.state == Run.State.FINISHED and run_kinds.of(run).page(read_criteria=False)
+    ):
+        _queue(run, frm=run.state)
+    run.refresh_from_db()
+    return run
+
+
+def _covered(identity: Mapping[str, Any], item_ids: Sequence[int]) -> tuple[list[Run], set[int]]:
+    """The runs with the same settings, oldest first, that judge some of these items, and the items that they judge."""
+    same_settings = {name: value for name, value in identity.items() if name != "items_hash"}
+    wanted, runs, covered = set(item_ids), [], set[int]()
+    for run in reversed(list(_unchanged(same_settings))):
+        judged = wanted & set(RunItem.objects.filter(run=run).values_list("item", flat=True))
+        if judged:
+            runs.append(run)
+            covered |= judged
+    return runs, covered
 
 
 def _queue(run: Run, *, frm: str) -> None:

@@ -121,7 +121,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
         by_rank=sorting.is_usual,
         has_wins=any(row.win_rate.value is not None for row in rows),
         has_elo=any(row.elo.value is not None for row in rows),
-        clustered_by="sample" if board.clustered_by == "group" else "item",
+        clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
     )
 
 

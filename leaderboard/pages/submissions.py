@@ -41,9 +41,8 @@ SHORT = {"vanilla": "one pass", "circular": "circular", "accuracy": ""}  # in th
 UNIT = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), WIDE)
 METHODS = {
     "wilson": "Wilson",
-    "cluster-t": "t, clustered by picture",
-    "cluster bootstrap": "bootstrap by picture",
-    "wilson on clusters (all clusters alike)": "Wilson on pictures",
+    "wilson by group, effective n": "Wilson by picture",
+    "F1, wilson, effective n, jackknife by group": "jackknife by picture",
 }
 
 

@@ -21,9 +21,10 @@ from leaderboard.votes import scores
 
 METHODS = {
     "mcnemar, exact": "McNemar, exact",
-    "sign flips by cluster": "sign flips by sample",
+    "sign flips by group": "sign flips by sample",
     "williams t": "Williams",
-    "cluster bootstrap": "bootstrap by sample",
+    "difference of two pearson, fisher z, jackknife by group": "jackknife by sample",
+    "difference of two spearman, fisher z, jackknife by group": "jackknife by sample",
 }
 
 

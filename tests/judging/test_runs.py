@@ -423,13 +423,25 @@ def test_the_same_judge_protocol_settings_and_items_continue_the_run(start, judg
         assert start(judge).state == Run.State.QUEUED
         run = work_on(start(judge))
         assert len(server.calls) == 8
+        assert start(judge, limit=2).pk == run.pk  # its items are among the run's
         different = [
             start(judge, settings={"criteria": False}),
-            start(judge, limit=2),
             start(judge, new=True),
             start(judge_at(server.url, name="other")),
         ]
-    assert len({run.pk, *(other.pk for other in different)}) == 5
+    assert len({run.pk, *(other.pk for other in different)}) == 4
+
+
+def test_a_call_over_more_items_judges_the_new_ones_only(start, judge_at, work_on):
+    with Server(fair) as server:
+        judge = judge_at(server.url)
+        first = work_on(start(judge, limit=1))
+        calls = len(server.calls)
+        rest = work_on(start(judge))
+        items = [set(run.run_items.values_list("item", flat=True)) for run in (first, rest)]
+        assert (len(items[0]), items[0] & items[1]) == (1, set())
+        assert len(server.calls) == calls * (1 + len(items[1]))
+        assert start(judge).pk == rest.pk  # nothing is left
 
 
 def test_a_run_does_not_go_on_with_other_criteria_than_it_began_with(start, judge_at, work_on):
