@@ -11,6 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.db import DatabaseError, OperationalError, connection
 
 from accounts.installation_key import WrongKeys, check_keys
+from accounts.management.base import INSTALLATION
 from evalsite import health
 from evalsite.demo.accounts import still_open
 
@@ -83,7 +84,7 @@ def sqlite_has_wal_race(version: tuple[int, int, int]) -> bool:
     return version < (same_branch[0] if same_branch else FIXED[0])
 
 
-@register()
+@register(INSTALLATION)
 def sqlite_version(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     if connection.vendor != "sqlite" or not sqlite_has_wal_race(sqlite3.sqlite_version_info):
         return []
@@ -96,13 +97,13 @@ def sqlite_version(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
     ]
 
 
-@register()
+@register(INSTALLATION)
 def proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
 
     return [Warning(message, id="evalsite.W002") for message in warnings()]
 
 
-@register()
+@register(INSTALLATION)
 def keys(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
 
     return [Error(message, id="evalsite.E001") for message in wrong_keys()] if _has_key() else []

@@ -11,13 +11,11 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
-import pandas as pd
 from rapidfuzz.distance import Levenshtein
 
 from annotations.labels.verdicts import VERDICT_COLUMNS, main_column, majority_word, verdict_key, verdict_number
 from annotations.models import Adjudication, Label
 from judging.models import Judgment, Run
-from stats.verdicts import majority
 
 NO_MAJORITY, NO_VERDICT, TURNED, DIFFERS = "no-majority", "no-verdict", "turned", "differs"
 
@@ -150,10 +148,7 @@ def human_verdicts(items: Iterable[int], *, rule: str) -> dict[int, Verdict]:
     for item, *columns in _verdict_rows(counted, item_ids, "item"):
         labels[item].append(dict(zip(VERDICT_COLUMNS, columns, strict=True)))
     choices = [(item, label["choice"]) for item, verdicts in labels.items() for label in verdicts if label["choice"]]
-    frame = pd.DataFrame(choices, columns=["item", "choice"])
-    people: dict[int, Verdict] = {
-        int(item): {"choice": choice} for item, choice in majority(labels=frame, rule=rule)["choice"].items()
-    }
+    people = _majorities(choices, rule) if choices else {}
     for item, verdicts in labels.items():
         if item not in people and (combined := combine_verdicts(verdicts)):
             people[item] = combined
@@ -163,6 +158,17 @@ def human_verdicts(items: Iterable[int], *, rule: str) -> dict[int, Verdict]:
         if main_column(adjudicated):
             people[item] = adjudicated
     return people
+
+
+def _majorities(choices: Sequence[tuple[int, str]], rule: str) -> dict[int, Verdict]:
+    """The majority per item of these choices: (item, choice)."""
+    import pandas as pd  # here: commands that need no majority start in half the time
+
+    from stats.verdicts import majority
+
+    labels = pd.DataFrame(choices, columns=["item", "choice"])
+    majorities = majority(labels=labels, rule=rule)["choice"]
+    return {int(item): {"choice": choice} for item, choice in majorities.items()}
 
 
 def _verdict_rows(rows: Any, items: set[int], column: str) -> Iterable[tuple[Any, ...]]:

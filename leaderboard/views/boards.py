@@ -65,8 +65,8 @@ def _models(request: HttpRequest, address: Address) -> str:
         context["fragment"] = fragment(f"leaderboard/{template}", board, address, make, facts=shown.facts)
         context["downloads"] = downloads("models", address, scope, board)
         if isinstance(board, ChoiceBoard):
-            files = (("letters", "letters"), ("extraction", "how options were found"))
-            context["downloads"] += [file for name, label in files for file in table_files(name, address, label=label)]
+            context["downloads"] += table_files("letters", address, rows="Chosen letters")
+            context["downloads"] += table_files("extraction", address, rows="How options were found")
         context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.params)
     return render_to_string("leaderboard/models.html", context, request)
 
@@ -144,8 +144,8 @@ def _judges(request: HttpRequest, address: Address) -> str:
         )
         context["downloads"] = [
             *downloads("judges", address, scope, board),
-            *table_files("ceiling", address, label="people against people"),
-            *(table_files("stand-in", address, label="stand-in test") if scope.kind.stand_in else []),
+            *table_files("ceiling", address, rows="People against people"),
+            *(table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []),
         ]
         context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
     return render_to_string("leaderboard/judges.html", context, request)
@@ -222,12 +222,17 @@ def _correlation(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
     context["kinds"] = addresses.kind_segments(address)
     context["languages"] = languages_page.tables_of(address, scope)
-    parts = {"pairs": board.rows, "ranks": board.ranks, "repeats": board.repeats, "languages": context["languages"]}
+    parts = (
+        ("pairs", "These rows", board.rows),
+        ("ranks", "Ranks", board.ranks),
+        ("repeats", "Repeats", board.repeats),
+        ("languages", "Languages", context["languages"]),
+    )
     context["downloads"] = [
         file
-        for part, rows in parts.items()
-        if rows
-        for file in table_files("correlation", address, label="" if part == "pairs" else part, part=part)
+        for part, words, shown in parts
+        if shown
+        for file in table_files("correlation", address, rows=words, part=part)
     ]
     if board.rows:
         context["page"] = correlation_page.page_of(board)

@@ -128,32 +128,30 @@ def downloads(board_name: str, address: Address, scope: Scope, board: Board) -> 
     base = reverse(f"api-leaderboard-{board_name}")
     stem = f"{scope.benchmark.slug}-{board_name}-{board.data}"
     files = [
-        (label, f"{base}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
-        for label, shape in (("CSV", "csv"), ("JSON", "json"))
+        (f"These rows as {shape.upper()}", f"{base}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
+        for shape in ("csv", "json")
     ]
     if parquet.available():
         link = address.to("leaderboard:board-file", board_name, "parquet", **{name: view.get(name) for name in names})
-        files.append(("Parquet", link, f"{stem}.parquet"))
+        files.append(("These rows as Parquet", link, f"{stem}.parquet"))
     return files
 
 
-def table_files(name: str, address: Address, *, label: str = "", **parameters: str) -> list[tuple[str, str, str]]:
-    """The rows of a table under this page's address, from the API: (label, link, file name).
+def table_files(
+    name: str, address: Address, *, rows: str = "These rows", **parameters: str
+) -> list[tuple[str, str, str]]:
+    """A table under this page's address, as the API gives it: (label, link, file name).
 
-    ``label`` tells them from the page's other files. ``parameters`` are the table's own, or replace those of the page.
+    ``rows`` is what the menu calls it. ``parameters`` are the table's own, or replace those of the page.
     """
     table = TABLES[name]
-    view = address.params | parameters | {"kind": address.kind.in_address or ""}
+    view = address.params | {"kind": address.kind.name} | parameters
     query = {"benchmark": str(address.benchmark)}
     query |= {key: view[key] for key in (*table.view, *table.takes) if view.get(key)}
-    stem = "-".join((address.benchmark.slug, name, *(parameters[key] for key in parameters if key == "part")))
-    words = f" ({label})" if label else ""
+    base = reverse(f"api-leaderboard-{name}")
+    stem = "-".join(filter(None, (address.benchmark.slug, name, parameters.get("part"))))
     return [
-        (
-            f"{shape.upper()}{words}",
-            f"{reverse(f'api-leaderboard-{name}')}?{urlencode(query | {'format': shape})}",
-            f"{stem}.{shape}",
-        )
+        (f"{rows} as {shape.upper()}", f"{base}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
         for shape in ("csv", "json")
     ]
 

@@ -94,7 +94,10 @@ def _page(
             "held": held_back,
             "pictures": votes_page.has_pictures(rows),
             "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
-            "downloads": table_files("compare", address),
+            "downloads": [
+                *table_files("compare", address, rows="The measures"),
+                *(table_files("compare", address, rows="By level", part="levels") if result.levels else []),
+            ],
             "facts": provenance.runs_facts(result.runs, address.viewer),
         }
     return render(request, "leaderboard/versus.html", context)

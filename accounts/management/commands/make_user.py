@@ -5,16 +5,17 @@ import sys
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from knox.models import AuthToken
 
 from accounts import audit
 from accounts.actions import make_account, new_password, set_role
+from accounts.management.base import InstallationCommand
 from accounts.models import Role, User
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = "Make an account or change its role. Prints the API token last."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from accounts import audit
+from accounts.management.base import InstallationCommand
 from accounts.models import AuditEntry
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = (
         "Check that no entry of the audit log was changed or removed. Prints the last number and its digest: note them "
         "elsewhere and pass them to --expect later, to check that nothing was truncated in the meantime."

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from accounts.management.base import InstallationCommand
 from annotations.campaigns.run_doubts import SUBSETS, subset_of
 from annotations.labels.exports import label_records, label_studio, preferences
 from annotations.models import Campaign
@@ -20,7 +21,7 @@ from judging.models import Run
 LABEL_STUDIO = "label-studio"
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = "Write a table of a benchmark in the generic format."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from accounts.management.base import InstallationCommand
 from accounts.models import User
 from annotations import ballots
 from annotations.campaigns.actions import make_campaign
@@ -15,7 +16,7 @@ from bank.samples.benchmarks import find_benchmark
 from judging.models import Run
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = "Make a campaign with all items of the protocol's kind. It is open immediately."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from accounts.management.base import InstallationCommand
 from annotations.assignment import gold
 from annotations.assignment.errors import Refused
 from annotations.assignment.gold import mark_all_gold
@@ -13,7 +14,7 @@ from bank.errors import BadInput
 from bank.management.importing import Failed, bad_input_fails, counted
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = "Mark items nobody has been assigned yet as hidden gold or practice, with their right verdicts."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from accounts.management.base import InstallationCommand
 from bank.management.importing import bad_input_fails
 from bank.models import Item
 from bank.samples import benchmarks, items
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = "Make items to judge and label from stored responses."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -3,14 +3,15 @@
 from functools import partial
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from accounts import audit
+from accounts.management.base import InstallationCommand
 from bank.management import rotation
 from bank.management.importing import Failed, progress_of
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = (
         "Encrypt criteria, analyses and raw replies with the newest of CRITERIA_KEYS. Put the new key first, restart "
         "server and workers, run this, then take the older keys out."

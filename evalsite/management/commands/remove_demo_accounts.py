@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.db import transaction
 from knox.models import AuthToken
 
 from accounts import audit
+from accounts.management.base import InstallationCommand
 from evalsite.demo import accounts
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = (
         "Switch off the accounts that the demo made and that still have its password, with their tokens. What they "
         "made stays. An account that was given a password of its own stays, too."

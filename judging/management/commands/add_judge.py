@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import InstallationCommand
 from bank.errors import BadInput
 from judging.endpoints.judges import add_judge
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = "Add a judge behind an OpenAI-compatible endpoint, at any host. Keys stay in the environment."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -9,7 +9,6 @@ from judging.management.run_command import RunCommand
 from judging.models import Run
 from judging.runs import attacks
 from judging.runs.actions import start_run
-from judging.runs.attack_report import report
 
 
 class Command(RunCommand):
@@ -50,11 +49,15 @@ class Command(RunCommand):
         if run.state != Run.State.FINISHED:
             self.work_or_queue(run, wait=wait)
         if as_json:
+            from judging.runs.attack_report import report  # loads pandas: only when there is something to report
+
             out.write(json.dumps(report(run).as_rows(), ensure_ascii=False, indent=1))
         elif run.state == Run.State.FINISHED:
             self._print(run)
 
     def _print(self, run: Run) -> None:
+        from judging.runs.attack_report import report
+
         results = report(run)
         line = "{:<16} {:>6} {:>8} {:>8} {:>8}  {:<18} {:>10}"
         self.stdout.write(line.format("attack", "items", "plain", "attacked", "change", "95%", "no verdict"))

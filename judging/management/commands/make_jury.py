@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import InstallationCommand
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from judging.models import Run
-from judging.runs import juries
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = "Combine several judges into one; its verdicts are computed from their runs. The same call recomputes them."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,6 +24,8 @@ class Command(BaseCommand):
         members = list(Run.objects.filter(pk__in=numbers).select_related("judge", "benchmark"))
         if missing := sorted(set(map(int, numbers)) - {run.pk for run in members}):
             raise CommandError(f"Unknown run {missing[0]}.")
+        from judging.runs import juries  # loads pandas: only for a request that is in order
+
         try:
             run = juries.make_jury(name=name, runs=members)
         except BadInput as error:

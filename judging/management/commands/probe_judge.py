@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import InstallationCommand
 from bank.errors import BadInput
 from judging.endpoints.probing import probe_judge
 from judging.models import Judge
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = "Test with a few short calls what a judge's endpoint can do; runs that start afterwards use the results."
 
     def add_arguments(self, parser: CommandParser) -> None:

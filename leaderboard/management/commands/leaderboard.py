@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import InstallationCommand
 from accounts.models import Role, User
 from bank.errors import BadInput
 from bank.samples.benchmarks import find_benchmark
@@ -20,7 +21,7 @@ OF_ASKED = ("epsilon", "part", "a", "b")
 SHAPES = ("table", "json", "jsonl", "csv")
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = "Print a leaderboard, or what a page shows beside it: the rows of the page and the API."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from accounts.management.base import InstallationCommand
 from bank.management.importing import Failed, bad_input_fails
 from bank.samples.benchmarks import find_benchmark, set_visibility
 from judging.models import Run
@@ -12,7 +13,7 @@ from leaderboard.models import CAN_REST_ON_HIDDEN
 from leaderboard.scope import scope_of
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     help = (
         "Publish a benchmark: everybody sees its approved samples and its boards. With --edition publish a board that "
         "depends on hidden answers or weights, as it is now."
