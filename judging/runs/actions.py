@@ -46,8 +46,9 @@ def start_run(
     and they resume. A cancelled run stays cancelled. ``new`` judges all of them again. The caller may pass ``items``;
     those of another kind than the protocol's and those of rejected samples are left out. ``settings`` may contain
     ``items``, a part of the benchmark (see ``item_sets``). A new ``budget`` replaces the old one. ``reuse`` answers
-    identical calls from stored ones; ``batched`` uses the endpoint's batch interface. With ``attacks`` the run tests the judge
-    against these attacks (all of them if the list is empty) and makes no judgments (see ``judging.runs.attacks``).
+    identical calls from stored ones; ``batched`` uses the endpoint's batch interface. With ``attacks`` the run tests
+    the judge against these attacks (all of them if the list is empty) and makes no judgments (see
+    ``judging.runs.attacks``).
     """
     asked_settings, asked_items = _split_settings(settings)
     try:

@@ -8,8 +8,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotations.models import Campaign, CampaignItem, Label
-from judging.models import Judgment, Run
-from tests.leaderboard.conftest import MODELS, by_model, judgments, labels
+from judging.models import Judgment, Run, RunItem
+from tests.leaderboard.conftest import MODELS, by_model, judgments, labels, pairs
 
 pytestmark = pytest.mark.django_db
 ENDS = ("", "_low", "_high", "_se", "_n", "_groups", "_method")
@@ -153,6 +153,21 @@ def test_repeats_are_averaged(brought, board):
     steady = {r["metric"]: r for r in board("judges") if r["reference"] == "majority"}
     assert 1 / 3 <= steady["consistency"]["value"] <= 1
     assert steady["mcc"]["n"] == steady["consistency"]["n"]
+
+
+def test_runs_of_a_judge_with_the_same_settings_are_one_source(brought, board):
+    brought("judgments", judgments("keen", noise=1.0, seed=2))
+    run = Run.objects.get()
+    later = Run.objects.get()
+    later.pk, later.imported = None, False
+    later.save()
+    for rows in (Judgment, RunItem):
+        rows.objects.filter(run=run, item__sample__key__gte="s18").update(run=later)
+    rows = by_model(board("models", "--source", "keen"))
+    assert rows["Alder"]["n"] == sum("Alder" in pair for _, *pair in pairs())
+    for row in rows.values():
+        assert row["wins"] + row["ties"] + row["losses"] == row["n"]
+        assert row["win_rate"] == pytest.approx(row["wins"] / row["n"])
 
 
 def test_the_two_majority_rules_differ_where_they_should(brought, board):
