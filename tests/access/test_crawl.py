@@ -102,10 +102,11 @@ def answers(known, asked):
     return of
 
 
+@pytest.mark.one_database
 @as_each(*ROLES)
 @pytest.mark.parametrize(
     "method",
-    ["get", "post", *(pytest.param(method, marks=pytest.mark.one_database) for method in ("head", "options"))],
+    ["get", "post", "head", "options"],
 )
 @pytest.mark.check("B1", "B4")
 def test_each_role_gets_through_its_own_doors_only(role, method, answers):
@@ -142,15 +143,15 @@ def test_staff_read_hidden_text_only_where_they_mean_to(role, answers):
 @as_each("anonymous", "annotator", "researcher")
 @pytest.mark.check("A1", "A2", "A4", "A9")
 def test_below_staff_nothing_hidden_shows_and_nothing_that_shows_depends_on_it(role, answers, asked, world):
-    def in_all(ask):
+    def in_all(ask, methods):
         return {
             (*where, how, slug): answer
             for slug in (PUBLIC, PRIVATE)
-            for how in (*METHODS, FORMS)
+            for how in (*methods, FORMS)
             for where, answer in ask(role, how, slug).items()
         }
 
-    first = in_all(answers)
+    first = in_all(answers, METHODS)
     assert {name for name, *_ in first} == set(TABLE)
     assert [where for where, answer in first.items() if answer.status_code >= 500] == []
     secrets = spellings()
@@ -163,9 +164,10 @@ def test_below_staff_nothing_hidden_shows_and_nothing_that_shows_depends_on_it(r
             assert UNSEEN.encode() not in answer.everything, where
     assert any(OPEN_RULE.encode() in answer.body for answer in first.values())
     rewrite(world, OTHER)
-    second = in_all(asked)
-    assert first.keys() == second.keys()
-    assert [where for where, answer in first.items() if answer != second[where]] == []
+    second = in_all(asked, ["get", "post"])  # Django makes HEAD of GET, and OPTIONS of the methods alone
+    assert first.keys() >= second.keys()
+    assert {how for *_, how, _ in second} == {"get", "post", FORMS}
+    assert [where for where, answer in second.items() if answer != first[where]] == []
 
 
 @pytest.mark.one_database

@@ -21,7 +21,7 @@ from tests.judging import server as endpoint
 from tests.judging.server import Server, answer, completion, error, status
 from tests.judging.small import QUICK, make_benchmark
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 VOTE = answer("Answer1")
 # As OpenRouter documents it.
