@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaderboard.votes import scores
 from stats import agreement as agreements
 from stats.agreement import kappa_of
 from stats.arrays import FloatArray, mean_ranks, ratio
@@ -227,8 +226,7 @@ class OfGrades:
 
 def distance_of_rankings(paired: pd.DataFrame) -> FloatArray:
     """The distance of each judged ranking (``told``) from people's (``value``), shape (n,)."""
-    letters = [[scores.as_letters(places) for places in paired[column]] for column in ("told", "value")]
-    return distances(first=letters[0], second=letters[1])
+    return distances(first=paired["told"].tolist(), second=paired["value"].tolist())
 
 
 def _r_of_sums(sums: FloatArray) -> FloatArray:

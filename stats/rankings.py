@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import permutations
-from math import atanh, factorial, sqrt, tanh
+from functools import lru_cache
+from itertools import chain, permutations, product
+from math import atanh, factorial, prod, sqrt, tanh
 
 import numpy as np
 import numpy.typing as npt
@@ -28,25 +29,56 @@ def distance(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     return float(Levenshtein.normalized_distance(first, second))
 
 
-def distances(*, first: Sequence[str], second: Sequence[str]) -> FloatArray:
-    """The distance of each pair of rankings, shape (n,). The few distinct pairs are measured once each.
+Ranking = tuple[float, ...]  # the place of each answer, 0 the best; those that share a rank share their mean place
+MOST_ORDERS = 5_040  # pairs of linear orders that are all gone through (7!); of more, as many drawn ones
 
-    Raises LengthMismatch.
+
+def distances(*, first: Sequence[Sequence[Ranking]], second: Sequence[Sequence[Ranking]]) -> FloatArray:
+    """The distance of each pair of verdicts, shape (n,). A verdict is one ranking, or several of the same answers (one
+    for each order in which a judge saw them): the mean over the rankings of both sides.
+
+    A ranking with ties stands for every linear order that it allows: the mean over the orders of both sides, exact up
+    to 5,040 pairs of orders, else over as many drawn with a fixed seed. So a side that knows nothing is as far as
+    chance, whatever the order in which answers are stored. The few distinct pairs are measured once each. Raises
+    LengthMismatch; InvalidCount for verdicts without a ranking or of different lengths.
     """
     if len(first) != len(second):
         raise LengthMismatch(f"first has {len(first)}, second has {len(second)}")
-    cache: dict[tuple[str, str], float] = {}
     result = np.empty(len(first))
-    for at, pair in enumerate(zip(first, second, strict=True)):
-        value = cache.get(pair)
-        if value is None:
-            value = cache[pair] = distance(*pair)
-        result[at] = value
+    for at, (rankings, others) in enumerate(zip(first, second, strict=True)):
+        if not rankings or not others:
+            raise InvalidCount("a verdict without a ranking")
+        result[at] = np.mean([_tied_distance(*sorted((one, other))) for one in rankings for other in others])
     return result
 
 
-def mean_distance(*, first: Sequence[str], second: Sequence[str], cluster: npt.ArrayLike) -> Estimate:
-    """The mean distance with the interval of ``proportions.mean``; rows may share a cluster."""
+@lru_cache(maxsize=65_536)
+def _tied_distance(first: Ranking, second: Ranking) -> float:
+    if len(first) != len(second):
+        raise InvalidCount("two rankings of different answers")
+    sides = [_levels(first), _levels(second)]
+    pairs = prod(factorial(len(level)) for levels in sides for level in levels)
+    if pairs <= MOST_ORDERS:
+        orders = [[list(chain(*parts)) for parts in product(*map(permutations, levels))] for levels in sides]
+        return float(np.mean([distance(one, other) for one in orders[0] for other in orders[1]]))
+    rng = np.random.default_rng(SEED)
+
+    def drawn(levels: list[list[int]]) -> list[int]:
+        return [answer for level in levels for answer in rng.permutation(level).tolist()]
+
+    return float(np.mean([distance(drawn(sides[0]), drawn(sides[1])) for _ in range(MOST_ORDERS)]))
+
+
+def _levels(ranking: Ranking) -> list[list[int]]:
+    """The answers in order, those of equal place together."""
+    places = [round(place, 9) for place in ranking]
+    return [[answer for answer, place in enumerate(places) if place == level] for level in sorted(set(places))]
+
+
+def mean_distance(
+    *, first: Sequence[Sequence[Ranking]], second: Sequence[Sequence[Ranking]], cluster: npt.ArrayLike
+) -> Estimate:
+    """The mean of ``distances`` with the interval of ``proportions.mean``; rows may share a group."""
     return mean(values=distances(first=first, second=second), cluster=cluster, ends=(0.0, 1.0))
 
 
@@ -56,6 +88,7 @@ def mean_distance(*, first: Sequence[str], second: Sequence[str], cluster: npt.A
 BONETT_WRIGHT = "fisher z, bonett-wright"
 FEW = "fewer than four pairs"
 PERFECT = "a perfect correlation has no interval"
+SEED = 20_240_101  # of drawn orders
 MOST_EXACT = 8  # models whose permutations are all gone through: 40,320
 DRAWS = 20_000
 EXACT, DRAWN = "all permutations", "random permutations"

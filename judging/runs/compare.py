@@ -16,7 +16,7 @@ from stats.agreement import agreement_decided, cohen_kappa
 from stats.correlation import pearson
 from stats.paired import change
 from stats.proportions import rate
-from stats.rankings import mean_distance
+from stats.rankings import Ranking, mean_distance
 from stats.results import Estimate
 from stats.verdicts import combine_orders
 
@@ -180,6 +180,13 @@ def _mean_ranking_text(rankings: Sequence[list[list[int]]]) -> str:
     return " > ".join(" = ".join("ABCDEFGHIJ"[answer] for answer in group) for group in mean_ranking(rankings))
 
 
+def _places(text: str) -> Ranking:
+    """The places of the answers in a ranking written by letters."""
+    levels = [level.split(" = ") for level in text.split(" > ")]
+    places = {letter: place for place, level in enumerate(levels) for letter in level}
+    return tuple(float(places[letter]) for letter in sorted(places))
+
+
 # -- numbers --------------------------------------------------------------------------------------------------------
 
 
@@ -201,8 +208,8 @@ def _figures(both: pd.DataFrame, column: str, ends: tuple[float, float]) -> list
         figures.append(Figure("Mean difference", change(**scores, cluster=cluster, ends=ends), "second minus first"))
         figures.append(Figure("Pearson", pearson(x=first, y=second, cluster=cluster).estimate))
     elif column == "ranking":
-        letters = [side.str.replace(r"[^A-J]", "", regex=True).tolist() for side in (first, second)]
-        distance = mean_distance(first=letters[0], second=letters[1], cluster=cluster)
+        rankings = [[(_places(text),) for text in side] for side in (first, second)]
+        distance = mean_distance(first=rankings[0], second=rankings[1], cluster=cluster)
         figures.append(Figure("Mean distance of the rankings", distance, "0 is the same order"))
     else:
         figures.append(Figure("Cohen's kappa", cohen_kappa(first=first, second=second, cluster=cluster)))

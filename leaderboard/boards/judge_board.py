@@ -191,7 +191,7 @@ def _value(estimate: Estimate, p: float | None, repeats: int = 1) -> MetricValue
 
 def _of_repeats(verdicts: pd.DataFrame, asked: int) -> dict[str, MetricValue]:
     """How steady a judge is over the repeats that it was asked for; ``verdicts`` has ``item, repeat, told, group``."""
-    steady = steadiness(verdicts.rename(columns={"told": "verdict"}), asked=asked)
+    steady = steadiness(verdicts.assign(verdict=verdicts["told"].map(scores.over_orders)), asked=asked)
     return {CONSISTENCY.name: _value(steady.consistency, None), MCC.name: _value(steady.mcc, None)}
 
 

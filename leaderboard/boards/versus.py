@@ -324,7 +324,7 @@ def _people_and_judges(scope: Scope, first: list[Run], second: list[Run]) -> pd.
     paired = people.to_frame()
     for name, group in (("told_a", first), ("told_b", second)):
         verdicts = scope.kind.numbers(scope, scores.of_runs(scope, group), items)
-        paired = paired.join(verdicts.groupby("item")["value"].agg(scores.mean_of).rename(name), how="inner")
+        paired = paired.join(verdicts.groupby("item")["value"].agg(scope.kind.combined).rename(name), how="inner")
     return paired.join(items[["level", "group", "dataset"]], how="inner")
 
 

@@ -19,6 +19,7 @@ from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.versus import Versus
 from leaderboard.metrics import Metric
 from leaderboard.scope import Scope
+from leaderboard.votes.scores import mean_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,10 @@ class Kind:
     def value(self, stored: Any) -> Any:
         """The stored value in the form that is compared and averaged."""
         return stored
+
+    def combined(self, values: "pd.Series[Any]") -> Any:
+        """A judge's verdicts on one item, in its presented orders or repeats, as one."""
+        return mean_of(values)
 
     def numbers(self, scope: Scope, frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
         """Rows ``item, value`` in the form in which judges are compared."""

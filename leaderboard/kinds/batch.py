@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import pandas as pd
+
 from bank.models import Benchmark, Item
 from judging.models import Run
 from leaderboard import metrics
@@ -11,6 +13,7 @@ from leaderboard.boards.versus import Versus
 from leaderboard.kinds.base import Kind
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores
+from stats.rankings import Ranking
 
 NO_MODELS = "Rankings rank answers to one instruction at a time; models are ranked by pairs or scores."
 
@@ -22,8 +25,12 @@ class Batch(Kind):
     item_kind = Item.Kind.BATCH
     metrics = metrics.RANKINGS
 
-    def value(self, stored: Any) -> tuple[float, ...]:
-        return scores.places_in(stored)
+    def value(self, stored: Any) -> tuple[Ranking, ...]:
+        return (scores.places_in(stored),)
+
+    def combined(self, values: "pd.Series[Any]") -> tuple[Ranking, ...]:
+        # Not their mean: a judge that copies the order it is shown would hide behind ties.
+        return tuple(ranking for verdict in values for ranking in verdict)
 
     def has_models(self, benchmark: Benchmark, has_verdicts: Callable[[Kind], bool]) -> bool:
         return False

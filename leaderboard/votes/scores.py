@@ -12,6 +12,7 @@ from judging.models import Run
 from leaderboard.hidden import refuse_live
 from leaderboard.scope import Scope
 from leaderboard.votes import dataset_of, samples_in
+from stats.rankings import Ranking
 
 
 def items_of(scope: Scope) -> pd.DataFrame:
@@ -39,8 +40,8 @@ def items_of(scope: Scope) -> pd.DataFrame:
 def labels_of(scope: Scope) -> pd.DataFrame:
     """Every label that counts: ``item``, ``annotator``, ``value``.
 
-    The value is the score, each answer's place in the ranking, the points by component (a dict), or the option or
-    answer that the annotator read in a text.
+    The value is the score, the ranking (places of the answers, in a tuple of one), the points by component (a dict), or
+    the option or answer that the annotator read in a text.
     """
     refuse_live(scope)
     column = scope.kind.column
@@ -59,7 +60,7 @@ def labels_of(scope: Scope) -> pd.DataFrame:
 
 
 def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
-    """One outcome per item and repeat: ``item``, ``repeat``, ``value``, the mean over the presented orders.
+    """One outcome per item and repeat: ``item``, ``repeat``, ``value``, combined over the presented orders.
 
     An item with a missing order is not counted. Runs with the same settings are one source: an item counts in the first
     that has an outcome for it.
@@ -73,12 +74,12 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     frame["value"] = frame["value"].map(scope.kind.value)
     orders = 2 if runs[0].orders == "both" and scope.kind.item_kind != Item.Kind.SCORE else 1
     grouped = frame.groupby(["run", "item", "repeat"])["value"]
-    outcomes = grouped.agg(mean_of)[grouped.size() >= orders].reset_index()
+    outcomes = grouped.agg(scope.kind.combined)[grouped.size() >= orders].reset_index()
     first = outcomes.groupby("item")["run"].transform("min")
     return outcomes[outcomes["run"] == first][["item", "repeat", "value"]].reset_index(drop=True)
 
 
-def places_in(ranking: list[list[int]]) -> tuple[float, ...]:
+def places_in(ranking: list[list[int]]) -> Ranking:
     """The place of each answer, in canonical order, 0 the best; those that share a rank share the mean place."""
     places: dict[int, float] = {}
     at = 0
@@ -89,14 +90,15 @@ def places_in(ranking: list[list[int]]) -> tuple[float, ...]:
 
 
 def mean_of(values: "pd.Series[Any]") -> Any:
-    """The mean score, the mean place of each answer, the mean points of each component, or the most frequent word.
+    """The mean score, the ranking by mean place, the mean points of each component, or the most frequent word.
 
     If several words are equally frequent, the first in alphabetical order.
     """
     if isinstance(values.iloc[0], str | bool):
         return values.mode().iloc[0]
     if isinstance(values.iloc[0], tuple):
-        return tuple(float(sum(places)) / len(values) for places in zip(*values, strict=True))
+        rankings = [ranking for verdict in values for ranking in verdict]
+        return (tuple(float(sum(places)) / len(rankings) for places in zip(*rankings, strict=True)),)
     if isinstance(values.iloc[0], dict):
         by_component: dict[str, list[float]] = {}
         for parts in values:
@@ -106,8 +108,14 @@ def mean_of(values: "pd.Series[Any]") -> Any:
     return float(values.mean())
 
 
-def as_letters(places: tuple[float, ...]) -> str:
+def over_orders(verdict: Any) -> Any:
+    """A verdict in the form in which two are the same: rankings in several presented orders by mean place."""
+    return mean_of(pd.Series([verdict])) if isinstance(verdict, tuple) else verdict
+
+
+def as_letters(verdict: tuple[Ranking, ...]) -> str:
     """A ranking as MLLM-as-a-Judge writes it, "CAB": answers by mean place; equal places in canonical order."""
+    (places,) = over_orders(verdict)
     return "".join(
         ascii_uppercase[answer] for answer in sorted(range(len(places)), key=lambda index: (places[index], index))
     )
