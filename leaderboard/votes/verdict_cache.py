@@ -1,35 +1,54 @@
 """Items and verdicts as arrays, cached in this process and extended as rows arrive.
 
-A million rows take seconds to read and milliseconds to count. Pair items and judges' verdicts are stored once and never
-changed, so rows that were read stay valid. Newer rows are read by id; a count, which the database takes from an index,
-tells whether that is all. If it is not (rows were removed, or a transaction with lower ids ended later), or if an
-import showed rows with lower ids, everything is read again.
+A million rows take half a second to read and milliseconds to count. Pair items and judges' verdicts are stored once and
+never changed, so rows that were read stay valid. Newer rows are read by id; a count, which the database takes from an
+index, tells whether that is all. If it is not (rows were removed, or a transaction with lower ids ended later), or if
+an import showed rows with lower ids, everything is read again.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
-from django.db.models import Count, FilteredRelation, Q, QuerySet
+from django.db.models import Aggregate, Case, Count, F, QuerySet, TextField, Value, When
 
-from bank.models import Benchmark, Import, ImportRange, Item
+from bank.models import Benchmark, Import, ImportRange, Item, ItemResponse, Response
 from judging.models import Judgment, Run, RunItem
 from leaderboard.cache import until_written
 from stats.verdicts import MISSING, VERDICTS
 
 MOST_BYTES = 128_000_000  # of arrays in one process
-AT_ONCE = 5_000  # rows from the database
-SIDES = ("one", "other")
+AT_ONCE = 100_000  # rows from the database, more or less
+FEW = 500  # rows that are looked up one by one
 ID = np.int32  # a larger id raises OverflowError
 CHOICES = {name: code for code, name in enumerate(VERDICTS)} | {None: MISSING}
 
 Column = npt.NDArray[Any]
+Block = tuple[Column, tuple[Column, ...]]  # ids of rows, and their columns
+
+
+class Packed(Aggregate):
+    """The whole numbers of a column, none null, as one text: a row each would take ten times as long."""
+
+    function = "group_concat"
+    output_field = TextField()
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        template = "%(function)s((%(expressions)s)::text, ',')"
+        return self.as_sql(compiler, connection, function="string_agg", template=template, **context)
+
+
+def packed(rows: QuerySet[Any], *values: Any) -> list[Column]:
+    """These values (n,) of all rows, in any order but the same for each."""
+    texts = rows.order_by().aggregate(**{f"values_{n}": Packed(value) for n, value in enumerate(values)})
+    return [
+        np.fromstring(text, dtype=np.int64, sep=",") if text else np.empty(0, dtype=np.int64) for text in texts.values()
+    ]
 
 
 class Rows:
@@ -56,14 +75,20 @@ class Rows:
         """Bytes."""
         return sum(column.nbytes for column in self._room)
 
-    def add(self, rows: Iterable[Iterable[int]], count: int, top: int) -> None:
-        end = self._length + count
+    def add(self, ids: Column, columns: Sequence[Column]) -> None:
+        """Add rows, in the order of their ids. Raises OverflowError at a number too large for its column."""
+        if not len(ids):
+            return
+        order: Any = slice(None) if (ids[1:] > ids[:-1]).all() else np.argsort(ids, kind="stable")
+        end = self._length + len(ids)
         if end > len(self._room[0]):
             room = end + end // 8
             self._room = tuple(np.concatenate([c, np.empty(room - len(c), dtype=c.dtype)]) for c in self._room)
-        for column, values in zip(self._room, zip(*rows, strict=True), strict=True):
-            column[self._length : end] = np.array(values, dtype=column.dtype)
-        self._length, self.top = end, max(self.top, top)
+        for column, values in zip(self._room, columns, strict=True):
+            if column.dtype.kind == "i" and values.max() > np.iinfo(column.dtype).max:
+                raise OverflowError(f"{values.max()} does not fit {column.dtype}")
+            column[self._length : end] = values[order]
+        self._length, self.top = end, max(self.top, int(ids.max()))
 
     def sort(self, start: int) -> None:
         """Put the rows from ``start`` on in the order of their first column."""
@@ -89,46 +114,58 @@ def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
     """``item, repeat, choice, turned`` of a run's judgments; choices as codes of ``stats.verdicts``, in the
     item's order; ``turned`` where the second answer was shown first.
     """
-    item, repeat, choice, turned = _rows(
+    choice = Case(*(When(choice=name, then=code) for name, code in CHOICES.items() if name), default=Value(MISSING))
+    turned = Case(When(order="10", then=1), default=Value(0))
+
+    def read(after: int, count: int) -> Iterator[Block]:
+        rows = Judgment.objects.filter(run=run, pk__gt=after)
+        for part in _windows(rows, "pk", count):
+            ids, *columns = packed(rows.filter(**part), F("pk"), F("item_id"), F("repeat"), choice, turned)
+            yield ids, tuple(columns)
+
+    item, repeat, choices, is_turned = _rows(
         ("verdicts", run.pk),
         Judgment.objects.filter(run=run),
         lambda: rows_per_run(Judgment, run.benchmark_id).get(run.pk, 0),
-        lambda rows: rows.values_list("pk", "item_id", "repeat", "choice", "order"),
-        lambda row: (row[1], row[2], CHOICES[row[3]], row[4] == "10"),
+        read,
         (ID, np.int16, np.int8, np.bool_),
     )
-    return item, repeat, choice, turned
+    return item, repeat, choices, is_turned
 
 
 def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
     """``item, first, second`` of the pairs of a benchmark: the lengths of both answers in ``tokens`` or ``words``; -1
     if unknown, for example if a file has no token counts.
     """
-    field = "tokens" if unit == "tokens" else "text"
-    item, first, second = _rows(
-        ("lengths", unit, benchmark.pk),
-        Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
-        lambda: items_by_kind(benchmark).get(Item.Kind.PAIR, 0),
-        lambda rows: rows.annotate(**_places()).values_list("pk", *(f"{name}__response__{field}" for name in SIDES)),
-        lambda row: (row[0], _length(row[1]), _length(row[2])),
-        (ID, np.int32, np.int32),
-        by_id=False,
+
+    def lengths_of(responses: QuerySet[Response]) -> tuple[Column, Column]:
+        if unit == "tokens":
+            ids, tokens = packed(responses.filter(tokens__isnull=False), F("pk"), F("tokens"))
+            return ids, tokens
+        words = [(pk, len(text.split())) for pk, text in responses.values_list("pk", "text").iterator()]
+        counted = np.array(words, dtype=np.int64).reshape(-1, 2)
+        return counted[:, 0], counted[:, 1]
+
+    item, first, second = _pair_rows(
+        ("lengths", unit, benchmark.pk), benchmark, lengths_of, (ID, np.int32, np.int32), with_sample=False
     )
     return item, first, second
 
 
-def _length(stored: int | str | None) -> int:
-    return -1 if stored is None else len(stored.split()) if isinstance(stored, str) else stored
-
-
 def run_items(run: Run) -> Column:
     """The items of a run."""
+
+    def read(after: int, count: int) -> Iterator[Block]:
+        rows = RunItem.objects.filter(run=run, pk__gt=after)
+        for part in _windows(rows, "pk", count):
+            ids, items = packed(rows.filter(**part), F("pk"), F("item_id"))
+            yield ids, (items,)
+
     (item,) = _rows(
         ("asked", run.pk),
         RunItem.objects.filter(run=run),
         lambda: rows_per_run(RunItem, run.benchmark_id).get(run.pk, 0),
-        lambda rows: rows.values_list("pk", "item_id"),
-        lambda row: row[1:],
+        read,
         (ID,),
     )
     return item
@@ -147,26 +184,86 @@ class PairItems:
 
 def pair_items(benchmark: Benchmark) -> PairItems:
     """The pairs of a benchmark; incomplete ones are left out."""
-    names = [f"{name}__response__{field}" for name in SIDES for field in ("model_id", "variant")]
-    item, sample, first, second = _rows(
-        ("pairs", benchmark.pk),
-        Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark),
-        lambda: items_by_kind(benchmark).get(Item.Kind.PAIR, 0),
-        lambda rows: rows.annotate(**_places()).values_list("pk", "sample_id", *names),
-        lambda row: (row[0], row[1], _sides.code(row[2], row[3]), _sides.code(row[4], row[5])),
-        (ID, ID, np.int32, np.int32),
-        by_id=False,
+    item, sample, first, second = _pair_rows(
+        ("pairs", benchmark.pk), benchmark, _sides_of, (ID, ID, np.int32, np.int32), with_sample=True
     )
     if (complete := (first >= 0) & (second >= 0)).all():
         return PairItems(item, sample, first, second, _sides.known)
     return PairItems(item[complete], sample[complete], first[complete], second[complete], _sides.known)
 
 
-def _places() -> dict[str, FilteredRelation]:
-    """Both places of an item. Made new for each query, because Django modifies them."""
-    return {
-        name: FilteredRelation("places", condition=Q(places__position=position)) for position, name in enumerate(SIDES)
-    }
+def _sides_of(responses: QuerySet[Response]) -> tuple[Column, Column]:
+    """The ids of responses, and the codes of their models and variants."""
+    ids, models = packed(responses.filter(variant=""), F("pk"), F("model_id"))
+    distinct, places = np.unique(models, return_inverse=True)
+    codes = np.array([_sides.code(model, "") for model in distinct.tolist()], dtype=np.int64)
+    rows = responses.exclude(variant="").values_list("pk", "model_id", "variant")
+    others = [(pk, _sides.code(model, variant)) for pk, model, variant in rows.iterator()]
+    with_variant = np.array(others, dtype=np.int64).reshape(-1, 2)
+    return np.concatenate([ids, with_variant[:, 0]]), np.concatenate([codes[places], with_variant[:, 1]])
+
+
+def _pair_rows(
+    key: Hashable,
+    benchmark: Benchmark,
+    values_of: Callable[[QuerySet[Response]], tuple[Column, Column]],
+    types: Sequence[type],
+    *,
+    with_sample: bool,
+) -> tuple[Column, ...]:
+    """The pair items of a benchmark: their ids, their samples if wanted, and the values of both responses, -1 if
+    unknown. ``values_of`` gives the ids of responses that have a value, and the values.
+
+    Items, places and responses are joined here: the database would look each place up by itself.
+    """
+    pairs = Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark)
+
+    def read(after: int, count: int) -> Iterator[Block]:
+        # New pairs come from the end of the table, all of them by sample, so that a part has all it refers to.
+        parts = [{"pk__gt": after}] if after else _windows(benchmark.samples.all(), "sample", count)
+        for part in parts:
+            items, sample = _sorted(*packed(pairs.filter(**part), F("pk"), F("sample_id")))
+            if not len(items):
+                continue
+            of_items = {f"item__{name}".replace("item__pk", "item"): value for name, value in part.items()}
+            places = ItemResponse.objects.filter(
+                item__kind=Item.Kind.PAIR, item__sample__benchmark=benchmark, **of_items
+            )
+            item_of, position, response_of = packed(places, F("item_id"), F("position"), F("response_id"))
+            responses = Response.objects.filter(sample__benchmark=benchmark)
+            few = len(response_of) <= FEW
+            responses = responses.filter(**({"pk__in": response_of.tolist()} if few else part if not after else {}))
+            value_of = _looked_up(*_sorted(*values_of(responses)), response_of)
+            sides = [
+                _looked_up(*_sorted(item_of[position == side], value_of[position == side]), items) for side in (0, 1)
+            ]
+            yield items, (items, *((sample,) if with_sample else ()), *sides)
+
+    return _rows(key, pairs, lambda: items_by_kind(benchmark).get(Item.Kind.PAIR, 0), read, types, by_id=False)
+
+
+def _sorted(keys: Column, values: Column) -> tuple[Column, Column]:
+    order = np.argsort(keys)
+    return keys[order], values[order]
+
+
+def _looked_up(keys: Column, values: Column, targets: Column) -> Column:
+    """The value of each target (n,) among sorted keys; -1 for those that are not among them."""
+    if not len(keys):
+        return np.full(len(targets), -1, dtype=np.int64)
+    at = np.searchsorted(keys, targets)
+    at[at == len(keys)] = 0
+    return np.where(keys[at] == targets, values[at], -1)
+
+
+def _windows(rows: QuerySet[Any], column: str, count: int) -> Iterator[dict[str, int]]:
+    """Conditions on ``column``, which names these rows, that split ``count`` rows into parts of little memory."""
+    first, last = (rows.order_by(f"{sign}pk").values_list("pk", flat=True).first() for sign in ("", "-"))
+    if first is None or last is None:
+        return
+    step = max(1, (last - first + 1) * AT_ONCE // max(count, AT_ONCE))
+    for start in range(first, last + 1, step):
+        yield {f"{column}__gte": start, f"{column}__lt": start + step}
 
 
 class _Sides:
@@ -176,9 +273,7 @@ class _Sides:
         self.known: list[tuple[int, str]] = []
         self._codes: dict[tuple[int, str], int] = {}
 
-    def code(self, model: int | None, variant: str) -> int:
-        if model is None:
-            return -1
+    def code(self, model: int, variant: str) -> int:
         code = self._codes.get((model, variant))
         if code is None:
             code = self._codes[model, variant] = len(self.known)
@@ -193,30 +288,28 @@ def _rows(
     key: Hashable,
     queryset: QuerySet[Any],
     total: Callable[[], int],
-    values: Callable[[QuerySet[Any]], QuerySet[Any, Any]],
-    row: Callable[[Any], Iterable[int]],
+    read_after: Callable[[int, int], Iterator[Block]],
     types: Sequence[type],
     *,
     by_id: bool = True,
 ) -> tuple[Column, ...]:
     """The columns of all rows of the query: the cached ones and newer ones.
 
-    ``total`` gives their number; ``values`` selects what is read, the id first; ``row`` turns that into the columns'
-    numbers. ``by_id`` says whether the database has them in that order; otherwise they are sorted here by their first
-    column, the id, because a database would sort whole rows.
+    ``total`` gives their number; ``read_after(id, count)`` reads those with higher ids, about so many. ``by_id`` says
+    whether its blocks come in that order; otherwise the rows are sorted here by their first column, the id.
     """
 
-    def added(stored: Rows, queryset: QuerySet[Any]) -> Rows:
+    def added(stored: Rows, count: int) -> Rows:
         start = len(stored)
-        for batch in _batches(values(queryset).order_by(*(["pk"] if by_id else [])).iterator(chunk_size=AT_ONCE)):
-            stored.add(map(row, batch), len(batch), max(values_[0] for values_ in batch))
+        for ids, columns in read_after(stored.top, count):
+            stored.add(ids, columns)
         if not by_id:
             stored.sort(start)
         return stored
 
     def read() -> Rows:
         count = total()
-        return added(Rows(types, count + count // 64), queryset)
+        return added(Rows(types, count + count // 64), count)
 
     if connection.in_atomic_block:  # what it sees may be undone
         return read().columns
@@ -226,7 +319,7 @@ def _rows(
             late = Import.objects.came_late(queryset.model, since=stored.imports, below=stored.top)
             stored = None if late else stored
         if stored is not None:
-            added(stored, queryset.filter(pk__gt=stored.top))
+            added(stored, total() - len(stored))
             # The count may be a moment older than the rows.
             if total() != len(stored) and queryset.filter(pk__lte=stored.top).count() != len(stored):
                 stored = None
@@ -236,11 +329,6 @@ def _rows(
         while sum(rows.size for rows in _kept.values()) > MOST_BYTES and len(_kept) > 1:
             _kept.popitem(last=False)
         return stored.columns
-
-
-def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
-    while batch := list(islice(rows, AT_ONCE)):
-        yield batch
 
 
 # ---- row counts: counting a million rows takes 40 ms, so counts are cached for as long as they are right ----

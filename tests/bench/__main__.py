@@ -11,7 +11,7 @@ import django
 
 django.setup()
 
-from tests.bench import bank, boards, judging, labelling, methods, parts  # noqa: E402 (needs the settings)
+from tests.bench import bank, boards, judging, labelling, methods, parts, verdicts  # noqa: E402 (needs the settings)
 
 
 def main() -> int:
@@ -23,6 +23,7 @@ def main() -> int:
             "boards": boards.boards,
             "judging": judging.judging,
             "labelling": labelling.labelling,
+            "verdicts": verdicts.verdicts,
         }
     )
     wanted = sys.argv[1:] or list(known)

@@ -1,7 +1,8 @@
 """A board of 200 models over a million votes: ``python -m tests.bench.boards`` measures it in a process of its own.
 
-Prints as JSON: milliseconds of an empty page, of the board as it is asked for again, of the board after a new vote;
-bytes of the page as it is sent; and the most memory that the process ever held, in MB.
+Prints as JSON: milliseconds of an empty page, of the first home page and board, of a page of judgments by API, of the
+board as it is asked for again and after a new vote; bytes of the page as it is sent; and the most memory that the
+process ever held, in MB.
 """
 
 import gzip
@@ -33,6 +34,10 @@ def boards() -> "Iterator[Result]":
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=without_data())
     found = json.loads(done.stdout.splitlines()[-1])
     empty = found["empty"]
+    yield Result(
+        "home and board of a million votes, after a start", empty, found["first"], round(1500 / empty, 1), "ms"
+    )
+    yield Result("judgments of a benchmark by API", empty, found["judgments"], round(60 / empty, 1), "ms")
     yield Result("board of a million votes, nothing new", empty, found["again"], round(150 / empty, 1), "ms")
     yield Result("  something else was written", empty, found["elsewhere"], round(150 / empty, 1), "ms")
     yield Result("  after a new vote", empty, found["after"], round(1000 / empty, 1), "ms")
@@ -112,6 +117,22 @@ def fill(*, votes: int = VOTES, models: int = MODELS, samples: int = SAMPLES) ->
         )
 
 
+def _judgments_by_api() -> float:
+    """Milliseconds of a page of the judgments of the benchmark."""
+    from django.test import Client
+
+    from accounts.models import User
+
+    client = Client()
+    client.force_login(User.objects.create_user("bench-curator", role="curator"))
+    taken = []
+    for _ in range(5):
+        start = time.process_time()
+        assert client.get("/api/v1/judgments/?benchmark=wide").status_code == 200
+        taken.append(1000 * (time.process_time() - start))
+    return min(taken)
+
+
 def main() -> None:
     import django
 
@@ -141,7 +162,8 @@ def main() -> None:
         return 1000 * spent
 
     taken("/accounts/sign-in/")
-    found = {"empty": min(taken("/accounts/sign-in/") for _ in range(20)), "first": taken(path)}
+    found = {"empty": min(taken("/accounts/sign-in/") for _ in range(20)), "first": taken("/") + taken(path)}
+    found["judgments"] = _judgments_by_api()
     found["again"] = min(taken(path) for _ in range(5))
     after, elsewhere = [], []
     for n, item in enumerate(Item.objects.order_by("-pk")[:LATE]):
