@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from stats.arrays import FloatArray, IntArray, check_finite, check_lengths, dense_codes, ratio
 from stats.jackknife import Blocks, Scale, jackknife
 from stats.proportions import t_quantile
 from stats.results import Estimate, InvalidCount, NotFinite
@@ -72,8 +72,7 @@ def _correlation(
 ) -> Correlation:
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     check_lengths(x=first, y=second, cluster=np.asarray(cluster))
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise NotFinite("a score is not a finite number")
+    check_finite(x=first, y=second)
     n = len(first)
     if n == 0:
         return Correlation(Estimate(None, 0, None, name, CONSTANT), None)
@@ -120,8 +119,7 @@ def correlation_difference(
     columns = [np.asarray(values, dtype=np.float64) for values in (first, second, reference)]
     strata, number = dense_codes(stratum)
     check_lengths(first=columns[0], second=columns[1], reference=columns[2], stratum=strata)
-    if not all(np.isfinite(column).all() for column in columns):
-        raise NotFinite("a score is not a finite number")
+    check_finite(first=columns[0], second=columns[1], reference=columns[2])
     order = np.argsort(strata, kind="stable")
     a, b, c = (column[order] for column in columns)
     starts = np.searchsorted(strata[order], np.arange(number)).tolist()
@@ -174,6 +172,8 @@ def _p(estimate: Estimate) -> float | None:
 def mean_within(of: Measure, x: FloatArray, y: FloatArray, weights: FloatArray, starts: Sequence[int]) -> FloatArray:
     """The unweighted mean of a measure over the strata with a value: points (x, y), (U,), are sorted by stratum, and
     stratum s begins at ``starts[s]``; ``weights`` (B, U)."""
+    if not len(x):
+        return np.full(len(weights), np.nan)
     ends = [*starts[1:], len(x)]
     values = np.stack([of(x[a:b], y[a:b], weights[:, a:b]) for a, b in zip(starts, ends, strict=True)], axis=1)
     defined = np.isfinite(values)
