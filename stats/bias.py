@@ -11,7 +11,16 @@ import numpy.typing as npt
 from stats.arrays import FloatArray, check_finite, check_lengths, dense_codes
 from stats.correlation import Test
 from stats.paired import mcnemar
-from stats.proportions import CLUSTER_T, CLUSTERED_WILSON, FEW_GROUPS, FEWEST_GROUPS, mean_with_error, rate, t_quantile
+from stats.proportions import (
+    CLUSTER_T,
+    CLUSTERED_WILSON,
+    FEW_GROUPS,
+    FEWEST_GROUPS,
+    Clustered,
+    mean_with_error,
+    rate,
+    t_quantile,
+)
 from stats.results import Estimate, Interval
 from stats.verdicts import FIRST, MISSING, SECOND, encode
 
@@ -120,8 +129,8 @@ def own_family(
 
     ``judge`` and ``people`` (n,) are scores, or 1 and 0 for a win and a loss, on a scale of this ``width``; ``own``
     (n,) marks the family. Standard error clustered by group over both means, interval within what the difference can
-    be. No value unless both kinds of answers are there. Raises LengthMismatch, NotFinite, and InvalidCount for
-    a difference beyond the scale.
+    be; ``groups`` and t are those of the mean with fewer groups. No value unless both kinds of answers are there.
+    Raises LengthMismatch, NotFinite, and InvalidCount for a difference beyond the scale.
     """
     change = np.asarray(judge, dtype=np.float64) - np.asarray(people, dtype=np.float64)
     is_own = np.asarray(own, dtype=bool)
@@ -131,7 +140,8 @@ def own_family(
     if not is_own.any() or is_own.all():
         undefined = "there are no answers of the judge's own family, or no others"
         return Estimate(None, len(change), None, CLUSTERED_WILSON, undefined)
-    means = [float(change[side].mean()) for side in (is_own, ~is_own)]
+    sides = [Clustered.of(values=change[side], cluster=codes[side]) for side in (is_own, ~is_own)]
+    means = [side.value for side in sides]
     weight = np.where(is_own, 1 / is_own.sum(), -1 / (~is_own).sum())
     influence = np.bincount(codes, weights=weight * (change - np.where(is_own, *means)), minlength=groups)
     error = sqrt(groups / max(groups - 1, 1) * float(influence @ influence))
@@ -139,8 +149,8 @@ def own_family(
         means[0] - means[1],
         error if error > 1e-12 else 0.0,
         n=len(change),
-        groups=groups,
-        df=groups - 1,
+        groups=min(side.groups.count for side in sides),
+        df=min(side.groups.effective for side in sides) - 1,
         ends=(-2 * width, 2 * width),
     )
 

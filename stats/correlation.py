@@ -78,8 +78,9 @@ def _correlation(
         return Correlation(Estimate(None, 0, None, name, CONSTANT), None)
     blocks = Blocks.of(cluster)
     columns, where, starts = _points(first, second, np.zeros(n) if stratum is None else stratum)
+    table = blocks.table(where, len(columns))
     estimate = jackknife(
-        table=blocks.table(where, len(columns)),
+        table=table,
         statistic=lambda weights: mean_within(of, first[columns], second[columns], weights, starts),
         n=n,
         scale=Scale.FISHER,
@@ -87,7 +88,7 @@ def _correlation(
         undefined=CONSTANT,
         level=level,
     )
-    return Correlation(estimate, _p(estimate))
+    return Correlation(estimate, _p(estimate, table.df))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +135,9 @@ def correlation_difference(
         return (one - other) / 2
 
     n = len(a)
+    table = blocks.table(np.arange(n), n)
     estimate = jackknife(
-        table=blocks.table(np.arange(n), n),
+        table=table,
         statistic=half,
         n=n,
         scale=Scale.FISHER,
@@ -144,7 +146,7 @@ def correlation_difference(
         level=level,
     )
     values = [float(value[0]) if np.isfinite(value[0]) else None for value in correlations(np.ones((1, n)))]
-    return PairedCorrelations(values[0], values[1], _doubled(estimate), _p(estimate))
+    return PairedCorrelations(values[0], values[1], _doubled(estimate), _p(estimate, table.df))
 
 
 def _doubled(estimate: Estimate) -> Estimate:
@@ -159,11 +161,10 @@ def _doubled(estimate: Estimate) -> Estimate:
     )
 
 
-def _p(estimate: Estimate) -> float | None:
+def _p(estimate: Estimate, df: float) -> float | None:
     """Two-sided, by t on Fisher's scale, where the interval's half-width is t times the standard error."""
-    if estimate.interval is None or estimate.value is None or estimate.groups is None:
+    if estimate.interval is None or estimate.value is None:
         return None
-    df = estimate.groups - 1
     width = atanh(estimate.interval.high) - atanh(estimate.interval.low)
     t = 2 * t_quantile(estimate.interval.level, df) * atanh(estimate.value) / width
     return float(2 * stdtr(df, -abs(t)))

@@ -191,7 +191,8 @@ def rate_by_sizes(*, hits: int, n: int, cluster: npt.ArrayLike, level: float = 0
 
     `cluster` (m,) holds the labels of the rows; where they are not the n rows of the share, rows like them. Wilson on
     n / (sum of squared sizes / m), the effective number if rows of a group are all alike (Kish 1965, section 5.4):
-    never too narrow. For shares whose single hits must stay secret. Raises InvalidCount.
+    never too narrow. No interval from fewer than eight groups, or where one has nearly all rows. For shares whose
+    single hits must stay secret. Raises InvalidCount.
     """
     if n == 0:
         return proportion(successes=hits, n=n, level=level)
@@ -200,6 +201,8 @@ def rate_by_sizes(*, hits: int, n: int, cluster: npt.ArrayLike, level: float = 0
     if alike == 1:
         return proportion(successes=hits, n=n, level=level)
     p, effective = hits / n, n / alike
+    if reason := no_interval(groups=len(sizes), effective=float(sizes.sum()) / alike):
+        return Estimate(p, n, None, WILSON_ON_SIZES, reason, groups=len(sizes))
     interval = wilson(successes=p * effective, n=effective, level=level, method=WILSON_ON_SIZES)
     error = _known(sqrt(p * (1 - p) / effective))
     return Estimate(p, n, interval, WILSON_ON_SIZES, se=error, groups=len(sizes))

@@ -249,5 +249,8 @@ def test_an_interval_by_sizes_of_clusters_depends_on_no_cluster_and_covers_where
         covered += interval.low <= 0.7 <= interval.high
     assert covered >= 0.93 * 400
     assert rate_by_sizes(hits=7, n=9, cluster=np.arange(9)) == proportion(successes=7, n=9)
-    one, other = (rate_by_sizes(hits=4, n=8, cluster=[0, 0, 0, 1, 2, 3, 4, last]) for last in (5, 6))
+    one, other = (rate_by_sizes(hits=4, n=10, cluster=[0, 0, 0, 1, 2, 3, 4, 5, 6, last]) for last in (7, 8))
     assert one == other
+    assert one.interval
+    few = rate_by_sizes(hits=4, n=10, cluster=np.arange(10) % 7)
+    assert (few.value, few.interval, few.reason) == (0.4, None, FEW_GROUPS)
