@@ -74,7 +74,7 @@ class Grid:
     designs: tuple[Design, ...]
     few: tuple[Design, ...]
     truth: Truth | None = None  # None: the estimates from a very large set
-    sets: int = 1000
+    sets: int = 2000
 
     def truth_of(self, design: Design, rows: int) -> Sequence[float]:
         if self.truth:
@@ -527,8 +527,8 @@ def the_share(design):
 
 
 GRIDS = (
-    Grid("share", one_share, SHARES, (Design(8, 5, share=0.1), Design(30, 2, unequal=True)), the_share, 600),
-    Grid("share over repeats", pooled_share, SHARES[::3], (Design(13, 5, share=0.1),), the_share, 600),
+    Grid("share", one_share, SHARES, (Design(8, 5, share=0.1), Design(30, 2, unequal=True)), the_share),
+    Grid("share over repeats", pooled_share, SHARES[::3], (Design(13, 5, share=0.1),), the_share),
     Grid("share by sizes", share_by_sizes, ALIKE, (Design(30, 5, unequal=True),), the_share),
     Grid("mean of scores", mean_of_scores, SCORED, FEW_SCORED, lambda design: [mean_score(design)]),
     Grid("mean over repeats", pooled_mean, SCORED, FEW_SCORED[:1], lambda design: [mean_score(design)]),
@@ -544,14 +544,14 @@ GRIDS = (
     Grid("Spearman", spearman_rho, SCORED, FEW_SCORED),
     Grid("Pearson over repeats", pooled_pearson, SCORED, FEW_SCORED[:1]),
     Grid("Spearman over repeats", pooled_spearman, SCORED, FEW_SCORED[:1]),
-    Grid("difference of two Pearson", difference_of("pearson"), SCORED, FEW_SCORED[:1], sets=600),
-    Grid("difference of two Spearman", difference_of("spearman"), SCORED, FEW_SCORED[:1], sets=600),
+    Grid("difference of two Pearson", difference_of("pearson"), SCORED, FEW_SCORED[:1]),
+    Grid("difference of two Spearman", difference_of("spearman"), SCORED, FEW_SCORED[:1]),
     Grid("Cohen's kappa", kappa, CLASSED, FEW_SCORED),
     Grid("Cohen's kappa over repeats", pooled_kappa, CLASSED, FEW_SCORED[:1]),
-    Grid("alpha, nominal", alpha_of("nominal"), CLASSED, FEW_SCORED[:1], sets=600),
-    Grid("alpha, ordinal", alpha_of("ordinal"), SCORED, FEW_SCORED[:1], sets=600),
-    Grid("alpha, interval", alpha_of("interval"), SCORED, FEW_SCORED[:1], sets=600),
-    Grid("Fleiss' kappa", fleiss, CLASSED, FEW_SCORED[:1], sets=600),
+    Grid("alpha, nominal", alpha_of("nominal"), CLASSED, FEW_SCORED[:1]),
+    Grid("alpha, ordinal", alpha_of("ordinal"), SCORED, FEW_SCORED[:1]),
+    Grid("alpha, interval", alpha_of("interval"), SCORED, FEW_SCORED[:1]),
+    Grid("Fleiss' kappa", fleiss, CLASSED, FEW_SCORED[:1]),
     Grid("accuracy of pairs", pair_score("accuracy"), SCORED, FEW_SCORED[:1]),
     Grid("macro F1", pair_score("f1"), CLASSED, FEW_SCORED),
     Grid("macro F1 without ties", pair_score("f1", ties=False), CLASSED, FEW_SCORED[:1]),
@@ -559,17 +559,17 @@ GRIDS = (
     Grid("macro F1 over repeats", pooled_f1, CLASSED, FEW_SCORED[:1]),
     Grid("F1 of yes", yes_no("f1"), grid_of(SIZES, share=(0.2, 0.5)), (Design(20, 5),)),
     Grid("precision of yes", yes_no("precision"), grid_of(SIZES, share=(0.2, 0.5)), (Design(20, 5),)),
-    Grid("consistency", steady("consistency"), SCORED, FEW_SCORED[:1], sets=600),
-    Grid("majority of repeats", steady("mcc"), SCORED, FEW_SCORED[:1], sets=600),
+    Grid("consistency", steady("consistency"), SCORED, FEW_SCORED[:1]),
+    Grid("majority of repeats", steady("mcc"), SCORED, FEW_SCORED[:1]),
     Grid("position, consistent", place("consistent"), grid_of(SIZES, share=(0.1, 0.5)), (Design(20, 5, share=0.1),)),
     Grid("position, first", place("first"), grid_of(SIZES, share=(0.1, 0.5)), (Design(20, 5, share=0.1),)),
     Grid("slope of length", length_slope, grid_of(SIZES, spread=(0.0, 1.0), ceiling=(0.0, 1.5)), (Design(50, 4),)),
     Grid("own family, scores", family(4), SCORED, FEW_SCORED[:1]),
     Grid("own family, wins", family(1), SCORED, FEW_SCORED[:1]),
-    Grid("Bradley-Terry strengths", strengths(by_group), RATED, RATED[1:2], sets=400),
-    Grid("Bradley-Terry contrasts", contrasts(by_group), RATED, RATED[1:2], sets=600),
-    Grid("Bradley-Terry strengths, prompts fixed", strengths(prompts_fixed), FIXED, FIXED[1:2], sets=400),
-    Grid("Bradley-Terry contrasts, prompts fixed", contrasts(prompts_fixed), FIXED, FIXED[1:2], sets=600),
+    Grid("Bradley-Terry strengths", strengths(by_group), RATED, RATED[1:2], sets=1000),
+    Grid("Bradley-Terry contrasts", contrasts(by_group), RATED, RATED[1:2]),
+    Grid("Bradley-Terry strengths, prompts fixed", strengths(prompts_fixed), FIXED, FIXED[1:2], sets=1000),
+    Grid("Bradley-Terry contrasts, prompts fixed", contrasts(prompts_fixed), FIXED, FIXED[1:2]),
     *(
         Grid(f"PPI++, a judge that knows {right:.0%}", powered(right), POWERED, POWERED[:1], the_share)
         for right in (0.0, 0.6, 0.9)
