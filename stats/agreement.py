@@ -11,11 +11,12 @@ from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
-from stats.jackknife import PERFECT_FROM, Blocks, Scale, jackknife, mean_over
+from stats.jackknife import JACKKNIFE, PERFECT_FROM, Blocks, Scale, jackknife, mean_over
 from stats.proportions import FEWEST_GROUPS, rate
 from stats.results import DuplicateVerdict, Estimate
 from stats.verdicts import MISSING, decided, three_way
 
+KAPPA = f"kappa, {Scale.FISHER.value}, {JACKKNIFE}"  # the method of a kappa, of one pair of columns or of many
 NO_ROWS = "no rows with both labels"
 CHANCE_IS_CERTAIN = "all labels are the same: agreement beyond chance is undefined"
 

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Levenshtein
 
-from stats.arrays import FloatArray, check_finite, check_lengths, mean_ranks
+from stats.arrays import FloatArray, check_lengths, mean_ranks
 from stats.correlation import CONSTANT, tau_b
 from stats.proportions import mean, normal_quantile
-from stats.results import Estimate, Interval, InvalidCount, LengthMismatch
+from stats.results import Estimate, Interval, InvalidCount, LengthMismatch, NotFinite
 
 
 def distance(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
@@ -82,7 +82,8 @@ def rank_correlation(
     """
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     check_lengths(x=first, y=second)
-    check_finite(x=first, y=second)
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise NotFinite("a number of a board is not finite")
     n = len(first)
     a, b = _standardised(first), _standardised(second)
     if a is None or b is None:
