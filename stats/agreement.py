@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_array
+from scipy.special import stdtrit
 
 from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
-from stats.jackknife import Blocks, Scale, jackknife, mean_over
-from stats.proportions import normal_quantile, rate
-from stats.results import DuplicateVerdict, Estimate, Interval
+from stats.jackknife import JACKKNIFE, PERFECT_FROM, Blocks, Scale, jackknife, mean_over
+from stats.proportions import FEWEST_GROUPS, rate
+from stats.results import DuplicateVerdict, Estimate
 from stats.verdicts import MISSING, decided, three_way
 
-ASYMPTOTIC = "asymptotic"
+KAPPA = f"kappa, {Scale.FISHER.value}, {JACKKNIFE}"  # the method of a kappa, of one pair of columns or of many
+NO_ROWS = "no rows with both labels"
 CHANCE_IS_CERTAIN = "all labels are the same: agreement beyond chance is undefined"
 
 
@@ -84,9 +85,9 @@ def cohen_kappa(
     are dropped.
 
     kappa = (p_o - p_e) / (1 - p_e) (Cohen 1960). With `stratum` (data sets, repeats), the unweighted mean of
-    kappa within each. One row per group: the asymptotic standard error of Fleiss, Cohen and Everitt (1969),
-    cut to [-1, 1]. Several: the jackknife by group. Value None where both use one and the same label only.
-    Raises LengthMismatch.
+    kappa within each. Interval: jackknife by group, also where each row is a group of its own: the asymptotic
+    error of Fleiss, Cohen and Everitt (1969) covers .87 where labels are unevenly used. Value None where both use
+    one and the same label only. Raises LengthMismatch.
     """
     a, b, groups = pd.Series(first), pd.Series(second), np.asarray(cluster)
     strata = np.zeros(len(a)) if stratum is None else np.asarray(stratum)
@@ -96,15 +97,13 @@ def cohen_kappa(
     n, size = int(labelled.sum()), len(labels)
     cell = codes[:n] * size + codes[n:]
     blocks, (part, parts) = Blocks.of(groups[labelled]), dense_codes(strata[labelled])
-    if blocks.groups == n and parts <= 1:
-        return _asymptotic_kappa(np.bincount(cell, minlength=size * size).reshape(size, size), n, level)
     return jackknife(
         table=blocks.table(part * size * size + cell, parts * size * size),
         statistic=mean_over(lambda tables: kappa_of(tables.reshape(-1, size, size)), parts),
         n=n,
         scale=Scale.FISHER,
         method="kappa",
-        undefined=CHANCE_IS_CERTAIN,
+        undefined=CHANCE_IS_CERTAIN if n else NO_ROWS,
         level=level,
     )
 
@@ -115,25 +114,6 @@ def kappa_of(tables: FloatArray) -> FloatArray:
     observed = n * np.trace(tables, axis1=-2, axis2=-1)
     expected = (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1)
     return ratio(observed - expected, n * n - expected)
-
-
-def _asymptotic_kappa(table: IntArray, n: int, level: float) -> Estimate:
-    kappa = float(kappa_of(table[None].astype(np.float64))[0]) if n else np.nan
-    if np.isnan(kappa):
-        return Estimate(None, n, None, ASYMPTOTIC, CHANCE_IS_CERTAIN if n else "no rows with both labels")
-    p = table / n
-    rows, columns = p.sum(axis=1), p.sum(axis=0)
-    chance = float(rows @ columns)
-    on_diagonal = float(np.diag(p) @ (1 - (rows + columns) * (1 - kappa)) ** 2)
-    spread = p * (columns[:, None] + rows[None, :]) ** 2
-    off_diagonal = (1 - kappa) ** 2 * float(spread.sum() - np.trace(spread))
-    variance = on_diagonal + off_diagonal - (kappa - chance * (1 - kappa)) ** 2
-    if variance < 1e-15:
-        return Estimate(kappa, n, None, ASYMPTOTIC, "no disagreement: the standard error is 0")
-    error = sqrt(variance / n) / (1 - chance)
-    margin = normal_quantile(level) * error
-    interval = Interval(max(-1.0, kappa - margin), min(1.0, kappa + margin), level, ASYMPTOTIC)
-    return Estimate(kappa, n, interval, ASYMPTOTIC, se=error, groups=n)
 
 
 def pairwise_agreement(*, annotator: npt.ArrayLike, item: npt.ArrayLike, verdict: npt.ArrayLike) -> pd.DataFrame:
@@ -189,32 +169,43 @@ def pairwise_kappa(
     for i, first in enumerate(by_label):
         for j, second in enumerate(by_label):
             tables[:, i, j] = (first @ second.T).toarray()[a, b]
-    kappa, margin = _kappas(tables, normal_quantile(level))
+    kappa, low, high, error = _kappas(tables, level)
     return pd.DataFrame(
         {
             "a": names[a],
             "b": names[b],
             "n": tables.sum(axis=(1, 2)),
             "kappa": kappa,
-            "low": np.maximum(-1.0, kappa - margin),
-            "high": np.minimum(1.0, kappa + margin),
-            "se": margin / normal_quantile(level),
+            "low": low,
+            "high": high,
+            "se": error,
         }
     )
 
 
-def _kappas(tables: IntArray, z: float) -> tuple[FloatArray, FloatArray]:
-    """`_asymptotic_kappa` of tables (P, K, K): the values and the half-widths of their intervals, (P,) each."""
-    n = tables.sum(axis=(1, 2)).astype(np.float64)
+def _kappas(tables: IntArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The jackknife of tables (P, K, K) whose rows are groups of their own: values, ends of intervals and standard
+    errors, (P,) each.
+    """
+    n, trace = tables.sum(axis=(1, 2)), np.trace(tables, axis1=1, axis2=2)
+    rows, columns = tables.sum(axis=2), tables.sum(axis=1)
     kappa = kappa_of(tables.astype(np.float64))
-    p = tables / np.maximum(n, 1)[:, None, None]
-    rows, columns = p.sum(axis=2), p.sum(axis=1)
-    chance = (rows * columns).sum(axis=1)
-    diagonal = np.diagonal(p, axis1=1, axis2=2)
-    on_diagonal = (diagonal * (1 - (rows + columns) * (1 - kappa)[:, None]) ** 2).sum(axis=1)
-    spread = p * (columns[:, :, None] + rows[:, None, :]) ** 2
-    off_diagonal = (1 - kappa) ** 2 * (spread.sum(axis=(1, 2)) - np.trace(spread, axis1=1, axis2=2))
-    variance = on_diagonal + off_diagonal - (kappa - chance * (1 - kappa)) ** 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        margin = z * np.sqrt(np.where(variance < 1e-15, np.nan, variance) / n) / (1 - chance)
-    return kappa, margin
+    # Of each cell, (P, K, K): kappa without one of its rows, in the terms of `kappa_of`.
+    same = np.eye(tables.shape[1], dtype=np.int64)
+    fewer = (n - 1)[:, None, None]
+    expected = (rows * columns).sum(axis=1)[:, None, None] - columns[:, :, None] - rows[:, None, :] + same
+    observed = fewer * (trace[:, None, None] - same)
+    without = ratio((observed - expected).astype(np.float64), (fewer * fewer - expected).astype(np.float64))
+    inside = (np.abs(without) < 1 - PERFECT_FROM) | (tables == 0)  # not so where it is undefined
+    known = inside.all(axis=(1, 2)) & (np.abs(kappa) < 1 - PERFECT_FROM) & (n >= FEWEST_GROUPS)
+    value = np.where(known, kappa, 0.0)[:, None, None]
+    left = np.where((tables > 0) & known[:, None, None], without, value)
+    scale = (n - 1) / np.maximum(n, 1)
+    error, on_fisher = (
+        np.sqrt(scale * (tables * moved**2).sum(axis=(1, 2)))
+        for moved in (left - value, np.arctanh(left) - np.arctanh(value))
+    )
+    error = np.where(known & (error > PERFECT_FROM), error, np.nan)
+    margin = stdtrit(np.maximum(n - 1, 1), 0.5 + level / 2) * np.where(np.isnan(error), np.nan, on_fisher)
+    z = np.arctanh(value[:, 0, 0])
+    return kappa, np.tanh(z - margin), np.tanh(z + margin), error

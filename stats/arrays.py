@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from stats.results import LengthMismatch
+from stats.results import LengthMismatch, NotFinite
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -29,6 +29,13 @@ def check_lengths(**columns: Sized) -> None:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise LengthMismatch(", ".join(f"{name} has {length}" for name, length in lengths.items()))
+
+
+def check_finite(**columns: FloatArray) -> None:
+    """Raise NotFinite, naming the column, for a NaN or an infinity in one of them."""
+    for name, column in columns.items():
+        if not np.isfinite(column).all():
+            raise NotFinite(f"{name} holds what is not a finite number")
 
 
 def dense_codes(values: npt.ArrayLike) -> tuple[IntArray, int]:

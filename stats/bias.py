@@ -8,10 +8,19 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from stats.arrays import FloatArray, check_lengths, dense_codes
+from stats.arrays import FloatArray, check_finite, check_lengths, dense_codes
 from stats.correlation import Test
 from stats.paired import mcnemar
-from stats.proportions import CLUSTER_T, CLUSTERED_WILSON, FEW_GROUPS, FEWEST_GROUPS, mean_with_error, rate, t_quantile
+from stats.proportions import (
+    CLUSTER_T,
+    CLUSTERED_WILSON,
+    FEW_GROUPS,
+    FEWEST_GROUPS,
+    Clustered,
+    mean_with_error,
+    rate,
+    t_quantile,
+)
 from stats.results import Estimate, Interval
 from stats.verdicts import FIRST, MISSING, SECOND, encode
 
@@ -68,10 +77,11 @@ def length(*, won: npt.ArrayLike, tokens: npt.ArrayLike, cluster: npt.ArrayLike,
     """Length bias of n decided pairs: ``won`` 1 where the first answer won, ``tokens`` (n, 2) the answers' lengths.
 
     Logistic regression of the win on tanh(d / sd(d)), d the token difference (Dubois et al., arXiv 2404.04475), with an
-    intercept and standard errors clustered by sample. Raises LengthMismatch.
+    intercept and standard errors clustered by sample. Raises LengthMismatch, NotFinite.
     """
     outcome, lengths = np.asarray(won, dtype=np.float64), np.asarray(tokens, dtype=np.float64).reshape(-1, 2)
     check_lengths(won=outcome, tokens=lengths, cluster=np.asarray(cluster))
+    check_finite(won=outcome, tokens=lengths)
     change = lengths[:, 0] - lengths[:, 1]
     differ = change != 0
     groups = np.asarray(cluster)
@@ -119,16 +129,19 @@ def own_family(
 
     ``judge`` and ``people`` (n,) are scores, or 1 and 0 for a win and a loss, on a scale of this ``width``; ``own``
     (n,) marks the family. Standard error clustered by group over both means, interval within what the difference can
-    be. No value unless both kinds of answers are there. Raises LengthMismatch.
+    be; ``groups`` and t are those of the mean with fewer groups. No value unless both kinds of answers are there.
+    Raises LengthMismatch, NotFinite, and InvalidCount for a difference beyond the scale.
     """
     change = np.asarray(judge, dtype=np.float64) - np.asarray(people, dtype=np.float64)
     is_own = np.asarray(own, dtype=bool)
     check_lengths(judge=change, own=is_own, cluster=np.asarray(cluster))
+    check_finite(judge=change)
     codes, groups = dense_codes(cluster)
     if not is_own.any() or is_own.all():
         undefined = "there are no answers of the judge's own family, or no others"
         return Estimate(None, len(change), None, CLUSTERED_WILSON, undefined)
-    means = [float(change[side].mean()) for side in (is_own, ~is_own)]
+    sides = [Clustered.of(values=change[side], cluster=codes[side]) for side in (is_own, ~is_own)]
+    means = [side.value for side in sides]
     weight = np.where(is_own, 1 / is_own.sum(), -1 / (~is_own).sum())
     influence = np.bincount(codes, weights=weight * (change - np.where(is_own, *means)), minlength=groups)
     error = sqrt(groups / max(groups - 1, 1) * float(influence @ influence))
@@ -136,8 +149,8 @@ def own_family(
         means[0] - means[1],
         error if error > 1e-12 else 0.0,
         n=len(change),
-        groups=groups,
-        df=groups - 1,
+        groups=min(side.groups.count for side in sides),
+        df=min(side.groups.effective for side in sides) - 1,
         ends=(-2 * width, 2 * width),
     )
 
@@ -155,13 +168,14 @@ class Scores:
 def high_scores(*, judge: npt.ArrayLike, people: npt.ArrayLike) -> Scores:
     """Distributions of scores on the same items (MLLM-as-a-Judge, Figure 5); people's may be means, rounded half up.
 
-    The mean difference with its interval is ``proportions.mean`` of judge - people. Raises LengthMismatch.
+    The mean difference with its interval is ``proportions.mean`` of judge - people. Raises LengthMismatch, NotFinite.
     """
     judge_scores, people_scores = (
         np.asarray(judge, dtype=np.float64),
         np.floor(np.asarray(people, dtype=np.float64) + 0.5),
     )
     check_lengths(judge=judge_scores, people=people_scores)
+    check_finite(judge=judge_scores, people=people_scores)
     scale = np.unique(np.concatenate([judge_scores, people_scores]))
     n = len(judge_scores)
     shares = (

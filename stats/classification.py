@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,11 @@ from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
 from stats.jackknife import Blocks, Scale, jackknife, mean_over
 from stats.proportions import rate
 from stats.results import Estimate
-from stats.verdicts import MISSING, VERDICTS, decided, three_way
+from stats.verdicts import MISSING, TIE, VERDICTS, decided, three_way
 
 NO_PAIRS = "no pair has a verdict of both that counts"
+FEWEST_OF_CLASS = 10  # pairs with a class, below which no error of a macro score can be told
+FEW_OF_CLASS = f"fewer than {FEWEST_OF_CLASS} pairs of one of the classes: no interval"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,7 +49,9 @@ def pair_scores(
 
     With `stratum` (data sets, repeats) each score is the unweighted mean of the scores within each. Accuracy has the
     interval of `proportions.rate`; macro F1 and macro recall Wilson's on the effective number that the jackknife by
-    group gives. Raises LengthMismatch, UnknownVerdict.
+    group gives, unless one of the classes (a tie only if there is any) has fewer than ten pairs, of the reference's or
+    the judge's, in a stratum on average: a class counts as much as the others however rare it is, and what a handful of
+    pairs says of it is too little for an interval that covers. Raises LengthMismatch, UnknownVerdict.
     """
     read = three_way if ties else decided
     labels = VERDICTS[:3] if ties else VERDICTS[:2]
@@ -59,9 +63,13 @@ def pair_scores(
     size, blocks, (part, parts) = len(labels), Blocks.of(groups), dense_codes(strata)
     cells = size * size
     table = blocks.table((part * size + true) * size + guess, parts * cells)
+    confusion = np.bincount(true * size + guess, minlength=cells).reshape(size, size)
+    pairs = (confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)) / max(parts, 1)
+    needed = (np.arange(size) < TIE) | (pairs > 0)
+    too_few = bool((pairs[needed] < FEWEST_OF_CLASS).any())
 
     def macro(score: Callable[[FloatArray], FloatArray], name: str) -> Estimate:
-        return jackknife(
+        estimate = jackknife(
             table=table,
             statistic=mean_over(lambda tables: score(tables.reshape(-1, size, size)), parts),
             n=len(true),
@@ -70,12 +78,13 @@ def pair_scores(
             undefined=NO_PAIRS,
             level=level,
         )
+        return replace(estimate, interval=None, reason=FEW_OF_CLASS) if too_few and estimate.interval else estimate
 
     return PairScores(
         accuracy=rate(hits=true == guess, cluster=groups, stratum=strata if parts > 1 else None, level=level),
         f1=macro(macro_f1, "F1"),
         recall=macro(macro_recall, "recall"),
-        confusion=np.bincount(true * size + guess, minlength=cells).reshape(size, size),
+        confusion=confusion,
         labels=labels,
     )
 

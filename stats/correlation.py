@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from stats.arrays import FloatArray, IntArray, check_finite, check_lengths, dense_codes, ratio
 from stats.jackknife import Blocks, Scale, jackknife
 from stats.proportions import t_quantile
 from stats.results import Estimate, InvalidCount, NotFinite
@@ -72,15 +72,15 @@ def _correlation(
 ) -> Correlation:
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     check_lengths(x=first, y=second, cluster=np.asarray(cluster))
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise NotFinite("a score is not a finite number")
+    check_finite(x=first, y=second)
     n = len(first)
     if n == 0:
         return Correlation(Estimate(None, 0, None, name, CONSTANT), None)
     blocks = Blocks.of(cluster)
     columns, where, starts = _points(first, second, np.zeros(n) if stratum is None else stratum)
+    table = blocks.table(where, len(columns))
     estimate = jackknife(
-        table=blocks.table(where, len(columns)),
+        table=table,
         statistic=lambda weights: mean_within(of, first[columns], second[columns], weights, starts),
         n=n,
         scale=Scale.FISHER,
@@ -88,7 +88,7 @@ def _correlation(
         undefined=CONSTANT,
         level=level,
     )
-    return Correlation(estimate, _p(estimate))
+    return Correlation(estimate, _p(estimate, table.df))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,7 @@ def correlation_difference(
     columns = [np.asarray(values, dtype=np.float64) for values in (first, second, reference)]
     strata, number = dense_codes(stratum)
     check_lengths(first=columns[0], second=columns[1], reference=columns[2], stratum=strata)
-    if not all(np.isfinite(column).all() for column in columns):
-        raise NotFinite("a score is not a finite number")
+    check_finite(first=columns[0], second=columns[1], reference=columns[2])
     order = np.argsort(strata, kind="stable")
     a, b, c = (column[order] for column in columns)
     starts = np.searchsorted(strata[order], np.arange(number)).tolist()
@@ -136,8 +135,9 @@ def correlation_difference(
         return (one - other) / 2
 
     n = len(a)
+    table = blocks.table(np.arange(n), n)
     estimate = jackknife(
-        table=blocks.table(np.arange(n), n),
+        table=table,
         statistic=half,
         n=n,
         scale=Scale.FISHER,
@@ -146,7 +146,7 @@ def correlation_difference(
         level=level,
     )
     values = [float(value[0]) if np.isfinite(value[0]) else None for value in correlations(np.ones((1, n)))]
-    return PairedCorrelations(values[0], values[1], _doubled(estimate), _p(estimate))
+    return PairedCorrelations(values[0], values[1], _doubled(estimate), _p(estimate, table.df))
 
 
 def _doubled(estimate: Estimate) -> Estimate:
@@ -161,11 +161,10 @@ def _doubled(estimate: Estimate) -> Estimate:
     )
 
 
-def _p(estimate: Estimate) -> float | None:
+def _p(estimate: Estimate, df: float) -> float | None:
     """Two-sided, by t on Fisher's scale, where the interval's half-width is t times the standard error."""
-    if estimate.interval is None or estimate.value is None or estimate.groups is None:
+    if estimate.interval is None or estimate.value is None:
         return None
-    df = estimate.groups - 1
     width = atanh(estimate.interval.high) - atanh(estimate.interval.low)
     t = 2 * t_quantile(estimate.interval.level, df) * atanh(estimate.value) / width
     return float(2 * stdtr(df, -abs(t)))
@@ -174,6 +173,8 @@ def _p(estimate: Estimate) -> float | None:
 def mean_within(of: Measure, x: FloatArray, y: FloatArray, weights: FloatArray, starts: Sequence[int]) -> FloatArray:
     """The unweighted mean of a measure over the strata with a value: points (x, y), (U,), are sorted by stratum, and
     stratum s begins at ``starts[s]``; ``weights`` (B, U)."""
+    if not len(x):
+        return np.full(len(weights), np.nan)
     ends = [*starts[1:], len(x)]
     values = np.stack([of(x[a:b], y[a:b], weights[:, a:b]) for a, b in zip(starts, ends, strict=True)], axis=1)
     defined = np.isfinite(values)

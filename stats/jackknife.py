@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from stats.arrays import FloatArray, IntArray, dense_codes
-from stats.proportions import FEW_GROUPS, FEWEST_GROUPS, t_quantile, wilson, within
+from stats.proportions import no_interval, t_quantile, wilson, within
 from stats.results import Estimate, Interval
 
 JACKKNIFE = "jackknife by group"
@@ -25,6 +25,7 @@ ALIKE = "the same whichever group is left out"
 UNDEFINED = "undefined without one of the groups"
 PERFECT = "a perfect value has no interval"
 MOST = 500  # groups left out one at a time; of more, as many blocks of groups, which costs a thousandth of the width
+PERFECT_FROM = 1e-12  # below 1
 _AT_ONCE = 4_000_000  # numbers: 32 MB
 
 
@@ -72,6 +73,12 @@ class Table:
     times: IntArray
     groups: int
 
+    @property
+    def df(self) -> float:
+        """Degrees of freedom: the number of equal blocks that would weigh the same (Kish 1965, section 5.4), less 1."""
+        sizes = self.rows.sum(axis=1)
+        return float(self.times @ sizes) ** 2 / max(float(self.times @ (sizes * sizes)), 1.0) - 1
+
 
 def jackknife(
     *,
@@ -86,10 +93,10 @@ def jackknife(
     """The statistic of all rows, with an interval from leaving out each block of `table` (see `Blocks.table`).
 
     `statistic` takes frequencies (B, kinds) and gives B values, NaN where one is undefined; `undefined` is then the
-    reason. SE² = (B-1)/B sum_b (v_b - v)², on the scale of the interval; t with B - 1 degrees of freedom. Where each
-    row is a group of its own, the interval depends on how often each kind occurs and on nothing else. No interval from
-    fewer than eight groups, for a perfect value on Fisher's scale, or where a value without one of the blocks is
-    undefined. `n` is the number of rows behind the value.
+    reason. SE² = (B-1)/B sum_b (v_b - v)², on the scale of the interval; t with the table's degrees of freedom. Where
+    each row is a group of its own, the interval depends on how often each kind occurs and on nothing else. No interval
+    from fewer than eight groups, where one has nearly all rows, for a perfect value on Fisher's scale, or where a value
+    without one of the blocks is undefined. `n` is the number of rows behind the value.
     """
     method = f"{method}, {scale.value}, {JACKKNIFE}"
     if not table.groups:
@@ -98,8 +105,9 @@ def jackknife(
     value = float(statistic(total[None])[0])
     if not np.isfinite(value):
         return Estimate(None, n, None, method, undefined, groups=table.groups)
-    if table.groups < FEWEST_GROUPS:
-        return Estimate(value, n, None, method, FEW_GROUPS, groups=table.groups)
+    df = table.df
+    if reason := no_interval(groups=table.groups, effective=df + 1):
+        return Estimate(value, n, None, method, reason, groups=table.groups)
     height = max(1, _AT_ONCE // max(len(total), 1))
     without = np.concatenate(
         [
@@ -114,13 +122,12 @@ def jackknife(
     error = _error(without - value, table.times)
     if error < 1e-12:
         return _alike(value, n, table.groups, scale, method, level)
-    df = int(table.times.sum()) - 1
     if scale is Scale.SHARE:
         if value in (0.0, 1.0):
             return _alike(value, n, table.groups, scale, method, level)
         interval = within(value, error, ends=(0.0, 1.0), df=df, level=level, method=method)
     else:
-        if abs(value) > 1 - 1e-12 or (np.abs(without) > 1 - 1e-12).any():
+        if abs(value) > 1 - PERFECT_FROM or (np.abs(without) > 1 - PERFECT_FROM).any():
             return Estimate(value, n, None, method, PERFECT, groups=table.groups)
         margin = t_quantile(level, df) * _error(np.arctanh(without) - atanh(value), table.times)
         interval = Interval(tanh(atanh(value) - margin), tanh(atanh(value) + margin), level, method)
@@ -137,7 +144,7 @@ def _alike(value: float, n: int, groups: int, scale: Scale, method: str, level: 
     if scale is Scale.SHARE and value in (0.0, 1.0):
         interval = wilson(successes=value * groups, n=groups, level=level, method=method, df=groups - 1)
         return Estimate(value, n, interval, method, groups=groups)
-    reason = PERFECT if scale is Scale.FISHER and abs(value) > 1 - 1e-12 else ALIKE
+    reason = PERFECT if scale is Scale.FISHER and abs(value) > 1 - PERFECT_FROM else ALIKE
     return Estimate(value, n, None, method, reason, groups=groups)
 
 

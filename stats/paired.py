@@ -9,15 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr
 
-from stats.arrays import check_lengths, dense_codes
+from stats.arrays import check_finite, check_lengths, dense_codes
 from stats.correlation import Test
 from stats.proportions import (
-    FEW_GROUPS,
-    FEWEST_GROUPS,
     NO_VARIATION,
     NOTHING,
     Clustered,
     mean_with_error,
+    no_interval,
     rate,
     widened,
     wilson,
@@ -53,10 +52,12 @@ def difference(
     """The mean difference of two columns on the same rows (n,), and its p when rows share clusters.
 
     0 and 1 with one row per cluster: McNemar's exact test. Otherwise the sign of each cluster's sum is flipped at
-    random: p = (1 + #{|T*| >= |T|}) / (flips + 1) (Phipson and Smyth 2010). Raises LengthMismatch, InvalidCount.
+    random: p = (1 + #{|T*| >= |T|}) / (flips + 1) (Phipson and Smyth 2010). Raises LengthMismatch, NotFinite, and
+    InvalidCount for no rows.
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     check_lengths(first=a, second=b, cluster=np.asarray(cluster))
+    check_finite(first=a, second=b)
     if not len(a):
         raise InvalidCount("no items in common")
     codes, clusters = dense_codes(cluster)
@@ -87,11 +88,13 @@ def change(
 
     Both columns lie between ``ends``, 0 and 1 for shares; a scale is widened where a value lies beyond it. 0 and 1 with
     one row per group: Newcombe's interval for paired proportions (Statistics in Medicine 17:2635, method 10). Otherwise
-    the same combination of the two means' intervals with the clustered correlation of the two. Raises LengthMismatch.
+    the same combination of the two means' intervals with the clustered correlation of the two. Raises LengthMismatch,
+    NotFinite.
     """
     a, b = np.asarray(after, dtype=np.float64), np.asarray(before, dtype=np.float64)
     groups = np.asarray(cluster)
     check_lengths(before=b, after=a, cluster=groups)
+    check_finite(before=b, after=a)
     n = len(a)
     if not n:
         return Estimate(None, 0, None, NEWCOMBE, NOTHING)
@@ -105,8 +108,8 @@ def change(
         neither = n - both - gained - lost
         interval = newcombe(both=both, only_first=gained, only_second=lost, neither=neither, level=level)
         return Estimate(value, n, interval, NEWCOMBE, se=clustered.error or None, groups=n)
-    if count < FEWEST_GROUPS:
-        return Estimate(value, n, None, CLUSTERED_NEWCOMBE, FEW_GROUPS, se=clustered.error or None, groups=count)
+    if reason := no_interval(groups=count, effective=clustered.groups.effective):
+        return Estimate(value, n, None, CLUSTERED_NEWCOMBE, reason, se=clustered.error or None, groups=count)
     if not clustered.error and not binary:
         return Estimate(value, n, None, CLUSTERED_NEWCOMBE, NO_VARIATION, groups=count)
     of_a, of_b = Clustered.of(values=a, cluster=groups), Clustered.of(values=b, cluster=groups)

@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from stats.arrays import FloatArray, check_lengths, dense_codes
+from stats.arrays import FloatArray, check_finite, check_lengths, dense_codes
 from stats.proportions import mean_with_error, normal_quantile
 from stats.results import Estimate, Interval, InvalidCount
 
@@ -57,12 +57,13 @@ def prediction_powered(
     nine (cross-fitting: a weight tuned on the rows that it is applied to makes the interval too narrow); the result's
     is their mean. Standard error clustered by group (``cluster``, ``unlabelled_cluster``: labels of the same groups);
     interval within ``ends``. Fewer than 50 labels, or labels in fewer than 30 groups: no value, and the reason says
-    what is missing. Raises LengthMismatch, and InvalidCount for no further items.
+    what is missing. Raises LengthMismatch, NotFinite, and InvalidCount for no further items.
     """
     y, f, u = (np.asarray(values, dtype=np.float64) for values in (labels, judged, unlabelled))
     groups, of_unlabelled = np.asarray(cluster), np.asarray(unlabelled_cluster)
     check_lengths(labels=y, judged=f, cluster=groups)
     check_lengths(unlabelled=u, unlabelled_cluster=of_unlabelled)
+    check_finite(labels=y, judged=f, unlabelled=u)
     n, further = len(y), len(u)
     if not further:
         raise InvalidCount("no further items")

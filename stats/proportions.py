@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from stats.arrays import FloatArray, IntArray, blocks, check_lengths, dense_codes, narrow_codes
+from stats.arrays import FloatArray, IntArray, blocks, check_finite, check_lengths, dense_codes, narrow_codes
 from stats.results import Estimate, Interval, InvalidCount, InvalidOutcome
 
 WILSON = "wilson"
@@ -24,6 +24,7 @@ _CELLS = 2_000_000  # parts x groups counted at a time: 16 MB
 
 NOTHING = "nothing was counted"
 FEW_GROUPS = f"fewer than {FEWEST_GROUPS} groups: no interval"
+ONE_OUTWEIGHS = "one group has nearly all of the weight: no interval"
 NO_VARIATION = "all groups alike: no variation to estimate an error from"
 
 
@@ -74,6 +75,13 @@ def _known(error: float) -> float | None:
     return error or None
 
 
+def no_interval(*, groups: int, effective: float) -> str:
+    """Why so many groups, which weigh as much as an `effective` number of equal ones, give no interval; else empty."""
+    if groups < FEWEST_GROUPS:
+        return FEW_GROUPS
+    return ONE_OUTWEIGHS if effective < 2 else ""
+
+
 # ---- one share or mean ----
 
 
@@ -96,7 +104,8 @@ def rate(
     `hits` are 0 or 1, `cluster` and `stratum` any labels. With `stratum` (data sets, repeats) the value is the
     unweighted mean of the shares within each. One row per group: Wilson. Several: Wilson on the effective number of
     rows p (1 - p) / SE², SE clustered by group (Miller 2024, arXiv 2411.00640), with t; where all groups are alike, on
-    the number of groups. Fewer than eight groups: no interval. Raises LengthMismatch, InvalidOutcome.
+    the number of groups. Fewer than eight groups, or one with nearly all rows: no interval. Raises LengthMismatch,
+    InvalidOutcome.
     """
     values = np.asarray(hits, dtype=np.float64)
     check_lengths(hits=values, cluster=np.asarray(cluster))
@@ -163,12 +172,12 @@ def _share(value: float, n: int, error: float, groups: _Groups, *, level: float)
 
     The error of a rare share is hardly known: with one group on the rarer side it is that of independent rows, whatever
     the truth is. So 1 / n_eff is a mean of the estimate and of 1 / groups (all rows of a group alike), the latter with
-    the weight 1 / k², k groups on the rarer side; simulated in ``tests/stats/test_coverage.py``.
+    the weight k^-1.5, k groups on the rarer side; simulated in ``tests/stats/test_coverage.py``.
     """
-    if groups.count < FEWEST_GROUPS:
-        return Estimate(value, n, None, CLUSTERED_WILSON, FEW_GROUPS, groups=groups.count, se=_known(error))
+    if reason := no_interval(groups=groups.count, effective=groups.effective):
+        return Estimate(value, n, None, CLUSTERED_WILSON, reason, groups=groups.count, se=_known(error))
     variation = value * (1 - value)
-    doubt = 1 / max(groups.rarer, 1) ** 2
+    doubt = max(groups.rarer, 1) ** -1.5
     estimated = error**2 / variation if variation > 0 else 0.0
     effective = 1 / ((1 - doubt) * estimated + doubt / groups.count)
     interval = wilson(
@@ -182,7 +191,8 @@ def rate_by_sizes(*, hits: int, n: int, cluster: npt.ArrayLike, level: float = 0
 
     `cluster` (m,) holds the labels of the rows; where they are not the n rows of the share, rows like them. Wilson on
     n / (sum of squared sizes / m), the effective number if rows of a group are all alike (Kish 1965, section 5.4):
-    never too narrow. For shares whose single hits must stay secret. Raises InvalidCount.
+    never too narrow. No interval from fewer than eight groups, or where one has nearly all rows. For shares whose
+    single hits must stay secret. Raises InvalidCount.
     """
     if n == 0:
         return proportion(successes=hits, n=n, level=level)
@@ -191,6 +201,8 @@ def rate_by_sizes(*, hits: int, n: int, cluster: npt.ArrayLike, level: float = 0
     if alike == 1:
         return proportion(successes=hits, n=n, level=level)
     p, effective = hits / n, n / alike
+    if reason := no_interval(groups=len(sizes), effective=float(sizes.sum()) / alike):
+        return Estimate(p, n, None, WILSON_ON_SIZES, reason, groups=len(sizes))
     interval = wilson(successes=p * effective, n=effective, level=level, method=WILSON_ON_SIZES)
     error = _known(sqrt(p * (1 - p) / effective))
     return Estimate(p, n, interval, WILSON_ON_SIZES, se=error, groups=len(sizes))
@@ -240,11 +252,12 @@ def mean(
 
     `stratum` as in `rate`. `ends`: the least and greatest value of the scale, widened where a value lies beyond; the
     interval is then Wilson's on this scale, with the effective number x (1 - x) / SE², and never leaves it. Without:
-    value ± t SE. No interval from fewer than eight groups, or where all groups are alike; but zeros and ones between
-    the ends 0 and 1 are a share, see `rate`. Raises LengthMismatch.
+    value ± t SE. No interval from fewer than eight groups, where one has nearly all rows, or where all groups are
+    alike; but zeros and ones between the ends 0 and 1 are a share, see `rate`. Raises LengthMismatch, NotFinite.
     """
     numbers = np.asarray(values, dtype=np.float64)
     check_lengths(values=numbers, cluster=np.asarray(cluster))
+    check_finite(values=numbers)
     if ends == (0.0, 1.0) and ((numbers == 0) | (numbers == 1)).all():
         return rate(hits=numbers, cluster=cluster, stratum=stratum, level=level)
     method = CLUSTER_T if ends is None else CLUSTERED_WILSON
@@ -280,8 +293,8 @@ def mean_with_error(
 ) -> Estimate:
     """A mean with this standard error over so many groups; see `mean`."""
     method = method or (CLUSTER_T if ends is None else CLUSTERED_WILSON)
-    if groups < FEWEST_GROUPS:
-        return Estimate(value, n, None, method, FEW_GROUPS, se=_known(error), groups=groups)
+    if reason := no_interval(groups=groups, effective=df + 1):
+        return Estimate(value, n, None, method, reason, se=_known(error), groups=groups)
     if not error:
         return Estimate(value, n, None, method, NO_VARIATION, groups=groups)
     if ends is None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from stats.arrays import BoolArray, FloatArray, IntArray, check_lengths, dense_codes
+from stats.arrays import BoolArray, FloatArray, IntArray, check_finite, check_lengths, dense_codes
 from stats.results import StatisticsError
 
 
@@ -110,10 +110,11 @@ def places_of_means(
     Rows of one cluster (a sample that every model answered) depend on one another, so the means' covariance is the
     clustered one, V = G/(G-1) sum_g u_g u_g' with u_gm = sum over the rows of g of (s - mean_m) / n_m (Miller 2024,
     arXiv 2411.00640, over models); what two models share cancels in their difference. Every model needs a row. Raises
-    LengthMismatch.
+    LengthMismatch, NotFinite.
     """
     numbers, owner = np.asarray(values, dtype=np.float64), np.asarray(model)
     check_lengths(values=numbers, model=owner, cluster=np.asarray(cluster))
+    check_finite(values=numbers)
     theta, covariance, clusters = clustered_means(values=numbers, model=owner, models=models, cluster=cluster)
     rank = np.empty(models, dtype=np.int64)
     rank[np.argsort(-theta, kind="stable")] = np.arange(1, models + 1)

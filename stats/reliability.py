@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
+from stats.arrays import FloatArray, IntArray, check_finite, check_lengths, dense_codes, ratio
 from stats.jackknife import Blocks, Scale, jackknife
 from stats.proportions import mean, rate
 from stats.results import Estimate, StatisticsError, UnequalRaters
@@ -69,7 +69,7 @@ def krippendorff_alpha(
     alpha = 1 - D_o / D_e on the counts of values per unit (Krippendorff 2011, "Computing Krippendorff's
     alpha-reliability"). `metric`: `nominal` for any labels, `ordinal` and `interval` for numbers. Units with
     one label are not pairable and do not count. `cluster` and interval as `fleiss_kappa`; `n` counts pairable
-    labels. Raises LengthMismatch, UnknownMetric.
+    labels. Raises LengthMismatch, UnknownMetric, and NotFinite for an infinity on the interval scale.
     """
     if metric not in ("nominal", "ordinal", "interval"):
         raise UnknownMetric(f"{metric!r} is none of nominal, ordinal, interval")
@@ -80,6 +80,7 @@ def krippendorff_alpha(
     labels = rows.sum(axis=1)
     # From the smallest value on: squares of large numbers would drown their differences.
     points = (values - values[0]).astype(np.float64) if metric == "interval" and len(values) else np.zeros(len(values))
+    check_finite(value=points)
 
     def alpha(weights: FloatArray) -> FloatArray:
         totals = weights @ rows

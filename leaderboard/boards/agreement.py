@@ -15,7 +15,7 @@ from leaderboard.boards.base import Board
 from leaderboard.metrics import kappa
 from leaderboard.rows import Number, Row, number
 from leaderboard.scope import BadScope, Scope
-from stats.agreement import ASYMPTOTIC, agreement, agreement_decided, pairwise_agreement, pairwise_kappa
+from stats.agreement import KAPPA, agreement, agreement_decided, pairwise_agreement, pairwise_kappa
 from stats.proportions import proportion
 from stats.verdicts import decided, majority, three_way, words
 
@@ -155,7 +155,7 @@ def _plain(tables: dict[str, Any], kappas: dict[Any, Any], pair: tuple[int, int]
         shared.append((number(proportion(successes=agree, n=n)), agree, n))
     n, *values = kappas[pair]
     value, low, high, se = (None if np.isnan(value) else float(value) for value in values)
-    beyond_chance = Number(value, low, high, se, int(n), int(n), ASYMPTOTIC)
+    beyond_chance = Number(value, low, high, se, int(n), int(n), KAPPA)
     return [*shared, (beyond_chance, tables["agreement"][pair][0], int(n))]
 
 

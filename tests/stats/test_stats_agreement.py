@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_agreement
+from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_agreement, pairwise_kappa
+from stats.jackknife import JACKKNIFE, PERFECT
 from stats.proportions import wilson
-from stats.resampling import BOOTSTRAP
 from stats.results import DuplicateVerdict
 from stats.verdicts import VERDICTS, decided, three_way, words
 
@@ -21,9 +21,9 @@ def labels_of(table):
     return np.repeat(first, np.ravel(table)), np.repeat(second, np.ravel(table))
 
 
-def kappa(first, second, cluster=None, seed=1):
+def kappa(first, second, cluster=None, **options):
     cluster = np.arange(len(first)) if cluster is None else cluster
-    return cohen_kappa(first=first, second=second, cluster=cluster, rng=np.random.default_rng(seed), replicates=300)
+    return cohen_kappa(first=first, second=second, cluster=cluster, **options)
 
 
 def test_agreement_counts_all_verdicts_and_undecided_as_a_tie():
@@ -67,15 +67,16 @@ def test_agreement_is_the_same_from_either_side_and_within_its_interval(rows):
 
 
 def test_cohens_kappa_and_its_error_are_those_of_the_reference_case():
-    # [[20, 5], [10, 15]]: kappa .4 (Wikipedia, "Cohen's kappa"); error .12700 (Fleiss, Cohen and Everitt 1969).
+    # [[20, 5], [10, 15]]: kappa .4 (Wikipedia, "Cohen's kappa"); asymptotic error .12700 (Fleiss, Cohen and Everitt
+    # 1969), which the jackknife's is near to.
     got = kappa(*labels_of([[20, 5], [10, 15]]))
     assert got.value == pytest.approx(0.4)
-    assert (got.interval.high - got.interval.low) / 2 / 1.959964 == pytest.approx(0.12700, abs=5e-6)
-    assert got.n == 50
+    assert got.se == pytest.approx(0.12700, rel=0.03)
+    assert (got.n, got.groups) == (50, 50)
 
 
 @given(st.lists(st.integers(0, 9), min_size=9, max_size=9).filter(lambda cells: sum(cells) > 1))
-def test_cohens_kappa_and_its_error_are_statsmodels(cells):
+def test_cohens_kappa_is_statsmodels_and_with_many_rows_so_is_its_error(cells):
     inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
     table = np.reshape(cells, (3, 3))
     got = kappa(*labels_of(table))
@@ -86,21 +87,35 @@ def test_cohens_kappa_and_its_error_are_statsmodels(cells):
         expected = inter_rater.cohens_kappa(table)
     assert got.value == pytest.approx(expected.kappa)
     if got.interval:
-        margin = 1.959963984540054 * expected.std_kappa
-        assert got.interval.low == pytest.approx(max(-1, got.value - margin))
-        assert got.interval.high == pytest.approx(min(1, got.value + margin))
+        assert -1 < got.interval.low < got.value < got.interval.high < 1
+        many = kappa(*labels_of(100 * table))
+        assert many.se == pytest.approx(expected.std_kappa / 10, rel=0.05)
 
 
-def test_kappa_with_shared_clusters_is_bootstrapped_by_cluster():
+def test_kappa_of_rows_that_share_groups_leaves_out_one_group_at_a_time():
     rng = np.random.default_rng(3)
-    first = rng.integers(0, 3, 200)
+    first, group = rng.integers(0, 3, 200), np.arange(200) // 4
     second = np.where(rng.random(200) < 0.7, first, rng.integers(0, 3, 200))
-    alone, shared = kappa(first, second), kappa(first, second, cluster=np.arange(200) // 4)
-    assert shared.method == BOOTSTRAP
+    alone, shared = kappa(first, second), kappa(first, second, cluster=group)
+    assert JACKKNIFE in shared.method
     assert shared.value == pytest.approx(alone.value)
-    assert shared.interval.low == pytest.approx(alone.interval.low, abs=0.05)
+    without = np.array([kappa(first[group != g], second[group != g]).value for g in range(50)])
+    by_hand = np.sqrt(49 / 50 * ((without - shared.value) ** 2).sum())
+    assert (shared.se, shared.groups) == (pytest.approx(by_hand), 50)
     order = rng.permutation(200)
-    assert kappa(first[order], second[order], cluster=(np.arange(200) // 4)[order]) == shared
+    again = kappa(first[order], second[order], cluster=group[order])
+    assert (again.value, again.se) == (shared.value, pytest.approx(shared.se))
+
+
+def test_kappa_over_repeats_is_the_mean_of_their_kappas():
+    rng = np.random.default_rng(4)
+    people = rng.integers(0, 3, 60)
+    judge = np.where(rng.random((2, 60)) < 0.6, people, rng.integers(0, 3, (2, 60)))
+    pooled = kappa(
+        np.tile(people, 2), judge.ravel(), cluster=np.tile(np.arange(60), 2), stratum=np.repeat(["one", "two"], 60)
+    )
+    assert pooled.value == pytest.approx(np.mean([kappa(people, repeat).value for repeat in judge]))
+    assert pooled.groups == 60
 
 
 def test_kappa_is_none_where_only_one_label_was_used_and_has_no_interval_without_disagreement():
@@ -109,6 +124,8 @@ def test_kappa_is_none_where_only_one_label_was_used_and_has_no_interval_without
     assert "the same" in same.reason
     perfect = kappa(["a", "b"] * 5, ["a", "b"] * 5)
     assert (perfect.value, perfect.interval) == (1, None)
+    shared = kappa(["a", "b"] * 10, ["a", "b"] * 10, cluster=np.arange(20) // 2)
+    assert (shared.value, shared.interval, shared.reason) == (1, None, PERFECT)
     assert kappa([None], ["a"]).value is None
 
 
@@ -149,6 +166,20 @@ def test_pairwise_agreement_agrees_with_agreement_on_the_llmfao_annotators(llmfa
     both = pd.concat([a, b], axis=1, join="inner")
     single = agreement(first=both.iloc[:, 0], second=both.iloc[:, 1], cluster=both.index)
     assert (single.agree, single.share.n) == (most["agree"], most["n"])
+
+
+def test_kappa_of_every_pair_of_annotators_is_that_of_the_pair_alone(llmfao):
+    pairs = pairwise_kappa(annotator=llmfao["worker"], item=llmfao["item"], verdict=llmfao["choice"])
+    for row in pairs.nlargest(20, "n").itertuples():
+        a, b = (llmfao[llmfao["worker"] == worker].set_index("item")["choice"] for worker in (row.a, row.b))
+        both = pd.concat([a, b], axis=1, join="inner")
+        alone = kappa(both.iloc[:, 0], both.iloc[:, 1])
+        assert (row.n, row.kappa) == (alone.n, pytest.approx(alone.value))
+        if alone.interval:
+            ends = alone.interval.low, alone.interval.high
+            assert (row.low, row.high, row.se) == pytest.approx((*ends, alone.se))
+        else:
+            assert np.isnan([row.low, row.high, row.se]).all()
 
 
 def test_two_labels_of_one_annotator_on_one_item_are_refused():

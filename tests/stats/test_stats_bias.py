@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stats.bias import high_scores, length, own_family, position
+from stats.proportions import FEW_GROUPS, NO_VARIATION
 from stats.verdicts import VERDICTS
 
 
@@ -74,6 +75,9 @@ def test_what_cannot_be_fitted_says_why():
     assert parted.slope.value is None
     assert "every longer answer won" in parted.slope.reason
     assert length(won=[], tokens=[], cluster=[]).slope.value is None
+    won, tokens, _ = lengths(70)
+    few = length(won=won, tokens=tokens, cluster=np.arange(70) // 10).slope
+    assert (few.value is None, few.interval, few.reason) == (False, None, FEW_GROUPS)
 
 
 def test_own_family_is_the_extra_that_the_judge_gives_its_kin():
@@ -81,11 +85,25 @@ def test_own_family_is_the_extra_that_the_judge_gives_its_kin():
     people = draw.integers(1, 5, 300).astype(float)
     own = np.arange(300) % 3 == 0
     judge = people + 0.2 + 0.5 * own
-    found = own_family(judge=judge, people=people, own=own, cluster=np.arange(300) // 3, rng=np.random.default_rng(1))
-    assert found.value == pytest.approx(0.5)
-    none = own_family(judge=judge, people=people, own=own * False, cluster=np.arange(300), rng=np.random.default_rng(1))
+    exact = own_family(judge=judge, people=people, own=own, cluster=np.arange(300) // 3, width=4)
+    assert (exact.value, exact.interval, exact.reason) == (pytest.approx(0.5), None, NO_VARIATION)
+    none = own_family(judge=judge, people=people, own=own * False, cluster=np.arange(300), width=4)
     assert none.value is None
     assert "own family" in none.reason
+
+
+def test_the_error_of_own_family_is_that_of_a_regression_with_clustered_errors():
+    draw = np.random.default_rng(3)
+    cluster = np.arange(300) // 5
+    people, own = draw.integers(1, 5, 300).astype(float), draw.random(300) < 0.3
+    judge = people + 0.5 * own + draw.standard_normal(60)[cluster] + draw.standard_normal(300)
+    extra = own_family(judge=judge, people=people, own=own, cluster=cluster, width=4)
+    regression = sm.OLS(judge - people, sm.add_constant(own.astype(float))).fit(
+        cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False}
+    )
+    assert extra.value == pytest.approx(regression.params[1])
+    assert extra.se == pytest.approx(regression.bse[1] * np.sqrt(60 / 59))
+    assert -8 <= extra.interval.low < extra.value < extra.interval.high <= 8
 
 
 def test_scores_are_laid_side_by_side():

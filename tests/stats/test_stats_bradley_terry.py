@@ -6,6 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stats.bradley_terry import (
+    METHOD,
+    ONE_CLUSTER,
+    PROMPTS_FIXED,
     BradleyTerry,
     NotConverged,
     Votes,
@@ -84,9 +87,11 @@ def test_strengths_are_evalicas_on_the_llmfao_votes(llmfao):
     assert result.theta == pytest.approx(logs - logs.mean(), abs=1e-6)
 
 
-def test_the_13_prompts_of_llmfao_are_too_few_to_cluster_by(llmfao):
+def test_the_13_prompts_of_llmfao_are_too_few_for_its_59_models_and_taken_as_fixed(llmfao):
     result = fit(**columns(llmfao), rng=np.random.default_rng(1))
     assert result.clustered_by == "item"
+    assert result.method == PROMPTS_FIXED
+    assert {rating.strength.method for rating in result.ratings.values()} == {PROMPTS_FIXED}
     assert result.clusters == 2139
     assert result.notes == ("13 groups are too few for 59 models: clustered by item, prompts are treated as fixed",)
     assert result.warnings == ()
@@ -116,6 +121,15 @@ def test_the_sandwich_is_that_of_a_clustered_logistic_regression():
         half = (contrast.difference.interval.high - contrast.difference.interval.low) / 2
         assert contrast.difference.value == pytest.approx(regression.params[model - 1], abs=1e-6)
         assert half == pytest.approx(2.0010 * error, rel=1e-4)  # t(59) at 95%
+
+
+def test_votes_are_clustered_by_group_as_soon_as_groups_exceed_models():
+    a, b, y, _ = simulated(np.random.default_rng(3), models=5, votes=400)
+    for groups, method in ((5, PROMPTS_FIXED), (6, METHOD), (12, METHOD)):
+        result = fitted(a, b, y, group=np.arange(400) % groups, item=np.arange(400) // 2)
+        assert result.method == result.ratings["m0"].strength.method == method
+        assert result.clusters == (groups if method == METHOD else 200)
+        assert result.contrast("m0", "m1").difference.groups == result.clusters
 
 
 def test_clusters_of_one_pair_and_clusters_in_blocks_give_the_plain_sum_of_outer_products(monkeypatch):
@@ -332,7 +346,7 @@ def test_votes_that_are_all_ties_have_a_rating_and_no_interval():
 
 def test_one_item_has_a_rating_and_no_interval():
     result = fitted([0, 1], [1, 0], [1.0, 1.0], group=[0, 0], item=[0, 0])
-    assert "one cluster" in result.ratings["m0"].strength.reason
+    assert result.ratings["m0"].strength.reason == ONE_CLUSTER
     assert result.contrast("m0", "m1").p is None
 
 

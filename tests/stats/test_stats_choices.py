@@ -87,7 +87,6 @@ def test_yes_no_measures_by_hand():
         key=[1, 1, 1, 1, 1, 0, 0, 0],
         said=[1, 1, 1, 0, -1, 1, 0, 0],
         cluster=np.arange(8),
-        rng=np.random.default_rng(1),
     )
     assert scores.accuracy.value == 5 / 8
     assert scores.precision.value == 3 / 4
@@ -98,7 +97,7 @@ def test_yes_no_measures_by_hand():
 
 
 def test_where_nobody_says_yes_there_is_no_precision():
-    scores = yes_no_scores(key=[0, 0], said=[0, 0], cluster=[1, 2], rng=np.random.default_rng(1))
+    scores = yes_no_scores(key=[0, 0], said=[0, 0], cluster=[1, 2])
     assert scores.precision.value is None
     assert scores.f1.value is None
     assert scores.accuracy.value == 1

@@ -4,23 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stats.classification import NO_PAIRS, macro_f1, macro_recall, pair_scores
-from stats.proportions import CLUSTER_T, WILSON, WILSON_ON_CLUSTERS, wilson
+from stats.proportions import CLUSTERED_WILSON, FEW_GROUPS, WILSON, t_quantile, wilson
 from stats.results import LengthMismatch, UnknownVerdict
 from stats.verdicts import VERDICTS
 
 verdicts = st.sampled_from([*VERDICTS, None])
 
 
-def scores(reference, prediction, *, ties, cluster=None, seed=1, replicates=200):
+def scores(reference, prediction, *, ties, cluster=None, stratum=None):
     cluster = np.arange(len(reference)) if cluster is None else cluster
-    return pair_scores(
-        reference=reference,
-        prediction=prediction,
-        cluster=cluster,
-        ties=ties,
-        rng=np.random.default_rng(seed),
-        replicates=replicates,
-    )
+    return pair_scores(reference=reference, prediction=prediction, cluster=cluster, ties=ties, stratum=stratum)
 
 
 def test_macro_scores_are_those_computed_by_hand():
@@ -63,16 +56,22 @@ def test_a_missing_verdict_drops_the_pair():
 def test_accuracy_is_wilson_with_one_row_per_cluster_and_clustered_otherwise():
     reference, prediction = ["first"] * 4 + ["second"] * 4, ["first"] * 3 + ["second"] * 4 + ["first"]
     assert scores(reference, prediction, ties=True).accuracy.method == WILSON
-    assert scores(reference, prediction, ties=True, cluster=[0, 1, 2, 3] * 2).accuracy.method == CLUSTER_T
+    shared = scores(reference * 4, prediction * 4, ties=True, cluster=np.arange(32) // 3)
+    assert shared.accuracy.method == CLUSTERED_WILSON
+    few = scores(reference, prediction, ties=True, cluster=[0, 1, 2, 3] * 2)
+    for estimate in (few.accuracy, few.f1, few.recall):
+        assert (estimate.value is None, estimate.interval, estimate.reason) == (False, None, FEW_GROUPS)
 
 
 def test_a_faultless_judge_has_an_interval_below_1():
     got = scores(["first", "second"] * 10, ["first", "second"] * 10, ties=False)
     for estimate in (got.accuracy, got.f1, got.recall):
         assert estimate.value == 1
-        assert estimate.interval.low == pytest.approx(wilson(successes=20, n=20).low)
         assert estimate.interval.high == 1
-    assert got.f1.method == WILSON_ON_CLUSTERS
+    assert got.accuracy.interval == wilson(successes=20, n=20)
+    # Of as many groups, with t instead of z.
+    assert got.f1.interval.low == pytest.approx(20 / (20 + t_quantile(0.95, 19) ** 2))
+    assert got.f1.interval.low == pytest.approx(0.8203, abs=1e-4)
 
 
 def test_no_pair_that_counts_gives_none_with_a_reason():
@@ -83,18 +82,47 @@ def test_no_pair_that_counts_gives_none_with_a_reason():
     assert got.confusion.tolist() == [[0, 0], [0, 0]]
 
 
-def test_the_bootstrap_on_counts_is_that_on_rows():
+def test_the_error_of_a_macro_score_is_that_of_leaving_out_one_group_at_a_time():
     rng = np.random.default_rng(2)
     cluster = np.repeat(np.arange(60), 4)
     reference = np.array(VERDICTS[:3])[rng.integers(0, 3, 240)]
     prediction = np.where(rng.random(240) < 0.6, reference, np.array(VERDICTS[:3])[rng.integers(0, 3, 240)])
-    got = scores(reference, prediction, ties=True, cluster=cluster, replicates=4000)
-    tables = np.zeros((60, 3, 3))
-    np.add.at(tables, (cluster, *(np.searchsorted(VERDICTS[:3], column) for column in (reference, prediction))), 1)
-    draws = macro_f1(tables[rng.integers(0, 60, (4000, 60))].sum(axis=1))
-    low, high = np.quantile(draws, [0.025, 0.975])
-    assert got.f1.interval.low == pytest.approx(low, abs=0.01)
-    assert got.f1.interval.high == pytest.approx(high, abs=0.01)
+    whole = scores(reference, prediction, ties=True, cluster=cluster)
+    for name in ("f1", "recall"):
+        score = getattr(whole, name)
+        without = [
+            getattr(scores(reference[cluster != g], prediction[cluster != g], ties=True), name).value for g in range(60)
+        ]
+        error = np.sqrt(59 / 60 * np.square(np.array(without) - score.value).sum())
+        assert score.se == pytest.approx(error)
+        # Wilson's on the effective number of rows: v (1 - v) / SE², t(59).
+        effective = score.value * (1 - score.value) / error**2
+        expected = wilson(successes=score.value * effective, n=effective, df=59)
+        assert (score.interval.low, score.interval.high) == pytest.approx((expected.low, expected.high))
+        # The bootstrap over groups (Efron 1979) spreads as far.
+        drawn = rng.integers(0, 60, (400, 60))
+        tables = np.zeros((60, 3, 3))
+        np.add.at(tables, (cluster, *(np.searchsorted(VERDICTS[:3], column) for column in (reference, prediction))), 1)
+        spread = {"f1": macro_f1, "recall": macro_recall}[name](tables[drawn].sum(axis=1)).std()
+        assert error == pytest.approx(spread, rel=0.15)
+
+
+def test_each_score_over_repeats_is_the_mean_of_those_of_the_repeats():
+    rng = np.random.default_rng(3)
+    people = np.array(VERDICTS[:3])[rng.integers(0, 3, 60)]
+    repeats = [np.where(rng.random(60) < right, people, "first") for right in (0.5, 0.9)]
+    pooled = scores(
+        np.tile(people, 2),
+        np.concatenate(repeats),
+        ties=True,
+        cluster=np.tile(np.arange(60), 2),
+        stratum=np.repeat([0, 1], 60),
+    )
+    each = [scores(people, repeat, ties=True) for repeat in repeats]
+    for name in ("accuracy", "f1", "recall"):
+        estimate = getattr(pooled, name)
+        assert estimate.value == pytest.approx(np.mean([getattr(one, name).value for one in each]))
+        assert (estimate.groups, estimate.interval is None) == (60, False)
 
 
 @given(st.lists(st.tuples(verdicts, verdicts, st.integers(0, 6)), max_size=40), st.booleans(), st.randoms())

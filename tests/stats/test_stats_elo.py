@@ -107,6 +107,10 @@ def test_a_model_without_votes_has_no_rating():
     for ratings in (elo.online(**votes), elo.online_bootstrap(**votes, rng=np.random.default_rng(1), replicates=9)):
         assert (ratings["z"].value, ratings["z"].interval, ratings["z"].n) == (None, None, 0)
         assert ratings["z"].reason
+    even = elo.online_bootstrap(
+        a=[0] * 9, b=[1] * 9, y=[0.5] * 9, models=["x", "y"], rng=np.random.default_rng(1), replicates=9
+    )
+    assert (even["x"].value, even["x"].interval, even["x"].reason) == (pytest.approx(1000), None, elo.ALIKE)
     nothing = {"a": [], "b": [], "y": [], "models": ["x"]}
     assert elo.online_bootstrap(**nothing, rng=np.random.default_rng(1))["x"].value is None
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stats.prediction import prediction_powered, rogan_gladen
+from stats.prediction import missing_labels, prediction_powered, rogan_gladen
 from stats.results import InvalidCount
 
 Y = [int(digit) for digit in "1110010110"]
@@ -9,31 +9,60 @@ F = [int(digit) for digit in "1100011110"]
 U = [1] * 60 + [0] * 40
 
 
+def powered(labels, judged, unlabelled, **options):
+    """Each row a group of its own, unless `options` say otherwise."""
+    n, further = len(labels), len(unlabelled)
+    rows = {"cluster": np.arange(n), "unlabelled_cluster": np.arange(n, n + further), "ends": (0, 1)}
+    return prediction_powered(labels=labels, judged=judged, unlabelled=unlabelled, **(rows | options))
+
+
 def test_prediction_powered_inference_gives_its_reference_case():
-    """theta .6; lambda 1: .30666 to .89334; tuned: .34766 to .85234 (arXiv 2301.09633, 2311.01453)."""
-    plain = prediction_powered(labels=Y, judged=F, unlabelled=U, weight=1).estimate
+    """theta .6 at lambda 1 and tuned, lambda 5/14 (arXiv 2301.09633, 2311.01453), its rows ten times over."""
+    labels, judged = np.repeat(Y, 10), np.repeat(F, 10)  # every part of the groups has each of the rows
+    plain = powered(labels, judged, U * 10, weight=1).estimate
     assert plain.value == pytest.approx(0.6)
-    assert (plain.interval.low, plain.interval.high) == pytest.approx((0.30666, 0.89334), abs=1e-5)
-    tuned = prediction_powered(labels=Y, judged=F, unlabelled=U)
+    # Variances with divisor n give (.89334 - .30666) / 2 z = .14967 for the rows once: here a tenth of its square, and
+    # G/(G-1) for 1,100 groups.
+    assert plain.se == pytest.approx(0.14967 / np.sqrt(10) * np.sqrt(1100 / 1099), abs=1e-5)
+    tuned = powered(labels, judged, U * 10)
     assert tuned.estimate.value == pytest.approx(0.6)
-    assert (tuned.estimate.interval.low, tuned.estimate.interval.high) == pytest.approx((0.34766, 0.85234), abs=1e-5)
-    assert 0 < tuned.weight < 1
+    together, spread = np.cov(Y, F, ddof=0)[0, 1], np.var(F + U)
+    assert tuned.weight == pytest.approx(together / ((1 + 90 / 1000) * spread))  # of nine parts in ten
+    assert tuned.estimate.se < plain.se
+
+
+def test_too_few_labels_have_no_value_and_the_reason_says_how_many_are_missing():
+    one_by_one = powered(Y * 4, F * 4, U)
+    assert (one_by_one.estimate.value, one_by_one.estimate.interval, one_by_one.weight) == (None, None, None)
+    assert one_by_one.estimate.reason.startswith("needs 10 more labels")
+    in_pictures = powered(Y * 10, F * 10, U, cluster=np.arange(100) // 5)
+    assert in_pictures.estimate.value is None
+    assert in_pictures.estimate.reason == "needs labels in 10 more groups (pictures, prompts)"
+    assert missing_labels(labels=50, groups=30) == ""
 
 
 def test_a_judge_that_says_the_same_of_everything_gets_no_weight():
-    found = prediction_powered(labels=Y, judged=[1] * 10, unlabelled=[1] * 50)
-    assert found.weight == 0
-    assert found.estimate.value == pytest.approx(0.6)
+    alone = powered(Y * 10, [1] * 100, [1] * 50)
+    assert alone.weight == 0
+    assert alone.estimate.value == pytest.approx(0.6)
 
 
-def test_the_interval_covers_the_truth_as_often_as_it_says():
-    draw, covered = np.random.default_rng(4), 0
-    for _ in range(400):
-        truth = draw.random(600) < 0.6
-        judged = np.where(draw.random(600) < 0.85, truth, ~truth)
-        found = prediction_powered(labels=truth[:100], judged=judged[:100], unlabelled=judged[100:]).estimate.interval
-        covered += found.low <= 0.6 <= found.high
-    assert 0.92 <= covered / 400 <= 0.98
+def test_rows_that_repeat_each_other_tell_no_more_than_one_of_them():
+    draw = np.random.default_rng(4)
+    truth = draw.random(600) < 0.6
+    judged = np.where(draw.random(600) < 0.85, truth, ~truth)
+    once = powered(truth[:100], judged[:100], judged[100:], weight=0.5).estimate
+    labelled, further = np.repeat(np.arange(100), 3), np.repeat(np.arange(100, 600), 3)
+    thrice = powered(
+        truth[labelled],
+        judged[labelled],
+        judged[further],
+        weight=0.5,
+        cluster=labelled,
+        unlabelled_cluster=further,
+    ).estimate
+    assert (thrice.value, thrice.se) == (pytest.approx(once.value), pytest.approx(once.se))
+    assert 0 <= thrice.interval.low < thrice.value < thrice.interval.high <= 1
 
 
 def test_rogan_gladen_gives_its_reference_case():
@@ -51,6 +80,6 @@ def test_a_judge_no_better_than_chance_corrects_nothing():
 
 def test_too_little_is_refused():
     with pytest.raises(InvalidCount):
-        prediction_powered(labels=[1], judged=[1], unlabelled=[1])
+        powered(Y * 10, F * 10, [])
     with pytest.raises(InvalidCount):
         rogan_gladen(positive=5, n=4, sensitivity=(1, 1), specificity=(1, 1))

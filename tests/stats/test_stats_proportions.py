@@ -1,13 +1,17 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from stats.proportions import (
     CLUSTER_T,
-    STUDENT_T,
+    CLUSTERED_WILSON,
+    FEW_GROUPS,
+    ONE_OUTWEIGHS,
     WILSON,
-    WILSON_ON_CLUSTERS,
     mean,
     proportion,
     rate,
@@ -52,14 +56,25 @@ def test_one_row_per_cluster_is_wilson():
     assert (estimate.value, estimate.n, estimate.method) == (0.75, 4, WILSON)
 
 
-def test_several_rows_per_cluster_use_the_clustered_error_of_miller_2024():
-    # By hand: mean 4/6; cluster sums of the deviations 2/3, -1/3, -1/3; SE² = 3/2 (4 + 1 + 1)/9 / 36; t(2) = 4.3027.
-    estimate = rate(hits=[1, 1, 1, 0, 1, 0], cluster=[1, 1, 2, 2, 3, 3])
-    margin = 4.302652729911275 * np.sqrt(1.5 * 6 / 9 / 36)
-    assert estimate.value == pytest.approx(4 / 6)
-    assert estimate.method == estimate.interval.method == CLUSTER_T
-    assert estimate.interval.low == pytest.approx(max(0, 4 / 6 - margin))
-    assert estimate.interval.high == pytest.approx(min(1, 4 / 6 + margin))
+def test_several_rows_per_group_use_the_clustered_error_of_miller_2024():
+    """By hand: SE² = G/(G-1) sum_g (sum of the deviations in g)² / n² (arXiv 2411.00640), t(G - 1) for equal groups."""
+    hits = np.array([[1, 1], [1, 0], [1, 0], [0, 0], [1, 1], [0, 1], [1, 1], [0, 0], [1, 1], [1, 1]])
+    group = np.repeat(np.arange(10), 2)
+    share, average = (
+        rate(hits=hits.ravel(), cluster=group),
+        mean(values=2 * hits.ravel() + 1.0, cluster=group),
+    )
+    sums = (hits - 13 / 20).sum(axis=1)
+    error = np.sqrt(10 / 9 * (sums**2).sum()) / 20
+    assert (share.value, share.n, share.groups, share.method) == (13 / 20, 20, 10, CLUSTERED_WILSON)
+    # Wilson's on the effective number p q / SE²; five groups have a miss, so 5^-1.5 of 1 / n_eff is that of 10 groups.
+    doubt = 5**-1.5
+    effective = 1 / ((1 - doubt) * error**2 / (13 / 20 * 7 / 20) + doubt / 10)
+    expected = wilson(successes=13 / 20 * effective, n=effective, df=9)
+    assert (share.interval.low, share.interval.high) == pytest.approx((expected.low, expected.high))
+    margin = 2.262157 * 2 * error  # t(9) at 95%
+    assert (average.method, average.se) == (CLUSTER_T, pytest.approx(2 * error))
+    assert (average.interval.low, average.interval.high) == pytest.approx((2.3 - margin, 2.3 + margin))
 
 
 def test_the_clustered_error_is_that_of_statsmodels():
@@ -71,41 +86,125 @@ def test_the_clustered_error_is_that_of_statsmodels():
     fit = statsmodels.OLS(values, np.ones(300)).fit(
         cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False}, use_t=True
     )
-    interval = mean(values=values, cluster=cluster).interval
-    error = fit.bse[0] * np.sqrt(clusters / (clusters - 1))
-    assert (interval.high - interval.low) / 2 / error == pytest.approx(2.0227, abs=2e-3)  # t(39) at 95%
+    estimate = mean(values=values, cluster=cluster)
+    assert estimate.se == pytest.approx(fit.bse[0] * np.sqrt(clusters / (clusters - 1)))
+    # t with the number of equal groups that would weigh the same, less 1 (Kish 1965, section 5.4).
+    sizes = np.bincount(cluster)
+    margin = t(300**2 / (sizes**2).sum() - 1).ppf(0.975) * estimate.se
+    assert estimate.interval.high - estimate.value == pytest.approx(margin)
 
 
-@pytest.mark.parametrize("hits", [[1] * 6, [0] * 6, [1, 0, 1, 0, 1, 0]])
-def test_clusters_without_variation_fall_back_to_wilson_on_their_number(hits):
-    estimate = rate(hits=hits, cluster=[1, 1, 2, 2, 3, 3])
-    expected = wilson(successes=3 * np.mean(hits), n=3, method=WILSON_ON_CLUSTERS)
-    assert estimate.interval == expected
-    assert estimate.method == WILSON_ON_CLUSTERS
+def test_with_fewer_than_eight_groups_there_is_no_interval_and_the_reason_says_so():
+    rng = np.random.default_rng(1)
+    for groups in (1, 2, 7):
+        hits, cluster = rng.integers(0, 2, 60), np.arange(60) % groups
+        for estimate in (rate(hits=hits, cluster=cluster), mean(values=hits * 5.0, cluster=cluster, ends=(0, 5))):
+            assert (estimate.n, estimate.groups, estimate.interval, estimate.reason) == (60, groups, None, FEW_GROUPS)
+    assert rate(hits=hits, cluster=np.arange(60) % 8).interval
+    assert rate(hits=hits[:7], cluster=np.arange(7)).interval == wilson(successes=int(hits[:7].sum()), n=7)
 
 
-def test_one_cluster_of_several_rows_has_a_value_and_no_interval():
-    for estimate in (rate(hits=[1, 0, 1], cluster=[7, 7, 7]), mean(values=[1, 0, 1], cluster=[7, 7, 7])):
-        assert estimate.value == pytest.approx(2 / 3)
-        assert estimate.interval is None
-        assert "one cluster" in estimate.reason
+def test_where_one_group_has_nearly_all_rows_there_is_no_interval():
+    cluster = np.r_[np.zeros(500, dtype=int), np.arange(1, 10)]
+    hits = np.arange(509) % 3 == 0
+    for estimate in (rate(hits=hits, cluster=cluster), mean(values=hits * 5.0, cluster=cluster)):
+        assert (estimate.groups, estimate.interval, estimate.reason) == (10, None, ONE_OUTWEIGHS)
 
 
-def test_a_mean_with_one_row_per_cluster_is_students():
-    estimate = mean(values=[1.0, 2.0, 3.0, 4.0], cluster=[1, 2, 3, 4])
-    margin = 3.182446305284263 * np.std([1, 2, 3, 4], ddof=1) / 2
-    assert estimate.method == STUDENT_T
-    assert estimate.interval.low == pytest.approx(2.5 - margin)
+@given(st.lists(st.integers(1, 6), min_size=8, max_size=40))
+def test_none_of_n_is_never_wider_than_one_of_n(sizes):
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    none = np.zeros(len(cluster))
+    one = none.copy()
+    one[-1] = 1
+    for of_all in (lambda hits: hits, lambda hits: 1 - hits):
+        widths = []
+        for hits in (none, one):
+            interval = rate(hits=of_all(hits), cluster=cluster).interval
+            widths.append(interval.high - interval.low)
+        assert widths[0] <= widths[1]
+
+
+def test_groups_that_are_all_alike_count_once_each():
+    """As many rows as groups, with t in place of z: 0 of 10 is 0 to t² / (10 + t²)."""
+    for hits in (np.zeros(30), np.ones(30)):
+        estimate = rate(hits=hits, cluster=np.arange(30) // 3)
+        expected = wilson(successes=10 * hits[0], n=10, df=9, method=CLUSTERED_WILSON)
+        assert (estimate.interval, estimate.se) == (expected, None)
+        assert estimate.interval.high - estimate.interval.low == pytest.approx(2.262157**2 / (10 + 2.262157**2))
+
+
+def test_neighbouring_numbers_of_groups_differ_in_width_by_less_than_a_third():
+    def widths(groups, estimate):
+        rng = np.random.default_rng(3)
+        cluster = np.repeat(np.arange(groups), 4)
+        intervals = [estimate(rng, cluster).interval for _ in range(150)]
+        return np.mean([interval.high - interval.low for interval in intervals])
+
+    def share(rng, cluster):
+        of_group = rng.beta(2, 3, cluster.max() + 1)
+        return rate(hits=rng.random(len(cluster)) < of_group[cluster], cluster=cluster)
+
+    def score(rng, cluster):
+        quality = rng.standard_normal(cluster.max() + 1)[cluster] + rng.standard_normal(len(cluster))
+        return mean(values=np.clip(np.round(4 + quality), 1, 5), cluster=cluster, ends=(1, 5))
+
+    for estimate in (share, score):
+        mean_widths = [widths(groups, estimate) for groups in range(8, 16)]
+        for more, fewer in itertools.pairwise(mean_widths):
+            assert 3 / 4 < fewer / more < 4 / 3
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 14), st.integers(0, 2), st.booleans()), min_size=1, max_size=80),
+)
+def test_strata_are_averaged_without_weights(rows):
+    cluster, stratum, hits = (np.array(column) for column in zip(*rows, strict=True))
+    share = rate(hits=hits, cluster=cluster, stratum=stratum)
+    average = mean(values=hits * 3.0, cluster=cluster, stratum=stratum, ends=(0, 3))
+    expected = np.mean([hits[stratum == each].mean() for each in np.unique(stratum)])
+    assert (share.value, average.value) == (pytest.approx(expected), pytest.approx(3 * expected))
+    for estimate, most in ((share, 1), (average, 3)):
+        if estimate.interval:
+            low, high = estimate.interval.low, estimate.interval.high
+            assert 0 <= low <= estimate.value + 1e-12
+            assert estimate.value - 1e-12 <= high <= most
+        else:
+            assert estimate.reason
+
+
+def test_the_error_over_strata_sums_each_group_over_all_of_them():
+    """Two repeats on the same rows: SE² of the mean of each row's two, clustered by group, by hand."""
+    rng = np.random.default_rng(6)
+    repeats, group = rng.integers(1, 6, (2, 40)).astype(float), np.arange(40) // 4
+    pooled = mean(values=repeats.ravel(), cluster=np.tile(group, 2), stratum=np.repeat(["a", "b"], 40), ends=(1, 5))
+    of_rows = mean(values=repeats.mean(axis=0), cluster=group, ends=(1, 5))
+    assert (pooled.value, pooled.se, pooled.groups) == (pytest.approx(of_rows.value), pytest.approx(of_rows.se), 10)
+    assert pooled.interval.low == pytest.approx(of_rows.interval.low)
+
+
+def test_a_mean_on_a_scale_has_wilsons_interval_along_it():
+    values, group = np.array([4.0, 5, 5, 3, 5, 4, 5, 5, 2, 5]), np.arange(10)
+    estimate = mean(values=values, cluster=group, ends=(1, 5))
+    error = values.std(ddof=1) / np.sqrt(10)
+    x, effective = (4.3 - 1) / 4, (3.3 * 0.7) / error**2
+    expected = wilson(successes=x * effective, n=effective, df=9)
+    assert (estimate.value, estimate.se) == (pytest.approx(4.3), pytest.approx(error))
+    assert estimate.interval.low == pytest.approx(1 + 4 * expected.low)
+    assert estimate.interval.high == pytest.approx(1 + 4 * expected.high)
+    beyond = mean(values=values + 1, cluster=group, ends=(1, 5)).interval
+    assert 5 < beyond.high < 6
 
 
 def test_a_mean_of_nothing_and_a_mean_without_variation_say_so():
     assert mean(values=[], cluster=[]).value is None
-    same = mean(values=[5.0, 5.0, 5.0], cluster=[1, 2, 3])
-    assert (same.value, same.interval) == (5.0, None)
+    same = mean(values=[5.0] * 9, cluster=range(9), ends=(1, 5))
+    assert (same.value, same.interval, same.se) == (5.0, None, None)
     assert "alike" in same.reason
+    assert mean(values=[1.0] * 9, cluster=range(9), ends=(0.0, 1.0)) == rate(hits=[1] * 9, cluster=range(9))
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=60), st.randoms())
+@given(st.lists(st.tuples(st.integers(0, 15), st.booleans()), min_size=1, max_size=60), st.randoms())
 def test_a_rate_does_not_depend_on_the_order_of_rows_or_the_names_of_clusters(rows, random):
     estimate = rate(hits=[hit for _, hit in rows], cluster=[f"sample {cluster}" for cluster, _ in rows])
     random.shuffle(rows)
@@ -117,23 +216,11 @@ def test_a_rate_does_not_depend_on_the_order_of_rows_or_the_names_of_clusters(ro
         assert 0 <= estimate.interval.low <= estimate.value <= estimate.interval.high <= 1
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 9), st.booleans()), min_size=1, max_size=60
-    ),
-    st.integers(0, 4),
-)
-def test_rates_of_parts_are_the_rate_of_each_and_few_clusters_give_way_to_finer_ones(rows, fewest):
-    part, cluster, finer, hits = (np.array(column) for column in zip(*rows, strict=True))
-    found = rates(hits=hits, cluster=cluster, part=part, parts=4, finer=finer, fewest=fewest)
-    for one in range(4):
-        mine = part == one
-        few = len(set(cluster[mine].tolist())) < fewest
-        alone = rate(hits=hits[mine], cluster=(finer if few else cluster)[mine])
-        assert (found[one].value, found[one].n, found[one].method) == (alone.value, alone.n, alone.method)
-        assert (found[one].interval is None) == (alone.interval is None)
-        if alone.interval:
-            assert found[one].interval.low == pytest.approx(alone.interval.low, abs=1e-12)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 11), st.booleans()), min_size=1, max_size=60))
+def test_rates_of_parts_are_the_rate_of_each(rows):
+    part, cluster, hits = (np.array(column) for column in zip(*rows, strict=True))
+    for each, estimate in enumerate(rates(hits=hits, cluster=cluster, part=part, parts=4)):
+        assert estimate == rate(hits=hits[part == each], cluster=cluster[part == each])
 
 
 def test_values_that_are_not_hits_and_columns_of_unequal_length_are_refused():
@@ -162,5 +249,8 @@ def test_an_interval_by_sizes_of_clusters_depends_on_no_cluster_and_covers_where
         covered += interval.low <= 0.7 <= interval.high
     assert covered >= 0.93 * 400
     assert rate_by_sizes(hits=7, n=9, cluster=np.arange(9)) == proportion(successes=7, n=9)
-    one, other = (rate_by_sizes(hits=4, n=8, cluster=[0, 0, 0, 1, 2, 3, 4, last]) for last in (5, 6))
+    one, other = (rate_by_sizes(hits=4, n=10, cluster=[0, 0, 0, 1, 2, 3, 4, 5, 6, last]) for last in (7, 8))
     assert one == other
+    assert one.interval
+    few = rate_by_sizes(hits=4, n=10, cluster=np.arange(10) % 7)
+    assert (few.value, few.interval, few.reason) == (0.4, None, FEW_GROUPS)

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stats.proportions import FEW_GROUPS
 from stats.rankings import distance, distances, mean_distance
 from stats.results import InvalidCount, LengthMismatch
 
@@ -25,9 +26,11 @@ def test_it_is_symmetric_and_relabelling_changes_nothing(first, second):
 def test_the_mean_carries_n_and_an_interval_by_sample():
     first, second = ["ABCD", "ABCD", "BACD", "DCBA"], ["ABCD", "BACD", "ABCD", "ABCD"]
     assert list(distances(first=first, second=second)) == [0, 0.5, 0.5, 1]
-    found = mean_distance(first=first, second=second, cluster=[1, 1, 2, 3])
-    assert (found.value, found.n) == (0.5, 4)
-    assert found.interval.low < 0.5 < found.interval.high
+    few = mean_distance(first=first, second=second, cluster=[1, 1, 2, 3])
+    assert (few.value, few.n, few.interval, few.reason) == (0.5, 4, None, FEW_GROUPS)
+    many = mean_distance(first=first * 10, second=second * 10, cluster=[row // 2 for row in range(40)])
+    assert (many.value, many.groups) == (0.5, 20)
+    assert 0 < many.interval.low < 0.5 < many.interval.high < 1
 
 
 def test_what_cannot_be_compared_is_refused():

@@ -3,6 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stats.jackknife import PERFECT
+from stats.proportions import FEW_GROUPS
 from stats.reliability import UnknownMetric, fleiss_kappa, krippendorff_alpha
 from stats.results import UnequalRaters
 
@@ -37,14 +39,14 @@ def long_table(matrix):
     return {"unit": np.tile(np.arange(matrix.shape[1]), matrix.shape[0]), "value": matrix.ravel()}
 
 
-def alpha(table, metric, seed=1, replicates=200):
-    return krippendorff_alpha(**table, metric=metric, rng=np.random.default_rng(seed), replicates=replicates)
+def alpha(table, metric):
+    return krippendorff_alpha(**table, metric=metric)
 
 
 def fleiss(counts):
     unit, value = np.indices(counts.shape).reshape(2, -1)
     times = counts.ravel()
-    return fleiss_kappa(unit=np.repeat(unit, times), value=np.repeat(value, times), rng=np.random.default_rng(1))
+    return fleiss_kappa(unit=np.repeat(unit, times), value=np.repeat(value, times))
 
 
 @pytest.mark.parametrize(("metric", "expected"), [("nominal", 0.7434), ("ordinal", 0.8154), ("interval", 0.8491)])
@@ -64,7 +66,7 @@ def test_alpha_is_evalicas(metric, seed):
     matrix = rng.integers(1, 6, (4, 15)).astype(float)
     matrix[rng.random(matrix.shape) < 0.2] = np.nan
     expected = evalica.alpha(pandas.DataFrame(matrix), distance=metric, solver="naive").alpha
-    assert alpha(long_table(matrix), metric, replicates=2).value == pytest.approx(expected, abs=1e-9)
+    assert alpha(long_table(matrix), metric).value == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval"])
@@ -96,9 +98,26 @@ def test_alpha_without_pairable_labels_is_none():
     assert alpha({"unit": [], "value": []}, "interval").value is None
 
 
-def test_alpha_of_perfect_agreement_is_1():
-    got = alpha(long_table(np.tile([1.0, 2, 3, 1], (3, 1))), "nominal")
-    assert got.value == 1
+def test_alpha_of_perfect_agreement_is_1_without_an_interval():
+    got = alpha(long_table(np.tile([1.0, 2, 3, 1] * 3, (3, 1))), "nominal")
+    assert (got.value, got.interval, got.reason) == (1, None, PERFECT)
+
+
+@pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval"])
+def test_the_error_of_alpha_is_that_of_leaving_out_one_group_of_units_at_a_time(metric):
+    rng = np.random.default_rng(5)
+    quality = rng.integers(1, 6, 48)
+    table = long_table(np.clip(quality + rng.integers(-1, 2, (3, 48)), 1, 5).astype(float))
+    group = table["unit"] // 4
+    whole = krippendorff_alpha(**table, metric=metric, cluster=group)
+    without = [alpha({name: column[group != g] for name, column in table.items()}, metric).value for g in range(12)]
+    assert whole.value == pytest.approx(alpha(table, metric).value)
+    fisher = np.arctanh(without) - np.arctanh(whole.value)
+    margin = 2.200985 * np.sqrt(11 / 12 * (fisher**2).sum())  # t(11) at 95%
+    assert whole.interval.high == pytest.approx(np.tanh(np.arctanh(whole.value) + margin))
+    assert whole.se == pytest.approx(np.sqrt(11 / 12 * ((np.array(without) - whole.value) ** 2).sum()))
+    few = krippendorff_alpha(**table, metric=metric, cluster=table["unit"] // 7)
+    assert (few.value, few.interval, few.reason) == (pytest.approx(whole.value), None, FEW_GROUPS)
 
 
 def test_an_unknown_metric_is_refused():

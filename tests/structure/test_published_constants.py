@@ -30,12 +30,16 @@ CONSTANTS = {
     "stats.disclosure.MIN_SAMPLES": 10,
     # Hints for curators: MLLM-Bench's guideline, Table 10
     "bank.samples.quality.SHORT_EDGE": 512,
-    # Fewer, and an interval by clusters or a test says little (ADR 8; 2501.10970, section 3)
-    "stats.bradley_terry.FEWEST_CLUSTERS": 30,
+    # Fewer, and an interval by groups or a test says little (ADR 8; 2501.10970, section 3)
+    "stats.proportions.FEWEST_GROUPS": 8,
+    "stats.jackknife.MOST": 500,
+    "stats.bradley_terry.FEWEST_ITEMS": 30,
+    "stats.prediction.FEWEST_LABELS": 50,
+    "stats.prediction.FEWEST_LABELLED_GROUPS": 30,
+    "stats.prediction.FOLDS": 10,
     "stats.alternative.FEWEST": 30,
     "stats.rankings.MOST_EXACT": 8,
     "stats.rankings.DRAWS": 20_000,
-    "leaderboard.methods.FEWEST_CLUSTERS": 30,
     "leaderboard.methods.PROVISIONAL": 30,
     # Whether a judge may stand in for an annotator (2501.10970)
     "leaderboard.boards.standin.EPSILON": 0.2,

@@ -1,0 +1,607 @@
+"""How often each published interval holds the truth, over grids of designs.
+
+The rule: over a grid the mean coverage is at least .93, and no design is below .90. `make soak` simulates whole grids
+and prints them; the ordinary suite a few designs of each, with few sets. Not here: Elo's replicates and ranges of
+ranks, which are no confidence intervals of a parameter.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.stats import norm
+
+from stats.agreement import cohen_kappa
+from stats.answers import yes_no_scores
+from stats.bias import length, own_family, position
+from stats.bradley_terry import BradleyTerry, fit
+from stats.classification import pair_scores
+from stats.correlation import correlation_difference, pearson, spearman
+from stats.paired import change
+from stats.prediction import prediction_powered, rogan_gladen
+from stats.proportions import mean, rate, rate_by_sizes
+from stats.rankings import rank_correlation
+from stats.reliability import fleiss_kappa, krippendorff_alpha, steadiness
+from stats.results import Estimate
+
+MEAN, LEAST = 0.93, 0.90
+
+pytestmark = pytest.mark.one_database
+
+
+@dataclass(frozen=True)
+class Design:
+    """`groups` of `rows` rows each, or of geometric sizes with this mean where `unequal`.
+
+    `share` is that of hits, and `spread` how far groups differ in it (standard deviation of the log-odds). `ceiling`
+    moves latent scores towards the end of a scale from 1 to 5. `models` and `further` are for ratings and unlabelled
+    rows.
+    """
+
+    groups: int
+    rows: int = 1
+    unequal: bool = False
+    share: float = 0.5
+    spread: float = 1.0
+    ceiling: float = 0.0
+    models: int = 3
+    further: int = 0
+
+    def sizes(self, rng):
+        return rng.geometric(1 / self.rows, self.groups) if self.unequal else np.full(self.groups, self.rows)
+
+    def group(self, rng):
+        """The group of each row."""
+        return np.repeat(np.arange(self.groups), self.sizes(rng))
+
+
+Estimates = Callable[[np.random.Generator, Design], Sequence[Estimate]]
+Truth = Callable[[Design], Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`estimates` draws a set of a design and gives what is estimated from it; `truth` the same of all sets."""
+
+    name: str
+    estimates: Estimates
+    designs: tuple[Design, ...]
+    few: tuple[Design, ...]
+    truth: Truth | None = None  # None: the estimates from a very large set
+    sets: int = 2000
+
+    def truth_of(self, design: Design, rows: int) -> Sequence[float]:
+        if self.truth:
+            return self.truth(design)
+        return _of_large_set(self.estimates, replace(design, groups=rows // design.rows, unequal=False))
+
+
+@cache
+def _of_large_set(estimates: Estimates, design: Design) -> list[float]:
+    return [estimate.value for estimate in estimates(np.random.default_rng(1), design)]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    design: Design
+    share: float
+    width: float
+    without: float  # share of the sets that have no interval
+
+
+def coverage(grid: Grid, design: Design, *, sets: int, rows: int) -> Coverage:
+    """Of `sets` sets; `rows` are those of the large set that stands for the truth."""
+    rng, truth = np.random.default_rng(7), grid.truth_of(design, rows)
+    held: list[bool] = []
+    widths: list[float] = []
+    for _ in range(sets):
+        for estimate, value in zip(grid.estimates(rng, design), truth, strict=True):
+            if estimate.interval:
+                held.append(estimate.interval.low <= value <= estimate.interval.high)
+                widths.append(estimate.interval.high - estimate.interval.low)
+    expected = sets * len(truth)
+    without = 1 - len(held) / expected
+    return Coverage(design, float(np.mean(held or [np.nan])), float(np.mean(widths or [np.nan])), without)
+
+
+# ---- what is drawn ----
+
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+
+
+@cache
+def log_odds(share: float, spread: float) -> float:
+    """The mean log-odds at which hits of groups that differ so much have this share."""
+
+    def excess(b):
+        return float(WEIGHTS @ expit(b + spread * NODES) / WEIGHTS.sum()) - share
+
+    return brentq(excess, -40, 40)
+
+
+def hits(rng, design):
+    """Hits and their groups."""
+    group = design.group(rng)
+    of_group = log_odds(design.share, design.spread) + design.spread * rng.standard_normal(design.groups)
+    return (rng.random(len(group)) < expit(of_group)[group]).astype(float), group
+
+
+def scores(rng, design, judges=2):
+    """Scores 1 to 5 of as many judges on the same rows, (judges, n), and the groups. What groups share, what rows share
+    and what a judge sees alone vary alike.
+    """
+    group = design.group(rng)
+    quality = rng.standard_normal(design.groups)[group] + rng.standard_normal(len(group))
+    seen = quality + rng.standard_normal((judges, len(group)))
+    return np.clip(np.round(3 + design.ceiling + 0.7 * seen), 1, 5), group
+
+
+def mean_score(design):
+    latent = norm(3 + design.ceiling, 0.7 * np.sqrt(3))
+    return 5 - sum(latent.cdf(k + 0.5) for k in (1, 2, 3, 4))
+
+
+def verdicts(rng, design, judges=2):
+    """As `scores`, cut to words."""
+    drawn, group = scores(rng, design, judges)
+    words = np.array(["first", "tie", "second"], dtype=object)
+    return words[np.digitize(drawn, [2.5, 3.5])], group
+
+
+def own(estimate: Callable[..., Estimate]) -> Estimates:
+    """An estimator of one number, as `Grid` takes them."""
+    return lambda rng, design: [estimate(rng, design)]
+
+
+# ---- one estimator per published interval ----
+
+
+@own
+def one_share(rng, design):
+    drawn, group = hits(rng, design)
+    return rate(hits=drawn, cluster=group)
+
+
+@own
+def pooled_share(rng, design):
+    """Two repeats of one judge on the same rows."""
+    group = design.group(rng)
+    of_group = log_odds(design.share, design.spread) + design.spread * rng.standard_normal(design.groups)
+    drawn = rng.random((2, len(group))) < expit(of_group)[group]
+    return rate(hits=drawn.ravel().astype(float), cluster=np.tile(group, 2), stratum=np.repeat([0, 1], len(group)))
+
+
+@own
+def share_by_sizes(rng, design):
+    """All rows of a group alike: what it allows for."""
+    sizes = design.sizes(rng)
+    alike = rng.random(design.groups) < design.share
+    return rate_by_sizes(hits=int(sizes[alike].sum()), n=int(sizes.sum()), cluster=np.repeat(range(len(sizes)), sizes))
+
+
+@own
+def mean_of_scores(rng, design):
+    (drawn,), group = scores(rng, design, 1)
+    return mean(values=drawn, cluster=group, ends=(1, 5))
+
+
+@own
+def pooled_mean(rng, design):
+    """Two repeats of one judge on the same rows."""
+    drawn, group = scores(rng, design)
+    return mean(values=drawn.ravel(), cluster=np.tile(group, 2), stratum=np.repeat([0, 1], len(group)), ends=(1, 5))
+
+
+@own
+def mean_without_ends(rng, design):
+    group = design.group(rng)
+    return mean(values=rng.standard_normal(design.groups)[group] + rng.standard_normal(len(group)), cluster=group)
+
+
+@own
+def change_of_scores(rng, design):
+    (before, after), group = scores(rng, design)
+    return change(before=before, after=after, cluster=group, ends=(1, 5))
+
+
+@own
+def change_of_hits(rng, design):
+    """Right before, and right after, of rows that are hard for both."""
+    group = design.group(rng)
+    b = log_odds(design.share, 1.5) + rng.standard_normal(design.groups)[group] + rng.standard_normal(len(group))
+    before, after = (rng.random((2, len(group))) < expit(b + np.array([[0], [0.4]]))).astype(float)
+    return change(before=before, after=after, cluster=group, ends=(0, 1))
+
+
+@own
+def pearson_r(rng, design):
+    (x, y), group = scores(rng, design)
+    return pearson(x=x, y=y, cluster=group).estimate
+
+
+@own
+def spearman_rho(rng, design):
+    (x, y), group = scores(rng, design)
+    return spearman(x=x, y=y, cluster=group).estimate
+
+
+def repeated(rng, design):
+    """People's scores, and two repeats of a judge's beside them: x, y, cluster, stratum."""
+    (people, *judge), group = scores(rng, design, 3)
+    stratum = np.repeat([0, 1], len(group))
+    return {"x": np.tile(people, 2), "y": np.concatenate(judge), "cluster": np.tile(group, 2), "stratum": stratum}
+
+
+@own
+def pooled_pearson(rng, design):
+    return pearson(**repeated(rng, design)).estimate
+
+
+@own
+def pooled_spearman(rng, design):
+    return spearman(**repeated(rng, design)).estimate
+
+
+def difference_of(name):
+    @own
+    def of_two(rng, design):
+        (people, first, second), group = scores(rng, design, 3)
+        noisy = np.clip(np.round(second + rng.standard_normal(len(group))), 1, 5)
+        columns = {"first": first, "second": noisy, "reference": people, "cluster": group}
+        return correlation_difference(**columns, stratum=np.zeros(len(group)), name=name).difference
+
+    return of_two
+
+
+@own
+def kappa(rng, design):
+    (first, second), group = verdicts(rng, design)
+    return cohen_kappa(first=first, second=second, cluster=group)
+
+
+@own
+def pooled_kappa(rng, design):
+    (people, *judge), group = verdicts(rng, design, 3)
+    return cohen_kappa(
+        first=np.tile(people, 2),
+        second=np.concatenate(judge),
+        cluster=np.tile(group, 2),
+        stratum=np.repeat([0, 1], len(group)),
+    )
+
+
+def labelled(drawn, group):
+    """Unit, value and cluster of labels (judges, n)."""
+    units = np.tile(np.arange(len(group)), len(drawn))
+    return {"unit": units, "value": drawn.ravel(), "cluster": np.tile(group, len(drawn))}
+
+
+def alpha_of(metric):
+    @own
+    def alpha(rng, design):
+        """Of three people, each of whom leaves a fifth out."""
+        drawn, group = scores(rng, design, 3)
+        drawn[rng.random(drawn.shape) < 0.2] = np.nan
+        return krippendorff_alpha(**labelled(drawn, group), metric=metric)
+
+    return alpha
+
+
+@own
+def fleiss(rng, design):
+    return fleiss_kappa(**labelled(*verdicts(rng, design, 3)))
+
+
+def pair_score(name, ties=True):
+    @own
+    def of_pairs(rng, design):
+        (reference, prediction), group = verdicts(rng, design)
+        return getattr(pair_scores(reference=reference, prediction=prediction, cluster=group, ties=ties), name)
+
+    return of_pairs
+
+
+@own
+def pooled_f1(rng, design):
+    (people, *judge), group = verdicts(rng, design, 3)
+    columns = {"reference": np.tile(people, 2), "prediction": np.concatenate(judge), "cluster": np.tile(group, 2)}
+    return pair_scores(**columns, stratum=np.repeat([0, 1], len(group)), ties=True).f1
+
+
+def yes_no(name):
+    @own
+    def of_answers(rng, design):
+        key, group = hits(rng, design)
+        right = rng.random(len(group)) < expit(1 + rng.standard_normal(design.groups))[group]
+        return getattr(yes_no_scores(key=key, said=np.where(right, key, 1 - key), cluster=group), name)
+
+    return of_answers
+
+
+def steady(name):
+    @own
+    def of_repeats(rng, design):
+        """Three repeats on each row, some of them without a verdict."""
+        group = design.group(rng)
+        firm = expit(design.ceiling + rng.standard_normal(design.groups)[group])
+        same = rng.random((3, len(group))) < firm
+        verdict = np.where(same, "first", np.where(rng.random(same.shape) < 0.8, "second", None))
+        table = pd.DataFrame({"item": np.tile(np.arange(len(group)), 3), "verdict": verdict.ravel()})
+        return getattr(steadiness(table.assign(group=np.tile(group, 3)).dropna(), asked=3), name)
+
+    return of_repeats
+
+
+def place(name):
+    @own
+    def of_orders(rng, design):
+        """A judge that takes the first place, whatever stands there, in a share of the pairs that differs by group."""
+        swayed, group = hits(rng, design)
+        straight = np.where(swayed == 1, "first", "second")
+        turned = np.where((swayed == 0) & (rng.random(len(group)) < 0.1), "first", "second")
+        return getattr(position(straight=straight, turned=turned, cluster=group), name)
+
+    return of_orders
+
+
+@own
+def length_slope(rng, design):
+    group = design.group(rng)
+    tokens = rng.lognormal(4, 0.7, (len(group), 2))
+    gap = tokens[:, 0] - tokens[:, 1]
+    taste = rng.standard_normal(design.groups)[group] * design.spread / 2
+    odds = design.ceiling / 2 + (0.5 + taste) * np.tanh(gap / 70)
+    return length(won=rng.random(len(group)) < expit(odds), tokens=tokens, cluster=group).slope
+
+
+def family(width):
+    @own
+    def extra(rng, design):
+        (people, judge), group = scores(rng, design)
+        is_own = rng.random(len(group)) < 1 / 4
+        judge = np.minimum(judge + (is_own & (rng.random(len(group)) < 0.3)), 5)
+        if width == 1:
+            people, judge = people > 3, judge > 3
+        return own_family(judge=judge, people=people, own=is_own, cluster=group, width=width)
+
+    return extra
+
+
+def votes(rng, design, taste):
+    """Votes in groups that differ in what they favour: `taste` (groups, models). A fifth are ties."""
+    group = design.group(rng)
+    theta = np.linspace(-0.6, 0.6, design.models) + taste
+    a = rng.integers(0, design.models, len(group))
+    b = (a + rng.integers(1, design.models, len(group))) % design.models
+    won = rng.random(len(group)) < expit(theta[group, a] - theta[group, b])
+    return a, b, np.where(rng.random(len(group)) < 0.2, 0.5, won), group
+
+
+def fitted(a, b, y, group, item, models) -> BradleyTerry:
+    names = [str(model) for model in range(models)]
+    return fit(a=a, b=b, y=y, models=names, group=group, item=item, rng=np.random.default_rng(0), draws=2)
+
+
+def by_group(rng, design):
+    taste = 0.5 * rng.standard_normal((design.groups, design.models))
+    a, b, y, group = votes(rng, design, taste)
+    return fitted(a, b, y, group, np.arange(len(y)), design.models)
+
+
+def prompts_fixed(rng, design):
+    """As many prompts as models, the same in every set; `groups` items of them with one pair each and `rows` votes."""
+    prompts = design.models
+    taste = 0.5 * np.random.default_rng(2).standard_normal((prompts, design.models))
+    item = np.repeat(np.arange(design.groups), design.rows)
+    prompt = rng.integers(0, prompts, design.groups)
+    a = rng.integers(0, design.models, design.groups)
+    b = (a + rng.integers(1, design.models, design.groups)) % design.models
+    theta = np.linspace(-0.6, 0.6, design.models) + taste
+    odds = theta[prompt, a] - theta[prompt, b] + 0.7 * rng.standard_normal(design.groups)
+    won = rng.random(len(item)) < expit(odds)[item]
+    y = np.where(rng.random(len(item)) < 0.2, 0.5, won)
+    return fitted(a[item], b[item], y, prompt[item], item, design.models)
+
+
+def strengths(rated) -> Estimates:
+    return lambda rng, design: [rating.strength for rating in rated(rng, design).ratings.values()]
+
+
+def contrasts(rated) -> Estimates:
+    def of_ends(rng, design):
+        result = rated(rng, design)
+        return [result.contrast("0", str(other)).difference for other in (1, design.models - 1)]
+
+    return of_ends
+
+
+def powered(right: float) -> Estimates:
+    """People's labels and a judge that knows the label in this share of rows and guesses in the others."""
+
+    @own
+    def share_of_hits(rng, design):
+        of_group = log_odds(design.share, 0.5) + 0.5 * rng.standard_normal(2 * design.groups)
+        groups = (
+            np.arange(design.groups * design.rows) % design.groups,
+            rng.integers(0, 2 * design.groups, design.further),
+        )
+        labels, hidden = (rng.random(len(group)) < expit(of_group)[group] for group in groups)
+        judged, further = (
+            np.where(rng.random(len(true)) < right, true, rng.random(len(true)) < 0.5) for true in (labels, hidden)
+        )
+        return prediction_powered(
+            labels=labels,
+            judged=judged,
+            unlabelled=further,
+            cluster=groups[0],
+            unlabelled_cluster=groups[1],
+            ends=(0, 1),
+        ).estimate
+
+    return share_of_hits
+
+
+@own
+def corrected_share(rng, design):
+    """Of as many rows as groups, and as many labelled ones on each side."""
+    n = design.groups
+    judged = rng.binomial(n, design.share * 0.9 + (1 - design.share) * 0.15)
+    right = {"sensitivity": (int(rng.binomial(n, 0.9)), n), "specificity": (int(rng.binomial(n, 0.85)), n)}
+    return rogan_gladen(positive=int(judged), n=n, **right)
+
+
+@own
+def correlation_of_boards(rng, design):
+    """Two boards of as many models as groups."""
+    quality = rng.standard_normal(design.groups)
+    x, y = quality + 0.6 * rng.standard_normal((2, design.groups))
+    return rank_correlation(x=x, y=y, rng=rng).spearman
+
+
+# ---- the grids ----
+
+
+def grid_of(groups, **ways) -> tuple[Design, ...]:
+    """Every combination of (groups, rows) with the other fields."""
+    names, values = list(ways), list(ways.values())
+    return tuple(
+        Design(count, rows, **dict(zip(names, chosen, strict=True)))
+        for (count, rows), *chosen in product(groups, *values)
+        if not (dict(zip(names, chosen, strict=True)).get("unequal") and rows == 1)
+    )
+
+
+SIZES = ((8, 5), (12, 5), (20, 5), (50, 4), (100, 5), (30, 1), (100, 1), (500, 1))
+SCORED = grid_of(SIZES, unequal=(False, True), ceiling=(0.0, 1.5))
+CLASSED = (*SCORED, *grid_of(((10, 1), (15, 1), *SIZES), unequal=(False, True), ceiling=(0.75,)))
+FEW_SCORED = (Design(12, 5, ceiling=0.75), Design(30, 1))
+SHARES = grid_of(
+    product((8, 13, 30, 100), (2, 5, 20)),
+    unequal=(False, True),
+    share=(0.02, 0.1, 0.5, 0.9),
+    spread=(0.0, 1.0, 2.0),
+)
+ALIKE = grid_of(product((13, 30, 100), (5, 20)), unequal=(False, True), share=(0.1, 0.3, 0.5, 0.9))
+RATED = tuple(
+    Design(groups, rows, models=models)
+    for models, groups, rows in (
+        (3, 8, 10),
+        (3, 13, 10),
+        (6, 8, 30),
+        (6, 13, 30),
+        (6, 20, 30),
+        (6, 50, 20),
+        (12, 13, 60),
+        (12, 20, 60),
+        (12, 50, 30),
+        (12, 100, 30),
+    )
+)
+FIXED = tuple(
+    Design(items, rows, models=models)
+    for models, items, rows in ((6, 100, 1), (6, 100, 3), (6, 500, 2), (12, 300, 1), (12, 300, 3), (12, 1000, 2))
+)
+POWERED = tuple(
+    Design(groups, rows, share=share, further=further)
+    for groups, rows, further in (
+        (50, 1, 200),
+        (30, 2, 500),
+        (50, 2, 1000),
+        (100, 1, 1000),
+        (30, 5, 1000),
+        (100, 3, 3000),
+    )
+    for share in (0.5, 0.9)
+)
+
+
+def the_share(design):
+    return [design.share]
+
+
+GRIDS = (
+    Grid("share", one_share, SHARES, (Design(8, 5, share=0.1), Design(30, 2, unequal=True)), the_share),
+    Grid("share over repeats", pooled_share, SHARES[::3], (Design(13, 5, share=0.1),), the_share),
+    Grid("share by sizes", share_by_sizes, ALIKE, (Design(30, 5, unequal=True),), the_share),
+    Grid("mean of scores", mean_of_scores, SCORED, FEW_SCORED, lambda design: [mean_score(design)]),
+    Grid("mean over repeats", pooled_mean, SCORED, FEW_SCORED[:1], lambda design: [mean_score(design)]),
+    Grid("mean without ends", mean_without_ends, SCORED[::2], FEW_SCORED[:1], lambda design: [0.0]),
+    Grid("change of scores", change_of_scores, SCORED, FEW_SCORED, lambda design: [0.0]),
+    Grid(
+        "change of hits",
+        change_of_hits,
+        grid_of(((10, 1), *SIZES), unequal=(False, True), share=(0.05, 0.3, 0.5, 0.9)),
+        (Design(8, 5, share=0.3), Design(30)),
+    ),
+    Grid("Pearson", pearson_r, SCORED, FEW_SCORED),
+    Grid("Spearman", spearman_rho, SCORED, FEW_SCORED),
+    Grid("Pearson over repeats", pooled_pearson, SCORED, FEW_SCORED[:1]),
+    Grid("Spearman over repeats", pooled_spearman, SCORED, FEW_SCORED[:1]),
+    Grid("difference of two Pearson", difference_of("pearson"), SCORED, FEW_SCORED[:1]),
+    Grid("difference of two Spearman", difference_of("spearman"), SCORED, FEW_SCORED[:1]),
+    Grid("Cohen's kappa", kappa, CLASSED, FEW_SCORED),
+    Grid("Cohen's kappa over repeats", pooled_kappa, CLASSED, FEW_SCORED[:1]),
+    Grid("alpha, nominal", alpha_of("nominal"), CLASSED, FEW_SCORED[:1]),
+    Grid("alpha, ordinal", alpha_of("ordinal"), SCORED, FEW_SCORED[:1]),
+    Grid("alpha, interval", alpha_of("interval"), SCORED, FEW_SCORED[:1]),
+    Grid("Fleiss' kappa", fleiss, CLASSED, FEW_SCORED[:1]),
+    Grid("accuracy of pairs", pair_score("accuracy"), SCORED, FEW_SCORED[:1]),
+    Grid("macro F1", pair_score("f1"), CLASSED, FEW_SCORED),
+    Grid("macro F1 without ties", pair_score("f1", ties=False), CLASSED, FEW_SCORED[:1]),
+    Grid("macro recall", pair_score("recall"), CLASSED, FEW_SCORED[:1]),
+    Grid("macro F1 over repeats", pooled_f1, CLASSED, FEW_SCORED[:1]),
+    Grid("F1 of yes", yes_no("f1"), grid_of(SIZES, share=(0.2, 0.5)), (Design(20, 5),)),
+    Grid("precision of yes", yes_no("precision"), grid_of(SIZES, share=(0.2, 0.5)), (Design(20, 5),)),
+    Grid("consistency", steady("consistency"), SCORED, FEW_SCORED[:1]),
+    Grid("majority of repeats", steady("mcc"), SCORED, FEW_SCORED[:1]),
+    Grid("position, consistent", place("consistent"), grid_of(SIZES, share=(0.1, 0.5)), (Design(20, 5, share=0.1),)),
+    Grid("position, first", place("first"), grid_of(SIZES, share=(0.1, 0.5)), (Design(20, 5, share=0.1),)),
+    Grid("slope of length", length_slope, grid_of(SIZES, spread=(0.0, 1.0), ceiling=(0.0, 1.5)), (Design(50, 4),)),
+    Grid("own family, scores", family(4), SCORED, FEW_SCORED[:1]),
+    Grid("own family, wins", family(1), SCORED, FEW_SCORED[:1]),
+    Grid("Bradley-Terry strengths", strengths(by_group), RATED, RATED[1:2], sets=1000),
+    Grid("Bradley-Terry contrasts", contrasts(by_group), RATED, RATED[1:2]),
+    Grid("Bradley-Terry strengths, prompts fixed", strengths(prompts_fixed), FIXED, FIXED[1:2], sets=1000),
+    Grid("Bradley-Terry contrasts, prompts fixed", contrasts(prompts_fixed), FIXED, FIXED[1:2]),
+    *(
+        Grid(f"PPI++, a judge that knows {right:.0%}", powered(right), POWERED, POWERED[:1], the_share)
+        for right in (0.0, 0.6, 0.9)
+    ),
+    Grid("Rogan-Gladen", corrected_share, grid_of(((50, 1), (100, 1), (500, 1)), share=(0.1, 0.3, 0.5)), (), the_share),
+    Grid(
+        "Spearman of two boards",
+        correlation_of_boards,
+        grid_of(((10, 1), (30, 1), (100, 1))),
+        (),
+        # of two normal columns that correlate at 1/1.36 (Kendall and Stuart 1979, 31.19)
+        lambda design: [6 / np.pi * np.arcsin(1 / 1.36 / 2)],
+        300,
+    ),
+)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.name)
+def test_over_a_grid_of_designs_an_interval_covers_as_often_as_it_says(grid, capsys):
+    results = [coverage(grid, design, sets=grid.sets, rows=400_000) for design in grid.designs]
+    # Where hardly a set has an interval, those that have one are not like the others.
+    shares = [result.share for result in results if result.without < 1 / 2]
+    with capsys.disabled():
+        print(f"\n{grid.name}: mean {np.mean(shares):.3f}, least {min(shares):.3f}")
+        for result in results:
+            print(f"  {result.share:.3f}  width {result.width:.3f}  none {result.without:.3f}  {result.design}")
+    assert np.mean(shares) >= MEAN
+    assert min(shares) >= LEAST
+
+
+@pytest.mark.parametrize("grid", [grid for grid in GRIDS if grid.few], ids=lambda grid: grid.name)
+def test_on_a_few_designs_an_interval_covers_nearly_as_often_as_it_says(grid):
+    shares = [coverage(grid, design, sets=120, rows=20_000).share for design in grid.few]
+    assert np.mean(shares) >= 0.90
