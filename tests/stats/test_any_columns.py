@@ -23,7 +23,11 @@ from stats.reliability import fleiss_kappa, krippendorff_alpha, steadiness
 from stats.results import Estimate, InvalidCount, NotFinite
 
 WORDS = np.array(["first", "second", "tie", "undecided", None], dtype=object)
-ORDERS = np.array(["ABCD", "BACD", "DCBA", "CDAB", "ABDC"])
+ORDERS = [(0.0, 1.0, 2.0, 3.0), (1.0, 0.0, 2.0, 3.0), (3.0, 2.0, 1.0, 0.0), (0.5, 0.5, 2.5, 2.5), (1.5, 1.5, 1.5, 1.5)]
+
+
+def ranked(column):
+    return [[ORDERS[int(step) - 1]] for step in column]
 
 
 def rng():
@@ -124,7 +128,7 @@ STATISTICS = {
             ends=(1, 5),
         ).estimate
     ],
-    "mean_distance": lambda x, y, g: [mean_distance(first=ORDERS[x - 1], second=ORDERS[y - 1], cluster=g)],
+    "mean_distance": lambda x, y, g: [mean_distance(first=ranked(x), second=ranked(y), cluster=g)],
     "rank_correlation": lambda x, y, g: [rank_correlation(x=x[:6], y=y[:6], rng=rng()).spearman],
     "bradley_terry": rated,
     "online_bootstrap": lambda x, y, g: elo.online_bootstrap(**votes(x, y), rng=rng(), replicates=9).values(),
