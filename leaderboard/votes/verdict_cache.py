@@ -23,7 +23,7 @@ from leaderboard.cache import until_written
 from stats.verdicts import MISSING, VERDICTS
 
 MOST_BYTES = 128_000_000  # of arrays in one process
-AT_ONCE = 100_000  # rows from the database, more or less
+AT_ONCE = 50_000  # rows from the database, more or less
 FEW = 500  # rows that are looked up one by one
 ID = np.int32  # a larger id raises OverflowError
 CHOICES = {name: code for code, name in enumerate(VERDICTS)} | {None: MISSING}
