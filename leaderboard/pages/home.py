@@ -306,7 +306,10 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
     times = dict(ids)
     # A judge that is not a baseline is more interesting.
     real = set(judgments.filter(item__in=times, run__judge__baseline="").values_list("item", flat=True))
-    items = list(pairs.filter(pk__in=times).select_related("sample__benchmark").prefetch_related("sample__images"))
+    # All of them are such pairs; asked again, the database would go through every sample.
+    items = list(
+        Item.objects.filter(pk__in=times).select_related("sample__benchmark").prefetch_related("sample__images")
+    )
     items.sort(key=lambda item: (*_shows(item, real), -times[item.pk], item.pk))
     specimens = [_specimen(item, viewer) for item in items[:TRIED]]
     return max(specimens, key=lambda candidate: len({line.mark for line in candidate.lines}), default=None)

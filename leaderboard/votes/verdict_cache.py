@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
-from django.db.models import Aggregate, Case, Count, F, QuerySet, TextField, Value, When
+from django.db.models import Aggregate, Case, Count, F, Max, Min, QuerySet, TextField, Value, When
 
 from bank.models import Benchmark, Import, ImportRange, Item, ItemResponse, Response
 from judging.models import Judgment, Run, RunItem
@@ -23,7 +23,7 @@ from leaderboard.cache import until_written
 from stats.verdicts import MISSING, VERDICTS
 
 MOST_BYTES = 128_000_000  # of arrays in one process
-AT_ONCE = 100_000  # rows from the database, more or less
+AT_ONCE = 50_000  # rows from the database, more or less
 FEW = 500  # rows that are looked up one by one
 ID = np.int32  # a larger id raises OverflowError
 CHOICES = {name: code for code, name in enumerate(VERDICTS)} | {None: MISSING}
@@ -118,9 +118,8 @@ def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
     turned = Case(When(order="10", then=1), default=Value(0))
 
     def read(after: int, count: int) -> Iterator[Block]:
-        rows = Judgment.objects.filter(run=run, pk__gt=after)
-        for part in _windows(rows, "pk", count):
-            ids, *columns = packed(rows.filter(**part), F("pk"), F("item_id"), F("repeat"), choice, turned)
+        for rows in _of_run(Judgment, run, after, count):
+            ids, *columns = packed(rows, F("pk"), F("item_id"), F("repeat"), choice, turned)
             yield ids, tuple(columns)
 
     item, repeat, choices, is_turned = _rows(
@@ -156,9 +155,8 @@ def run_items(run: Run) -> Column:
     """The items of a run."""
 
     def read(after: int, count: int) -> Iterator[Block]:
-        rows = RunItem.objects.filter(run=run, pk__gt=after)
-        for part in _windows(rows, "pk", count):
-            ids, items = packed(rows.filter(**part), F("pk"), F("item_id"))
+        for rows in _of_run(RunItem, run, after, count):
+            ids, items = packed(rows, F("pk"), F("item_id"))
             yield ids, (items,)
 
     (item,) = _rows(
@@ -194,13 +192,14 @@ def pair_items(benchmark: Benchmark) -> PairItems:
 
 def _sides_of(responses: QuerySet[Response]) -> tuple[Column, Column]:
     """The ids of responses, and the codes of their models and variants."""
-    ids, models = packed(responses.filter(variant=""), F("pk"), F("model_id"))
+    ids, models, varied = packed(responses, F("pk"), F("model_id"), Case(When(variant="", then=0), default=Value(1)))
     distinct, places = np.unique(models, return_inverse=True)
-    codes = np.array([_sides.code(model, "") for model in distinct.tolist()], dtype=np.int64)
-    rows = responses.exclude(variant="").values_list("pk", "model_id", "variant")
-    others = [(pk, _sides.code(model, variant)) for pk, model, variant in rows.iterator()]
-    with_variant = np.array(others, dtype=np.int64).reshape(-1, 2)
-    return np.concatenate([ids, with_variant[:, 0]]), np.concatenate([codes[places], with_variant[:, 1]])
+    codes = np.array([_sides.code(model, "") for model in distinct.tolist()], dtype=np.int64)[places]
+    if varied.any():
+        rows = responses.exclude(variant="").values_list("pk", "model_id", "variant")
+        of_variant = {pk: _sides.code(model, variant) for pk, model, variant in rows.iterator()}
+        codes[varied > 0] = [of_variant.get(pk, -1) for pk in ids[varied > 0].tolist()]
+    return ids, codes
 
 
 def _pair_rows(
@@ -220,19 +219,23 @@ def _pair_rows(
 
     def read(after: int, count: int) -> Iterator[Block]:
         # New pairs come from the end of the table, all of them by sample, so that a part has all it refers to.
+        samples = benchmark.samples.aggregate(first=Min("pk"), last=Max("pk"), n=Count("pk"))
+        alone = samples["n"] and samples["last"] - samples["first"] + 1 == samples["n"]  # no other samples between
         parts = [{"pk__gt": after}] if after else _windows(benchmark.samples.all(), "sample", count)
         for part in parts:
-            items, sample = _sorted(*packed(pairs.filter(**part), F("pk"), F("sample_id")))
+            rows = Item.objects.filter(kind=Item.Kind.PAIR) if alone and not after else pairs
+            items, sample = _sorted(*packed(rows.filter(**part), F("pk"), F("sample_id")))
             if not len(items):
                 continue
-            of_items = {f"item__{name}".replace("item__pk", "item"): value for name, value in part.items()}
-            places = ItemResponse.objects.filter(
-                item__kind=Item.Kind.PAIR, item__sample__benchmark=benchmark, **of_items
-            )
+            places = ItemResponse.objects.filter(item__gte=int(items[0]), item__lte=int(items[-1]))
+            if items[-1] - items[0] > 2 * len(items):  # others between them; each place's item is looked up
+                of_items = {f"item__{name}".replace("item__pk", "item"): value for name, value in part.items()}
+                places = places.filter(item__kind=Item.Kind.PAIR, item__sample__benchmark=benchmark, **of_items)
             item_of, position, response_of = packed(places, F("item_id"), F("position"), F("response_id"))
-            responses = Response.objects.filter(sample__benchmark=benchmark)
-            few = len(response_of) <= FEW
-            responses = responses.filter(**({"pk__in": response_of.tolist()} if few else part if not after else {}))
+            if len(response_of) <= FEW:
+                responses = Response.objects.filter(pk__in=response_of.tolist())
+            else:
+                responses = Response.objects.filter(**({"sample__benchmark": benchmark} if after else part))
             value_of = _looked_up(*_sorted(*values_of(responses)), response_of)
             sides = [
                 _looked_up(*_sorted(item_of[position == side], value_of[position == side]), items) for side in (0, 1)
@@ -254,6 +257,16 @@ def _looked_up(keys: Column, values: Column, targets: Column) -> Column:
     at = np.searchsorted(keys, targets)
     at[at == len(keys)] = 0
     return np.where(keys[at] == targets, values[at], -1)
+
+
+def _of_run(model: type[Judgment] | type[RunItem], run: Run, after: int, count: int) -> Iterator[QuerySet[Any]]:
+    """The rows of a run with higher ids, about so many, in parts."""
+    rows: QuerySet[Any] = model.objects.filter(run=run, pk__gt=after)
+    for part in _windows(rows, "pk", count):
+        # Most rows between its first and last are of this run: read in the order of the table, without an index.
+        dense = part["pk__lt"] - part["pk__gte"] <= 2 * min(count, AT_ONCE)
+        table: QuerySet[Any] = model.objects.all()
+        yield (table.alias(of_run=F("run_id") + 0).filter(of_run=run.pk) if dense else rows).filter(**part)
 
 
 def _windows(rows: QuerySet[Any], column: str, count: int) -> Iterator[dict[str, int]]:
