@@ -274,6 +274,9 @@ class TestBlind:
         ahead = client.post(page_of(campaign) + "ahead/", **FRAGMENT)
         for response in (page, ahead):
             seen = (text_of(response) + str(response.headers)).lower()
+            seen = re.sub(
+                r"\b(?=\w*[g-z])[a-z0-9]{30,}\b", "", seen
+            )  # tokens against forgery, which may spell anything
             for clue in ("gpt", "llava", "openai", "model-one", "model-two", "preview", "response-", stored.sha256):
                 assert clue not in seen
         image = re.search(r'src="(/annotate/assignments/\d+/images/0/)"', text_of(page))[1]
