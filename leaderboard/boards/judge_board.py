@@ -1,7 +1,7 @@
 """The board of judges: how well their verdicts match people's, and how well people match each other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,9 @@ Estimates = dict[str, tuple[Estimate, float | None]]  # by metric, with p where 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRow(Row):
-    """A judge by one metric against one reference, within a data set or over ``all``."""
+    """A judge by one metric against one reference, within a data set or over ``all``. ``coverage`` is the share of
+    labelled items that it judged; of consistency, the share of the repeats asked for that have a verdict.
+    """
 
     judge: str
     run: int
@@ -56,6 +58,7 @@ class MetricValue:
     number: Number
     n: int
     p: float | None = None
+    coverage: float | None = None  # of the repeats asked for, where the metric is about them
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +180,7 @@ def _rows(
             value=metric.number,
             n=metric.n,
             p=metric.p,
-            coverage=coverage,
+            coverage=coverage if metric.coverage is None else metric.coverage,
         )
         for dataset, metrics in by_dataset.items()
         for name, metric in metrics.items()
@@ -192,7 +195,11 @@ def _value(estimate: Estimate, p: float | None, repeats: int = 1) -> MetricValue
 def _of_repeats(verdicts: pd.DataFrame, asked: int) -> dict[str, MetricValue]:
     """How steady a judge is over the repeats that it was asked for; ``verdicts`` has ``item, repeat, told, group``."""
     steady = steadiness(verdicts.assign(verdict=verdicts["told"].map(scores.over_orders)), asked=asked)
-    return {CONSISTENCY.name: _value(steady.consistency, None), MCC.name: _value(steady.mcc, None)}
+    coverage = share(len(verdicts), asked * verdicts["item"].nunique())
+    return {
+        name: replace(_value(estimate, None), coverage=coverage)
+        for name, estimate in ((CONSISTENCY.name, steady.consistency), (MCC.name, steady.mcc))
+    }
 
 
 class Comparison:

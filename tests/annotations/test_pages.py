@@ -274,9 +274,8 @@ class TestBlind:
         ahead = client.post(page_of(campaign) + "ahead/", **FRAGMENT)
         for response in (page, ahead):
             seen = (text_of(response) + str(response.headers)).lower()
-            seen = re.sub(
-                r"\b(?=\w*[g-z])[a-z0-9]{30,}\b", "", seen
-            )  # tokens against forgery, which may spell anything
+            # Tokens against forgery may spell anything.
+            seen = re.sub(r"\b(?=\w*[g-z])[a-z0-9]{30,}\b", "", seen)
             for clue in ("gpt", "llava", "openai", "model-one", "model-two", "preview", "response-", stored.sha256):
                 assert clue not in seen
         image = re.search(r'src="(/annotate/assignments/\d+/images/0/)"', text_of(page))[1]

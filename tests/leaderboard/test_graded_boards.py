@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from scipy import stats as reference
 
+from judging.models import Judgment, Run
 from leaderboard.boards import agreements, judges, models
 from leaderboard.boards.base import Board
 from leaderboard.scope import BadScope, scope_of
@@ -91,6 +92,20 @@ def test_repeats_are_reckoned_one_by_one_and_their_steadiness_told(brought):
     assert found["pearson"]["value"] == pytest.approx(np.mean(each))
     assert 1 / 3 < found["consistency"]["value"] < 1
     assert found["mcc"]["n"] == SAMPLES * 3
+
+
+def test_a_repeat_without_a_verdict_agrees_with_nothing_and_coverage_says_so(brought):
+    brought("labels", scores(0.5, 1, annotator="Ada"))
+    brought("judgments", [row | {"repeat": repeat} for repeat in range(4) for row in scores(0.5, 1, judge="keen")])
+    Judgment.objects.filter(repeat__gte=2).delete()  # asked for and lost: the same verdict in two of four
+    Judgment.objects.filter(repeat=1).first().delete()
+    Run.objects.update(settings=Run.objects.get().settings | {"repeats": 4})
+    found = of(judges(scope_of(benchmark="grove", kind="score")), reference="majority", source_dataset="grove")
+    items = SAMPLES * 3
+    assert found["consistency"]["value"] == pytest.approx((0.5 * (items - 1) + 0.25) / items)
+    assert found["mcc"]["value"] == 0
+    assert found["mcc"]["coverage"] == pytest.approx((2 * items - 1) / (4 * items))
+    assert found["pearson"]["coverage"] == 1
 
 
 def test_scores_and_pairs_of_one_benchmark_do_not_mix(brought):
