@@ -18,6 +18,7 @@ HUMANS, INDIVIDUALS, ADJUDICATED = "humans", "individuals", "adjudicated"
 PEOPLE = (HUMANS, INDIVIDUALS, ADJUDICATED)
 ELO = ("online-bootstrap", "online")
 NO_ELO = "none"
+TIES = NO_TIES, HALF, DROPPED = ("none", "half", "drop")  # what a tie counts in a win rate
 FILTERS = ("level", "question_type", "split")
 
 
@@ -41,6 +42,7 @@ class Scope:
     anchor: str = ""
     majority: str = ""
     elo: str = ELO[0]
+    ties: str = NO_TIES
     level: str = ""
     question_type: str = ""
     split: str = ""
@@ -88,6 +90,7 @@ def scope_of(
     anchor: str = "",
     majority: str = "",
     elo: str = "",
+    ties: str = "",
     level: str = "",
     question_type: str = "",
     split: str = "",
@@ -105,6 +108,10 @@ def scope_of(
         raise BadScope(f"Unknown majority rule: {majority!r}. Rules: {', '.join(Benchmark.Majority.values)}.")
     if elo and elo not in (*ELO, NO_ELO):
         raise BadScope(f"Unknown way to compute Elo: {elo!r}. Ways: {', '.join((*ELO, NO_ELO))}.")
+    if ties and ties not in TIES:
+        raise BadScope(f"Unknown way to count ties: {ties!r}. Ways: {', '.join(TIES)}.")
+    if ties not in ("", NO_TIES) and not kind.pairwise:
+        raise BadScope(f"Only votes on pairs have ties; none of kind {kind}.")
     if anchor and not _is_known(anchor, benchmark, staff=staff):
         raise BadScope(f"{anchor!r} has no responses in {benchmark}.")
     if level and not benchmark.capabilities.filter(path=level).exists():
@@ -123,6 +130,7 @@ def scope_of(
         anchor=anchor or (benchmark.anchor.name if benchmark.anchor else ""),
         majority=majority,
         elo=elo or ELO[0],
+        ties=ties or NO_TIES,
         level=level,
         question_type=question_type,
         split=split,

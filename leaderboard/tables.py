@@ -24,7 +24,10 @@ from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain
 from leaderboard.scope import BadScope, Scope
 from stats.proportions import proportion
 
-VIEW = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", "level", "question_type", "split")
+VIEW = (
+    *("source", "run", "kind", "campaign", "anchor", "majority", "elo", "ties"),
+    *("level", "question_type", "split"),
+)
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
 RANKINGS = ("pairs", "ranks", "repeats", "languages")
 MEASURES = ("measures", "levels")

@@ -31,6 +31,7 @@ WORDS = {
     "anchor": "the model that all others are compared with; default: the benchmark's",
     "majority": "plurality or mllm-bench; default the benchmark's",
     "elo": "online-bootstrap (default), online, or none: over a million votes the first takes ten seconds",
+    "ties": "what a tie counts in win rates: none (default), half, or drop: ties are left out",
     "level": "a capability, as its path from the top, joined by ' / '",
     "question_type": "samples of this type only",
     "split": "samples of this split only",

@@ -21,6 +21,7 @@ class MatrixRow(Tally):
 
     model: str
     other: str
+    tie_rule: str
     n: int
 
 
@@ -55,7 +56,9 @@ def win_rates(scope: Scope, rows: int = 0, columns: int = 0) -> Matrix:
         weight = part["weight"] if "weight" in part else pd.Series(1.0, index=part.index)
         played = [float(weight[part["outcome"] == code].sum()) for code in (votes.WIN, votes.TIE, votes.LOSS)]
         counts = dict(zip(("wins", "ties", "losses"), played, strict=True))
-        share = votes.share_won(part)
+        share = votes.share_won(part, scope.ties)
         n = int(part["item"].nunique())
-        cells.append(MatrixRow(model=str(model), other=str(other), **counts, win_rate=number(share), n=n))
+        cells.append(
+            MatrixRow(model=str(model), other=str(other), **counts, win_rate=number(share), tie_rule=scope.ties, n=n)
+        )
     return Matrix(cells, ranked.notes, ranked.runs, models=blocks[0], others=blocks[1], of=len(names))

@@ -11,7 +11,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, level_names, share
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
-from leaderboard.scope import NO_ELO, Scope
+from leaderboard.scope import NO_ELO, NO_TIES, Scope
 from stats import bradley_terry, elo
 from stats.arrays import BoolArray, IntArray, counted
 from stats.proportions import rates
@@ -41,8 +41,11 @@ class LevelTally(Tally, Level):
 
 @dataclass(frozen=True, kw_only=True)
 class PairRow(Tally, ModelRow):
-    """A model by votes between two answers. ``bt`` is natural-log strength with mean 0."""
+    """A model by votes between two answers. ``bt`` is natural-log strength with mean 0; ``tie_rule`` says what a tie
+    counts in the win rates: none, half, or drop where ties are left out.
+    """
 
+    tie_rule: str = NO_TIES
     elo: Number = UNKNOWN
     bt: Number = UNKNOWN
     n: int
@@ -82,7 +85,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
     code_of = {str(name): code for code, name in enumerate(frame["a"].cat.categories)}
     expected_counts = _counted(*sides, anchor=code_of.get(anchor), models=len(code_of))
     first = _first_of_item(frame["item"])
-    tallies = Tallies(frame, anchor=code_of.get(anchor), first=first)
+    tallies = Tallies(frame, anchor=code_of.get(anchor), first=first, ties=scope.ties)
     with_anchor = (frame["a"] == anchor) | (frame["b"] == anchor)
     items_of_anchor = int((first & with_anchor.to_numpy()).sum())
     levels_there = set(frame["level"].unique())
@@ -90,7 +93,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
     for name in level_names(scope):
         if name in levels_there:
             mask = (frame["level"] == name).to_numpy()
-            by_level[name] = Tallies(frame[mask], anchor=code_of.get(anchor), first=first[mask])
+            by_level[name] = Tallies(frame[mask], anchor=code_of.get(anchor), first=first[mask], ties=scope.ties)
     rows = []
     for name in battle.names:
         fit, code = rating.ratings[name], code_of[name]
@@ -101,6 +104,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
             rank_high=fit.rank_high,
             tier=fit.tier,
             **tallies.of(code),
+            tie_rule=scope.ties,
             elo=number(elo_of.get(name)),
             bt=number(fit.strength),
             n=items_of_anchor if name == anchor else tallies.items[code],
@@ -194,7 +198,7 @@ class Tallies:
     each item. Columns use small types: there may be millions of rows, each with two sides.
     """
 
-    def __init__(self, frame: pd.DataFrame, *, anchor: int | None, first: BoolArray) -> None:
+    def __init__(self, frame: pd.DataFrame, *, anchor: int | None, first: BoolArray, ties: str) -> None:
         models = len(frame["a"].cat.categories)
         a, b, group = (frame[name].cat.codes.to_numpy() for name in ("a", "b", "group"))
         chosen = [(frame["choice"] == side).to_numpy() for side in ("first", "second")]
@@ -207,21 +211,22 @@ class Tallies:
         self.items = counted(model, models, where=both_sides(first, first)).tolist()
         cluster = both_sides(group, group)
         if "weight" in frame:
-            weight, item = (both_sides(*[frame[name].to_numpy()] * 2) for name in ("weight", "item"))
+            weight = both_sides(*[frame["weight"].to_numpy()] * 2)
             wins, losses, played = (
                 np.bincount(model, weights=weight * side, minlength=models) for side in (won, lost, np.ones(len(won)))
             )
-            rows = pd.DataFrame(
-                {"item": item, "outcome": np.where(won, votes.WIN, votes.LOSS), "weight": weight, "group": cluster}
-            )
-            self.won = {int(code): votes.share_won(part) for code, part in rows.groupby(model)}
         else:
-            wins, losses, played = (
-                counted(model, models, where=won),
-                counted(model, models, where=lost),
-                counted(model, models),
-            )
+            wins, losses = (counted(model, models, where=side) for side in (won, lost))
+            played = counted(model, models)
+        if "weight" not in frame and ties == NO_TIES:
             self.won = dict(enumerate(rates(hits=won, cluster=cluster, part=model, parts=models)))
+        else:
+            outcome = np.select([won, lost], [votes.WIN, votes.LOSS], votes.TIE)
+            columns = {"outcome": outcome, "group": cluster}
+            if "weight" in frame:
+                columns |= {"weight": weight, "item": both_sides(*[frame["item"].to_numpy()] * 2)}
+            sides = pd.DataFrame(columns)
+            self.won = {int(code): votes.share_won(part, ties) for code, part in sides.groupby(model)}
         self.outcomes = np.stack([wins, played - wins - losses, losses], axis=1).tolist()
 
     def of(self, model: int) -> dict[str, Any]:

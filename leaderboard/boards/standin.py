@@ -205,8 +205,7 @@ def _by_model(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
         items = votes.pairs(scope)
         rows = frame.rename(columns={"value": "choice"}).join(items, on="item", how="inner")
         anchor = scope.anchor if (items[["a", "b"]] == scope.anchor).to_numpy().any() else ""
-        sided = votes.sided(rows, anchor)
-        values = sided.assign(value=(sided["outcome"] == votes.WIN).astype(float))
+        values = votes.win_points(votes.sided(rows, anchor), scope.ties).rename(columns={"won": "value"})
     else:
         items = scores.items_of(scope)
         items = items[items["models"].map(len) == 1]

@@ -145,7 +145,7 @@ def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
     refuse_unknown(names, a, b)
     measures, paired = [], None
     if scope.anchor in names and scope.anchor not in (a, b):
-        won = votes.sided(frame, scope.anchor).assign(won=lambda rows: (rows["outcome"] == votes.WIN).astype(float))
+        won = votes.win_points(votes.sided(frame, scope.anchor), scope.ties)
         won["sample"] = items["sample"].reindex(won["item"]).to_numpy()
         rate = {name: rows.groupby("sample")["won"].mean() for name, rows in won.groupby("model") if name in (a, b)}
         if {a, b} <= set(rate):

@@ -20,9 +20,22 @@ from leaderboard import kinds, votes
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds import Kind
 from leaderboard.models import Edition
-from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, NO_ELO, PEOPLE, BadScope, Scope, scope_of
+from leaderboard.scope import (
+    ADJUDICATED,
+    DROPPED,
+    ELO,
+    HALF,
+    HUMANS,
+    INDIVIDUALS,
+    NO_ELO,
+    NO_TIES,
+    PEOPLE,
+    BadScope,
+    Scope,
+    scope_of,
+)
 
-VIEW = ("kind", "source", "run", "campaign", "anchor", "majority", "level", "question_type", "split")
+VIEW = ("kind", "source", "run", "campaign", "anchor", "majority", "ties", "level", "question_type", "split")
 PEOPLE_IN_WORDS = {
     HUMANS: "people, majority",
     INDIVIDUALS: "people, each label",
@@ -40,6 +53,7 @@ BY_KIND = {
     "models-compare": "models",
     "judges-compare": "judges",
 }
+TIES_IN_WORDS = {NO_TIES: "nothing", HALF: "half a win", DROPPED: "not at all: left out"}
 RULES_IN_WORDS = {"plurality": "most frequent verdict", "mllm-bench": "MLLM-Bench"}
 
 
@@ -98,7 +112,8 @@ class Address:
             elo=self.params.get("elo", "") or (NO_ELO if votes.is_large(self.benchmark) else ""),
             staff=self.staff,
             kind=self.kind,
-            **{name: self.params.get(name, "") for name in VIEW if name not in ("source", "run", "kind")},
+            ties=self.params.get("ties", "") if self.kind.pairwise else "",  # kept in links between kinds
+            **{name: self.params.get(name, "") for name in VIEW if name not in ("source", "run", "kind", "ties")},
         )
 
     @property
@@ -329,6 +344,11 @@ def elo_select(address: Address, scope: Scope) -> Select:
     return Select(
         "elo", "Elo", [("", [Choice(name, words[name]) for name in names])], scope.elo, on=scope.elo != names[0]
     )
+
+
+def tie_select(scope: Scope) -> Select:
+    choices = [Choice(rule, words) for rule, words in TIES_IN_WORDS.items()]
+    return Select("ties", "A tie counts", [("", choices)], scope.ties, on=scope.ties != NO_TIES)
 
 
 def _filter(address: Address, name: str, label: str, groups: list[tuple[str, list[Choice]]]) -> Select:

@@ -17,9 +17,15 @@ from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.table import BLANK, RANK, Cell, Head, Sorting, ends_of_groups, row_css, tints
+from leaderboard.scope import DROPPED, HALF, NO_TIES
 
 R = TypeVar("R", bound=Row)
 COLUMNS = (RANK, "model", "win_rate", "n", "bt", "elo")
+TIE_WORDS = {
+    NO_TIES: "win % counts no ties",
+    HALF: "win % counts a tie as half a win",
+    DROPPED: "win % is of the items that were not tied",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,7 @@ class ModelsPage:
     has_wins: bool
     has_elo: bool
     clustered_by: str
+    tie_words: str
 
 
 def is_provisional(row: Row, anchor: str = "") -> bool:
@@ -121,6 +128,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
         by_rank=sorting.is_usual,
         has_wins=any(row.win_rate.value is not None for row in rows),
         has_elo=any(row.elo.value is not None for row in rows),
+        tie_words=TIE_WORDS[rows[0].tie_rule if rows else NO_TIES],
         clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
     )
 
@@ -201,7 +209,9 @@ def _heads(sorting: Sorting, scale: marks.Axis) -> dict[str, Head]:
     ticks = marks.axis_head(scale, lambda value: whole(100 * value))
     return {
         **rank_heads(sorting),
-        "win": sorting.head("Win %", "win_rate", marks=ticks, title="Wins of all items; a tie is no win"),
+        "win": sorting.head(
+            "Win %", "win_rate", marks=ticks, title="Share of wins; what a tie counts is said below the table"
+        ),
         "n": sorting.head("n", "n", title="Items"),
         "bt": sorting.head("BT", "bt", title="Bradley–Terry strength: natural log, mean 0"),
         "elo": sorting.head("Elo", "elo", title="Follows the last votes: read it beside BT, not instead of it"),

@@ -49,7 +49,11 @@ def _models(request: HttpRequest, address: Address) -> str:
     selects = [
         *(addresses.edition_selects(address, scope) if is_kept_back(scope) else _verdict_selects(address, source)),
         *shown.selects,
-        *([addresses.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
+        *(
+            [addresses.tie_select(scope), addresses.elo_select(address, scope)]
+            if board.rows and scope.kind.pairwise
+            else []
+        ),
     ]
     note = " ".join(filter(None, [source.note, shown.note]))
     context = frame(request, address, "models", selects, data=board.key) | {"board": board, "note": note}

@@ -13,7 +13,7 @@ from bank.criteria import answer_keys
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard.cache import until_written
-from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
+from leaderboard.scope import ADJUDICATED, DROPPED, HALF, INDIVIDUALS, PEOPLE, BadScope, Scope
 from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
 from stats.proportions import mean
@@ -311,12 +311,21 @@ def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
     return pd.concat(sides, ignore_index=True)
 
 
-def share_won(rows: pd.DataFrame) -> Estimate:
-    """The share of wins among rows of ``sided``; an item counts as the mean of its repeats, if it has a ``weight``."""
-    won = (rows["outcome"] == WIN).astype(float)
+def win_points(rows: pd.DataFrame, ties: str) -> pd.DataFrame:
+    """Rows of ``sided`` with what each counts in a win rate, ``won``: a win 1, a tie 0 or half, or it is left out."""
+    won = (rows["outcome"] == WIN).astype(float) + (0.5 if ties == HALF else 0.0) * (rows["outcome"] == TIE)
+    rows = rows.assign(won=won)
+    return rows[rows["outcome"] != TIE] if ties == DROPPED else rows
+
+
+def share_won(rows: pd.DataFrame, ties: str) -> Estimate:
+    """The win rate of rows of ``sided``; an item counts as the mean of its repeats, if it has a ``weight``."""
+    rows = win_points(rows, ties)
+    won = rows["won"]
     if "weight" in rows:
-        rows = rows.assign(won=won * rows["weight"]).groupby("item").agg({"won": "sum", "group": "first"})
-        won = rows["won"].round(9)
+        repeats = rows.assign(won=won * rows["weight"]).groupby("item")
+        rows = repeats.agg({"won": "sum", "weight": "sum", "group": "first"})
+        won = (rows["won"] / rows["weight"]).round(9)
     return mean(values=won.to_numpy(), cluster=rows["group"].to_numpy(), ends=(0.0, 1.0))
 
 

@@ -16,7 +16,7 @@ ENDS = ("", "_low", "_high", "_se", "_n", "_groups", "_method")
 MODEL_KEYS = {
     *("model", "rank", "rank_low", "rank_high", "tier", "wins", "ties", "losses"),
     *(f"{number}{end}" for number in ("win_rate", "elo", "bt") for end in ENDS),
-    *("n", "coverage", "levels", "notes"),
+    *("n", "coverage", "levels", "tie_rule", "notes"),
 }
 JUDGE_KEYS = {
     *("judge", "run", "settings", "source_dataset", "kind", "reference", "metric"),
@@ -153,6 +153,38 @@ def test_repeats_are_averaged(brought, board):
     steady = {r["metric"]: r for r in board("judges") if r["reference"] == "majority"}
     assert 1 / 3 <= steady["consistency"]["value"] <= 1
     assert steady["mcc"]["n"] == steady["consistency"]["n"]
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_tie_counts_nothing_or_half_a_win_or_is_left_out(brought, board, client, repeats):
+    brought("judgments", judgments("keen", noise=3.0, seed=2, repeats=repeats))
+    strengths = {row["model"]: row["bt"] for row in board("models", "--source", "keen")}
+    shares = {
+        "none": lambda row: row["wins"] / row["n"],
+        "half": lambda row: (row["wins"] + row["ties"] / 2) / row["n"],
+        "drop": lambda row: row["wins"] / (row["wins"] + row["losses"]) if repeats == 1 else None,
+    }
+    for rule, share in shares.items():
+        rows = board("models", "--source", "keen", "--ties", rule)
+        for row in rows:
+            assert row["tie_rule"] == rule
+            assert row["bt"] == strengths[row["model"]]
+            assert share(row) is None or row["win_rate"] == pytest.approx(share(row))
+            assert row["win_rate_low"] <= row["win_rate"] <= row["win_rate_high"]
+        view = f"benchmark=grove&source=keen&ties={rule}"
+        assert client.get(f"/api/v1/leaderboards/models/?{view}").json() == rows
+        shown = client.get(f"/leaderboards/grove/models/?source=keen&ties={rule}").content.decode()
+        words = {"none": "counts no ties", "half": "a tie as half a win", "drop": "of the items that were not tied"}
+        assert words[rule] in shown
+    assert any(row["ties"] for row in rows)
+
+
+def test_what_a_tie_counts_is_asked_of_votes_alone(brought, board, client):
+    brought("labels", labels())
+    assert refused("models", "--benchmark", "grove", "--kind", "score", "--ties", "half").returncode == 2
+    assert client.get("/api/v1/leaderboards/models/?benchmark=grove&ties=most").status_code == 400
+    # A link from the board of votes to another kind keeps the view, and opens.
+    assert client.get("/leaderboards/grove/models/?kind=score&ties=half").status_code == 200
 
 
 def test_runs_of_a_judge_with_the_same_settings_are_one_source(brought, board):
