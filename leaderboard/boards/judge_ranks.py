@@ -64,7 +64,7 @@ class ItemSums:
 
     def _summed(self, frame: pd.DataFrame, measure: Metric, part: "pd.Series[str]", parts: list[str]) -> FloatArray:
         """The sums (blocks, parts, K) of the rows that lie in one of ``parts``."""
-        frame = frame.assign(part=pd.Categorical(part, parts).codes)
+        frame = frame.assign(part=pd.Index(parts).get_indexer(part.astype(str)))
         frame = frame[frame["part"] >= 0]
         assert measure.terms
         terms = measure.terms(frame)

@@ -686,7 +686,10 @@ def failing(times: int):
 
 
 @pytest.mark.parametrize("times", range(1, 12, 2))
-def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a_moment(start, baseline, times):
+def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a_moment(
+    start, baseline, times, monkeypatch
+):
+    monkeypatch.setattr(worker, "LOOK_EVERY", 0.02)
     run = start(baseline("first"))
     with failing(times):
         loop.run(lambda: worker.serve(stop=asyncio.Event(), until_idle=True))

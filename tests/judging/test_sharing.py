@@ -162,7 +162,7 @@ def test_two_workers_overspend_a_budget_by_no_more_than_their_calls_in_flight(tw
 @pytest.mark.one_database
 @pytest.mark.parametrize("ahead", [45, -45])
 def test_workers_whose_clocks_differ_make_no_call_twice_and_no_more_at_once_than_the_judge_takes(two, ahead):
-    gate = Gate(after(0.4, answer("Answer1")))
+    gate = Gate(after(0.15, answer("Answer1")))
     with Server(gate) as server:
         case = two(server, gate, name=f"clocks{ahead}", samples=60, ahead=ahead)
         gate.limit = 1000
