@@ -130,7 +130,7 @@ def own_family(
     ``judge`` and ``people`` (n,) are scores, or 1 and 0 for a win and a loss, on a scale of this ``width``; ``own``
     (n,) marks the family. Standard error clustered by group over both means, interval within what the difference can
     be; ``groups`` and t are those of the mean with fewer groups. No value unless both kinds of answers are there.
-    Raises LengthMismatch, NotFinite, and InvalidCount for a difference beyond the scale.
+    Raises LengthMismatch, NotFinite.
     """
     change = np.asarray(judge, dtype=np.float64) - np.asarray(people, dtype=np.float64)
     is_own = np.asarray(own, dtype=bool)
@@ -145,13 +145,15 @@ def own_family(
     weight = np.where(is_own, 1 / is_own.sum(), -1 / (~is_own).sum())
     influence = np.bincount(codes, weights=weight * (change - np.where(is_own, *means)), minlength=groups)
     error = sqrt(groups / max(groups - 1, 1) * float(influence @ influence))
+    value = means[0] - means[1]
+    most = max(2 * width, abs(value))  # scores may lie beyond their scale
     return mean_with_error(
-        means[0] - means[1],
+        value,
         error if error > 1e-12 else 0.0,
         n=len(change),
         groups=min(side.groups.count for side in sides),
         df=min(side.groups.effective for side in sides) - 1,
-        ends=(-2 * width, 2 * width),
+        ends=(-most, most),
     )
 
 

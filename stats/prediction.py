@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.arrays import FloatArray, check_finite, check_lengths, dense_codes
-from stats.proportions import mean_with_error, normal_quantile
+from stats.proportions import mean_with_error, normal_quantile, widened
 from stats.results import Estimate, Interval, InvalidCount
 
 PPI = "ppi++, cross-fitted, by group"
@@ -71,6 +71,7 @@ def prediction_powered(
     labelled = dense_codes(groups)[1]
     if reason := missing_labels(labels=n, groups=labelled):
         return PowerTuned(Estimate(None, n + further, None, PPI, reason, groups=count), None)
+    ends = widened(ends, y, f, u)
     # Each group is in one part; labelled groups are spread evenly over the parts.
     part = dense_codes(groups)[0] % FOLDS
     weights = np.full(n, weight) if weight is not None else np.empty(n)

@@ -20,7 +20,7 @@ from stats.proportions import mean, rate, rate_by_sizes, rates
 from stats.rankings import mean_distance, rank_correlation
 from stats.ranks import places_of_means
 from stats.reliability import fleiss_kappa, krippendorff_alpha, steadiness
-from stats.results import Estimate, InvalidCount, NotFinite
+from stats.results import Estimate, NotFinite
 
 WORDS = np.array(["first", "second", "tie", "undecided", None], dtype=object)
 ORDERS = [(0.0, 1.0, 2.0, 3.0), (1.0, 0.0, 2.0, 3.0), (3.0, 2.0, 1.0, 0.0), (0.5, 0.5, 2.5, 2.5), (1.5, 1.5, 1.5, 1.5)]
@@ -208,10 +208,11 @@ def test_a_number_that_is_none_is_refused_by_name():
             statistic()
 
 
-def test_a_difference_beyond_its_scale_is_refused():
+def test_a_difference_beyond_its_scale_widens_the_scale():
     rows = np.arange(40)
-    with pytest.raises(InvalidCount):
-        own_family(judge=np.where(rows % 2, 100 + rows, 0), people=rows * 0, own=rows % 2, cluster=rows, width=4)
+    bias = own_family(judge=np.where(rows % 2, 100 + rows, 0), people=rows * 0, own=rows % 2, cluster=rows, width=4)
+    assert bias.value == pytest.approx(120)
+    assert bias.interval.low <= bias.value <= bias.interval.high
 
 
 def test_a_label_that_is_missing_is_not_counted():
