@@ -10,6 +10,7 @@ from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
 from judging.models import Judgment
+from leaderboard.definitions import DEFINITIONS, EXCLUDE, NO_TIES
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
@@ -18,7 +19,6 @@ HUMANS, INDIVIDUALS, ADJUDICATED = "humans", "individuals", "adjudicated"
 PEOPLE = (HUMANS, INDIVIDUALS, ADJUDICATED)
 ELO = ("online-bootstrap", "online")
 NO_ELO = "none"
-TIES = NO_TIES, HALF, DROPPED = ("none", "half", "drop")  # what a tie counts in a win rate
 FILTERS = ("level", "question_type", "split")
 
 
@@ -43,6 +43,7 @@ class Scope:
     majority: str = ""
     elo: str = ELO[0]
     ties: str = NO_TIES
+    failures: str = EXCLUDE
     level: str = ""
     question_type: str = ""
     split: str = ""
@@ -80,6 +81,18 @@ def _is_known(model: str, benchmark: Benchmark, *, staff: bool) -> bool:
     return pairs.filter(judged | labelled).exists()
 
 
+def _way(name: str, value: str, kind: "Kind") -> str:
+    """The value of a definition for this kind, its default where none is asked for. Raises BadScope."""
+    definition = DEFINITIONS[name]
+    if value and value not in definition.ways:
+        raise BadScope(f"Unknown value of {name}: {value!r}. Values: {', '.join(definition.ways)}.")
+    values = definition.of_kind(kind)
+    default = next(iter(values or definition.ways))
+    if value and value not in values and value != default:
+        raise BadScope(f"{name} {value!r} is not possible for verdicts of kind {kind}.")
+    return value or default
+
+
 def scope_of(
     *,
     benchmark: str | Benchmark,
@@ -91,6 +104,7 @@ def scope_of(
     majority: str = "",
     elo: str = "",
     ties: str = "",
+    failures: str = "",
     level: str = "",
     question_type: str = "",
     split: str = "",
@@ -108,10 +122,6 @@ def scope_of(
         raise BadScope(f"Unknown majority rule: {majority!r}. Rules: {', '.join(Benchmark.Majority.values)}.")
     if elo and elo not in (*ELO, NO_ELO):
         raise BadScope(f"Unknown way to compute Elo: {elo!r}. Ways: {', '.join((*ELO, NO_ELO))}.")
-    if ties and ties not in TIES:
-        raise BadScope(f"Unknown way to count ties: {ties!r}. Ways: {', '.join(TIES)}.")
-    if ties not in ("", NO_TIES) and not kind.pairwise:
-        raise BadScope(f"Only votes on pairs have ties; none of kind {kind}.")
     if anchor and not _is_known(anchor, benchmark, staff=staff):
         raise BadScope(f"{anchor!r} has no responses in {benchmark}.")
     if level and not benchmark.capabilities.filter(path=level).exists():
@@ -130,7 +140,8 @@ def scope_of(
         anchor=anchor or (benchmark.anchor.name if benchmark.anchor else ""),
         majority=majority,
         elo=elo or ELO[0],
-        ties=ties or NO_TIES,
+        ties=_way("ties", ties, kind),
+        failures=_way("failures", failures, kind),
         level=level,
         question_type=question_type,
         split=split,

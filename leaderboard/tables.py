@@ -18,6 +18,7 @@ from leaderboard import boards, kinds, queries
 from leaderboard.boards import cached, standin, versus
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
+from leaderboard.definitions import DEFINITIONS
 from leaderboard.kinds import Kind
 from leaderboard.pages.versus import run_of
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain
@@ -25,7 +26,7 @@ from leaderboard.scope import BadScope, Scope
 from stats.proportions import proportion
 
 VIEW = (
-    *("source", "run", "kind", "campaign", "anchor", "majority", "elo", "ties"),
+    *("source", "run", "kind", "campaign", "anchor", "majority", "elo", *DEFINITIONS),
     *("level", "question_type", "split"),
 )
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")

@@ -14,6 +14,7 @@ from accounts.rules import allowed
 from bank.models import Benchmark
 from leaderboard import boards
 from leaderboard.boards import cached
+from leaderboard.definitions import DEFINITIONS
 from leaderboard.files import csv_text, json_lines
 from leaderboard.kinds import KINDS, Kind, default_of
 from leaderboard.pages.address import run_number
@@ -31,7 +32,7 @@ WORDS = {
     "anchor": "the model that all others are compared with; default: the benchmark's",
     "majority": "plurality or mllm-bench; default the benchmark's",
     "elo": "online-bootstrap (default), online, or none: over a million votes the first takes ten seconds",
-    "ties": "what a tie counts in win rates: none (default), half, or drop: ties are left out",
+    **{definition.name: definition.help for definition in DEFINITIONS.values()},
     "level": "a capability, as its path from the top, joined by ' / '",
     "question_type": "samples of this type only",
     "split": "samples of this split only",

@@ -9,9 +9,10 @@ import pandas as pd
 
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, level_names, share
+from leaderboard.definitions import NO_TIES
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
-from leaderboard.scope import NO_ELO, NO_TIES, Scope
+from leaderboard.scope import NO_ELO, Scope
 from stats import bradley_terry, elo
 from stats.arrays import BoolArray, IntArray, counted
 from stats.proportions import rates

@@ -17,25 +17,26 @@ from bank.forms.fields import whole_number
 from bank.models import Benchmark, Capability, Sample
 from judging.models import OVERLAP
 from leaderboard import kinds, votes
+from leaderboard.definitions import DEFINITIONS
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds import Kind
 from leaderboard.models import Edition
 from leaderboard.scope import (
     ADJUDICATED,
-    DROPPED,
     ELO,
-    HALF,
     HUMANS,
     INDIVIDUALS,
     NO_ELO,
-    NO_TIES,
     PEOPLE,
     BadScope,
     Scope,
     scope_of,
 )
 
-VIEW = ("kind", "source", "run", "campaign", "anchor", "majority", "ties", "level", "question_type", "split")
+VIEW = (
+    *("kind", "source", "run", "campaign", "anchor", "majority", *DEFINITIONS),
+    *("level", "question_type", "split"),
+)
 PEOPLE_IN_WORDS = {
     HUMANS: "people, majority",
     INDIVIDUALS: "people, each label",
@@ -53,7 +54,6 @@ BY_KIND = {
     "models-compare": "models",
     "judges-compare": "judges",
 }
-TIES_IN_WORDS = {NO_TIES: "nothing", HALF: "half a win", DROPPED: "not at all: left out"}
 RULES_IN_WORDS = {"plurality": "most frequent verdict", "mllm-bench": "MLLM-Bench"}
 
 
@@ -112,9 +112,15 @@ class Address:
             elo=self.params.get("elo", "") or (NO_ELO if votes.is_large(self.benchmark) else ""),
             staff=self.staff,
             kind=self.kind,
-            ties=self.params.get("ties", "") if self.kind.pairwise else "",  # kept in links between kinds
-            **{name: self.params.get(name, "") for name in VIEW if name not in ("source", "run", "kind", "ties")},
+            **{name: self._asked(name) for name in VIEW if name not in ("source", "run", "kind")},
         )
+
+    def _asked(self, name: str) -> str:
+        """A parameter of the view, without definitions that links between kinds keep and this kind does not have."""
+        value = self.params.get(name, "")
+        definition = DEFINITIONS.get(name)
+        other = definition and value in definition.ways and value not in definition.of_kind(self.kind)
+        return "" if other else value
 
     @property
     def kind(self) -> Kind:
@@ -346,9 +352,16 @@ def elo_select(address: Address, scope: Scope) -> Select:
     )
 
 
-def tie_select(scope: Scope) -> Select:
-    choices = [Choice(rule, words) for rule, words in TIES_IN_WORDS.items()]
-    return Select("ties", "A tie counts", [("", choices)], scope.ties, on=scope.ties != NO_TIES)
+def definition_selects(scope: Scope) -> list[Select]:
+    """The definitions among which this kind of verdict has a choice."""
+    selects = []
+    for name, definition in DEFINITIONS.items():
+        values = definition.of_kind(scope.kind)
+        if len(values) > 1:
+            choices = [Choice(value, definition.ways[value].label) for value in values]
+            chosen = getattr(scope, name)
+            selects.append(Select(name, definition.label, [("", choices)], chosen, on=chosen != values[0]))
+    return selects
 
 
 def _filter(address: Address, name: str, label: str, groups: list[tuple[str, list[Choice]]]) -> Select:

@@ -17,15 +17,9 @@ from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.table import BLANK, RANK, Cell, Head, Sorting, ends_of_groups, row_css, tints
-from leaderboard.scope import DROPPED, HALF, NO_TIES
 
 R = TypeVar("R", bound=Row)
 COLUMNS = (RANK, "model", "win_rate", "n", "bt", "elo")
-TIE_WORDS = {
-    NO_TIES: "win % counts no ties",
-    HALF: "win % counts a tie as half a win",
-    DROPPED: "win % is of the items that were not tied",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +57,6 @@ class ModelsPage:
     has_wins: bool
     has_elo: bool
     clustered_by: str
-    tie_words: str
 
 
 def is_provisional(row: Row, anchor: str = "") -> bool:
@@ -128,7 +121,6 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
         by_rank=sorting.is_usual,
         has_wins=any(row.win_rate.value is not None for row in rows),
         has_elo=any(row.elo.value is not None for row in rows),
-        tie_words=TIE_WORDS[rows[0].tie_rule if rows else NO_TIES],
         clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
     )
 

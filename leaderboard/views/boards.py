@@ -15,6 +15,7 @@ from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
 from leaderboard.boards.pairs import PairsBoard
+from leaderboard.definitions import in_words
 from leaderboard.figures import number_of
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
 from leaderboard.pages import address as addresses
@@ -50,7 +51,7 @@ def _models(request: HttpRequest, address: Address) -> str:
         *(addresses.edition_selects(address, scope) if is_kept_back(scope) else _verdict_selects(address, source)),
         *shown.selects,
         *(
-            [addresses.tie_select(scope), addresses.elo_select(address, scope)]
+            [*addresses.definition_selects(scope), addresses.elo_select(address, scope)]
             if board.rows and scope.kind.pairwise
             else []
         ),
@@ -91,6 +92,7 @@ def _models_context(address: Address, scope: Scope, board: PairsBoard) -> dict[s
     return {
         "page": models_page.page_of(address, board, anchor=anchor),
         "anchor": anchor,
+        "defined": in_words(scope),
         "plot": plot_link(address, "forest"),
         "facts": [
             *provenance.source_facts(scope, board, address.viewer),

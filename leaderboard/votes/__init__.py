@@ -13,7 +13,8 @@ from bank.criteria import answer_keys
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard.cache import until_written
-from leaderboard.scope import ADJUDICATED, DROPPED, HALF, INDIVIDUALS, PEOPLE, BadScope, Scope
+from leaderboard.definitions import DROPPED, HALF
+from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
 from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
 from stats.proportions import mean

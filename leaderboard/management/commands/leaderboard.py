@@ -12,9 +12,10 @@ from bank.errors import BadInput
 from bank.samples.benchmarks import find_benchmark
 from leaderboard.boards import BOARDS
 from leaderboard.boards.standin import EPSILON
+from leaderboard.definitions import DEFINITIONS
 from leaderboard.files import csv_text, json_lines, print_table
 from leaderboard.kinds import KINDS, default_of
-from leaderboard.scope import ELO, TIES, BadScope, scope_of
+from leaderboard.scope import ELO, BadScope, scope_of
 from leaderboard.tables import TABLES, VIEW, Asked, Rows, checked_epsilon
 
 OF_ASKED = ("epsilon", "part", "a", "b")
@@ -34,7 +35,8 @@ class Command(InstallationCommand):
         parser.add_argument("--anchor", default="", metavar="MODEL")
         parser.add_argument("--majority", default="", metavar="RULE")
         parser.add_argument("--elo", default="", choices=ELO, help=f"default {ELO[0]}")
-        parser.add_argument("--ties", default="", choices=TIES, help="what a tie counts in win rates; default none")
+        for definition in DEFINITIONS.values():
+            parser.add_argument(f"--{definition.name}", default="", choices=definition.ways, help=definition.help)
         parser.add_argument("--level", default="", metavar="PATH", help='a capability: "Perception / Reading"')
         parser.add_argument("--question-type", default="", metavar="TYPE")
         parser.add_argument("--split", default="", metavar="NAME")
