@@ -5,10 +5,11 @@ A new definition is an object here, a field of ``Scope`` with its name, and the 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
+    from leaderboard.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,13 @@ class Definition:
     name: str
     label: str
     help: str
+    always_said: bool = False  # on pages, also where it is the default
     ways: Mapping[str, Way]
     of_kind: Callable[["Kind"], Sequence[str]]
+
+    def default(self, kind: "Kind") -> str:
+        """Its value where none is asked for."""
+        return next(iter(self.of_kind(kind) or self.ways))
 
 
 NO_TIES, HALF, DROPPED = "none", "half", "drop"
@@ -46,6 +52,7 @@ TIES = Definition(
     name="ties",
     label="A tie counts",
     help="what a tie counts in win rates: none (default), half, or drop: ties are left out",
+    always_said=True,
     ways={
         NO_TIES: Way("nothing", "win % counts no ties"),
         HALF: Way("half a win", "win % counts a tie as half a win"),
@@ -59,16 +66,27 @@ FAILURES = Definition(
     help="what an item without a readable verdict or answer counts: exclude (default, but for answers compared with "
     "keys), tie (pairs only), or wrong: lost, not right",
     ways={
-        EXCLUDE: Way("not at all: left out"),
-        AS_TIE: Way("as a tie", "an item on which the judge failed counts as a tie"),
-        WRONG: Way("as lost or wrong", "an item on which the judge failed counts as lost"),
+        EXCLUDE: Way("not at all: left out", "answers that nobody could read are left out"),
+        AS_TIE: Way("as a tie", "where the judge failed counts as a tie"),
+        WRONG: Way("as lost or wrong", "where the judge failed counts as lost, and its verdict as wrong"),
     },
     of_kind=_of_failures,
 )
 DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES)}
 
 
-def in_words(scope: Any) -> str:
-    """What a page says of the definitions in force, those of its ``Scope`` that do not go without saying."""
-    words = (definition.ways[getattr(scope, name)].said for name, definition in DEFINITIONS.items())
+def changed(scope: "Scope") -> list[Definition]:
+    """The definitions that the view does not have at their default."""
+    return [
+        definition
+        for definition in DEFINITIONS.values()
+        if getattr(scope, definition.name) not in ("", definition.default(scope.kind))
+    ]
+
+
+def in_words(scope: "Scope", *names: str) -> str:
+    """What a page says of these definitions, as they are in force; nothing of what goes without saying."""
+    said = [DEFINITIONS[name] for name in names if DEFINITIONS[name].of_kind(scope.kind)]
+    off_default = changed(scope)
+    words = (each.ways[getattr(scope, each.name)].said for each in said if each.always_said or each in off_default)
     return "; ".join(filter(None, words))

@@ -6,13 +6,14 @@ reveal.
 """
 
 from bank.criteria import answer_keys
+from leaderboard.definitions import changed
 from leaderboard.models import Edition
 from leaderboard.scope import HUMANS, BadScope, Scope
 
 NONE_YET = "No edition of this board is published yet: it depends on hidden answers, so only staff see it until then."
 AS_A_WHOLE = (
     "This board depends on hidden answers or weights. You see a published edition as a whole: without filters, "
-    "and with the verdicts that the edition was made from."
+    "and with the verdicts and definitions that the edition was made from."
 )
 STAFFS = "This depends on hidden answers or weights. Everybody may see published editions of the board of models."
 
@@ -77,6 +78,7 @@ def edition_of(scope: Scope) -> Edition | None:
     Raises BadScope if the view asks for a part of it, or for other verdicts than the edition's.
     """
     other_split = scope.split if scope.split != hidden_split(scope) else ""
-    if scope.level or scope.question_type or scope.campaign or other_split or scope.run or scope.source != HUMANS:
+    narrowed = scope.level or scope.question_type or scope.campaign or other_split
+    if narrowed or scope.run or scope.source != HUMANS or changed(scope):
         raise Withheld(AS_A_WHOLE)
     return newest_edition(scope)

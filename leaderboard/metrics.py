@@ -21,7 +21,8 @@ from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
 from stats.proportions import mean, rate
 from stats.rankings import distances
 from stats.results import Estimate
-from stats.verdicts import TIE, three_way, words
+from stats.verdicts import MISSING, TIE, three_way, words
+from stats.verdicts import decided as only_decided
 
 Measured = tuple[Estimate, float | None] | None  # with p if there is a test; None: not defined for such rows
 
@@ -81,6 +82,7 @@ class OfPairs:
             "cluster": paired["group"].to_numpy(),
             "stratum": strata_of(paired),
         }
+        self.failed = paired["told"].isna().to_numpy()
         self.scores = cache(self._scores)
 
     def _scores(self, *, ties: bool) -> PairScores:
@@ -88,8 +90,12 @@ class OfPairs:
         return pair_scores(**{name: columns[name] for name in columns if name not in ("first", "second")}, ties=ties)
 
     def agreement(self, *, decided: bool = False) -> Measured:
-        share = agreements.agreement_decided if decided else agreements.agreement
-        return share(**self.rows).share, None
+        """The share of rows with the same verdict. A failure, kept where it counts as wrong, is another one."""
+        read = only_decided if decided else three_way
+        value, told = read(self.rows["first"]), read(self.rows["second"])
+        counted = (value != MISSING) & ((told != MISSING) | self.failed)
+        cluster, stratum = (self.rows[name][counted] for name in ("cluster", "stratum"))
+        return rate(hits=(value == told)[counted], cluster=cluster, stratum=stratum), None
 
     def kappa(self) -> Measured:
         return kappa(**self.rows), None
@@ -107,32 +113,51 @@ def kappa(first: Any, second: Any, cluster: Any, stratum: Any = None) -> Estimat
     )
 
 
-def _accuracy(tables: FloatArray) -> FloatArray:
-    return ratio(np.trace(tables, axis1=-2, axis2=-1), tables.sum(axis=(-2, -1)))
+def _tables(sums: FloatArray, *, decided: bool) -> FloatArray:
+    """The confusion tables in sums (..., 10): the number of rows that count, and the nine cells."""
+    tables = sums[..., 1:].reshape(*sums.shape[:-1], 3, 3)
+    return tables[..., :2, :2] if decided else tables
 
 
-def _of_tables(measure: Callable[[FloatArray], FloatArray], sums: FloatArray) -> FloatArray:
-    """A measure of confusion tables from sums (..., 10): the number of rows, and the nine cells of the table."""
-    return measure(sums[..., 1:].reshape(*sums.shape[:-1], 3, 3))
+def _accuracy(sums: FloatArray, *, decided: bool) -> FloatArray:
+    """Of all rows that count, failures that count as wrong among them."""
+    return ratio(np.trace(_tables(sums, decided=decided), axis1=-2, axis2=-1), sums[..., 0])
 
 
-def _where_decided(measure: Callable[[FloatArray], FloatArray], tables: FloatArray) -> FloatArray:
-    return measure(tables[..., :2, :2])
+def _of_tables(measure: Callable[[FloatArray], FloatArray], sums: FloatArray, *, decided: bool) -> FloatArray:
+    return measure(_tables(sums, decided=decided))
 
 
-def _cells(paired: pd.DataFrame, *, decided: bool) -> FloatArray:
-    """One row of ten for each pair: whether it counts, and its cell in the confusion table."""
+def _cells(paired: pd.DataFrame, *, decided: bool, failures: bool) -> FloatArray:
+    """One row of ten for each pair: whether it counts, and its cell in the confusion table. ``failures``: those that
+    are kept count, but have no cell.
+    """
     first, second = three_way(paired["value"]), three_way(paired["told"])
+    told = second != MISSING
     terms = np.zeros((len(paired), 10))
-    terms[:, 0] = (first < TIE) & (second < TIE) if decided else 1
-    terms[np.arange(len(paired)), 1 + 3 * first + second] = 1
+    counted = (first < TIE) & (second < TIE) if decided else np.ones(len(paired), dtype=bool)
+    terms[:, 0] = counted & (told | failures)
+    terms[np.flatnonzero(told), 1 + 3 * first[told] + second[told]] = 1
     return terms
 
 
+def _share(name: str, label: str, words: str, *, decided: bool = False, **more: Any) -> Metric:
+    """A share of pairs with people's verdict. ``decided``: only rows where both chose a side count."""
+    return Metric(
+        name=name,
+        label=label,
+        words=words,
+        compute=lambda paired: paired.agreement(decided=decided),
+        of_sums=partial(_accuracy, decided=decided),
+        terms=partial(_cells, decided=decided, failures=True),
+        **more,
+    )
+
+
 def _on_pairs(*, of_sums: Callable[[FloatArray], FloatArray], decided: bool = False, **more: Any) -> Metric:
-    """A metric of confusion tables. ``decided``: only rows where both chose a side count."""
-    measure = partial(_where_decided, of_sums) if decided else of_sums
-    return Metric(of_sums=partial(_of_tables, measure), terms=partial(_cells, decided=decided), **more)
+    """Another metric of confusion tables; failures do not count."""
+    terms = partial(_cells, decided=decided, failures=False)
+    return Metric(of_sums=partial(_of_tables, of_sums, decided=decided), terms=terms, **more)
 
 
 def _of_scores(name: str, label: str, words: str, of_sums: Callable[[FloatArray], FloatArray], **more: Any) -> Metric:
@@ -153,10 +178,10 @@ def _of_scores(name: str, label: str, words: str, of_sums: Callable[[FloatArray]
 WITH_TIE = "share of items with people's verdict; undecided counts as a tie"
 WITHOUT_TIE = "share of items with people's verdict where both chose a side"
 PAIRS = (
-    _of_scores("accuracy_with_tie", "Accuracy", WITH_TIE, _accuracy, always_shown=True),
+    _share("accuracy_with_tie", "Accuracy", WITH_TIE, always_shown=True),
     _of_scores("f1_with_tie", "F1", "F1, mean over first, second and tie", macro_f1, always_shown=True),
     _of_scores("recall_with_tie", "Recall", "recall, mean over first, second and tie", macro_recall),
-    _of_scores("accuracy_without_tie", "Accuracy, decided", WITHOUT_TIE, _accuracy, always_shown=True),
+    _share("accuracy_without_tie", "Accuracy, decided", WITHOUT_TIE, decided=True, always_shown=True),
     _of_scores("f1_without_tie", "F1, decided", "F1, mean over first and second, where both chose a side", macro_f1),
     _of_scores(
         "recall_without_tie",
@@ -164,19 +189,11 @@ PAIRS = (
         "recall, mean over first and second, where both chose a side",
         macro_recall,
     ),
-    _on_pairs(
-        name="agreement",
-        label="Agreement",
-        words="share of items with the same verdict; undecided counts as a tie",
-        compute=OfPairs.agreement,
-        of_sums=_accuracy,
-    ),
-    _on_pairs(
-        name="agreement_decided",
-        label="Agreement, decided",
-        words="share of items with the same verdict where both chose a side",
-        compute=lambda paired: paired.agreement(decided=True),
-        of_sums=_accuracy,
+    _share("agreement", "Agreement", "share of items with the same verdict; undecided counts as a tie"),
+    _share(
+        "agreement_decided",
+        "Agreement, decided",
+        "share of items with the same verdict where both chose a side",
         decided=True,
     ),
     _on_pairs(

@@ -187,7 +187,7 @@ def vote_table(scope: Scope, model: str) -> VoteTable:
     """The same outcomes that the board of models counts, item by item."""
     items = votes.pairs(scope)
     outcomes = votes.outcomes(scope)
-    frame = votes.join_items(items, outcomes.frame)
+    frame = votes.join_items(items, votes.with_failures(outcomes, scope.failures))
     of_anchor = (frame["a"] == scope.anchor) | (frame["b"] == scope.anchor)
     anchor = scope.anchor if of_anchor.any() else ""
     frame = frame[of_anchor] if anchor else frame

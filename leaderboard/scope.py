@@ -10,7 +10,7 @@ from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
 from judging.models import Judgment
-from leaderboard.definitions import DEFINITIONS, EXCLUDE, NO_TIES
+from leaderboard.definitions import DEFINITIONS, NO_TIES
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
@@ -43,7 +43,7 @@ class Scope:
     majority: str = ""
     elo: str = ELO[0]
     ties: str = NO_TIES
-    failures: str = EXCLUDE
+    failures: str = ""
     level: str = ""
     question_type: str = ""
     split: str = ""
@@ -86,9 +86,8 @@ def _way(name: str, value: str, kind: "Kind") -> str:
     definition = DEFINITIONS[name]
     if value and value not in definition.ways:
         raise BadScope(f"Unknown value of {name}: {value!r}. Values: {', '.join(definition.ways)}.")
-    values = definition.of_kind(kind)
-    default = next(iter(values or definition.ways))
-    if value and value not in values and value != default:
+    default = definition.default(kind)
+    if value and value not in (default, *definition.of_kind(kind)):
         raise BadScope(f"{name} {value!r} is not possible for verdicts of kind {kind}.")
     return value or default
 

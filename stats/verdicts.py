@@ -16,6 +16,7 @@ from stats.results import DuplicateVerdict, StatisticsError, UnknownVerdict
 VERDICTS = ("first", "second", "tie", "undecided")
 FIRST, SECOND, TIE, UNDECIDED = range(4)
 MISSING = -1
+UNASKED = -2  # no verdict because nobody asked
 
 
 def encode(choices: npt.ArrayLike | pd.Series[Any]) -> IntArray:
@@ -24,7 +25,8 @@ def encode(choices: npt.ArrayLike | pd.Series[Any]) -> IntArray:
     Raises UnknownVerdict for any other word.
     """
     if isinstance(choices, pd.Series) and isinstance(choices.dtype, pd.CategoricalDtype):
-        return encode(choices.cat.categories)[choices.cat.codes.to_numpy()] if len(choices) else np.zeros(0, np.int64)
+        of_category: IntArray = np.append(encode(choices.cat.categories), MISSING)
+        return np.asarray(of_category[choices.cat.codes.to_numpy()])  # -1, no category, is the last
     column = pd.Series(choices, dtype=object)
     codes: IntArray = pd.Index(VERDICTS, dtype=object).get_indexer(column).astype(np.int64)
     unknown = (codes == MISSING) & column.notna().to_numpy()
@@ -111,12 +113,12 @@ class Combined:
 
 def combine(*, unit: npt.NDArray[Any], units: int, choice: npt.NDArray[Any], orders: int) -> Combined:
     """What `combine_orders` does, on codes: `unit` (n,) numbers the item and repeat of each judgment, 0 .. units - 1;
-    `choice` (n,) is its verdict, or MISSING.
+    `choice` (n,) is its verdict, MISSING or UNASKED.
     """
     first, second, counted = (np.zeros(units, dtype=np.int16) for _ in range(3))
     for rows in blocks(len(unit)):
         at, codes = unit[rows], choice[rows]
-        for count, mask in ((first, codes == FIRST), (second, codes == SECOND), (counted, codes != MISSING)):
+        for count, mask in ((first, codes == FIRST), (second, codes == SECOND), (counted, codes >= FIRST)):
             np.add.at(count, at[mask], np.int16(1))
     outcome = np.full(units, TIE, dtype=np.int8)
     outcome[first > second] = FIRST

@@ -28,7 +28,7 @@ from stats.bias import high_scores, length, own_family, position
 from stats.proportions import mean
 from stats.ranks import benjamini_hochberg
 from stats.results import Estimate
-from stats.verdicts import MISSING, VERDICTS, majority
+from stats.verdicts import VERDICTS, majority
 
 HUMANS = "humans"
 NOTHING = "No verdicts yet."
@@ -189,7 +189,7 @@ def _in_both_orders(runs: list[Run], items: pd.DataFrame) -> tuple[Any, Any, Any
         item, repeat, choice, is_turned = verdict_cache.verdicts(run)
         in_view, place = votes.locate(items.index.to_numpy(), item)
         unit = place.astype(np.int64) << 16 | repeat
-        valid = in_view & (choice != MISSING)
+        valid = in_view & (choice >= 0)
         straight_rows, turned_rows = np.flatnonzero(valid & ~is_turned), np.flatnonzero(valid & is_turned)
         _, at_straight, at_turned = np.intersect1d(
             unit[straight_rows], unit[turned_rows], assume_unique=True, return_indices=True

@@ -167,7 +167,7 @@ def _rows(
     paired: pd.DataFrame,
     by_dataset: dict[str, dict[str, MetricValue]],
 ) -> list[JudgeRow]:
-    coverage = share(int(paired["item"].nunique()), int(truth["item"].nunique()))
+    coverage = share(int(votes.judged(paired)["item"].nunique()), int(truth["item"].nunique()))
     return [
         JudgeRow(
             judge=run.judge.name,
@@ -238,7 +238,7 @@ class Comparison:
         datasets = sorted(str(name) for name in paired["dataset"].unique())
         parts = {name: paired[paired["dataset"] == name] for name in datasets} | {ALL: paired}
         asked = max(run.repeats, int(verdicts["repeat"].max()) + 1 if len(verdicts) else 1)
-        steady = verdicts.join(self.items[["group", "dataset"]], on="item", how="inner")
+        steady = votes.judged(verdicts).join(self.items[["group", "dataset"]], on="item", how="inner")
         by_set: dict[str, dict[str, MetricValue]] = {}
         for name, rows in parts.items():
             repeats = max(rows["repeat"].nunique(), 1)
@@ -291,7 +291,9 @@ class PairComparison(Comparison):
         self.labels = labels[labels["item"].isin(self.items.index)]
 
     def verdicts_of(self, runs: list[Run]) -> pd.DataFrame:
-        return votes.of_runs(runs).frame.rename(columns={"choice": "told"})
+        frame = votes.with_failures(votes.of_runs(runs), self.scope.failures)
+        told = frame["choice"].astype(object).where(frame["choice"] != votes.FAILED, None)
+        return frame.drop(columns="choice").assign(told=told)
 
     def aggregated(self) -> pd.DataFrame:
         return majority_of(self.labels, self.scope.rule)

@@ -6,7 +6,7 @@ Unless the keys are open to all, only staff see these boards live; everybody els
 than MIN_SAMPLES samples (``stats.disclosure``). A hidden split is shown only as a whole, by its kept half (ADR 11).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from bank.submissions.scoring import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, ranks, share
+from leaderboard.definitions import EXCLUDE, WRONG
 from leaderboard.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, number
@@ -54,14 +55,23 @@ class ChoiceLevel(Level):
 class ChoiceRow(ModelRow):
     """Right in the one pass with options as they are, right in every rotation, and the difference (rotations minus one
     pass). ``extraction``: for how many answers the option was found in which way.
+
+    ``failures``: samples with an answer in which nobody found an option, or without one, which count by
+    ``failure_rule``; ``x_best`` and ``x_worst`` are the numbers if all of these answers were right, or wrong.
     """
 
+    failure_rule: str = WRONG
     vanilla: Number = UNKNOWN
+    vanilla_best: float | None = None
+    vanilla_worst: float | None = None
     circular: Number = UNKNOWN
+    circular_best: float | None = None
+    circular_worst: float | None = None
     difference: Number = UNKNOWN
     levels: dict[str, ChoiceLevel] = field(default_factory=dict)
     extraction: dict[str, int] = field(default_factory=dict)
     n: int
+    failures: int | None = None
     coverage: float | None = None
 
 
@@ -73,13 +83,19 @@ class YesNoLevel(Level):
 
 @dataclass(frozen=True, kw_only=True)
 class YesNoRow(ModelRow):
+    """``failures``: answers that say neither or are missing; the rest as in ``ChoiceRow``."""
+
+    failure_rule: str = WRONG
     accuracy: Number = UNKNOWN
+    accuracy_best: float | None = None
+    accuracy_worst: float | None = None
     precision: Number = UNKNOWN
     recall: Number = UNKNOWN
     f1: Number = UNKNOWN
     yes_ratio: Number = UNKNOWN
     levels: dict[str, YesNoLevel] = field(default_factory=dict)
     n: int
+    failures: int | None = None
     coverage: float | None = None
 
 
@@ -281,17 +297,49 @@ def _board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoard:
     }
     paths = [path for depth in depths for path in depth]
     board = _choice_board if scope.kind.rotates else _yes_no_board
-    return replace(board(answers, paths, published, samples), items=items, depths=depths)
+    return replace(board(answers, paths, published, samples, scope.failures or WRONG), items=items, depths=depths)
+
+
+def _read(answers: pd.DataFrame, failures: str) -> pd.DataFrame:
+    """The answers that count: all of them, or those that say something."""
+    return answers[answers["said"] != ""] if failures == EXCLUDE else answers
+
+
+def _one_pass(answers: pd.DataFrame) -> pd.DataFrame:
+    return answers[answers["variant"] == ""]
+
+
+def _with_failures(
+    answers: pd.DataFrame, failures: str, **numbers: Callable[[pd.DataFrame], pd.DataFrame]
+) -> dict[str, Any]:
+    """How failures count, how many there are, and where there are some each number with all of them right, and wrong.
+
+    ``numbers``: by name, how the answers become the rows, one a sample, of whose ``right`` it is the mean.
+    """
+    failed = answers["said"] == ""
+    columns: dict[str, Any] = {"failure_rule": failures, "failures": int(answers.loc[failed, "sample"].nunique())}
+    for name, counted in numbers.items() if failed.any() else ():
+        best, worst = (
+            counted(answers.assign(right=right))["right"] for right in (answers["right"] | failed, answers["right"])
+        )
+        if len(best):
+            columns |= {f"{name}_best": float(best.mean()), f"{name}_worst": float(worst.mean())}
+    return columns
 
 
 def _choice_board(
-    answers: dict[str, pd.DataFrame], paths: list[str], published: dict[str, PublishedCells] | None, samples: int
+    answers: dict[str, pd.DataFrame],
+    paths: list[str],
+    published: dict[str, PublishedCells] | None,
+    samples: int,
+    failures: str,
 ) -> ChoiceBoard:
     rotated = any(answered["variant"].str.startswith(CIRCULAR).any() for answered in answers.values())
     rows, counted = [], {}
     for name, answered in answers.items():
         cells = None if published is None else published[name]
-        one_pass, all_rotations = answered[answered["variant"] == ""], every_rotation(answered)
+        read = _read(answered, failures)
+        one_pass, all_rotations = _one_pass(read), every_rotation(read)
         n = int(one_pass["sample"].nunique())
         if cells is not None:
             one_pass = one_pass if ONE in cells else one_pass.iloc[:0]
@@ -310,18 +358,19 @@ def _choice_board(
             levels={
                 path: ChoiceLevel(
                     **_accuracies(_below(within, path), _below(all_rotations, path), for_edition=cells is not None),
-                    n=int(_below(answered, path)["sample"].nunique()),
+                    n=int(_below(read, path)["sample"].nunique()),
                 )
                 for path in paths
                 if cells is None or path in cells
             },
             extraction=extraction,
+            **(_with_failures(answered, failures, vanilla=_one_pass, circular=every_rotation) if cells is None else {}),
             n=n,
             coverage=share(n, samples),
         )
         rows.append(row)
         counted[name] = all_rotations if rotated else one_pass
-    letters = {name: _shares(answered[answered["variant"] == ""]["said"]) for name, answered in answers.items()}
+    letters = {name: _shares(_one_pass(answered)["said"]) for name, answered in answers.items()}
     # Not in an edition: a letter may be the key of few samples, and a model may nearly always choose one letter.
     keys = pd.concat(answers.values()).drop_duplicates("sample")["key"] if answers and published is None else None
     return ChoiceBoard(
@@ -333,12 +382,16 @@ def _choice_board(
 
 
 def _yes_no_board(
-    answers: dict[str, pd.DataFrame], paths: list[str], published: dict[str, PublishedCells] | None, samples: int
+    answers: dict[str, pd.DataFrame],
+    paths: list[str],
+    published: dict[str, PublishedCells] | None,
+    samples: int,
+    failures: str,
 ) -> YesNoBoard:
     rows, counted = [], {}
     for name, answered in answers.items():
         cells = None if published is None else published[name]
-        one_pass = answered[answered["variant"] == ""]
+        one_pass = _one_pass(_read(answered, failures))
         n = int(one_pass["sample"].nunique())
         scores = _yes_no(one_pass, for_edition=cells is not None)
         if cells is not None and not cells.keys() >= {*SAID.values()}:
@@ -354,6 +407,7 @@ def _yes_no_board(
                 for path in paths
                 if cells is None or path in cells
             },
+            **(_with_failures(_one_pass(answered), failures, accuracy=_one_pass) if cells is None else {}),
             n=n,
             coverage=share(n, samples),
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, level_names, share
-from leaderboard.definitions import NO_TIES
+from leaderboard.definitions import EXCLUDE, NO_TIES, WRONG
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import NO_ELO, Scope
@@ -44,12 +45,19 @@ class LevelTally(Tally, Level):
 class PairRow(Tally, ModelRow):
     """A model by votes between two answers. ``bt`` is natural-log strength with mean 0; ``tie_rule`` says what a tie
     counts in the win rates: none, half, or drop where ties are left out.
+
+    ``failures``: the items on which the judge failed, which count by ``failure_rule``; ``win_rate_best`` and
+    ``win_rate_worst`` are the win rates if the model had won, or lost, all of these. ``coverage`` is of verdicts.
     """
 
     tie_rule: str = NO_TIES
+    failure_rule: str = EXCLUDE
+    win_rate_best: float | None = None
+    win_rate_worst: float | None = None
     elo: Number = UNKNOWN
     bt: Number = UNKNOWN
     n: int
+    failures: int = 0
     coverage: float | None = None
     levels: dict[str, LevelTally] = field(default_factory=dict)
 
@@ -73,18 +81,26 @@ def by_pairs(scope: Scope) -> PairsBoard:
     repeats, runs = outcomes.repeats, tuple(run.pk for run in outcomes.runs)
     expected = votes.among(items, outcomes.expected)[1]
     sides = [items[side].cat.codes.to_numpy()[expected] for side in ("a", "b")]
-    frame = votes.join_items(items, outcomes.frame)
+    frame = votes.join_items(items, votes.with_failures(outcomes, scope.failures))
+    failed = frame.iloc[:0]
+    if len(outcomes.failed):
+        failed = votes.join_items(items, votes.with_failures(outcomes, WRONG))
     del items, outcomes, expected  # with a million votes, each takes as much memory as the results
     if frame.empty:
         return PairsBoard([], [NO_VERDICTS], runs)
     if scope.elo != "online" and not frame["item"].is_monotonic_increasing:
         frame = frame.sort_values(["item", "repeat"], kind="stable")
-    battle = Battle.of(frame)
+    battle = Battle.of(frame, anchor=scope.anchor)
     rating = battle.rated()
     elo_of = _elo(scope, battle)
     anchor = scope.anchor if scope.anchor in battle.place else ""
     code_of = {str(name): code for code, name in enumerate(frame["a"].cat.categories)}
-    expected_counts = _counted(*sides, anchor=code_of.get(anchor), models=len(code_of))
+    counts_of = partial(_counted, anchor=code_of.get(anchor), models=len(code_of))
+    judged = votes.judged(frame)
+    judged = judged[_first_of_item(judged["item"])]
+    judged_counts = counts_of(*(judged[side].cat.codes.to_numpy() for side in ("a", "b"))).tolist()
+    expected_counts = counts_of(*sides).tolist()
+    extremes = _extremes(failed, anchor, scope.ties)
     first = _first_of_item(frame["item"])
     tallies = Tallies(frame, anchor=code_of.get(anchor), first=first, ties=scope.ties)
     with_anchor = (frame["a"] == anchor) | (frame["b"] == anchor)
@@ -106,21 +122,22 @@ def by_pairs(scope: Scope) -> PairsBoard:
             tier=fit.tier,
             **tallies.of(code),
             tie_rule=scope.ties,
+            failure_rule=scope.failures or EXCLUDE,
+            **extremes.get(name, {}),
             elo=number(elo_of.get(name)),
             bt=number(fit.strength),
             n=items_of_anchor if name == anchor else tallies.items[code],
-            coverage=share(tallies.items[code], int(expected_counts[code])),
+            coverage=share(judged_counts[code], expected_counts[code]),
             levels={level: LevelTally(**part.of(code), n=part.items[code]) for level, part in by_level.items()},
         )
         rows.append(row)
-    judged_items = int(first.sum())
     return PairsBoard(
         sorted(rows, key=by_rank),
         [*rating.notes, *rating.warnings],
         runs,
-        items=judged_items,
+        items=int(first.sum()),
         outcomes=len(frame),
-        coverage=share(judged_items, len(sides[0])),
+        coverage=share(len(judged), len(sides[0])),
         repeats=repeats,
         clustered_by=rating.clustered_by,
     )
@@ -137,11 +154,15 @@ class Battle:
     y: Any
 
     @classmethod
-    def of(cls, frame: pd.DataFrame) -> "Battle":
-        """From rows ``a, b, choice, group, item``, where ``a`` and ``b`` have the same categories."""
+    def of(cls, frame: pd.DataFrame, *, anchor: str) -> "Battle":
+        """From rows ``a, b, choice, group, item``, where ``a`` and ``b`` have the same categories.
+
+        A failure that counts as lost is lost to the anchor; between two others, for neither of whom it speaks, a tie.
+        """
         y = np.full(len(frame), 0.5, dtype=np.float32)
-        y[(frame["choice"] == "first").to_numpy()] = 1
-        y[(frame["choice"] == "second").to_numpy()] = 0
+        failed = (frame["choice"] == votes.FAILED).to_numpy()
+        y[(frame["choice"] == "first").to_numpy() | (failed & (frame["a"] == anchor).to_numpy())] = 1
+        y[(frame["choice"] == "second").to_numpy() | (failed & (frame["b"] == anchor).to_numpy())] = 0
         codes = [frame[side].cat.codes.to_numpy() for side in ("a", "b")]
         used = np.union1d(*codes)
         names = [str(name) for name in frame["a"].cat.categories[used]]
@@ -175,6 +196,26 @@ def _elo(scope: Scope, battle: Battle) -> dict[str, Estimate]:
     return elo.online_bootstrap(a=battle.a, b=battle.b, y=battle.y, models=battle.names, rng=rng)
 
 
+def _extremes(frame: pd.DataFrame, anchor: str, ties: str) -> dict[str, dict[str, Any]]:
+    """By model: the items with a failure, and its win rate if it had won, or lost, them all. ``frame`` has failures as
+    ``votes.FAILED``. Only models with a failure.
+    """
+    if frame.empty:
+        return {}
+    rows = votes.win_points(votes.sided(frame, anchor), ties)
+    by_item = rows.groupby(["model", "item"], observed=True)[["won", "failed"]].mean()
+    by_model = by_item.groupby("model", observed=True).mean()
+    counts = rows[rows["failed"]].groupby("model", observed=True)["item"].nunique()
+    return {
+        str(name): {
+            "failures": int(n),
+            "win_rate_best": float(by_model["won"][name] + by_model["failed"][name]),
+            "win_rate_worst": float(by_model["won"][name]),
+        }
+        for name, n in counts.items()
+    }
+
+
 def _first_of_item(item: "pd.Series[int]") -> BoolArray:
     """Marks one row of each item."""
     if item.is_monotonic_increasing:
@@ -203,12 +244,14 @@ class Tallies:
         models = len(frame["a"].cat.categories)
         a, b, group = (frame[name].cat.codes.to_numpy() for name in ("a", "b", "group"))
         chosen = [(frame["choice"] == side).to_numpy() for side in ("first", "second")]
+        failed = (frame["choice"] == votes.FAILED).to_numpy()
         rows = [slice(None) if anchor is None else (y == anchor) & (x != anchor) for x, y in ((a, b), (b, a))]
 
         def both_sides(of_a: Any, of_b: Any) -> Any:
             return np.concatenate([of_a[rows[0]], of_b[rows[1]]])
 
-        model, won, lost = both_sides(a, b), both_sides(*chosen), both_sides(*reversed(chosen))
+        model, won = both_sides(a, b), both_sides(*chosen)
+        lost = both_sides(chosen[1] | failed, chosen[0] | failed)
         self.items = counted(model, models, where=both_sides(first, first)).tolist()
         cluster = both_sides(group, group)
         if "weight" in frame:

@@ -140,7 +140,7 @@ def models(scope: Scope, a: str, b: str) -> Versus:
 def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
     items = votes.pairs(scope)
     outcomes = votes.outcomes(scope)
-    frame = votes.join_items(items, outcomes.frame)
+    frame = votes.join_items(items, votes.with_failures(outcomes, scope.failures))
     names = set(frame["a"]) | set(frame["b"])
     refuse_unknown(names, a, b)
     measures, paired = [], None
@@ -154,19 +154,13 @@ def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
             measures.append(of_rows(f"Win rate against {scope.anchor}", paired))
     direct = frame[((frame["a"] == a) & (frame["b"] == b)) | ((frame["a"] == b) & (frame["b"] == a))]
     if len(direct):
-        a_side = np.where(direct["a"] == a, "first", "second")
-        head_to_head = direct.assign(
-            a=(direct["choice"].to_numpy(object) == a_side).astype(float),
-            b=(~np.isin(direct["choice"], ["tie", "undecided"]) & (direct["choice"].to_numpy(object) != a_side)).astype(
-                float
-            ),
-        )
-        head_to_head = head_to_head.groupby("item").agg(
-            {"a": "mean", "b": "mean", "level": "first", "group": "first", "sample": "first"}
-        )
+        won = votes.win_points(votes.sided(direct, ""), scope.ties)
+        head_to_head = won.pivot_table(index="item", columns="model", values="won", observed=True)[[a, b]]
+        head_to_head.columns = pd.Index(["a", "b"])
+        head_to_head = head_to_head.join(direct.groupby("item")[["level", "group", "sample"]].first())
         measures.append(of_rows("Win rate against each other", head_to_head))
         paired = head_to_head.set_index("sample") if paired is None else paired
-    measures.append(_contrast(frame, a, b))
+    measures.append(_contrast(frame, a, b, anchor=scope.anchor))
     if paired is None:
         paired = pd.DataFrame(columns=["a", "b", "level", "group"])
     table = paired[["a", "b"]].assign(people=None, apart=(paired["a"] - paired["b"]).abs())
@@ -180,8 +174,8 @@ def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
     return Versus(a, b, "points", measures, levels, table, by="sample", notes=notes, runs=runs)
 
 
-def _contrast(frame: pd.DataFrame, a: str, b: str) -> Measure:
-    fit = Battle.of(frame).rated()
+def _contrast(frame: pd.DataFrame, a: str, b: str, *, anchor: str) -> Measure:
+    fit = Battle.of(frame, anchor=anchor).rated()
     contrast = fit.contrast(a, b)
     return Measure(
         measure=STRENGTH,

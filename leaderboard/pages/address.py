@@ -352,10 +352,11 @@ def elo_select(address: Address, scope: Scope) -> Select:
     )
 
 
-def definition_selects(scope: Scope) -> list[Select]:
-    """The definitions among which this kind of verdict has a choice."""
+def definition_selects(scope: Scope, *names: str) -> list[Select]:
+    """Those of these definitions among which this kind of verdict has a choice."""
     selects = []
-    for name, definition in DEFINITIONS.items():
+    for name in names:
+        definition = DEFINITIONS[name]
         values = definition.of_kind(scope.kind)
         if len(values) > 1:
             choices = [Choice(value, definition.ways[value].label) for value in values]

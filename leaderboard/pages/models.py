@@ -38,6 +38,8 @@ class ModelRow:
     win_title: str
     bar: SafeString
     n: str
+    failed: str
+    failed_title: str
     bt: str
     bt_title: str
     elo: str
@@ -164,6 +166,8 @@ def _row(
         win_title=in_words(row) if won else "",
         bar=marks.interval_bar(scale, *row.win_rate.ends, write=percent, provisional=provisional),
         n=whole(row.n),
+        failed=failed(row.failures),
+        failed_title=extremes("Win %", row.win_rate_worst, row.win_rate_best),
         bt=NONE if provisional else signed(row.bt.value),
         bt_title=interval(row.bt, signed),
         elo=NONE if provisional else whole(row.elo.value),
@@ -192,6 +196,18 @@ def in_words(tally: Tally) -> str:
     won, tied, lost = (count(outcome) for outcome in tally.outcomes)
     ends = interval(tally.win_rate, percent)
     return f"{won} won, {tied} tied, {lost} lost" + (f"; {ends}" if ends else "")
+
+
+def failed(failures: int | None) -> str:
+    """How many items a judge failed on, or answers say nothing; empty without any."""
+    return f"{failures:,} failed" if failures else ""
+
+
+def extremes(label: str, worst: float | None, best: float | None) -> str:
+    """What a number would be at worst and at best: ``Win % 40.1 if all of these were lost, 44.0 if they were won``."""
+    if worst is None or best is None:
+        return ""
+    return f"{label.removesuffix(' %')}: {percent(worst)} % if these all count against it, {percent(best)} % if for it"
 
 
 # ---- heads ----

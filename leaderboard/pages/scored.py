@@ -14,7 +14,15 @@ from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import Column, Shape
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
-from leaderboard.pages.models import is_provisional, organisations, rank_heads, sorted_rows, value_of
+from leaderboard.pages.models import (
+    extremes,
+    failed,
+    is_provisional,
+    organisations,
+    rank_heads,
+    sorted_rows,
+    value_of,
+)
 from leaderboard.pages.table import Cell, Head, Sorting, ends_of_groups, row_css, tints
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
@@ -35,6 +43,8 @@ class ScoredRow:
     title: str
     bar: SafeString
     n: str
+    failed: str
+    failed_title: str
     beside: list[Cell]
     levels: list[Cell]
 
@@ -160,6 +170,7 @@ def _row(
     """Without an ``address`` the row leads nowhere."""
     main, provisional = shape.main, is_provisional(row)
     number = row.number(main.name)
+    worst, best = (getattr(row, f"{main.name}_{case}", None) for case in ("worst", "best"))
     return ScoredRow(
         name=row.model,
         organisation=organisation,
@@ -172,6 +183,8 @@ def _row(
         title=interval(number, main.write),
         bar=marks.interval_bar(scale, *number.ends, write=main.write, provisional=provisional),
         n=whole(row.n),
+        failed=failed(getattr(row, "failures", None)),
+        failed_title=extremes(main.label, worst, best),
         beside=[_beside(row, column) for column in shape.beside],
         levels=levels,
     )

@@ -15,7 +15,7 @@ from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
 from leaderboard.boards.pairs import PairsBoard
-from leaderboard.definitions import in_words
+from leaderboard.definitions import DEFINITIONS, in_words
 from leaderboard.figures import number_of
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
 from leaderboard.pages import address as addresses
@@ -50,11 +50,8 @@ def _models(request: HttpRequest, address: Address) -> str:
     selects = [
         *(addresses.edition_selects(address, scope) if is_kept_back(scope) else _verdict_selects(address, source)),
         *shown.selects,
-        *(
-            [*addresses.definition_selects(scope), addresses.elo_select(address, scope)]
-            if board.rows and scope.kind.pairwise
-            else []
-        ),
+        *(addresses.definition_selects(scope, *DEFINITIONS) if board.rows and not is_kept_back(scope) else []),
+        *([addresses.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
     ]
     note = " ".join(filter(None, [source.note, shown.note]))
     context = frame(request, address, "models", selects, data=board.key) | {"board": board, "note": note}
@@ -92,7 +89,7 @@ def _models_context(address: Address, scope: Scope, board: PairsBoard) -> dict[s
     return {
         "page": models_page.page_of(address, board, anchor=anchor),
         "anchor": anchor,
-        "defined": in_words(scope),
+        "defined": in_words(scope, *DEFINITIONS),
         "plot": plot_link(address, "forest"),
         "facts": [
             *provenance.source_facts(scope, board, address.viewer),
@@ -110,6 +107,7 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[
     notes = [*board.notes, *filter(None, [withheld])]
     return {
         "page": scored_page.page_of(address, scope, board),
+        "defined": in_words(scope, *DEFINITIONS),
         "scale": marks.heat_scale(),
         "facts": [*facts, *provenance.data_facts(board, counted=counted)],
         "notes": notes,
@@ -130,7 +128,7 @@ def _verdict_selects(address: Address, source: addresses.Source) -> list[address
 @requires("read-public")
 def judges(request: HttpRequest, name: str) -> HttpResponse:
     """The board of judges."""
-    parameters = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "epsilon")
+    parameters = ("kind", *SAMPLES, *PEOPLE, "failures", "metric", "reference", "sort", "epsilon")
     return board_page(request, "judges", name, parameters=parameters, main=_judges)
 
 
@@ -139,6 +137,7 @@ def _judges(request: HttpRequest, address: Address) -> str:
     board = cached(scope, "judges", boards.judges)
     selects = [
         *(judges_page.selects(address, board, scope.kind) if board.rows else []),
+        *(addresses.definition_selects(scope, "failures") if board.rows and scope.kind.pairwise else []),
         *addresses.sample_selects(address),
         *addresses.people_selects(address, scope),
     ]
@@ -174,6 +173,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard) -> dict[
         "plot": plot_link(address, "judges"),
         "ceiling": judges_page.ceiling_in_words(page.reference, ceiling.n, scope.kind) if ceiling else "",
         "facts": judges_page.facts(scope, board),
+        "defined": in_words(scope, "failures") if scope.kind.pairwise else "",
         "two_action": address.to("leaderboard:judges-compare"),
         "two_view": [(name, value) for name, value in address.view(("kind", *SAMPLES, *PEOPLE)).items() if value],
         "against": judges_page.reference_words(scope.kind)[page.reference],

@@ -122,7 +122,7 @@ def fragment(
 def downloads(board_name: str, address: Address, scope: Scope, board: Board) -> list[tuple[str, str, str]]:
     """The rows as the API gives them, under the view of this page: (label, link, file name)."""
     view = address.params | {"source": scope.source, "run": str(scope.run or "")}
-    names = (*VIEW, "elo") if board_name == "models" else ("kind", *SAMPLES, *PEOPLE)
+    names = (*VIEW, "elo") if board_name == "models" else ("kind", *SAMPLES, *PEOPLE, "failures")
     view["kind"] = scope.kind.in_address or ""
     query = {"benchmark": str(scope.benchmark)} | {name: view[name] for name in names if view.get(name)}
     base = reverse(f"api-leaderboard-{board_name}")

@@ -27,7 +27,7 @@ from leaderboard.scope import BadScope
 from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, frame, table_files
 
 OF_MODELS = (*VIEW, "elo", "depth", *models_page.FILTERS, *profile_page.SIDES)
-OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, "metric", "reference", "sort", "who", "all", "page")
+OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, "failures", "metric", "reference", "sort", "who", "all", "page")
 
 
 @requires("read-public")

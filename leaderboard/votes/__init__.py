@@ -13,17 +13,18 @@ from bank.criteria import answer_keys
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard.cache import until_written
-from leaderboard.definitions import DROPPED, HALF
+from leaderboard.definitions import AS_TIE, DROPPED, EXCLUDE, HALF
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
 from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
 from stats.proportions import mean
 from stats.results import Estimate
-from stats.verdicts import VERDICTS, combine, majority
+from stats.verdicts import UNASKED, VERDICTS, combine, majority
 
 # Formats in which a sample's source is its original data set: averages are over these.
 DATA_SETS = ("mllm-as-a-judge", "alt-test", "generic")
 OUTCOMES = ("win", "tie", "loss")
+FAILED = "failed"  # in place of a verdict, where a failure counts as lost by whoever it is about
 MANY = 200_000  # pairs of a benchmark above which pages only bootstrap Elo on request
 WIN, TIE, LOSS = range(3)
 
@@ -110,17 +111,22 @@ class Outcomes:
     """``frame``: one outcome a row: ``item``, ``choice``, ``repeat``, ``weight`` if there are several repeats, and
     ``annotator`` where people gave it.
 
-    ``expected``: the items that should have an outcome (index), so that coverage can be told.
+    ``expected``: the items that should have an outcome (index), so that coverage can be told. ``failed``: the items and
+    repeats that a judge was asked for in every order without a verdict in each; a call not made yet is no failure.
     """
 
     frame: pd.DataFrame
     expected: pd.Index
+    failed: pd.DataFrame
     repeats: int
     runs: tuple[Run, ...] = ()
 
 
+NO_FAILURES = pd.DataFrame({"item": np.zeros(0, np.int32), "repeat": np.zeros(0, np.int16)})  # people have none
+
+
 def outcomes(scope: Scope) -> Outcomes:
-    """The outcomes of the view's source. Raises BadScope."""
+    """The outcomes of the view's source; ``with_failures`` adds its failures. Raises BadScope."""
     if scope.run is not None:
         run = Run.objects.filter(pk=scope.run, benchmark=scope.benchmark).select_related("judge").first()
         if (
@@ -197,15 +203,19 @@ def of_runs(runs: Sequence[Run]) -> Outcomes:
     They are one source: an item counts in the first run that has an outcome for it. With several repeats, ``weight`` is
     1 / the repeats of the item that have an outcome, so that each item counts once.
     """
-    parts, seen = [], np.zeros(0, dtype=np.int32)
+    parts, failures, seen = [], [], np.zeros(0, dtype=np.int32)
     for run in runs:
-        part = _combined(run)
+        part, failed = _combined(run)
         if len(seen):
             part = tuple(column[~np.isin(part[0], seen)] for column in part)
         parts.append(part)
+        failures.append(failed)
         if len(runs) > 1:
             seen = np.union1d(seen, part[0])
     item, repeat, choice = (_joined([part[n] for part in parts]) for n in range(3))
+    failed = pd.concat(failures)
+    if len(runs) > 1:  # what one run failed at, another may have done
+        failed = failed[~failed["item"].isin(seen)].drop_duplicates(["item", "repeat"])
     choices = pd.Categorical.from_codes(choice, categories=list(VERDICTS))
     frame = pd.DataFrame({"item": item, "repeat": repeat, "choice": choices}, copy=False)
     if runs[0].repeats > 1 or (len(repeat) and int(repeat.max()) > 0):
@@ -214,25 +224,49 @@ def of_runs(runs: Sequence[Run]) -> Outcomes:
     return Outcomes(
         frame,
         pd.Index(expected[0] if len(expected) == 1 else np.unique(np.concatenate(expected))),
+        failed,
         max(runs[0].repeats, int(repeat.max(initial=0)) + 1),
         tuple(runs),
     )
 
 
-def _combined(run: Run) -> tuple[Any, Any, Any]:
-    """The items, repeats and outcomes (codes) of a run, where every order has a verdict."""
+def _combined(run: Run) -> tuple[tuple[Any, ...], pd.DataFrame]:
+    """The items, repeats and outcomes (codes) of a run where every order has a verdict, and what ``failed``."""
     item, numbers, choice, *_ = verdict_cache.verdicts(run)
     items, unit = _by_item(item)
     used = np.flatnonzero(np.bincount(numbers)) if len(numbers) else np.zeros(1, dtype=np.int64)
     repeats = len(used)
     if repeats > 1:
         unit = unit.astype(np.int64) * repeats + np.searchsorted(used, numbers)
-    combined = combine(unit=unit, units=len(items) * repeats, choice=choice, orders=2 if run.orders == "both" else 1)
+    units, orders = len(items) * repeats, 2 if run.orders == "both" else 1
+    combined = combine(unit=unit, units=units, choice=choice, orders=orders)
+    rows = np.flatnonzero(~combined.complete)
+    if len(rows):
+        rows = rows[np.bincount(unit, weights=choice != UNASKED, minlength=units)[rows] >= orders]
+    failed = pd.DataFrame({"item": items[rows // repeats], "repeat": used[rows % repeats].astype(np.int16)})
     if repeats > 1:
         rows = np.flatnonzero(combined.complete)
-        return items[rows // repeats], used[rows % repeats].astype(np.int16), combined.choice[rows]
+        return (items[rows // repeats], used[rows % repeats].astype(np.int16), combined.choice[rows]), failed
     of_item = items if combined.complete.all() else items[combined.complete]
-    return of_item, np.full(len(of_item), used[0], dtype=np.int16), combined.choice[combined.complete]
+    repeat = np.full(len(of_item), used[0], dtype=np.int16)
+    return (of_item, repeat, combined.choice[combined.complete]), failed
+
+
+def with_failures(outcomes: Outcomes, rule: str) -> pd.DataFrame:
+    """The frame of outcomes, with failures as ties or as ``FAILED``, or without them.
+
+    The column ``failed`` says which they are; it is left out where there are none.
+    """
+    frame, failed = outcomes.frame, outcomes.failed
+    if rule in ("", EXCLUDE) or failed.empty:
+        return frame
+    choices = frame["choice"].cat.add_categories([FAILED])
+    added = pd.Categorical(["tie" if rule == AS_TIE else FAILED] * len(failed), dtype=choices.dtype)
+    parts = [frame.assign(choice=choices, failed=False), failed.assign(choice=added, failed=True)]
+    frame = pd.concat(parts, ignore_index=True).sort_values(["item", "repeat"], ignore_index=True)
+    if "weight" in frame:
+        frame["weight"] = 1 / frame.groupby("item")["item"].transform("size")
+    return frame
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -246,6 +280,11 @@ def _by_item(item: Any) -> tuple[Any, Any]:
     items = np.sort(item)
     items = items[np.concatenate(([True], items[1:] > items[:-1]))]
     return items, locate(items, item)[1]
+
+
+def judged(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ``with_failures`` that are a judge's verdicts."""
+    return frame[~frame["failed"].astype(bool)] if "failed" in frame else frame
 
 
 def among(items: pd.DataFrame, targets: "pd.Index | pd.Series[int]") -> tuple[Any, Any]:
@@ -287,27 +326,28 @@ def of_people(scope: Scope) -> Outcomes:
             raise BadScope(f"There is no campaign {scope.campaign!r} over pairs of {scope.benchmark}.")
     expected = pd.Index(places.values_list("item_id", flat=True)).unique()
     if scope.source == INDIVIDUALS:
-        return Outcomes(labels.assign(repeat=0), expected, 1)
+        return Outcomes(labels.assign(repeat=0), expected, NO_FAILURES, 1)
     frame = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
     if scope.source == ADJUDICATED:
         rows = Adjudication.objects.filter(campaign_item__in=places, choice__isnull=False)
         decided = dict(rows.values_list("campaign_item__item_id", "choice"))
         frame["choice"] = frame["item"].map(decided).fillna(frame["choice"])
-    return Outcomes(frame.assign(repeat=0), expected, 1)
+    return Outcomes(frame.assign(repeat=0), expected, NO_FAILURES, 1)
 
 
 def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
     """One row a model and outcome, a place in OUTCOMES; with an anchor only the other side of its pairs.
 
-    ``frame`` has ``item, level, group, a, b, choice``, and ``first`` and ``weight`` where these are to stay.
+    ``frame`` has ``item, level, group, a, b, choice``; ``first``, ``weight`` and ``failed`` stay where it has them.
     """
     sides = []
     for side, other, won, lost in (("a", "b", "first", "second"), ("b", "a", "second", "first")):
         rows = frame[(frame[other] == anchor) & (frame[side] != anchor)] if anchor else frame
         choice = rows["choice"]
-        outcome = np.select([choice == won, choice == lost], [np.int8(WIN), np.int8(LOSS)], np.int8(TIE))
+        beaten = choice.isin([lost, FAILED])
+        outcome = np.select([choice == won, beaten], [np.int8(WIN), np.int8(LOSS)], np.int8(TIE))
         columns = {"model": rows[side], "other": rows[other], "outcome": outcome}
-        copied = ("item", "level", "group", *(name for name in ("first", "weight") if name in rows))
+        copied = ("item", "level", "group", *(name for name in ("first", "weight", "failed") if name in rows))
         sides.append(pd.DataFrame(columns | {name: rows[name] for name in copied}))
     return pd.concat(sides, ignore_index=True)
 

@@ -20,7 +20,7 @@ from django.db.models import Aggregate, Case, Count, F, Max, Min, QuerySet, Text
 from bank.models import Benchmark, Import, ImportRange, Item, ItemResponse, Response
 from judging.models import Judgment, Run, RunItem
 from leaderboard.cache import until_written
-from stats.verdicts import MISSING, VERDICTS
+from stats.verdicts import MISSING, UNASKED, VERDICTS
 
 MOST_BYTES = 128_000_000  # of arrays in one process
 AT_ONCE = 50_000  # rows from the database, more or less
@@ -114,7 +114,9 @@ def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
     """``item, repeat, choice, turned`` of a run's judgments; choices as codes of ``stats.verdicts``, in the
     item's order; ``turned`` where the second answer was shown first.
     """
-    choice = Case(*(When(choice=name, then=code) for name, code in CHOICES.items() if name), default=Value(MISSING))
+    words = [When(choice=name, then=code) for name, code in CHOICES.items() if name]
+    left_out = When(status=Judgment.Status.SKIPPED_BUDGET, then=UNASKED)
+    choice = Case(*words, left_out, default=Value(MISSING))
     turned = Case(When(order="10", then=1), default=Value(0))
 
     def read(after: int, count: int) -> Iterator[Block]:

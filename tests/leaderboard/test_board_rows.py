@@ -17,6 +17,7 @@ MODEL_KEYS = {
     *("model", "rank", "rank_low", "rank_high", "tier", "wins", "ties", "losses"),
     *(f"{number}{end}" for number in ("win_rate", "elo", "bt") for end in ENDS),
     *("n", "coverage", "levels", "tie_rule", "notes"),
+    *("failures", "failure_rule", "win_rate_best", "win_rate_worst"),
 }
 JUDGE_KEYS = {
     *("judge", "run", "settings", "source_dataset", "kind", "reference", "metric"),
@@ -185,6 +186,79 @@ def test_what_a_tie_counts_is_asked_of_votes_alone(brought, board, client):
     assert client.get("/api/v1/leaderboards/models/?benchmark=grove&ties=most").status_code == 400
     # A link from the board of votes to another kind keeps the view, and opens.
     assert client.get("/leaderboards/grove/models/?kind=score&ties=half").status_code == 200
+
+
+def failing(rows, *, failed, unasked=()):
+    """The rows; the first order of the items with these numbers ``failed``, or was not asked for."""
+    for at, row in enumerate(rows):
+        item, order = divmod(at, 2)
+        if order == 0 and item in (*failed, *unasked):
+            row = row | {"choice": None, "status": "parse_failed" if item in failed else "skipped_budget"}
+        yield row
+
+
+@pytest.mark.parametrize("anchor", ["", "Birch"])
+def test_failures_are_left_out_or_count_as_ties_or_as_lost_with_both_extremes_beside_them(
+    brought, board, client, anchor
+):
+    brought("judgments", failing(judgments("keen", noise=2.0, seed=2), failed={0, 5, 6, 7, 21}, unasked={8}))
+    view = ("--source", "keen", *(("--anchor", anchor) if anchor else ()))
+    left_out, tied, lost = (
+        by_model(board("models", *view, "--failures", rule)) for rule in ("exclude", "tie", "wrong")
+    )
+    in_doubt = [[first, second] for at, (_, first, second) in enumerate(pairs()) if at in {0, 5, 6, 7, 21}]
+    assert board("models", *view) == list(left_out.values())
+    for name, row in left_out.items():
+        if name == anchor or not row["n"]:
+            continue
+        n = sum(name in models and (not anchor or anchor in models) for models in in_doubt)
+        assert (row["failures"], row["failure_rule"]) == (n, "exclude")
+        assert [rows[name]["n"] - row["n"] for rows in (tied, lost)] == [n, n]
+        assert [rows[name]["coverage"] for rows in (tied, lost)] == [row["coverage"]] * 2
+        assert not n or row["coverage"] < 1
+        assert [tied[name]["ties"] - row["ties"], lost[name]["losses"] - row["losses"]] == [n, n]
+        if n:
+            extremes = (row["wins"] / (row["n"] + n), (row["wins"] + n) / (row["n"] + n))
+            for rows in (left_out, tied, lost):
+                assert (rows[name]["win_rate_worst"], rows[name]["win_rate_best"]) == pytest.approx(extremes)
+            assert lost[name]["win_rate"] == pytest.approx(extremes[0])
+    assert sum(row["failures"] for row in left_out.values())
+    if anchor:  # what a model loses, the anchor wins
+        assert lost["Alder"]["bt"] - lost["Birch"]["bt"] < left_out["Alder"]["bt"] - left_out["Birch"]["bt"]
+    address = f"source=keen&anchor={anchor}&failures=wrong"
+    assert client.get(f"/api/v1/leaderboards/models/?benchmark=grove&{address}").json() == list(lost.values())
+    shown = client.get(f"/leaderboards/grove/models/?{address}").content.decode()
+    assert "counts as lost" in shown
+    assert " failed</small>" in shown
+    assert "counts as lost" not in client.get("/leaderboards/grove/models/?source=keen").content.decode()
+
+
+def test_a_failed_verdict_of_a_judge_is_no_match_with_people_where_failures_count_as_wrong(brought, board, client):
+    brought("labels", labels())
+    brought("judgments", failing(judgments("keen", noise=0.5, seed=2), failed=range(0, 40, 3)))
+
+    def measured(rule):
+        rows = board("judges", "--failures", rule)
+        return {row["metric"]: row for row in rows if row["reference"] == "individuals"}
+
+    left_out, tied, wrong = map(measured, ("exclude", "tie", "wrong"))
+    for metric in ("accuracy_with_tie", "agreement"):
+        hits = left_out[metric]["value"] * left_out[metric]["n"]
+        assert wrong[metric]["n"] == tied[metric]["n"] > left_out[metric]["n"]
+        assert wrong[metric]["value"] == pytest.approx(hits / wrong[metric]["n"])
+        assert wrong[metric]["value"] < tied[metric]["value"]
+        assert wrong[metric]["value_low"] < wrong[metric]["value"] < wrong[metric]["value_high"]
+    for metric in ("f1_with_tie", "kappa"):
+        assert [wrong[metric][name] for name in ("value", "n")] == [left_out[metric][name] for name in ("value", "n")]
+    assert left_out["agreement"]["coverage"] == wrong["agreement"]["coverage"] == tied["agreement"]["coverage"] < 1
+    shown = client.get("/leaderboards/grove/judges/?failures=wrong").content.decode()
+    assert "its verdict as wrong" in shown
+
+
+def test_only_left_out_is_possible_for_scores_and_ties_for_votes_alone(brought):
+    brought("labels", labels())
+    assert refused("models", "--benchmark", "grove", "--kind", "score", "--failures", "wrong").returncode == 2
+    assert refused("models", "--benchmark", "grove", "--kind", "choice", "--failures", "tie").returncode == 2
 
 
 def test_runs_of_a_judge_with_the_same_settings_are_one_source(brought, board):

@@ -110,6 +110,27 @@ def test_a_rotation_that_is_missing_is_not_a_wrong_one(quiz, folder, manage):
     assert (row["vanilla"], row["circular"], row["rank"]) == (pytest.approx(40 / 48), None, None)
 
 
+def test_answers_that_say_nothing_are_not_right_or_left_out_with_both_extremes_beside_them(quiz, folder, manage):
+    rows = rotations("Vague", right=lambda n, shift: n % 2 == 0)
+    for row in rows:
+        if row["sample"] in ("q0", "q1", "q2") and row["variant"] in ("", "circular-2"):
+            row["text"] = "Hard to say."
+    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "quiz")[0] == 0
+
+    def vague(**view):
+        return next(row for row in models(quiz_scope(**view)).as_json() if row["model"] == "Vague")
+
+    wrong, left_out = vague(), vague(failures="exclude")
+    assert vague(failures="wrong") == wrong
+    assert (wrong["failure_rule"], wrong["failures"], wrong["n"]) == ("wrong", 3, 48)
+    assert (left_out["failure_rule"], left_out["failures"], left_out["n"]) == ("exclude", 3, 45)
+    assert (wrong["vanilla"], left_out["vanilla"]) == pytest.approx((22 / 48, 22 / 45))
+    assert (wrong["circular"], left_out["circular"]) == pytest.approx((22 / 48, 22 / 45))
+    for row in (wrong, left_out):  # q1's other passes name a wrong option
+        assert (row["vanilla_worst"], row["vanilla_best"]) == pytest.approx((22 / 48, 25 / 48))
+        assert (row["circular_worst"], row["circular_best"]) == pytest.approx((22 / 48, 24 / 48))
+
+
 def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder, manage):
     vague = rotations("Vague", right=lambda n, shift: True, text="It is thing {} I think")
     vague = [row for row in vague if not row["variant"]]
