@@ -66,9 +66,9 @@ FAILURES = Definition(
     help="what an item without a readable verdict or answer counts: exclude (default, but for answers compared with "
     "keys), tie (pairs only), or wrong: lost, not right",
     ways={
-        EXCLUDE: Way("not at all: left out", "answers that nobody could read are left out"),
-        AS_TIE: Way("as a tie", "where the judge failed counts as a tie"),
-        WRONG: Way("as lost or wrong", "where the judge failed counts as lost, and its verdict as wrong"),
+        EXCLUDE: Way("not at all: left out", "failures are left out"),
+        AS_TIE: Way("as a tie", "failures count as ties"),
+        WRONG: Way("as lost or wrong", "failures count as lost or wrong"),
     },
     of_kind=_of_failures,
 )

@@ -17,7 +17,9 @@ from stats.proportions import (
     FEW_GROUPS,
     FEWEST_GROUPS,
     Clustered,
+    mean,
     mean_with_error,
+    no_interval,
     rate,
     t_quantile,
 )
@@ -27,6 +29,7 @@ from stats.verdicts import FIRST, MISSING, SECOND, encode
 SEPARATED = "every longer answer won, or every one lost: no slope can be fitted"
 NO_LENGTHS = "the answers do not differ in length"
 NOTHING = "no decided pair"
+SLOPE = "slope within samples, jackknife by group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,74 @@ def _slope(design: FloatArray, outcome: FloatArray, cluster: npt.ArrayLike, leve
     value = float(beta[1])
     ends = Interval(value - margin, value + margin, level, CLUSTER_T)
     return Estimate(value, n, ends, CLUSTER_T, se=error, groups=clusters)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Rows with a difference of lengths from ``low`` to ``high``: the mean difference, and the mean of the value."""
+
+    low: float
+    high: float
+    difference: float
+    value: Estimate
+
+
+def by_difference(
+    *, difference: npt.ArrayLike, value: npt.ArrayLike, cluster: npt.ArrayLike, ends: tuple[float, float], most: int = 8
+) -> list[Bin]:
+    """A value against the difference of lengths (MLLM-Bench, Figure 3), in up to ``most`` bins of about as many rows.
+
+    ``difference``, ``value`` and ``cluster`` have shape (n,), the value lies within ``ends``. Equal differences share a
+    bin. The means as ``proportions.mean``. Raises LengthMismatch, NotFinite.
+    """
+    lengths, values, groups = np.asarray(difference, np.float64), np.asarray(value, np.float64), np.asarray(cluster)
+    check_lengths(difference=lengths, value=values, cluster=groups)
+    check_finite(difference=lengths, value=values)
+    if not len(lengths):
+        return []
+    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, most + 1)[1:-1], method="inverted_cdf"))
+    of_bin = np.searchsorted(edges, lengths, side="left")
+    bins = []
+    for rows in (of_bin == at for at in range(len(edges) + 1)):
+        if rows.any():
+            estimate = mean(values=values[rows], cluster=groups[rows], ends=ends)
+            here = lengths[rows]
+            bins.append(Bin(float(here.min()), float(here.max()), float(here.mean()), estimate))
+    return bins
+
+
+def within_samples(values: npt.ArrayLike, sample: npt.ArrayLike) -> FloatArray:
+    """Values (n,) less the mean of their sample's."""
+    numbers, (codes, samples) = np.asarray(values, np.float64), dense_codes(sample)
+    sums = np.bincount(codes, weights=numbers, minlength=samples)
+    return np.asarray(numbers - (sums / np.bincount(codes, minlength=samples))[codes])
+
+
+def length_of_scores(
+    *, score: npt.ArrayLike, tokens: npt.ArrayLike, cluster: npt.ArrayLike, level: float = 0.95
+) -> Estimate:
+    """By how much a score rises when its answer is longer by one standard deviation (MLLM-as-a-Judge, Figure 6).
+
+    ``score`` and ``tokens`` (n,) are as ``within_samples`` gives them, so that what is asked drops out: the slope
+    through the origin, times the standard deviation of ``tokens``, with the error of leaving one ``cluster`` out at a
+    time and t. Raises LengthMismatch, NotFinite.
+    """
+    y, x = np.asarray(score, np.float64), np.asarray(tokens, np.float64)
+    check_lengths(score=y, tokens=x, cluster=np.asarray(cluster))
+    check_finite(score=y, tokens=x)
+    n, (codes, groups) = len(y), dense_codes(cluster)
+    spread = float(np.sqrt((x * x).mean())) if n else 0.0
+    if spread == 0:
+        return Estimate(None, n, None, SLOPE, NO_LENGTHS if n else NOTHING, groups=groups)
+    xy, xx = (np.bincount(codes, weights=product, minlength=groups) for product in (x * y, x * x))
+    value = float(spread * xy.sum() / xx.sum())
+    effective, rest = float(xx.sum() ** 2 / (xx @ xx)), xx.sum() - xx  # groups count by how far their lengths differ
+    if (reason := no_interval(groups=groups, effective=effective)) or not (rest > 0).all():
+        return Estimate(value, n, None, SLOPE, reason or NO_LENGTHS, groups=groups)
+    without = spread * (xy.sum() - xy) / rest
+    error = sqrt((groups - 1) / groups * float(((without - value) ** 2).sum()))
+    margin = t_quantile(level, effective - 1) * error
+    return Estimate(value, n, Interval(value - margin, value + margin, level, SLOPE), SLOPE, se=error, groups=groups)
 
 
 def own_family(

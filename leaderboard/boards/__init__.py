@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from leaderboard import votes
 from leaderboard.boards.agreement import AgreementBoard, agreements
 from leaderboard.boards.base import Board, ModelsBoard, cached, from_stored
 from leaderboard.boards.bias import biases
@@ -14,12 +15,24 @@ from leaderboard.scope import Scope
 def models(scope: Scope) -> ModelsBoard:
     """Every model by verdicts of the view's kind. Below staff, a board that depends on hidden inputs is an edition."""
     if not is_kept_back(scope):
-        return scope.kind.models(scope)
+        return _with_lengths(scope, scope.kind.models(scope))
     edition = edition_of(scope)
     if edition is None:
         return ModelsBoard([], [NONE_YET])
     board = from_stored(scope.kind.board, edition.board)
     return replace(board, edition=edition.number, computed_at=edition.published_at)
+
+
+def _with_lengths(scope: Scope, board: ModelsBoard) -> ModelsBoard:
+    if scope.edition or not board.rows:
+        return board
+    lengths = votes.answer_lengths(scope)
+    rows = [
+        replace(row, mean_length=characters, mean_tokens=tokens)
+        for row in board.rows
+        for characters, tokens in [lengths.get(row.model, (None, None))]
+    ]
+    return replace(board, rows=rows)
 
 
 def judges(scope: Scope) -> JudgesBoard:

@@ -63,7 +63,7 @@ class _ModelRow(Row):
 @dataclass(frozen=True, kw_only=True)
 class ModelRow(_ModelRow):
     """A model with its rank. ``rank`` is the ordinal and lies within its range; ``tier`` is 1 + the number of models
-    that are significantly better.
+    that are significantly better. ``mean_length`` of its answers is in characters; ``mean_tokens`` if all are known.
     """
 
     model: str
@@ -71,6 +71,8 @@ class ModelRow(_ModelRow):
     rank_low: int | None = None
     rank_high: int | None = None
     tier: int | None = None
+    mean_length: float | None = None
+    mean_tokens: float | None = None
 
     @property
     def place(self) -> int | None:

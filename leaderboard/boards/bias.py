@@ -1,22 +1,27 @@
 """The board of biases: what sways each judge apart from the quality of answers, and people by the same measure.
 
 * ``position`` (pairs judged in both orders): the share of verdicts that lean to the first place minus the share that
-  lean to the second; the same verdict in both orders is 0 (MLLM-Bench, Figure 2). People see an item in one random
-  order: theirs is the share of labels for the first place minus the share for the second.
-* ``length`` (pairs): log odds that the first answer wins, per unit of tanh of the standardised difference of lengths.
+  lean to the second; the same verdict in both orders is 0 (MLLM-Bench, Figure 2). Of pairs seen in one order, as people
+  see them, the share of verdicts for the first place minus the share for the second (MLLM-as-a-Judge, Figure 4). Of
+  rankings, how far they follow the order in which the answers were shown: 1 copies it, -1 turns it round.
+* ``length``: of pairs, log odds that the first answer wins, per unit of tanh of the standardised difference of lengths;
+  of scores, points per standard deviation of the length, within samples (MLLM-as-a-Judge, Figure 6).
 * ``self``: judge minus people on answers of the judge's own family, minus the same on the others'.
 * ``high_score``: the mean of judge minus people on the same answers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import combinations
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from annotations.models import Label
-from bank.models import EvaluatedModel
+from bank.models import EvaluatedModel, Item, ItemResponse
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, share
@@ -24,15 +29,52 @@ from leaderboard.hidden import STAFFS, is_kept_back
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores, verdict_cache
-from stats.bias import high_scores, length, own_family, position
+from stats.arrays import BoolArray
+from stats.bias import (
+    Bin,
+    by_difference,
+    high_scores,
+    length,
+    length_of_scores,
+    own_family,
+    position,
+    within_samples,
+)
 from stats.proportions import mean
 from stats.ranks import benjamini_hochberg
 from stats.results import Estimate
-from stats.verdicts import VERDICTS, majority
+from stats.verdicts import FIRST, SECOND, VERDICTS, majority
 
 HUMANS = "humans"
 NOTHING = "No verdicts yet."
 LEANS = (-1.0, 1.0)  # from the second place to the first
+POINTS = {"first": 1, "second": -1}
+BY_LOT, ONE_ORDER = "orders drawn by lot", "one order for all: what the answers deserve is in it"
+SHORT_SCALE = 101  # steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurvePoint(Row):
+    """Answers or pairs whose difference of lengths lies from ``low`` to ``high``."""
+
+    low: float
+    high: float
+    difference: float  # the mean one
+    value: Number
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfModel(Row):
+    """What a judge and people give the answers of a model on the same items; of pairs the points, a tie half, and
+    ``decided`` the share of wins where both chose a side.
+    """
+
+    judge: float
+    people: float
+    n: int
+    judge_decided: float | None = None
+    people_decided: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,21 +82,34 @@ class Detail(Row):
     """The numbers behind a bias, or the ``reason`` why there is no value. Fields that do not apply are None.
 
     Position: the shares of verdicts that stay the same in either order (``consistent``), lean to the ``first`` and to
-    the ``second`` place, and p of the sign test. Length: how often the ``longer`` answer wins, out of ``longer_n``.
-    Self: the ``family`` and its ``models``. High scores: the two means, and on short scales the share of each step.
+    the ``second`` place, and p of the sign test; for one order, the shares of people's majority on the same pairs; for
+    rankings, the share of each of the ``orders`` given, by letters in the order shown. Length: how often the ``longer``
+    answer wins, out of ``longer_n``; ``curve`` is the preference for the longer, or the score beside the mean of its
+    sample, against the difference of lengths. Self: the ``family`` and its ``models``, and ``by_model`` what judge and
+    people give each (MLLM-as-a-Judge, Figure 20); on short scales the share of each step of the ``scale`` for ``own``
+    answers and ``others``, with people's (Figure 19). High scores: both means, and the share of each step.
     """
 
     consistent: Number | None = None
     first: float | None = None
     second: float | None = None
+    people_first: float | None = None
+    people_second: float | None = None
+    orders: dict[str, float] | None = None
     p: float | None = None
     significant: bool | None = None
     method: str | None = None
     longer: Number | None = None
     longer_n: int | None = None
     unit: str | None = None
+    curve: list[CurvePoint] | None = None
     family: str | None = None
     models: list[str] | None = None
+    by_model: dict[str, OfModel] | None = None
+    own: list[float] | None = None
+    own_people: list[float] | None = None
+    others: list[float] | None = None
+    others_people: list[float] | None = None
     judge_mean: float | None = None
     people_mean: float | None = None
     scale: list[float] | None = None
@@ -99,8 +154,8 @@ def biases(scope: Scope) -> BiasBoard:
     if is_kept_back(scope):
         return BiasBoard([], [STAFFS])
     if not scope.kind.biases:
-        raise BadScope(f"Biases are measured for pairs, scores and components; none of kind {scope.kind}.")
-    return _of_pairs(scope) if scope.kind.pairwise else _of_scores(scope)
+        raise BadScope(f"Biases are measured for pairs, scores, components and rankings; none of kind {scope.kind}.")
+    return scope.kind.bias(scope)
 
 
 def _row(judge: str, run: Run | None, bias: str, estimate: Estimate | None, detail: Detail) -> BiasRow:
@@ -139,7 +194,7 @@ def _board(scope: Scope, rows: list[BiasRow], used: list[Run], labels: pd.DataFr
 # ---- pairs ----
 
 
-def _of_pairs(scope: Scope) -> BiasBoard:
+def of_pairs(scope: Scope) -> BiasBoard:
     items = votes.pairs(scope)
     labels = votes.labels_of(scope)
     labels = labels[labels["item"].isin(items.index)]
@@ -153,7 +208,7 @@ def _of_pairs(scope: Scope) -> BiasBoard:
         run, name = runs[-1], runs[-1].judge.name
         used += runs
         verdicts = votes.join_items(items, outcomes.frame)
-        rows.append(_position(name, run, runs, items))
+        rows.append(_position(name, run, runs, items, truth))
         rows.append(_length(name, run, verdicts, lengths))
         rows.append(_self_of_pairs(run, verdicts, truth, families))
     if truth is not None:
@@ -164,9 +219,9 @@ def _of_pairs(scope: Scope) -> BiasBoard:
     return _board(scope, rows, used, labels)
 
 
-def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> BiasRow:
+def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None) -> BiasRow:
     if run.orders != "both":
-        return _absent(name, run, "position", "each pair was judged in one order only")
+        return _position_in_one_order(name, run, runs, items, truth)
     straight, turned, group = _in_both_orders(runs, items)
     if not len(group):
         return _absent(name, run, "position", "no pair has a verdict in both orders")
@@ -180,6 +235,37 @@ def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame) -> Bias
         method="sign test on the pairs that changed with the order",
     )
     return _row(name, run, "position", mean(values=lean, cluster=group, ends=LEANS), detail)
+
+
+def _position_in_one_order(
+    name: str, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None
+) -> BiasRow:
+    parts = []
+    for each in runs:
+        item, _, choice, is_turned = verdict_cache.verdicts(each)
+        known = votes.locate(items.index.to_numpy(), item)[0] & (choice >= 0)
+        lean = np.where(is_turned, -1, 1) * np.select([choice == FIRST, choice == SECOND], [1, -1], 0)
+        parts.append(pd.DataFrame({"item": item, "lean": lean, "shown": np.where(is_turned, -1, 1)})[known])
+    frame = pd.concat(parts)
+    if frame.empty:
+        return _absent(name, run, "position", "no pair has a verdict")
+    group = items["group"].reindex(frame["item"]).to_numpy()
+    detail = _places(frame["lean"], run.orders == "shuffled")
+    if truth is not None:
+        shared = frame[frame["item"].isin(truth.index)]
+        theirs = shared["shown"] * truth["choice"].reindex(shared["item"]).map(POINTS).fillna(0).to_numpy()
+        people = _places(theirs, drawn=True)
+        detail = replace(detail, people_first=people.first, people_second=people.second)
+    return _row(name, run, "position", mean(values=frame["lean"].to_numpy(), cluster=group, ends=LEANS), detail)
+
+
+def _places(lean: "pd.Series[Any]", drawn: bool) -> Detail:
+    """The shares for the first and the second place, of leans +1, 0, -1."""
+    return Detail(
+        first=share(int((lean > 0).sum()), len(lean)),
+        second=share(int((lean < 0).sum()), len(lean)),
+        method=BY_LOT if drawn else ONE_ORDER,
+    )
 
 
 def _in_both_orders(runs: list[Run], items: pd.DataFrame) -> tuple[Any, Any, Any]:
@@ -220,15 +306,10 @@ def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
     if frame.empty:
         return _absent(HUMANS, None, "position", "no label says in which order its answers were shown")
     shown_first = np.where(frame["order"] == "10", -1, 1)
-    choices = frame["choice"].map({"first": 1, "second": -1}).fillna(0).to_numpy()
-    lean = shown_first * choices
-    detail = Detail(
-        first=share(int((lean > 0).sum()), len(lean)),
-        second=share(int((lean < 0).sum()), len(lean)),
-        method="orders drawn by lot",
-    )
+    lean = shown_first * frame["choice"].map(POINTS).fillna(0)
+    detail = _places(lean, drawn=True)
     group = items["group"].reindex(frame["item"]).to_numpy()
-    return _row(HUMANS, None, "position", mean(values=lean, cluster=group, ends=LEANS), detail)
+    return _row(HUMANS, None, "position", mean(values=lean.to_numpy(), cluster=group, ends=LEANS), detail)
 
 
 def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
@@ -245,15 +326,26 @@ def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
 
 
 def _length(name: str, run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> BiasRow:
-    """Over the decided pairs; a judge's repeats are rows in the same cluster."""
-    decided = verdicts[verdicts["choice"].isin(["first", "second"])]
-    tokens = lengths.reindex(decided["item"]).to_numpy(np.float64)
-    measured = np.isfinite(tokens).all(axis=1) if len(tokens) else np.zeros(0, dtype=bool)
-    decided, tokens = decided[measured], tokens[measured]
-    won = (decided["choice"] == "first").to_numpy(np.float64)
-    result = length(won=won, tokens=tokens, cluster=decided["group"].to_numpy())
-    detail = Detail(longer=number(result.longer), longer_n=result.longer.n, unit="log odds")
+    """Over the decided pairs, the curve over all; a judge's repeats are rows in the same cluster."""
+    tokens = lengths.reindex(verdicts["item"]).to_numpy(np.float64).reshape(-1, 2)
+    measured = np.isfinite(tokens).all(axis=1)
+    verdicts, tokens = verdicts[measured], tokens[measured]
+    difference, group = tokens[:, 0] - tokens[:, 1], verdicts["group"].to_numpy()
+    first, second = ((verdicts["choice"] == side).to_numpy() for side in ("first", "second"))
+    decided, differ = first | second, difference != 0
+    result = length(won=first[decided].astype(np.float64), tokens=tokens[decided], cluster=group[decided])
+    longer_won = np.where(difference > 0, first, second) + 0.5 * ~decided
+    curve = by_difference(
+        difference=np.abs(difference[differ]), value=longer_won[differ], cluster=group[differ], ends=(0.0, 1.0)
+    )
+    detail = Detail(
+        longer=number(result.longer), longer_n=result.longer.n, unit="log odds", curve=[_point(each) for each in curve]
+    )
     return _row(name, run, "length", result.slope, detail)
+
+
+def _point(of: Bin) -> CurvePoint:
+    return CurvePoint(low=of.low, high=of.high, difference=of.difference, value=number(of.value), n=of.value.n)
 
 
 def _self_of_pairs(run: Run, verdicts: pd.DataFrame, truth: pd.DataFrame | None, families: dict[str, str]) -> BiasRow:
@@ -263,12 +355,13 @@ def _self_of_pairs(run: Run, verdicts: pd.DataFrame, truth: pd.DataFrame | None,
     if truth is None:
         return _absent(run.judge.name, run, "self", "no labels by people to compare with")
     paired = verdicts.join(truth.rename(columns={"choice": "people"}), on="item", how="inner")
-    points = {"first": 1.0, "second": 0.0}
     sides = []
-    for side, turned in (("a", False), ("b", True)):
-        judge, people = (paired[column].map(points).fillna(0.5) for column in ("choice", "people"))
-        part = pd.DataFrame({"judge": judge, "people": people, "model": paired[side], "group": paired["group"]})
-        sides.append(part.assign(judge=1 - part["judge"], people=1 - part["people"]) if turned else part)
+    for side, sign in (("a", 0.5), ("b", -0.5)):
+        points = {
+            who: 0.5 + sign * paired[column].astype(object).map(POINTS).fillna(0.0)
+            for who, column in (("judge", "choice"), ("people", "people"))
+        }
+        sides.append(pd.DataFrame(points | {"model": paired[side], "group": paired["group"]}))
     return _own(run, pd.concat(sides, ignore_index=True), families, width=1.0)
 
 
@@ -284,18 +377,43 @@ def _own(run: Run, frame: pd.DataFrame, families: dict[str, str], *, width: floa
         width=width,
     )
     models = sorted(set(frame.loc[of_family, "model"]))
-    return _row(run.judge.name, run, "self", estimate, Detail(family=run.judge.family, models=models))
+    by_model = {str(name): _given(rows, pairs=width == 1.0) for name, rows in frame.groupby("model", observed=True)}
+    detail = Detail(family=run.judge.family, models=models, by_model=by_model)
+    return _row(run.judge.name, run, "self", estimate, replace(detail, **_densities(frame, of_family)))
+
+
+def _given(rows: pd.DataFrame, *, pairs: bool) -> OfModel:
+    given = OfModel(judge=float(rows["judge"].mean()), people=float(rows["people"].mean()), n=len(rows))
+    if not pairs:
+        return given
+    decided = {who: (rows[who] == 1.0)[rows[who] != 0.5] for who in ("judge", "people")}
+    shares: dict[str, Any] = {f"{who}_decided": float(won.mean()) for who, won in decided.items() if len(won)}
+    return replace(given, **shares)
+
+
+def _densities(frame: pd.DataFrame, of_family: BoolArray) -> dict[str, Any]:
+    """What judge and people give to answers of the judge's family and to others, as shares of each step."""
+    scale = np.unique(frame[["judge", "people"]].round(9).to_numpy())
+    if len(scale) > SHORT_SCALE:
+        return {}
+    columns = {"scale": scale.tolist()}
+    for name, rows in (("own", frame[of_family]), ("others", frame[~of_family])):
+        for who, suffix in (("judge", ""), ("people", "_people")):
+            at = np.searchsorted(scale, rows[who].round(9).to_numpy())
+            columns[name + suffix] = (np.bincount(at, minlength=len(scale)) / len(rows)).tolist()
+    return columns
 
 
 # ---- scores ----
 
 
-def _of_scores(scope: Scope) -> BiasBoard:
+def of_scores(scope: Scope) -> BiasBoard:
     items = scores.items_of(scope)
     labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
     labels = labels[labels["item"].isin(items.index)]
     families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
     truth = labels.groupby("item")["value"].mean() if len(labels) else pd.Series(dtype=float)
+    lengths = _lengths_of_answers(items)
     low, high = scope.kind.ends(scope.benchmark)
     rows: list[BiasRow] = []
     used: list[Run] = []
@@ -306,10 +424,13 @@ def _of_scores(scope: Scope) -> BiasBoard:
         judge_means = verdicts.groupby("item")["value"].mean().rename("judge").reset_index()
         paired = judge_means.join(truth.rename("people"), on="item", how="inner").join(items, on="item", how="inner")
         rows.append(_high(run.judge.name, run, paired, high - low))
+        of_judge = judge_means.rename(columns={"judge": "value"})
+        rows.append(_length_of_scores(run.judge.name, run, of_judge, items, lengths))
         rows.append(_self_of_scores(run, paired, families, high - low))
     if len(labels):
         shares = _distribution(labels["value"])
         rows.append(_row(HUMANS, None, "high_score", None, Detail(people=shares, reason="people are the reference")))
+        rows.append(_length_of_scores(HUMANS, None, truth.rename("value").reset_index(), items, lengths))
         rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
     return _board(scope, rows, used, labels)
 
@@ -320,12 +441,41 @@ def _high(name: str, run: Run, paired: pd.DataFrame, width: float) -> BiasRow:
     judge, people = paired["judge"].to_numpy(np.float64), paired["people"].to_numpy(np.float64)
     distributions = high_scores(judge=judge, people=people)
     detail = Detail(judge_mean=float(judge.mean()), people_mean=float(people.mean()))
-    if len(distributions.scale) <= 101:
+    if len(distributions.scale) <= SHORT_SCALE:
         detail = replace(
             detail, scale=list(distributions.scale), judge=list(distributions.judge), people=list(distributions.people)
         )
     difference = mean(values=judge - people, cluster=paired["group"].to_numpy(), ends=(-width, width))
     return _row(name, run, "high_score", difference, detail)
+
+
+def _lengths_of_answers(items: pd.DataFrame) -> "pd.Series[float]":
+    """The length of each answer by item: in tokens if all are known, otherwise in words."""
+    single = items.index[items["models"].map(len) == 1]
+    if not len(single):
+        return pd.Series(dtype=float)
+    places = ItemResponse.objects.filter(item__in=Item.objects.filter(pk__in=single), position=0)
+    tokens = dict(places.values_list("item_id", "response__tokens"))
+    if None in tokens.values():
+        texts = places.values_list("item_id", "response__text").iterator()
+        tokens = {item: len(text.split()) for item, text in texts}
+    return pd.Series(tokens, dtype=float)
+
+
+def _length_of_scores(
+    name: str, run: Run | None, verdicts: pd.DataFrame, items: pd.DataFrame, lengths: "pd.Series[float]"
+) -> BiasRow:
+    """Scores (``item, value``) and lengths beside the means of all answers to the same sample that have a score."""
+    frame = verdicts.join(items[["sample", "group"]], on="item", how="inner")
+    frame = frame.assign(tokens=frame["item"].map(lengths)).dropna()
+    frame = frame[frame.groupby("sample")["item"].transform("size") > 1]
+    if frame.empty:
+        return _absent(name, run, "length", "no sample has scores of two answers")
+    score, tokens = (within_samples(frame[column], frame["sample"]) for column in ("value", "tokens"))
+    group, most = frame["group"].to_numpy(), float(np.abs(score).max()) or 1.0
+    curve = by_difference(difference=tokens, value=score, cluster=group, ends=(-most, most))
+    slope = length_of_scores(score=score, tokens=tokens, cluster=group)
+    return _row(name, run, "length", slope, Detail(unit="points", curve=[_point(each) for each in curve]))
 
 
 def _self_of_scores(run: Run, paired: pd.DataFrame, families: dict[str, str], width: float) -> BiasRow:
@@ -341,3 +491,42 @@ def _self_of_scores(run: Run, paired: pd.DataFrame, families: dict[str, str], wi
 def _distribution(values: "pd.Series[Any]") -> dict[str, float]:
     counted = values.value_counts(normalize=True).sort_index()
     return {f"{step:g}": float(part) for step, part in counted.items()}
+
+
+# ---- rankings ----
+
+
+def of_rankings(scope: Scope) -> BiasBoard:
+    """How far judges, and people, follow the order in which they were shown the answers."""
+    items = scores.items_of(scope)
+    rows: list[BiasRow] = []
+    used: list[Run] = []
+    for runs in votes.judge_groups(scope):
+        judgments = scope.kind.judgments(runs).values_list("item_id", "order", "ranking")
+        rows.append(_follows(runs[-1].judge.name, runs[-1], judgments, items, drawn=runs[-1].orders == "shuffled"))
+        used += runs
+    labels = scores.labels_of(scope)
+    if len(labels):
+        of_campaigns = scores.counted_labels(scope).filter(campaign__imported=False)
+        shown = of_campaigns.values_list("item_id", "assignment__order", "ranking")
+        rows.append(_follows(HUMANS, None, shown, items, drawn=True))
+    return _board(scope, rows, used, labels)
+
+
+def _follows(name: str, run: Run | None, verdicts: Iterable[Any], items: pd.DataFrame, *, drawn: bool) -> BiasRow:
+    """``verdicts``: the item, the presented order and the ranking of each."""
+    counted = [(item, order, ranking) for item, order, ranking in verdicts if item in items.index]
+    if not counted:
+        return _absent(name, run, "position", "no ranking says in which order its answers were shown")
+    lean = []
+    given: Counter[str] = Counter()
+    for _, order, ranking in counted:
+        places = scores.places_in(ranking)
+        shown = [places[int(answer)] for answer in order]
+        lean.append(float(np.mean([np.sign(later - earlier) for earlier, later in combinations(shown, 2)])))
+        letter = {int(answer): ascii_uppercase[place] for place, answer in enumerate(order)}
+        given[" ".join("=".join(sorted(letter[answer] for answer in group)) for group in ranking)] += 1
+    orders = {order: n / len(counted) for order, n in sorted(given.items(), key=lambda pair: (-pair[1], pair[0]))}
+    detail = Detail(orders=orders, method=_places(pd.Series(lean), drawn).method)
+    group = items["group"].reindex([item for item, *_ in counted]).to_numpy()
+    return _row(name, run, "position", mean(values=np.array(lean), cluster=group, ends=LEANS), detail)

@@ -13,8 +13,9 @@ from annotations.models import Label
 from bank.models import Benchmark, Item
 from judging import protocols
 from judging.models import Judgment, Run
-from leaderboard.boards import judge_board, scores, versus
+from leaderboard.boards import bias, judge_board, scores, versus
 from leaderboard.boards.base import ModelsBoard, level_names
+from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.versus import Versus
 from leaderboard.metrics import Metric
@@ -146,6 +147,10 @@ class Kind:
     def judges(self, scope: Scope) -> JudgesBoard:
         """The board of judges."""
         return judge_board.board(scope, judge_board.Comparison)
+
+    def bias(self, scope: Scope) -> BiasBoard:
+        """The board of biases, of a kind with ``biases``."""
+        return bias.of_scores(scope)
 
     def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
         """Two models on the samples that both have answered."""

@@ -8,7 +8,8 @@ import pandas as pd
 from bank.models import Benchmark, Item
 from judging.models import Run
 from leaderboard import metrics
-from leaderboard.boards import versus
+from leaderboard.boards import bias, versus
+from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.versus import Versus
 from leaderboard.kinds.base import Kind
 from leaderboard.scope import BadScope, Scope
@@ -24,6 +25,7 @@ class Batch(Kind):
     column = "ranking"
     item_kind = Item.Kind.BATCH
     metrics = metrics.RANKINGS
+    biases = ("position",)
 
     def value(self, stored: Any) -> tuple[Ranking, ...]:
         return (scores.places_in(stored),)
@@ -37,6 +39,9 @@ class Batch(Kind):
 
     def models(self, scope: Scope) -> NoReturn:
         raise BadScope(NO_MODELS)
+
+    def bias(self, scope: Scope) -> BiasBoard:
+        return bias.of_rankings(scope)
 
     def compare_models(self, scope: Scope, a: str, b: str) -> NoReturn:
         raise BadScope(NO_MODELS)

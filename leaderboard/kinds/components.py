@@ -25,7 +25,7 @@ class Components(Kind):
     )
     metrics = metrics.SCORES
     hidden = ("component",)
-    biases = ("high_score", "self")
+    biases = ("high_score", "length", "self")
     scale_width = 10
     board = scores.ComponentsBoard
     part_word = "category"

@@ -3,7 +3,8 @@
 from bank.models import Item
 from judging.models import Run
 from leaderboard import metrics
-from leaderboard.boards import judge_board, pairs, versus
+from leaderboard.boards import bias, judge_board, pairs, versus
+from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.versus import Versus
 from leaderboard.figures import percent
@@ -34,6 +35,9 @@ class Pair(Kind):
 
     def judges(self, scope: Scope) -> JudgesBoard:
         return judge_board.board(scope, judge_board.PairComparison)
+
+    def bias(self, scope: Scope) -> BiasBoard:
+        return bias.of_pairs(scope)
 
     def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
         return versus.models_by_pairs(scope, a, b)

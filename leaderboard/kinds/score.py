@@ -18,7 +18,7 @@ class Score(Kind):
     column = "score"
     shape = Shape(MEAN, "mean score", IN_WORDS, ends=(1.0, 5.0), unit=1.0, hundred=None)
     metrics = metrics.SCORES
-    biases = ("high_score", "self")
+    biases = ("high_score", "length", "self")
     stand_in = "distance"
 
     def ends(self, benchmark: Benchmark) -> tuple[float, float]:

@@ -1,27 +1,37 @@
 """The board of biases as a page: one row a judge, people's own on top, each bias with its interval."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.safestring import SafeString
 
 from judging.models import Run
-from leaderboard.boards.bias import BiasBoard, Detail
+from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
 from leaderboard.boards.bias import BiasRow as Row
 from leaderboard.figures import NONE, interval, percent, signed, signed_points, whole
 from leaderboard.kinds import Kind
-from leaderboard.pages import marks
+from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.provenance import run_link, verdicts_link
+from leaderboard.pages.table import BLANK
 from leaderboard.rows import Number
 
 LABELS = {"position": "Position", "length": "Length", "self": "Own family", "high_score": "High scores"}
 UNITS = {
-    "position": "points to the first place",
-    "length": "log odds for the longer",
+    "position": "1 follows the order shown, −1 turns it round",
+    "length": "points per standard deviation of length",
     "self": "judge minus people, own minus others",
     "high_score": "judge minus people",
 }
+UNITS_OF_PAIRS = UNITS | {
+    "position": "points to the first place",
+    "length": "log odds for the longer",
+    "self": "points of win rate, own minus others",
+}
+SHORT = 11  # steps of a scale whose distribution is drawn
+ORDERS = 8  # drawn, of those that rankings give
+NARROW = 276
 # From where a bias is notable and strong, in its unit (points as shares).
 # Of what counts on a wider scale more: see ``Kind.wide``.
 LIMITS = {"position": (0.05, 0.10), "length": (0.15, 0.20), "self": (0.05, 0.08), "high_score": (0.25, 0.5)}
@@ -52,14 +62,25 @@ class BiasRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
-    """The share of each score from one judge, and from people on the same answers."""
+class Figure:
+    """A plot about one judge with its numbers as a table, or the table alone."""
 
     name: str
-    plot: SafeString
-    rows: list[tuple[str, str, str]]
-    means: str
-    link: str  # the plot as a file
+    words: str
+    heads: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    plot: SafeString = BLANK
+    link: str = ""  # the plot as a file
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Figures of one sort. ``bars``: whether they are bars of a judge beside people's."""
+
+    title: str
+    words: str
+    figures: list[Figure]
+    bars: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +98,9 @@ class BiasPage:
     heads: list[tuple[str, str, SafeString]]  # label, unit, axis
     rows: list[BiasRow]
     of_pairs: bool
-    distributions: list[Distribution]
     plots: list[BiasPlot]
+    panels: list[Panel]
+    reading: list[str]
 
 
 def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
@@ -95,19 +117,21 @@ def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
         if name not in with_values
         else marks.axis(
             [0.0, *(end for row in board.rows if row.bias == name for end in row.value.ends)],
-            unit=_unit(name, of_pairs="position" in names),
+            unit=_unit(name, kind),
         )
         for name in names
     }
     order = sorted(by_run, key=lambda run: _place(runs.get(run) if run else None))
     rows = [_row(address, runs.get(run) if run else None, by_run[run], names, scales, kind) for run in order]
-    heads = [(LABELS[name], _words(name, names), _axis(name, scales[name], names)) for name in names]
+    heads = [(LABELS[name], _words(name, kind), marks.axis_head(scales[name], _ticks(name, kind))) for name in names]
     drawings = [
-        BiasPlot(LABELS[name], _words(name, names), svg, _file(address, name))
+        BiasPlot(LABELS[name], _words(name, kind), svg, _file(address, name))
         for name in names
-        if (svg := plot_of(board, name))
+        if (svg := plot_of(board, name, kind))
     ]
-    return BiasPage(heads, rows, "position" in names, _distributions(address, board), drawings)
+    rows_in_order = [row for run in order for row in by_run[run].values()]
+    panels = _panels(address, rows_in_order, kind)
+    return BiasPage(heads, rows, kind.pairwise, drawings, panels, _reading(names, kind))
 
 
 def _file(address: Address, metric: str) -> str:
@@ -115,15 +139,15 @@ def _file(address: Address, metric: str) -> str:
     return address.to("leaderboard:plot", "bias", **address.view(), metric=metric)
 
 
-def plot_of(board: BiasBoard, metric: str) -> SafeString:
-    """A bias of every judge as a forest plot, or the distribution of scores of the run ``scores-RUN``; else empty."""
-    if metric.startswith("scores-"):
-        row = next((row for row in _with_scores(board) if metric == f"scores-{row.run}"), None)
-        return _distribution(row) if row else SafeString()
+def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
+    """A bias of every judge as a forest plot, or a figure of one of them (``length-3``: of run 3); else empty."""
+    if "-" in metric:
+        sort, _, of = metric.partition("-")
+        row = next((row for row in board.rows if of == _key(row) and sort in _sorts(row, kind)), None)
+        return _drawn(sort, row, kind) if row else BLANK
     rows_with_values = [row for row in board.rows if row.bias == metric and row.value.value is not None]
     if not rows_with_values:
-        return SafeString()
-    names = board.biases
+        return BLANK
     judges = [row.judge for row in rows_with_values]
     rows = [
         marks.ForestRow(
@@ -131,8 +155,8 @@ def plot_of(board: BiasBoard, metric: str) -> SafeString:
         )
         for row in sorted(rows_with_values, key=lambda row: (row.run is not None, row.value.value or 0.0))
     ]
-    title = f"{LABELS[metric]}: {_words(metric, names)}, with 95% intervals"
-    return marks.forest(rows, title=title, write=lambda value: _tick(metric, value, names))
+    title = f"{LABELS[metric]}: {_words(metric, kind)}, with 95% intervals"
+    return marks.forest(rows, title=title, write=_ticks(metric, kind))
 
 
 def _place(run: Run | None) -> tuple[bool, bool, str, int]:
@@ -142,20 +166,19 @@ def _place(run: Run | None) -> tuple[bool, bool, str, int]:
     return True, run.judge.is_baseline, run.judge.name.casefold(), run.pk
 
 
-def _unit(name: str, *, of_pairs: bool) -> float:
-    return 0.01 if name == "position" or (name == "self" and of_pairs) else 1.0
+def _unit(name: str, kind: Kind) -> float:
+    return 0.01 if kind.pairwise and name in ("position", "self") else 1.0
 
 
-def _words(name: str, names: Any) -> str:
-    return "points of win rate, own minus others" if name == "self" and "position" in names else UNITS[name]
+def _words(name: str, kind: Kind) -> str:
+    return (UNITS_OF_PAIRS if kind.pairwise else UNITS)[name]
 
 
-def _tick(name: str, value: float, names: Any) -> str:
-    return whole(100 * value) if _unit(name, of_pairs="position" in names) == 0.01 else f"{value:g}".replace("-", "−")
-
-
-def _axis(name: str, scale: marks.Axis, names: Any) -> SafeString:
-    return marks.axis_head(scale, lambda value: _tick(name, value, names))
+def _ticks(name: str, kind: Kind) -> Callable[[float], str]:
+    """How a value on the axis of a bias is written."""
+    if _unit(name, kind) == 0.01:
+        return lambda value: whole(100 * value)
+    return lambda value: f"{value:g}".replace("-", "−")
 
 
 def _row(
@@ -170,7 +193,7 @@ def _row(
         run=str(run.pk) if run else "",
         run_link=run_link(address.viewer, run) if run else "",
         settings=settings_in_words(run.protocol, run.settings) if run and not run.judge.is_baseline else "",
-        cells=[_cell(name, biases.get(name), scales[name], names, kind) for name in names],
+        cells=[_cell(name, biases.get(name), scales[name], kind) for name in names],
         consistent=percent(consistent.value) if consistent else NONE,
         longer=percent(longer.value) if longer else NONE,
         n=whole(max(row.n for row in biases.values()) or None),
@@ -178,20 +201,21 @@ def _row(
     )
 
 
-def _cell(name: str, row: Row | None, scale: marks.Axis, names: Any, kind: Kind) -> BiasCell:
+def _cell(name: str, row: Row | None, scale: marks.Axis, kind: Kind) -> BiasCell:
     if row is None or row.value.value is None:
         reason = (row and row.detail.reason) or ""
         return BiasCell(NONE, marks.interval_bar(scale, None, None, None), reason, reason=reason)
-    write = signed_points if _unit(name, of_pairs="position" in names) == 0.01 else signed
+    write = signed_points if _unit(name, kind) == 0.01 else signed
     p = row.detail.p
     title = [interval(row.value, write), f"n = {whole(row.n)}", "" if p is None else f"sign test p = {p:.2g}"]
+    title += [row.detail.method] if row.bias == "position" and row.detail.method and p is None else []
     bar = marks.interval_bar(scale, *row.value.ends, write=write)
     return BiasCell(write(row.value.value), bar, ", ".join(filter(None, title)), _css(name, row, kind))
 
 
 def _css(name: str, row: Row, kind: Kind) -> str:
     """``warn`` for a notable bias, ``bad`` for a strong one; no mark for people or if the interval includes 0."""
-    if row.run is None or row.value.value is None or _holds_zero(row.value):
+    if row.run is None or row.value.value is None or _holds_zero(row.value) or row.detail.method == ONE_ORDER:
         return ""
     notable, strong = (kind.scale_width * limit for limit in LIMITS[name])
     return "bad" if abs(row.value.value) >= strong else "warn" if abs(row.value.value) >= notable else ""
@@ -212,7 +236,7 @@ class Chip:
     link: str
 
 
-SHORT = {"position": "position", "length": "length", "self": "own family", "high_score": "scores"}
+IN_SHORT = {"position": "position", "length": "length", "self": "own family", "high_score": "scores"}
 
 
 def chips_of(address: Address, board: BiasBoard, kind: Kind) -> dict[int, list[Chip]]:
@@ -220,16 +244,16 @@ def chips_of(address: Address, board: BiasBoard, kind: Kind) -> dict[int, list[C
     link = address.to("leaderboard:bias", **(address.view() | {"kind": kind.in_address}))
     chips: dict[int, list[Chip]] = {}
     for row in board.rows:
-        if row.run is None or row.value.value is None or _holds_zero(row.value):
+        if row.run is None or row.value.value is None or _holds_zero(row.value) or row.detail.method == ONE_ORDER:
             continue
         css = _css(row.bias, row, kind)
         if row.value.low is None and not css:  # where every pair went the same way there is no interval, and no doubt
             continue
-        write = signed_points if _unit(row.bias, of_pairs=kind.pairwise) == 0.01 else signed
-        title = f"{LABELS[row.bias]}, {_words(row.bias, board.biases)}"
+        write = signed_points if _unit(row.bias, kind) == 0.01 else signed
+        title = f"{LABELS[row.bias]}, {_words(row.bias, kind)}"
         ends = interval(row.value, write)
         chip = Chip(
-            f"{SHORT[row.bias]} {write(row.value.value)}", css or "line", f"{title}; {ends}" if ends else title, link
+            f"{IN_SHORT[row.bias]} {write(row.value.value)}", css or "line", f"{title}; {ends}" if ends else title, link
         )
         chips.setdefault(row.run, []).append(chip)
     return chips
@@ -241,31 +265,142 @@ def _name(row: Row, judges: list[str]) -> str:
     return row.judge if judges.count(row.judge) == 1 else f"{row.judge}, {row.run}"
 
 
-def _with_scores(board: BiasBoard) -> list[Row]:
-    """The rows that hold distributions, where the scale has few steps."""
-    return [row for row in board.rows if row.detail.scale is not None and len(row.detail.scale) <= 11]
+# ---- figures of single judges ----
 
 
-def _distribution(row: Row) -> SafeString:
-    return marks.two_distributions(_shares(row.detail), title=f"Scores of {row.judge} beside people's")
+def _key(row: Row) -> str:
+    return "people" if row.run is None else str(row.run)
 
 
-def _shares(detail: Detail) -> list[tuple[str, float, float]]:
-    """Each step of the scale with the judge's share of it and people's."""
-    people = detail.people if isinstance(detail.people, list) else []
-    shares = zip(detail.scale or [], detail.judge or [], people, strict=True)
-    return [(f"{step:g}", judge, people) for step, judge, people in shares]
+def _sorts(row: Row, kind: Kind) -> list[str]:
+    """The figures that a row has numbers for."""
+    detail = row.detail
+    sorts = ["length"] if detail.curve and len(detail.curve) > 1 else []
+    sorts += ["orders"] if detail.orders else []
+    if detail.scale is not None and len(detail.scale) <= SHORT:
+        sorts += ["scores"] if detail.judge else []
+        sorts += ["own", "others"] if detail.own and not kind.pairwise else []
+    return sorts
 
 
-def _distributions(address: Address, board: BiasBoard) -> list[Distribution]:
-    """Judge beside people."""
-    return [
-        Distribution(
-            row.judge,
-            _distribution(row),
-            [(step, percent(judge), percent(people)) for step, judge, people in _shares(row.detail)],
-            f"mean {row.detail.judge_mean:.2f}, people {row.detail.people_mean:.2f}",
-            _file(address, f"scores-{row.run}"),
-        )
-        for row in _with_scores(board)
+def _panels(address: Address, rows: list[Row], kind: Kind) -> list[Panel]:
+    judges = [row.judge for row in {row.run: row for row in rows}.values()]
+
+    def figures(*sorts: str) -> list[Figure]:
+        return [
+            _figure(address, sort, row, judges, kind) for row in rows for sort in sorts if sort in _sorts(row, kind)
+        ]
+
+    curve = "% of pairs that the longer answer won" if kind.pairwise else "points beside the mean of the sample"
+    by_model = [row for row in rows if kind.pairwise and row.detail.by_model]
+    panels = [
+        Panel("Scores, judge and people", "", figures("scores"), bars=True),
+        Panel("Length", f"{curve}, against the difference of lengths", figures("length")),
+        Panel("Own family and others", "scores given by judge and people", figures("own", "others"), bars=True),
+        Panel("Model by model", "a tie is half a point; the same pairs", [_of_models(row, judges) for row in by_model]),
+        Panel("Orders given", "letters in the order in which answers were shown", figures("orders")),
     ]
+    return [panel for panel in panels if panel.figures]
+
+
+def _figure(address: Address, sort: str, row: Row, judges: list[str], kind: Kind) -> Figure:
+    detail, file, plot = row.detail, _file(address, f"{sort}-{_key(row)}"), _drawn(sort, row, kind)
+    name = _name(row, judges)
+    if sort == "length":
+        write = percent if kind.pairwise else signed
+        cells = [
+            (f"{point.low:g} to {point.high:g}", write(point.value.value), interval(point.value, write), whole(point.n))
+            for point in detail.curve or ()
+        ]
+        heads = ("Difference", "Longer won %" if kind.pairwise else "Points", "95%", "n")
+        return Figure(name, f"n {whole(row.n)}", heads, cells, plot, file)
+    if sort == "orders":
+        shares = [(order, percent(part)) for order, part in (detail.orders or {}).items()]
+        return Figure(name, f"{len(shares)} orders, n {whole(row.n)}", ("Order", "%"), shares, plot, file)
+    rows = [(step, percent(judge), percent(people)) for step, judge, people in _shares(sort, detail)]
+    words = f"mean {detail.judge_mean or 0:.2f}, people {detail.people_mean or 0:.2f}"
+    if sort != "scores":
+        words = ", ".join(detail.models or ()) if sort == "own" else "others"
+    return Figure(name, words, ("Score", "Judge %", "People %"), rows, plot, file)
+
+
+def _of_models(row: Row, judges: list[str]) -> Figure:
+    """What judge and people give each model (MLLM-as-a-Judge, Figure 20)."""
+    given = row.detail.by_model or {}
+    rows = [
+        (
+            f"{model} (own)" if model in (row.detail.models or ()) else model,
+            *map(percent, (of.judge, of.people, of.judge_decided, of.people_decided)),
+            whole(of.n),
+        )
+        for model, of in given.items()
+    ]
+    heads = (
+        "Model",
+        "Judge: points %",
+        "People: points %",
+        "Judge: wins of decided %",
+        "People: wins of decided %",
+        "n",
+    )
+    return Figure(_name(row, judges), f"n {whole(row.n)}", heads, rows)
+
+
+def _drawn(sort: str, row: Row, kind: Kind) -> SafeString:
+    detail = row.detail
+    if sort == "length":
+        points = [
+            plots.Point(f"{at.difference:.0f}".replace("-", "−"), at.value.value, at.value.low, at.value.high)
+            for at in detail.curve or ()
+            if at.value.value is not None
+        ]
+        title = f"{row.judge}: what longer answers get, against the difference of lengths"
+        base, unit = (0.5, 0.01) if kind.pairwise else (0.0, 1.0)
+        write = (lambda value: whole(100 * value)) if kind.pairwise else _ticks("length", kind)
+        return plots.steps(points, title=title, write=write, width=NARROW, unit=unit, base=base)
+    if sort == "orders":
+        most = list((detail.orders or {}).items())[:ORDERS]
+        bars = [marks.ForestRow(order, 100 * part, None, None) for order, part in most]
+        title = f"Orders that {row.judge} gives: shares of rankings, %"
+        return marks.forest(bars, title=title, write=lambda value: f"{value:g}")
+    of = {"scores": "scores", "own": "scores of answers of its own family", "others": "scores of other answers"}[sort]
+    return marks.two_distributions(_shares(sort, detail), title=f"{row.judge}: {of}, beside people's")
+
+
+def _shares(sort: str, detail: Detail) -> list[tuple[str, float, float]]:
+    """Each step of the scale with the judge's share of it and people's."""
+    judge, people = {
+        "scores": (detail.judge, detail.people),
+        "own": (detail.own, detail.own_people),
+        "others": (detail.others, detail.others_people),
+    }[sort]
+    steps = zip(detail.scale or [], judge or [], people if isinstance(people, list) else [], strict=True)
+    return [(f"{step:g}", of_judge, of_people) for step, of_judge, of_people in steps]
+
+
+# ---- how to read it ----
+
+
+def _reading(names: Sequence[str], kind: Kind) -> list[str]:
+    """What each bias is, in a sentence or two."""
+    if kind.pairwise:
+        texts = {
+            "position": "Position: of pairs judged in both orders, the share of verdicts that lean to the answer shown "
+            "first, minus the share for the one shown second; of pairs judged in one order, the share that the answer "
+            "shown first won, minus the share of the second, to compare with people's.",
+            "length": "Length: how much longer answers win, in log odds. Longer answers can also be better, so compare "
+            "it with people's own.",
+            "self": "Own family: by how many points of win rate the judge lifts answers of its own family more than "
+            "people do, less what it adds to the others.",
+        }
+    else:
+        texts = {
+            "position": "Position: how far a ranking follows the order in which the answers were shown, from 1, a copy "
+            "of it, to −1, its reverse.",
+            "length": "Length: by how many points a score rises when the answer is longer by one standard deviation "
+            "than others to the same instruction. Longer answers can also be better, so compare it with people's own.",
+            "high_score": "High scores: how much more the judge gives than people do to the same answers.",
+            "self": "Own family: how much more of that goes to answers of the judge's own family than to the others.",
+        }
+    first = "A judge that looks at the answers alone stands at 0 everywhere, or where people stand."
+    return [first, *(texts[name] for name in names)]

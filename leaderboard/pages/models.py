@@ -19,7 +19,7 @@ from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.table import BLANK, RANK, Cell, Head, Sorting, ends_of_groups, row_css, tints
 
 R = TypeVar("R", bound=Row)
-COLUMNS = (RANK, "model", "win_rate", "n", "bt", "elo")
+COLUMNS = (RANK, "model", "win_rate", "n", "mean_length", "bt", "elo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class ModelRow:
     n: str
     failed: str
     failed_title: str
+    length: Cell
     bt: str
     bt_title: str
     elo: str
@@ -78,8 +79,8 @@ def value_of(row: Row, column: str, number: str) -> Any:
         return None if row.rank is None else (row.place, row.rank)
     if column == "model":
         return row.model.casefold()
-    if column == "n":
-        return row.n
+    if column in ("n", "mean_length"):
+        return getattr(row, column)
     if column.startswith("level:"):
         level = row.level(column.removeprefix("level:"))
         return level and level.number(number).value
@@ -168,6 +169,7 @@ def _row(
         n=whole(row.n),
         failed=failed(row.failures),
         failed_title=extremes("Win %", row.win_rate_worst, row.win_rate_best),
+        length=length_cell(row),
         bt=NONE if provisional else signed(row.bt.value),
         bt_title=interval(row.bt, signed),
         elo=NONE if provisional else whole(row.elo.value),
@@ -210,6 +212,14 @@ def extremes(label: str, worst: float | None, best: float | None) -> str:
     return f"{label.removesuffix(' %')}: {percent(worst)} % if these all count against it, {percent(best)} % if for it"
 
 
+def length_cell(row: Row) -> Cell:
+    """The mean length of a model's answers."""
+    if row.mean_length is None:
+        return Cell(NONE)
+    tokens = f"{whole(row.mean_tokens)} tokens, " if row.mean_tokens is not None else ""
+    return Cell(whole(row.mean_length), title=f"Answers have a mean of {tokens}{whole(row.mean_length)} characters")
+
+
 # ---- heads ----
 
 
@@ -221,9 +231,14 @@ def _heads(sorting: Sorting, scale: marks.Axis) -> dict[str, Head]:
             "Win %", "win_rate", marks=ticks, title="Share of wins; what a tie counts is said below the table"
         ),
         "n": sorting.head("n", "n", title="Items"),
+        "length": length_head(sorting),
         "bt": sorting.head("BT", "bt", title="Bradley–Terry strength: natural log, mean 0"),
         "elo": sorting.head("Elo", "elo", title="Follows the last votes: read it beside BT, not instead of it"),
     }
+
+
+def length_head(sorting: Sorting) -> Head:
+    return sorting.head("Length", "mean_length", title="Mean length of the model's answers, in characters")
 
 
 def rank_heads(sorting: Sorting) -> dict[str, Head]:

@@ -121,22 +121,31 @@ def _outline(
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """A number at one snapshot."""
+class Point:
+    """A number at one of several equal steps: a snapshot, a bin."""
 
-    when: str
+    label: str
     value: float
     low: float | None
     high: float | None
 
 
-def over_time(moments: Sequence[Moment], *, title: str, write: Callable[[float], str]) -> SafeString:
-    """A number with its interval from snapshot to snapshot, oldest first, at equal steps."""
-    if not moments:
+def steps(
+    points: Sequence[Point],
+    *,
+    title: str,
+    write: Callable[[float], str],
+    width: int = 560,
+    unit: float = 1.0,
+    base: float | None = None,
+) -> SafeString:
+    """A number with its interval from step to step. ``unit`` as of ``marks.axis``; ``base``: a value with a line."""
+    if not points:
         return SafeString()
-    width, left, top, tall = 560, 56, 12, 150
-    scale = marks.axis([end for moment in moments for end in (moment.value, moment.low, moment.high)])
-    step = (width - left - 40) / max(1, len(moments) - 1)
+    left, top, tall = (56, 12, 150) if width > 300 else (36, 6, 84)
+    ends = [end for point in points for end in (point.value, point.low, point.high)]
+    scale = marks.axis([*ends, base], unit=unit)
+    step = (width - left - 40) / max(1, len(points) - 1)
 
     def y(value: float) -> float:
         share = (value - scale.low) / (scale.high - scale.low)
@@ -146,19 +155,21 @@ def over_time(moments: Sequence[Moment], *, title: str, write: Callable[[float],
     for tick in scale.ticks:
         body.append(f'<path class="gl" d="M{left} {y(tick)}H{width}" stroke="{LINE}"/>')
         body.append(_text(left - 8, y(tick) + 4, write(tick), fill=QUIET, size=11, anchor="end", css="tk"))
-    places = [(round(left + 20 + step * at, 1), y(moment.value)) for at, moment in enumerate(moments)]
+    if base is not None:
+        body.append(f'<path class="zero" d="M{left} {y(base)}H{width}" stroke="{QUIET}"/>')
+    places = [(round(left + 20 + step * at, 1), y(point.value)) for at, point in enumerate(points)]
     if len(places) > 1:
         line = "L".join(f"{x} {at}" for x, at in places)
         body.append(f'<path class="rng" d="M{line}" fill="none" stroke="#48535A" stroke-width="1.5"/>')
-    label_step = -(-len(moments) // 6)  # as many dates as have room
-    for at, (moment, (x, middle)) in enumerate(zip(moments, places, strict=True)):
-        if moment.low is not None and moment.high is not None:
+    label_step = -(-len(points) // 6)  # as many labels as have room
+    for at, (point, (x, middle)) in enumerate(zip(points, places, strict=True)):
+        if point.low is not None and point.high is not None:
             body.append(
-                f'<path class="rng" d="M{x} {y(moment.low)}V{y(moment.high)}" stroke="#48535A" stroke-width="2"/>'
+                f'<path class="rng" d="M{x} {y(point.low)}V{y(point.high)}" stroke="#48535A" stroke-width="2"/>'
             )
         body.append(f'<circle class="pt" cx="{x}" cy="{middle}" r="3.5" fill="{INK}"/>')
         if at % label_step == 0:
-            body.append(_text(x, top + tall + 20, moment.when, fill=QUIET, size=11, anchor="middle", css="tk"))
+            body.append(_text(x, top + tall + 20, point.label, fill=QUIET, size=11, anchor="middle", css="tk"))
     return _svg("forest overtime", width, top + tall + 28, title, body)
 
 

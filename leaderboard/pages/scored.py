@@ -18,6 +18,8 @@ from leaderboard.pages.models import (
     extremes,
     failed,
     is_provisional,
+    length_cell,
+    length_head,
     organisations,
     rank_heads,
     sorted_rows,
@@ -45,6 +47,7 @@ class ScoredRow:
     n: str
     failed: str
     failed_title: str
+    length: Cell
     beside: list[Cell]
     levels: list[Cell]
 
@@ -90,7 +93,7 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
     """Everything that the table and the panels below it show."""
     shape = shape_of(scope, board)
     names, depths = levels_of(address, board)
-    columns = {*("rank", "model", "n", shape.main.name), *(column.name for column in shape.beside)}
+    columns = {*("rank", "model", "n", "mean_length", shape.main.name), *(column.name for column in shape.beside)}
     sorting = Sorting.of(address, columns | {f"level:{name}" for name in names})
     rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, shape.main.name))
     settled = [row for row in rows if not is_provisional(row)]
@@ -185,6 +188,7 @@ def _row(
         n=whole(row.n),
         failed=failed(getattr(row, "failures", None)),
         failed_title=extremes(main.label, worst, best),
+        length=length_cell(row),
         beside=[_beside(row, column) for column in shape.beside],
         levels=levels,
     )
@@ -211,6 +215,7 @@ def _heads(sorting: Sorting, shape: Shape, scale: marks.Axis) -> dict[str, Head]
         **rank_heads(sorting),
         "main": sorting.head(shape.main.label, shape.main.name, title=shape.main.title, marks=ticks),
         "n": sorting.head("n", "n", title="Samples or items"),
+        "length": length_head(sorting),
     }
 
 

@@ -130,12 +130,12 @@ def plot_of(line: Line) -> SafeString:
     """The tracked number over the snapshots of a line; empty if no snapshot has it."""
     name, snapshot_rows = _followed(line.same, line.entry)
     moments = [
-        plots.Moment(f"{snapshot.computed_at:%Y-%m-%d}", row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
+        plots.Point(f"{snapshot.computed_at:%Y-%m-%d}", row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
         for snapshot, row in snapshot_rows
         if row.get(name) is not None
     ]
     title = f"{line.entry}: {name.replace('_', ' ')} over snapshots, 95% intervals"
-    return plots.over_time(moments, title=title, write=_axis_tick)
+    return plots.steps(moments, title=title, write=_axis_tick)
 
 
 def _axis_tick(value: float) -> str:

@@ -165,7 +165,7 @@ def _correlation(address: Address) -> SafeString:
 
 def _bias(address: Address) -> SafeString:
     board = cached(address.scope(), "bias", boards.biases)
-    return bias_page.plot_of(board, address.params.get("metric", "")) if board.rows else SafeString()
+    return bias_page.plot_of(board, address.params.get("metric", ""), address.kind) if board.rows else SafeString()
 
 
 def _history(address: Address) -> SafeString:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Avg, Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Length
 
 from annotations.models import Adjudication, CampaignItem, Label
 from bank.criteria import answer_keys
@@ -14,7 +15,7 @@ from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submi
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard.cache import until_written
 from leaderboard.definitions import AS_TIE, DROPPED, EXCLUDE, HALF
-from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
+from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
 from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
 from stats.proportions import mean
@@ -92,6 +93,19 @@ def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
     place = {name: code for code, name in enumerate(names)}
     small = np.int16 if len(names) < 2**15 else np.int32
     return names, np.array([place[name] for name in side_names], dtype=small)
+
+
+def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
+    """By model, named as on boards: the mean length of its answers in characters (as AlpacaEval counts), and in tokens
+    if all are known. Answers without a text do not count.
+    """
+    answers = Response.objects.filter(sample__in=samples_in(scope).order_by()).exclude(text="")
+    groups = answers.order_by().values_list("model__name", "variant")
+    sums = groups.annotate(characters=Avg(Length("text")), mean=Avg("tokens"), n=Count("pk"), known=Count("tokens"))
+    return {
+        f"{name} ({variant})" if variant else name: (float(characters), tokens if known == n else None)
+        for name, variant, characters, tokens, n, known in sums
+    }
 
 
 def is_large(benchmark: Benchmark) -> bool:
@@ -388,9 +402,15 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
         "items": sum(verdict_cache.items_by_kind(scope.benchmark).values()),
         "samples": sample_groups(scope.benchmark),
+        "answers": until_written(("answers", scope.benchmark.pk, scope.staff), lambda: _answers(scope)),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **(_hidden_facts(scope) if scope.kind.hidden else {}),
     }
+
+
+def _answers(scope: Scope) -> dict[str, Any]:
+    responses = answers_shown(staff=scope.staff).filter(sample__benchmark=scope.benchmark)
+    return responses.aggregate(Count("pk"), Max("pk"))
 
 
 def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:

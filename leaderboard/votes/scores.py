@@ -5,7 +5,9 @@ from string import ascii_uppercase
 from typing import Any
 
 import pandas as pd
+from django.db.models import QuerySet
 
+from annotations.models import Label
 from bank.models import Item
 from bank.models.items import ItemResponse
 from judging.models import Run
@@ -37,24 +39,25 @@ def items_of(scope: Scope) -> pd.DataFrame:
     return frame[["sample", "level", "group", "dataset", "models"]].sort_index()
 
 
+def counted_labels(scope: Scope) -> QuerySet[Label]:
+    """People's labels that count in the view."""
+    refuse_live(scope)
+    rows = scope.kind.labels().filter(
+        campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False
+    )
+    # Practice ends with the right answer shown: such a label is no vote.
+    rows = rows.exclude(assignment__campaign_item__practice=True)
+    return rows.filter(campaign__name=scope.campaign) if scope.campaign else rows
+
+
 def labels_of(scope: Scope) -> pd.DataFrame:
     """Every label that counts: ``item``, ``annotator``, ``value``.
 
     The value is the score, the ranking (places of the answers, in a tuple of one), the points by component (a dict), or
     the option or answer that the annotator read in a text.
     """
-    refuse_live(scope)
-    column = scope.kind.column
-    rows = scope.kind.labels().filter(
-        campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False
-    )
-    # Practice ends with the right answer shown: such a label is no vote.
-    rows = rows.exclude(assignment__campaign_item__practice=True)
-    if scope.campaign:
-        rows = rows.filter(campaign__name=scope.campaign)
-    frame = pd.DataFrame(
-        rows.order_by("pk").values_list("item_id", "annotator_id", column), columns=["item", "annotator", "value"]
-    )
+    rows = counted_labels(scope).order_by("pk").values_list("item_id", "annotator_id", scope.kind.column)
+    frame = pd.DataFrame(rows, columns=["item", "annotator", "value"])
     frame["value"] = frame["value"].map(scope.kind.value)
     return frame.drop_duplicates(["item", "annotator"])
 

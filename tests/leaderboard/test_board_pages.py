@@ -84,7 +84,7 @@ def test_page_api_and_command_give_the_same_rows(voted, board, client):
     shown = {cells[1][0]: cells for cells in table.rows}
     assert set(shown) == set(MODELS)
     for row in rows:
-        rank, _, win, n, bt, elo, *levels = [" ".join(cell) for cell in shown[row["model"]]]
+        rank, _, win, n, bt, elo, length, *levels = [" ".join(cell) for cell in shown[row["model"]]]
         if row["n"] < 30:
             assert (rank, bt, elo) == ("–", "–", "–")
             continue
@@ -93,6 +93,7 @@ def test_page_api_and_command_give_the_same_rows(voted, board, client):
         assert n == str(row["n"])
         assert bt == f"{row['bt']:+.2f}".replace("-", "−")
         assert elo == f"{row['elo']:,.0f}"
+        assert length == f"{row['mean_length']:,.0f}"
         assert levels == [f"{100 * level['win_rate']:.1f}" for level in row["levels"].values()]
     for what in ("judges", "agreement"):
         assert client.get(f"/api/v1/leaderboards/{what}/", {"benchmark": "grove@1"}).status_code == 200
