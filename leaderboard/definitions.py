@@ -40,6 +40,7 @@ class Definition:
 
 NO_TIES, HALF, DROPPED = "none", "half", "drop"
 EXCLUDE, AS_TIE, WRONG = "exclude", "tie", "wrong"
+NO_CONTROL, LENGTH, STYLE = "none", "length", "style"
 
 
 def _of_failures(kind: "Kind") -> Sequence[str]:
@@ -72,7 +73,20 @@ FAILURES = Definition(
     },
     of_kind=_of_failures,
 )
-DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES)}
+CONTROL = Definition(
+    name="control",
+    label="Taken out",
+    help="what is taken out of the strengths of models: none (default), length, style (markdown: headers, bold words, "
+    "lists), or length,style",
+    ways={
+        NO_CONTROL: Way("nothing"),
+        LENGTH: Way("length", "strengths and ranks have length taken out"),
+        STYLE: Way("style: headers, bold, lists", "strengths and ranks have style taken out"),
+        f"{LENGTH},{STYLE}": Way("length and style", "strengths and ranks have length and style taken out"),
+    },
+    of_kind=lambda kind: (NO_CONTROL, LENGTH, STYLE, f"{LENGTH},{STYLE}") if kind.pairwise else (),
+)
+DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES, CONTROL)}
 
 
 def changed(scope: "Scope") -> list[Definition]:

@@ -152,6 +152,11 @@ def columns(what: str, rows: list[JSON]) -> list[Column]:
             *MODEL,
             ("wins/ties/losses", wtl),
             ("win rate", lambda row: with_interval(row, "win_rate")),
+            *(
+                [("at equal length", lambda row: with_interval(row, "win_rate_lc"))]
+                if any(row.get("win_rate_lc") is not None for row in rows)
+                else []
+            ),
             ("BT", lambda row: with_interval(row, "bt", 2)),
             ("Elo", lambda row: with_interval(row, "elo", 0)),
             ("n", lambda row: str(row["n"])),

@@ -10,7 +10,7 @@ from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
 from judging.models import Judgment
-from leaderboard.definitions import DEFINITIONS, NO_TIES
+from leaderboard.definitions import DEFINITIONS, NO_CONTROL, NO_TIES
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
@@ -44,6 +44,7 @@ class Scope:
     elo: str = ELO[0]
     ties: str = NO_TIES
     failures: str = ""
+    control: str = NO_CONTROL
     level: str = ""
     question_type: str = ""
     split: str = ""
@@ -104,6 +105,7 @@ def scope_of(
     elo: str = "",
     ties: str = "",
     failures: str = "",
+    control: str = "",
     level: str = "",
     question_type: str = "",
     split: str = "",
@@ -141,6 +143,7 @@ def scope_of(
         elo=elo or ELO[0],
         ties=_way("ties", ties, kind),
         failures=_way("failures", failures, kind),
+        control=_way("control", control, kind),
         level=level,
         question_type=question_type,
         split=split,

@@ -404,13 +404,10 @@ class BradleyTerry:
     n: int
     clusters: int
     clustered_by: Literal["group", "item"]
+    method: str
     level: float
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
-
-    @property
-    def method(self) -> str:
-        return METHOD if self.clustered_by == "group" else PROMPTS_FIXED
 
     def contrast(self, first: str, second: str) -> Contrast:
         """`first` minus `second`: its interval from V_ii + V_jj - 2 V_ij, its p from t with clusters - 1.
@@ -472,64 +469,95 @@ def fit(
     theta = solve(core_wins)
     size = len(theta)
 
-    clustering = _clustering(groups[rows], items[rows], size)
-    clusters, method = clustering.count, METHOD if clustering.by == "group" else PROMPTS_FIXED
+    clustering = Clustering.of(groups[rows], items[rows], size)
     covariance = np.zeros((size, size))
-    if clusters > 1:
+    if clustering.count > 1:
         covariance = clustered_covariance(
-            votes=core, theta=theta, wins=core_wins, cluster=clustering.codes, clusters=clusters
+            votes=core, theta=theta, wins=core_wins, cluster=clustering.codes, clusters=clustering.count
         )
-    standing = standings(models=votes.models, wins=wins, rated=rated, theta=theta)
-    ranges: list[tuple[int, int, int]] = []
-    if np.trace(covariance) > _NO_VARIANCE:
-        low, high = rank_ranges(theta=theta, covariance=covariance, rng=rng, draws=draws, level=level)
-        tier = tiers(theta=theta, covariance=covariance, clusters=clusters, q=q)
-        ranges = list(zip(low.tolist(), high.tolist(), tier.tolist(), strict=True))
-
-    n = votes.played()
-    place = np.cumsum(rated) - 1
-    ratings: dict[str, Rating] = {}
-    for model, name in enumerate(votes.models):
-        if not rated[model]:
-            strength = Estimate(None, int(n[model]), None, method, standing.reason[model])
-            ratings[name] = _rating(strength, standing, model, None, size)
-            continue
-        i = place[model]
-        variance = float(covariance[i, i])
-        strength = _estimate(float(theta[i]), variance, method, n=int(n[model]), clusters=clusters, level=level)
-        ratings[name] = _rating(strength, standing, model, ranges[i] if ranges else None, size)
-    return BradleyTerry(
-        ratings=ratings,
-        rated=core.models,
-        theta=theta,
-        covariance=covariance,
-        n=len(core.y),
-        clusters=clusters,
-        clustered_by=clustering.by,
-        level=level,
-        notes=clustering.notes,
-        warnings=(*clustering.warnings, *standing.warnings),
-    )
+    method = METHOD if clustering.by == "group" else PROMPTS_FIXED
+    solution = Solution(votes, wins, rated, core, theta, covariance, clustering, method)
+    return solution.rating(rng=rng, level=level, draws=draws, q=q)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Clustering:
+class Solution:
+    """Strengths `theta` (m,) with `covariance` (m, m) of the `rated` (M,) of all models of `votes`, whose table of wins
+    is `wins` (M, M); `core` are the votes between those.
+    """
+
+    votes: Votes
+    wins: FloatArray
+    rated: BoolArray
+    core: Votes
+    theta: FloatArray
+    covariance: FloatArray
+    clustering: Clustering
+    method: str
+
+    def rating(self, *, rng: np.random.Generator, level: float, draws: int, q: float) -> BradleyTerry:
+        """Every model with its interval, rank range and tier, as `fit` describes them."""
+        votes, theta, covariance, clusters = self.votes, self.theta, self.covariance, self.clustering.count
+        standing = standings(models=votes.models, wins=self.wins, rated=self.rated, theta=theta)
+        ranges: list[tuple[int, int, int]] = []
+        if np.trace(covariance) > _NO_VARIANCE:
+            low, high = rank_ranges(theta=theta, covariance=covariance, rng=rng, draws=draws, level=level)
+            tier = tiers(theta=theta, covariance=covariance, clusters=clusters, q=q)
+            ranges = list(zip(low.tolist(), high.tolist(), tier.tolist(), strict=True))
+
+        n = votes.played()
+        place = np.cumsum(self.rated) - 1
+        ratings: dict[str, Rating] = {}
+        for model, name in enumerate(votes.models):
+            if not self.rated[model]:
+                strength = Estimate(None, int(n[model]), None, self.method, standing.reason[model])
+                ratings[name] = _rating(strength, standing, model, None, len(theta))
+                continue
+            i = place[model]
+            variance = float(covariance[i, i])
+            strength = _estimate(
+                float(theta[i]), variance, self.method, n=int(n[model]), clusters=clusters, level=level
+            )
+            ratings[name] = _rating(strength, standing, model, ranges[i] if ranges else None, len(theta))
+        return BradleyTerry(
+            ratings=ratings,
+            rated=self.core.models,
+            theta=theta,
+            covariance=covariance,
+            n=len(self.core.y),
+            clusters=clusters,
+            clustered_by=self.clustering.by,
+            method=self.method,
+            level=level,
+            notes=self.clustering.notes,
+            warnings=(*self.clustering.warnings, *standing.warnings),
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Clustering:
+    """Which votes depend on one another: `codes` (n,) of `count` clusters, `by` group or item."""
+
     codes: npt.NDArray[np.int32]
     count: int
     by: Literal["group", "item"]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-
-def _clustering(groups: npt.NDArray[Any], items: npt.NDArray[Any], models: int) -> _Clustering:
-    codes, count = dense_codes(groups)
-    if count > models or not models:
-        return _Clustering(codes.astype(np.int32), count, "group")
-    note = f"{count} groups are too few for {models} models: clustered by item, prompts are treated as fixed"
-    codes, count = dense_codes(items)
-    enough = count >= max(FEWEST_ITEMS, models + 1)
-    rough = () if enough else (f"only {count} items for {models} models: the intervals are rough",)
-    return _Clustering(codes.astype(np.int32), count, "item", (note,), rough)
+    @classmethod
+    def of(cls, groups: npt.NDArray[Any], items: npt.NDArray[Any], models: int, *, covariates: int = 0) -> Clustering:
+        """By group if there are more groups than models and covariates, else by item."""
+        parameters = models + covariates
+        codes, count = dense_codes(groups)
+        if count > parameters or not models:
+            return cls(codes.astype(np.int32), count, "group")
+        beside = "" if not covariates else " and 1 covariate" if covariates == 1 else f" and {covariates} covariates"
+        what = f"{models} models{beside}"
+        note = f"{count} groups are too few for {what}: clustered by item, prompts are treated as fixed"
+        codes, count = dense_codes(items)
+        enough = count >= max(FEWEST_ITEMS, parameters + 1)
+        rough = () if enough else (f"only {count} items for {what}: the intervals are rough",)
+        return cls(codes.astype(np.int32), count, "item", (note,), rough)
 
 
 def _rating(
@@ -547,6 +575,7 @@ def _rating(
 
 
 def _estimate(value: float, variance: float, method: str, *, n: int, clusters: int, level: float) -> Estimate:
+    """The value with its interval by t, clusters - 1; none from one cluster or without variation."""
     if clusters < 2:
         return Estimate(value, n, None, method, ONE_CLUSTER, groups=clusters)
     if variance <= _NO_VARIANCE:

@@ -28,7 +28,7 @@ from leaderboard.boards.base import Board, share
 from leaderboard.hidden import STAFFS, is_kept_back
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
-from leaderboard.votes import scores, verdict_cache
+from leaderboard.votes import covariates, scores, verdict_cache
 from stats.arrays import BoolArray
 from stats.bias import (
     Bin,
@@ -314,15 +314,8 @@ def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
 
 def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     """The lengths of the two answers by item: in tokens if all are known, otherwise in words."""
-    lengths = pd.DataFrame(index=items.index, columns=[0, 1], dtype=np.float64)
-    for unit in ("tokens", "words"):
-        item, first, second = verdict_cache.lengths(scope.benchmark, unit)
-        known, place = votes.locate(item, items.index.to_numpy())
-        lengths = pd.DataFrame({0: first[place], 1: second[place]}, index=items.index)
-        lengths = lengths.where(known[:, None] & (lengths >= 0)) if len(item) else lengths.astype(np.float64)
-        if lengths.notna().to_numpy().all():
-            break
-    return lengths
+    sides, _ = covariates.lengths(scope.benchmark, items.index.to_numpy())
+    return pd.DataFrame(np.stack(sides, axis=1), index=items.index)
 
 
 def _length(name: str, run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> BiasRow:

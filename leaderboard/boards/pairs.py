@@ -10,7 +10,8 @@ import pandas as pd
 
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, level_names, share
-from leaderboard.definitions import EXCLUDE, NO_TIES, WRONG
+from leaderboard.boards.controlled import Coefficient, length_controlled, strengths
+from leaderboard.definitions import EXCLUDE, NO_CONTROL, NO_TIES, WRONG
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import NO_ELO, Scope
@@ -48,14 +49,21 @@ class PairRow(Tally, ModelRow):
 
     ``failures``: the items on which the judge failed, which count by ``failure_rule``; ``win_rate_best`` and
     ``win_rate_worst`` are the win rates if the model had won, or lost, all of these. ``coverage`` is of verdicts.
+
+    ``win_rate_lc``: the win rate against the anchor if answers were equally long, in ``length_unit``. ``bt`` and ranks
+    have ``control`` taken out; ``coefficients`` says by name what that was worth, the same in every row.
     """
 
     tie_rule: str = NO_TIES
     failure_rule: str = EXCLUDE
     win_rate_best: float | None = None
     win_rate_worst: float | None = None
+    win_rate_lc: Number = UNKNOWN
+    length_unit: str = ""
     elo: Number = UNKNOWN
     bt: Number = UNKNOWN
+    control: str = NO_CONTROL
+    coefficients: dict[str, Coefficient] = field(default_factory=dict)
     n: int
     failures: int = 0
     coverage: float | None = None
@@ -91,9 +99,11 @@ def by_pairs(scope: Scope) -> PairsBoard:
     if scope.elo != "online" and not frame["item"].is_monotonic_increasing:
         frame = frame.sort_values(["item", "repeat"], kind="stable")
     battle = Battle.of(frame, anchor=scope.anchor)
-    rating = battle.rated()
+    found = strengths(scope, battle)
+    rating = found.fit
     elo_of = _elo(scope, battle)
     anchor = scope.anchor if scope.anchor in battle.place else ""
+    at_length = length_controlled(scope, battle, anchor)
     code_of = {str(name): code for code, name in enumerate(frame["a"].cat.categories)}
     counts_of = partial(_counted, anchor=code_of.get(anchor), models=len(code_of))
     judged = votes.judged(frame)
@@ -124,8 +134,12 @@ def by_pairs(scope: Scope) -> PairsBoard:
             tie_rule=scope.ties,
             failure_rule=scope.failures or EXCLUDE,
             **extremes.get(name, {}),
+            win_rate_lc=number(at_length.rates.get(name)),
+            length_unit=at_length.unit,
             elo=number(elo_of.get(name)),
             bt=number(fit.strength),
+            control=scope.control,
+            coefficients=found.coefficients,
             n=items_of_anchor if name == anchor else tallies.items[code],
             coverage=share(judged_counts[code], expected_counts[code]),
             levels={level: LevelTally(**part.of(code), n=part.items[code]) for level, part in by_level.items()},
@@ -133,7 +147,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
         rows.append(row)
     return PairsBoard(
         sorted(rows, key=by_rank),
-        [*rating.notes, *rating.warnings],
+        [*rating.notes, *rating.warnings, *found.notes, *at_length.notes],
         runs,
         items=int(first.sum()),
         outcomes=len(frame),

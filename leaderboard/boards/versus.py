@@ -16,7 +16,9 @@ from leaderboard import votes
 from leaderboard.boards import keyed
 from leaderboard.boards import scores as board_of_scores
 from leaderboard.boards.base import level_names
+from leaderboard.boards.controlled import strengths
 from leaderboard.boards.pairs import Battle
+from leaderboard.definitions import CONTROL, NO_CONTROL
 from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
 from leaderboard.rows import UNKNOWN, Number, Row, number
@@ -160,7 +162,7 @@ def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
         head_to_head = head_to_head.join(direct.groupby("item")[["level", "group", "sample"]].first())
         measures.append(of_rows("Win rate against each other", head_to_head))
         paired = head_to_head.set_index("sample") if paired is None else paired
-    measures.append(_contrast(frame, a, b, anchor=scope.anchor))
+    measures.append(_contrast(scope, frame, a, b))
     if paired is None:
         paired = pd.DataFrame(columns=["a", "b", "level", "group"])
     table = paired[["a", "b"]].assign(people=None, apart=(paired["a"] - paired["b"]).abs())
@@ -174,9 +176,10 @@ def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
     return Versus(a, b, "points", measures, levels, table, by="sample", notes=notes, runs=runs)
 
 
-def _contrast(frame: pd.DataFrame, a: str, b: str, *, anchor: str) -> Measure:
-    fit = Battle.of(frame, anchor=anchor).rated()
+def _contrast(scope: Scope, frame: pd.DataFrame, a: str, b: str) -> Measure:
+    fit = strengths(scope, Battle.of(frame, anchor=scope.anchor)).fit
     contrast = fit.contrast(a, b)
+    taken_out = "" if scope.control == NO_CONTROL else f", {CONTROL.ways[scope.control].label} taken out"
     return Measure(
         measure=STRENGTH,
         a=fit.ratings[a].strength.value,
@@ -184,7 +187,7 @@ def _contrast(frame: pd.DataFrame, a: str, b: str, *, anchor: str) -> Measure:
         difference=number(contrast.difference),
         p=contrast.p,
         n=contrast.difference.n,
-        method="contrast of the fit",
+        method=f"contrast of the fit{taken_out}",
     )
 
 

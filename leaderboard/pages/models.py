@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -12,14 +13,15 @@ from bank.models import EvaluatedModel
 from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard, Tally
-from leaderboard.figures import NONE, count, interval, percent, signed, span, whole
+from leaderboard.definitions import LENGTH, NO_CONTROL
+from leaderboard.figures import NONE, count, in_brackets, interval, listed, percent, signed, span, whole
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.table import BLANK, RANK, Cell, Head, Sorting, ends_of_groups, row_css, tints
 
 R = TypeVar("R", bound=Row)
-COLUMNS = (RANK, "model", "win_rate", "n", "mean_length", "bt", "elo")
+COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "n", "mean_length", "bt", "elo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class ModelRow:
     win_link: str
     win_title: str
     bar: SafeString
+    lc: str
+    lc_title: str
     n: str
     failed: str
     failed_title: str
@@ -58,8 +62,12 @@ class ModelsPage:
     provisional: int
     by_rank: bool
     has_wins: bool
+    has_lc: bool
     has_elo: bool
     clustered_by: str
+    taken_out: str
+    worth: SafeString  # what was taken out: a plot, and in words
+    worth_in_words: list[str]
 
 
 def is_provisional(row: Row, anchor: str = "") -> bool:
@@ -115,7 +123,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
         for row, last in zip(rows, ends_of_groups([row.model for row in rows], tinted), strict=True)
     ]
     return ModelsPage(
-        heads=_heads(sorting, scale),
+        heads=_heads(sorting, scale, board),
         levels=[_level_head(sorting, name, settled) for name in levels],
         rows=table_rows,
         forest=forest(board, anchor),
@@ -123,9 +131,54 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
         provisional=len(rows) - len(settled),
         by_rank=sorting.is_usual,
         has_wins=any(row.win_rate.value is not None for row in rows),
+        has_lc=any(row.win_rate_lc.value is not None for row in settled),
         has_elo=any(row.elo.value is not None for row in rows),
         clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
+        taken_out=taken_out(board),
+        worth=_worth(board),
+        worth_in_words=_worth_in_words(board),
     )
+
+
+def taken_out(board: PairsBoard) -> str:
+    """``length and style``; empty where nothing is."""
+    control = board.rows[0].control if board.rows else NO_CONTROL
+    return "" if control == NO_CONTROL else listed(control.split(","))
+
+
+TWICE = {
+    "length": "twice as long",
+    "headers": "twice the headers",
+    "bold": "twice the bold",
+    "lists": "twice the lists",
+}
+
+
+def _worth(board: PairsBoard) -> SafeString:
+    """The coefficients of an answer that has twice as much."""
+    coefficients = board.rows[0].coefficients if board.rows else {}
+    rows = [
+        marks.ForestRow(TWICE[name], row.twice.value, row.twice.low, row.twice.high)
+        for name, row in coefficients.items()
+        if row.twice.value is not None
+    ]
+    title = "What an answer gains by twice as much, with 95% intervals; the sentences below say the same"
+    return marks.forest(rows, title=title, write=_tick) if rows else BLANK
+
+
+def _worth_in_words(board: PairsBoard) -> list[str]:
+    """``Twice as long, in words: +0.23 [+0.10, +0.35], wins 55.7 %``."""
+    coefficients = board.rows[0].coefficients if board.rows else {}
+    sentences = []
+    for name, row in coefficients.items():
+        value, unit = row.twice.value, f", in {row.unit}" if name == LENGTH else ""
+        if value is None:
+            said = row.twice.reason
+        else:
+            ends = in_brackets(row.twice, signed) or row.twice.reason
+            said = f"{signed(value)} {ends}, wins {percent(1 / (1 + math.exp(-value)))} %"
+        sentences.append(f"{TWICE[name].capitalize()}{unit}: {said}.")
+    return sentences
 
 
 def levels_of(board: PairsBoard) -> list[str]:
@@ -166,6 +219,8 @@ def _row(
         win_link=address.to("leaderboard:votes", **own, outcome="win") if won else "",
         win_title=in_words(row) if won else "",
         bar=marks.interval_bar(scale, *row.win_rate.ends, write=percent, provisional=provisional),
+        lc=NONE if provisional else percent(row.win_rate_lc.value),
+        lc_title=interval(row.win_rate_lc, percent) or row.win_rate_lc.reason,
         n=whole(row.n),
         failed=failed(row.failures),
         failed_title=extremes("Win %", row.win_rate_worst, row.win_rate_best),
@@ -223,16 +278,23 @@ def length_cell(row: Row) -> Cell:
 # ---- heads ----
 
 
-def _heads(sorting: Sorting, scale: marks.Axis) -> dict[str, Head]:
+def _heads(sorting: Sorting, scale: marks.Axis, board: PairsBoard) -> dict[str, Head]:
+    out = f", {taken_out(board)} taken out" if taken_out(board) else ""
+    unit = board.rows[0].length_unit if board.rows else ""
     ticks = marks.axis_head(scale, lambda value: whole(100 * value))
     return {
         **rank_heads(sorting),
         "win": sorting.head(
             "Win %", "win_rate", marks=ticks, title="Share of wins; what a tie counts is said below the table"
         ),
+        "lc": sorting.head(
+            "LC %",
+            "win_rate_lc",
+            title=f"Length-controlled: wins if answers were as long as the anchor's, in {unit}; a tie counts half",
+        ),
         "n": sorting.head("n", "n", title="Items"),
         "length": length_head(sorting),
-        "bt": sorting.head("BT", "bt", title="Bradley–Terry strength: natural log, mean 0"),
+        "bt": sorting.head("BT", "bt", title=f"Bradley–Terry strength: natural log, mean 0{out}"),
         "elo": sorting.head("Elo", "elo", title="Follows the last votes: read it beside BT, not instead of it"),
     }
 
@@ -269,8 +331,12 @@ def forest(board: PairsBoard, anchor: str) -> SafeString:
     return marks.forest(
         rows,
         title="Bradley–Terry strengths with 95% intervals; the table holds the same numbers",
-        write=lambda value: "0" if abs(value) < 1e-9 else signed(value).removesuffix("0").removesuffix(".0"),
+        write=_tick,
     )
+
+
+def _tick(value: float) -> str:
+    return "0" if abs(value) < 1e-9 else signed(value).removesuffix("0").removesuffix(".0")
 
 
 # ---- which models are shown ----

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
+from leaderboard.definitions import DEFINITIONS
 from leaderboard.figures import NONE, signed
 from leaderboard.files import columns, three
 from leaderboard.kinds import KINDS
@@ -66,6 +67,8 @@ def facts(snapshot: Snapshot) -> list[Fact]:
             shown.append(Fact("Prompt", f"{run['prompt']} {version}, {run['prompt_sha256'][:16]}", mono=True))
     if (kind := KINDS.get(inputs.get("kind", ""))) and kind.pairwise:
         shown.append(Fact("Majority", inputs["majority"]))
+    asked = ((definition, snapshot.scope.get(name, "")) for name, definition in DEFINITIONS.items())
+    shown += [Fact(each.label, each.ways[value].label) for each, value in asked if value in each.ways]
     shown += [Fact(name.capitalize(), f"{n:,}") for name, n in inputs.get("counted", {}).items()]
     shown.append(Fact("Methods", f"version {inputs.get('methods')}"))
     shown.append(Fact("Fingerprint", snapshot.fingerprint[:16], mono=True))

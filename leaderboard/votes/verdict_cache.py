@@ -20,6 +20,7 @@ from django.db.models import Aggregate, Case, Count, F, Max, Min, QuerySet, Text
 from bank.models import Benchmark, Import, ImportRange, Item, ItemResponse, Response
 from judging.models import Judgment, Run, RunItem
 from leaderboard.cache import until_written
+from stats.answer_style import style_of
 from stats.verdicts import MISSING, UNASKED, VERDICTS
 
 MOST_BYTES = 128_000_000  # of arrays in one process
@@ -151,6 +152,35 @@ def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
         ("lengths", unit, benchmark.pk), benchmark, lengths_of, (ID, np.int32, np.int32), with_sample=False
     )
     return item, first, second
+
+
+MOST_MARKS = 2**10 - 1  # of one sort in an answer: three counts fit into 32 bits
+
+
+def styles(benchmark: Benchmark) -> tuple[Column, Column, Column]:
+    """``item, first, second`` of the pairs of a benchmark: the markdown of both answers, see ``style_counts``; -1 where
+    there is no text. Each answer is read once, however many pairs it is in.
+    """
+
+    def styles_of(responses: QuerySet[Response]) -> tuple[Column, Column]:
+        counts = []
+        for pk, text in responses.values_list("pk", "text").iterator():
+            if text.strip():
+                style = style_of(text)
+                headers, bold, lists = (min(n, MOST_MARKS) for n in (style.headers, style.bold, style.lists))
+                counts.append((pk, headers << 20 | bold << 10 | lists))
+        columns = np.array(counts, dtype=np.int64).reshape(-1, 2)
+        return columns[:, 0], columns[:, 1]
+
+    item, first, second = _pair_rows(
+        ("styles", benchmark.pk), benchmark, styles_of, (ID, np.int32, np.int32), with_sample=False
+    )
+    return item, first, second
+
+
+def style_counts(styles: Column) -> dict[str, Column]:
+    """The ``headers``, ``bold`` and ``lists`` in a column of ``styles`` that are known."""
+    return {name: styles >> shift & MOST_MARKS for name, shift in (("headers", 20), ("bold", 10), ("lists", 0))}
 
 
 def run_items(run: Run) -> Column:

@@ -22,6 +22,8 @@ from stats.answers import yes_no_scores
 from stats.bias import length, own_family, position
 from stats.bradley_terry import BradleyTerry, fit
 from stats.classification import pair_scores
+from stats.controlled import contrast, length_controlled_rates
+from stats.controlled import fit as controlled_fit
 from stats.correlation import correlation_difference, pearson, spearman
 from stats.paired import change
 from stats.prediction import prediction_powered, rogan_gladen
@@ -422,6 +424,47 @@ def contrasts(rated) -> Estimates:
     return of_ends
 
 
+def styled(rng, design):
+    """Votes swayed by length and by bold words, more in some groups than in others; stronger models write more, and few
+    answers have bold words where `share` is small.
+    """
+    group = design.group(rng)
+    taste = 0.5 * rng.standard_normal((design.groups, design.models))
+    theta = np.linspace(-0.6, 0.6, design.models) + taste
+    a = rng.integers(0, design.models, len(group))
+    b = (a + rng.integers(1, design.models, len(group))) % design.models
+    words, bold = (
+        np.stack([draw(side) for side in (a, b)])
+        for draw in (
+            lambda model: rng.lognormal(4 + 0.1 * model, 0.6),
+            lambda model: rng.poisson(design.share * (2 + 0.6 * model)).astype(float),
+        )
+    )
+    covariates = {"length": contrast(*words), "bold": contrast(*bold)}
+    swayed = (1.5 + rng.standard_normal(design.groups)[group]) * covariates["length"] + 0.3 * covariates["bold"]
+    won = rng.random(len(group)) < expit(theta[group, a] - theta[group, b] + swayed)
+    y = np.where(rng.random(len(group)) < 0.2, 0.5, won)
+    names, items = [str(model) for model in range(design.models)], np.arange(len(group))
+    votes = {"a": a, "b": b, "y": y, "models": names, "group": group, "item": items, "covariates": covariates}
+    return controlled_fit(**votes, rng=np.random.default_rng(0), draws=2)
+
+
+def coefficients(rng, design):
+    return [coefficient.value for coefficient in styled(rng, design).coefficients.values()]
+
+
+def length_controlled(rng, design):
+    """Three models with a row in each sample; their answers are shorter, as long and longer than the anchor's."""
+    sample = np.tile(np.arange(int((sizes := design.sizes(rng)).sum())), 3)
+    group, model = np.tile(np.repeat(np.arange(design.groups), sizes), 3), np.repeat(np.arange(3), sizes.sum())
+    of_group, of_sample = rng.standard_normal(design.groups), rng.standard_normal(sizes.sum())
+    gap = 60 * (model - 1) + 80 * rng.standard_normal(len(model)) + 30 * of_sample[sample]
+    hard = design.spread * (of_group[group] + of_sample[sample]) / 2
+    odds = log_odds(design.share, 1.0) + 0.3 * (model - 1) + hard + (1 + of_group[group] / 2) * np.tanh(gap / 90)
+    won = np.where(rng.random(len(model)) < 0.1, 0.5, rng.random(len(model)) < expit(odds))
+    return length_controlled_rates(won=won, difference=gap, sample=sample, cluster=group, part=model, parts=3)
+
+
 def powered(right: float) -> Estimates:
     """People's labels and a judge that knows the label in this share of rows and guesses in the others."""
 
@@ -504,6 +547,8 @@ RATED = tuple(
         (12, 100, 30),
     )
 )
+CONTROLLED = tuple(design for design in RATED if design.groups > design.models + 2)  # models and two covariates
+RARE = grid_of(((20, 10), (30, 3), (50, 5), (100, 2), (400, 1)), share=(0.01, 0.05))
 FIXED = tuple(
     Design(items, rows, models=models)
     for models, items, rows in ((6, 100, 1), (6, 100, 3), (6, 500, 2), (12, 300, 1), (12, 300, 3), (12, 1000, 2))
@@ -568,6 +613,22 @@ GRIDS = (
     Grid("own family, wins", family(1), SCORED, FEW_SCORED[:1]),
     Grid("Bradley-Terry strengths", strengths(by_group), RATED, RATED[1:2], sets=1000),
     Grid("Bradley-Terry contrasts", contrasts(by_group), RATED, RATED[1:2]),
+    Grid(
+        "controlled strengths",
+        strengths(lambda rng, design: styled(rng, design).strengths),
+        CONTROLLED,
+        sets=1000,
+        few=(),
+    ),
+    Grid("coefficients of length and style", coefficients, CONTROLLED, CONTROLLED[3:4], sets=1000),
+    Grid("coefficients of rare style", coefficients, RARE, (), sets=1000),
+    Grid(
+        "length-controlled win rate",
+        length_controlled,
+        grid_of(SIZES, unequal=(False, True), share=(0.2, 0.5, 0.8), spread=(0.0, 1.0)),
+        (Design(30, 1),),
+        sets=400,
+    ),
     Grid("Bradley-Terry strengths, prompts fixed", strengths(prompts_fixed), FIXED, FIXED[1:2], sets=1000),
     Grid("Bradley-Terry contrasts, prompts fixed", contrasts(prompts_fixed), FIXED, FIXED[1:2]),
     *(
