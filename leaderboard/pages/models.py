@@ -14,7 +14,7 @@ from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard, Tally
 from leaderboard.definitions import LENGTH, NO_CONTROL
-from leaderboard.figures import NONE, count, in_brackets, interval, listed, percent, signed, span, whole
+from leaderboard.figures import NONE, count, in_brackets, interval, listed, percent, signed, span, tick, whole
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
@@ -163,7 +163,7 @@ def _worth(board: PairsBoard) -> SafeString:
         if row.twice.value is not None
     ]
     title = "What an answer gains by twice as much, with 95% intervals; the sentences below say the same"
-    return marks.forest(rows, title=title, write=_tick) if rows else BLANK
+    return marks.forest(rows, title=title, write=tick) if rows else BLANK
 
 
 def _worth_in_words(board: PairsBoard) -> list[str]:
