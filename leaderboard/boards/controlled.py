@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from bank.models import Item
 from leaderboard import votes
 from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.methods import SEED
@@ -23,6 +24,7 @@ from stats.results import Estimate
 if TYPE_CHECKING:
     from leaderboard.boards.pairs import Battle
 
+MOST_PAIRS = 50_000  # of a benchmark; beyond, words are counted on request alone: the first time takes 20 us an answer
 NO_TEXTS = "the texts of the answers are not here"
 ON_REQUEST = "Of so many pairs, length-controlled win rates are computed only where length is taken out (control)."
 
@@ -94,7 +96,8 @@ def length_controlled(scope: Scope, battle: "Battle", anchor: str) -> LengthCont
     """Of all models but the anchor; nothing without one. Repeats of an item count once, ties as half a win."""
     if not anchor:
         return LengthControlled()
-    if votes.is_large(scope.benchmark) and LENGTH not in scope.control.split(","):
+    pairs = verdict_cache.items_by_kind(scope.benchmark).get(Item.Kind.PAIR, 0)
+    if pairs > MOST_PAIRS and LENGTH not in scope.control.split(","):
         return LengthControlled(notes=[ON_REQUEST])
     code = battle.place[anchor]
     first, second = (np.flatnonzero(side == code) for side in (battle.b, battle.a))
@@ -110,8 +113,8 @@ def length_controlled(scope: Scope, battle: "Battle", anchor: str) -> LengthCont
     ).sort_values("item", kind="stable", ignore_index=True)
     if "weight" in battle.frame:
         frame = frame.groupby("item", as_index=False).mean().astype({"model": int, "group": int})
-    items, pairs = frame["item"].to_numpy(), verdict_cache.pair_items(scope.benchmark)
-    frame["sample"] = pairs.sample[votes.locate(pairs.item, items)[1]]
+    items, every = frame["item"].to_numpy(), verdict_cache.pair_items(scope.benchmark)
+    frame["sample"] = every.sample[votes.locate(every.item, items)[1]]
     (one, other), unit = lengths(scope.benchmark, items)
     known = (one > 0) & (other > 0)
     counted = frame[known]

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import log_expit
 
 from bank.models import Benchmark, Response
+from leaderboard.boards import controlled
 from leaderboard.models import Snapshot
 from leaderboard.votes import verdict_cache
 from stats.controlled import length_controlled_rates
@@ -184,6 +185,14 @@ def test_the_win_rate_at_equal_length_stands_beside_the_raw_one_where_there_is_a
     assert "LC %" in page
     assert f"{100 * rows['Long']['win_rate_lc']:.1f}" in page
     assert "LC %" not in client.get("/leaderboards/grove/models/").content.decode()
+
+
+def test_of_many_pairs_the_win_rate_at_equal_length_is_computed_on_request(swayed, client, monkeypatch, board):
+    monkeypatch.setattr(controlled, "MOST_PAIRS", 100)
+    assert {row["win_rate_lc"] for row in board("models", "--anchor", "Middle")} == {None}
+    assert "computed only where length is taken out" in client.get("/leaderboards/grove/models/?anchor=Middle").text
+    asked = by_model(board("models", "--anchor", "Middle", "--control", "length"))
+    assert asked["Long"]["win_rate_lc"] == pytest.approx(at_equal_length("Long"))
 
 
 def test_lengths_are_in_tokens_where_all_of_them_are_known(swayed, board):
