@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 from django.core.cache import cache
+from django.db import connections
 from django.test import Client
 from hypothesis import HealthCheck, settings
 
 from accounts import installation_key
 from accounts.models import Role, User
+from leaderboard import cache as leaderboard_cache
 from leaderboard.votes import verdict_cache
 from tests.once import once
 
@@ -136,6 +138,26 @@ def nothing_kept():
     cache.clear()
     verdict_cache.forget()
     installation_key.forget()
+    connections["default"].__dict__.pop("_answers", None)
+
+
+@pytest.fixture(autouse=True)
+def kept_until_written(monkeypatch):
+    """Pages keep what they read until something is written, as they do outside of the transaction of a test.
+
+    SQLite counts changes and never takes back those of a savepoint that is rolled back, so its savepoints tell, too.
+    """
+
+    connection = connections["default"]
+
+    def state():
+        connection.ensure_connection()
+        driver = connection.connection
+        version = driver.execute("PRAGMA data_version").fetchone()[0]
+        return driver, version, driver.total_changes, tuple(connection.savepoint_ids), connection.savepoint_state
+
+    if connection.vendor == "sqlite":
+        monkeypatch.setattr(leaderboard_cache, "state", state)
 
 
 @pytest.fixture

@@ -8,16 +8,16 @@ from django.db import transaction
 
 METHODS = ("get", "head", "options", "post")
 FORMS = "forms"
-# What else is asked of an address that opens, by the beginnings of the routes' names ("" is all).
+API = "api-"
+# What else is asked of an address that opens, by the beginnings of the routes' names.
 _FORMS = [
-    ("", "?format=json", {}),
-    ("", "", {"HTTP_HX_REQUEST": "true"}),
-    ("api-", "?format=csv", {}),
-    ("leaderboard:", "?source=some-judge", {}),
-    ("leaderboard:", "?source=some-judge&model=model-one&outcome=win&a=model-one&b=model-two", {}),
-    ("api-leaderboard", "?source=some-judge&benchmark=open-bench", {}),
-    ("judging:run", "?show=failed", {}),
-    ("judging:judgment-list", "?differs=orders&sort=slowest", {}),
+    (API, "?format=json"),
+    (API, "?format=csv"),
+    ("leaderboard:", "?source=some-judge"),
+    ("leaderboard:", "?source=some-judge&model=model-one&outcome=win&a=model-one&b=model-two"),
+    ("api-leaderboard", "?source=some-judge&benchmark=open-bench"),
+    ("judging:run", "?show=failed"),
+    ("judging:judgment-list", "?differs=orders&sort=slowest"),
 ]
 # Random with each request, the same in length: the form's token, in pages and the cookie.
 TOKEN = re.compile(rb'(name="csrfmiddlewaretoken"\s+value="|X-CSRFToken": "|csrftoken=)[A-Za-z0-9]{32,64}')
@@ -51,14 +51,17 @@ def crawl(make_client, doors, how) -> dict[tuple[str, ...], Answer]:
     point = transaction.savepoint()
     for name, path in dict.fromkeys(doors):
         if how == FORMS:
-            for beginning, query, headers in _FORMS:
+            if not name.startswith(API):
+                found[name, path, "fragment"] = _answer(client.get(path, HTTP_HX_REQUEST="true"))
+            for beginning, query in _FORMS:
                 if name.startswith(beginning):
-                    found[name, path, query or str(headers)] = _answer(client.get(path + query, **headers))
+                    found[name, path, query] = _answer(client.get(path + query))
         else:
             found[name, path, ""] = _answer(getattr(client, how)(path))
         if name == "accounts:sign-out":
             client = make_client()
     transaction.savepoint_rollback(point)
+    transaction.savepoint_commit(transaction.savepoint())  # pages tell by it that something was taken back
     cache.clear()
     return found
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from bank import database
 from tests.access.conftest import ROLES
-from tests.access.crawl import FORMS, METHODS, crawl
+from tests.access.crawl import API, FORMS, METHODS, crawl
 from tests.access.test_routes import LABELLERS, READERS, STAFF, TABLE, doors, refused
 from tests.access.world import CANARY, OPEN_RULE, PRIVATE, PUBLIC, UNSEEN, rewrite, spellings
 
@@ -68,7 +68,8 @@ def asked(known, world, client_of, monkeypatch, caplog):
     """``asked(role, how, slug)``: what each address answers to a role, with the objects of one benchmark.
 
     ``how`` is a method, or FORMS for the other forms of what opens to GET: where nothing opens, the rule answers before
-    the view does.
+    the view does. HEAD and OPTIONS are asked of what does not open to GET: Django makes HEAD of GET, and a page has no
+    answer of its own to OPTIONS; routes of the API have.
     """
     monkeypatch.setattr(timezone, "now", lambda: known["now"])
     monkeypatch.setattr(database, "now", lambda: known["now"])  # the database's
@@ -80,9 +81,15 @@ def asked(known, world, client_of, monkeypatch, caplog):
             return made
 
         addresses = doors(world, slug)
+        answered = known.get((role, "get", slug), {})
         if how == FORMS:
-            answered = known[role, "get", slug]
             addresses = [(name, path) for (name, path, _), answer in answered.items() if answer.status_code == 200]
+        elif how in ("head", "options"):
+            addresses = [
+                (name, path)
+                for (name, path, _), answer in answered.items()
+                if answer.status_code != 200 or (how == "options" and name.startswith(API))
+            ]
         found = crawl(client, addresses, how)
         assert CANARY not in caplog.text
         return found
@@ -95,6 +102,8 @@ def answers(known, asked):
     """As ``asked``, of the world as it was built: once for all tests of the module."""
 
     def of(role, how, slug=PUBLIC):
+        if how != "get":
+            of(role, "get", slug)
         if (role, how, slug) not in known:
             known[role, how, slug] = asked(role, how, slug)
         return known[role, how, slug]

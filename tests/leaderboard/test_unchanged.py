@@ -11,6 +11,11 @@ from leaderboard.cache import state, until_written
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture
+def kept_until_written():
+    """Here as it is."""
+
+
 def make_elsewhere(slug):
     """Writes by another connection, as another process would."""
 
