@@ -1,6 +1,7 @@
 """Numbers in words and figures: a true minus sign, no false digits, an en dash for a missing number."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 from leaderboard.rows import Number
 
@@ -69,13 +70,19 @@ def span(low: int | None, high: int | None) -> str:
 
 
 def interval(number: Number, write: Callable[[float | None], str]) -> str:
-    """``95%: 0.917 to 0.962``; empty where there is no interval."""
-    return "" if number.low is None else f"95%: {write(number.low)} to {write(number.high)}"
+    """``95%: 0.917 to 0.962``, or why there is none."""
+    return number.reason if number.low is None else f"95%: {write(number.low)} to {write(number.high)}"
 
 
 def in_brackets(number: Number, write: Callable[[float | None], str]) -> str:
     """``[0.917, 0.962]``; empty where there is no interval."""
     return "" if number.low is None else f"[{write(number.low)}, {write(number.high)}]"
+
+
+def without_interval(numbers: Iterable[Number]) -> list[str]:
+    """Why some of these numbers have no interval: a sentence for each reason, with how many it is true of."""
+    reasons = Counter(number.reason for number in numbers if number.low is None and number.reason)
+    return [f"{number_of(n, 'number')}: {reason}" for reason, n in reasons.most_common()]
 
 
 def number_of(n: float, noun: str, plural: str = "") -> str:

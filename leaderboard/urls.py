@@ -8,6 +8,7 @@ from leaderboard.views import boards, editions, plots, rows, snapshots, submissi
 app_name = "leaderboard"
 urlpatterns = [
     path("find/", views.find, name="find"),
+    path("method/", views.method, name="method"),
     path("leaderboards/", views.index, name="index"),
     path("leaderboards/<str:name>/", views.benchmark, name="benchmark"),
     path("leaderboards/<str:name>/models/", boards.models, name="models"),

@@ -177,12 +177,12 @@ def length_of_scores(
     spread = float(np.sqrt((x * x).mean())) if n else 0.0
     if spread == 0:
         return Estimate(None, n, None, SLOPE, NO_LENGTHS if n else NOTHING, groups=groups)
-    xy, xx = (np.bincount(codes, weights=product, minlength=groups) for product in (x * y, x * x))
+    xy, xx, sizes = (np.bincount(codes, weights=column, minlength=groups) for column in (x * y, x * x, np.ones(n)))
     value = float(spread * xy.sum() / xx.sum())
     effective, rest = float(xx.sum() ** 2 / (xx @ xx)), xx.sum() - xx  # groups count by how far their lengths differ
     if (reason := no_interval(groups=groups, effective=effective)) or not (rest > 0).all():
         return Estimate(value, n, None, SLOPE, reason or NO_LENGTHS, groups=groups)
-    without = spread * (xy.sum() - xy) / rest
+    without = np.sqrt(rest / (n - sizes)) * (xy.sum() - xy) / rest
     error = sqrt((groups - 1) / groups * float(((without - value) ** 2).sum()))
     margin = t_quantile(level, effective - 1) * error
     return Estimate(value, n, Interval(value - margin, value + margin, level, SLOPE), SLOPE, se=error, groups=groups)

@@ -8,6 +8,7 @@ from accounts.rules import requires, role_of
 from leaderboard import queries
 from leaderboard.cache import until_written
 from leaderboard.pages import home as home_page
+from leaderboard.pages import method as method_page
 from leaderboard.pages import search
 
 
@@ -33,6 +34,13 @@ def find(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()[:200]
     context = {"text": text, "groups": search.find(text, request.user), "fewest": search.FEWEST}
     return render(request, "leaderboard/find.html", context)
+
+
+@requires("read-public")
+@require_safe
+def method(request: HttpRequest) -> HttpResponse:
+    """What each number is, with its interval and its source."""
+    return render(request, "leaderboard/method.html", {"section": "leaderboards", "sections": method_page.sections()})
 
 
 @requires("read-public")

@@ -16,7 +16,7 @@ from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import DEFINITIONS, in_words
-from leaderboard.figures import number_of
+from leaderboard.figures import number_of, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
@@ -173,6 +173,9 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard) -> dict[
         "plot": plot_link(address, "judges"),
         "ceiling": judges_page.ceiling_in_words(page.reference, ceiling.n, scope.kind) if ceiling else "",
         "facts": judges_page.facts(scope, board),
+        "notes": without_interval(
+            row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)
+        ),
         "defined": in_words(scope, "failures") if scope.kind.pairwise else "",
         "two_action": address.to("leaderboard:judges-compare"),
         "two_view": [(name, value) for name, value in address.view(("kind", *SAMPLES, *PEOPLE)).items() if value],
@@ -272,15 +275,16 @@ def _agreement(request: HttpRequest, address: Address) -> str:
 
 
 def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) -> dict[str, Any]:
-    single = queries.sees_labels(address.viewer)
+    page = agreement_page.page_of(address, board, single=queries.sees_labels(address.viewer))
     return {
-        "page": agreement_page.page_of(address, board, single=single),
+        "page": page,
         "plot": plot_link(address, "agreement"),
         "scale": marks.heat_scale(),
         "facts": [
             provenance.rule_fact(scope),
             *provenance.data_facts(board, counted=agreement_page.counted(board)),
         ],
+        "notes": without_interval(row.value for row in board.rows if row.metric == page.metric),
         "board": board,
         "names": scope.staff,
     }

@@ -207,6 +207,7 @@ TABLE = {
     "api-snapshot-rows": EVERYBODY,
     "leaderboard:bias": EVERYBODY,
     "leaderboard:correlation": EVERYBODY,
+    "leaderboard:method": EVERYBODY,
     "api-judge-list": READERS,
     "api-judge-probe": STAFF,
     "api-judge-detail": READERS,

@@ -117,6 +117,15 @@ def test_the_downloads_of_a_page_hold_its_view(voted, board, client):
     assert alder["n"] == dev.count()
 
 
+def test_boards_link_to_what_their_numbers_are_and_the_place_is_there(voted, client):
+    for board in ("models", "judges", "agreement", "bias"):
+        (link,) = set(re.findall(r'href="/method/#([^"]+)"', page(client, f"/leaderboards/grove/{board}/")))
+        assert f'id="{link}"' in page(client, "/method/")
+    shown = page(client, "/method/")
+    assert "arXiv 2411.00640" in shown
+    assert "[ADR" not in shown
+
+
 @pytest.mark.check("C12")
 def test_a_models_name_cannot_become_a_formula_in_csv(folder, manage, grove, client, brought):
     rows = [{"sample": f"s{n:02}", "model": "=HYPERLINK(1)", "text": "x"} for n in range(36)]

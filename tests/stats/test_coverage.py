@@ -15,11 +15,11 @@ import pandas as pd
 import pytest
 from scipy.optimize import brentq
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from stats.agreement import cohen_kappa
 from stats.answers import yes_no_scores
-from stats.bias import length, own_family, position
+from stats.bias import length, length_of_scores, own_family, position, within_samples
 from stats.bradley_terry import BradleyTerry, fit
 from stats.classification import pair_scores
 from stats.controlled import contrast, length_controlled_rates
@@ -27,7 +27,7 @@ from stats.controlled import fit as controlled_fit
 from stats.correlation import correlation_difference, pearson, spearman
 from stats.paired import change
 from stats.prediction import prediction_powered, rogan_gladen
-from stats.proportions import mean, rate, rate_by_sizes
+from stats.proportions import mean, proportion, rate, rate_by_sizes
 from stats.rankings import rank_correlation
 from stats.reliability import fleiss_kappa, krippendorff_alpha, steadiness
 from stats.results import Estimate
@@ -363,6 +363,19 @@ def length_slope(rng, design):
     return length(won=rng.random(len(group)) < expit(odds), tokens=tokens, cluster=group).slope
 
 
+@own
+def slope_of_scores(rng, design):
+    """Samples with three answers each."""
+    of_sample = design.group(rng)
+    sample = np.repeat(np.arange(len(of_sample)), 3)
+    tokens = rng.lognormal(4, 0.7, len(sample))
+    taste = 0.004 * (1 + design.spread * rng.standard_normal(design.groups)[of_sample][sample])
+    quality = design.ceiling + rng.standard_normal(len(sample)) + rng.standard_normal(len(of_sample))[sample]
+    score = np.clip(np.round(3 + quality + taste * (tokens - 60)), 1, 5)
+    score, tokens = (within_samples(column, sample) for column in (score, tokens))
+    return length_of_scores(score=score, tokens=tokens, cluster=of_sample[sample])
+
+
 def family(width):
     @own
     def extra(rng, design):
@@ -609,6 +622,9 @@ GRIDS = (
     Grid("position, consistent", place("consistent"), grid_of(SIZES, share=(0.1, 0.5)), (Design(20, 5, share=0.1),)),
     Grid("position, first", place("first"), grid_of(SIZES, share=(0.1, 0.5)), (Design(20, 5, share=0.1),)),
     Grid("slope of length", length_slope, grid_of(SIZES, spread=(0.0, 1.0), ceiling=(0.0, 1.5)), (Design(50, 4),)),
+    Grid(
+        "slope of scores on length", slope_of_scores, grid_of(SIZES, spread=(0.0, 1.0), ceiling=(0.0, 1.5)), FEW_SCORED
+    ),
     Grid("own family, scores", family(4), SCORED, FEW_SCORED[:1]),
     Grid("own family, wins", family(1), SCORED, FEW_SCORED[:1]),
     Grid("Bradley-Terry strengths", strengths(by_group), RATED, RATED[1:2], sets=1000),
@@ -646,6 +662,18 @@ GRIDS = (
         300,
     ),
 )
+
+
+@pytest.mark.parametrize(("n", "least"), [(10, 0.842), (30, 0.85), (100, 0.85)])
+def test_wilson_on_single_rows_covers_as_exactly_reckoned(n, least):
+    counts = np.arange(n + 1)
+    intervals = [proportion(successes=int(count), n=n).interval for count in counts]
+    low, high = (np.array([getattr(interval, end) for interval in intervals]) for end in ("low", "high"))
+    shares = np.linspace(0.0005, 0.9995, 2000)
+    holds = (low <= shares[:, None]) & (shares[:, None] <= high)
+    exact = (binom.pmf(counts, n, shares[:, None]) * holds).sum(axis=1)
+    assert exact.mean() >= 0.95
+    assert exact[(shares > 1 / n) & (shares < 1 - 1 / n)].min() >= least
 
 
 @pytest.mark.soak
