@@ -353,7 +353,8 @@ def test_an_undeclared_view_is_closed(rf, people):
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
 def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
     # Nothing of a benchmark, no page, and a page that the rule closes before anything is looked for.
-    other = ("leaderboard:index", "leaderboard:find", "leaderboard:snapshot-new", "leaderboard:edition-new")
+    pages = ("index", "find", "method", "snapshot-new", "edition-new")
+    other = [f"leaderboard:{page}" for page in pages]
     for name, path in doors(world, PRIVATE):
         if name.startswith("leaderboard:") and name not in other and "submission" not in name:
             assert client_of(role).get(path, follow=True).status_code == 404, name
