@@ -16,7 +16,7 @@ import pandas as pd
 from stats import agreement as agreements
 from stats.agreement import kappa_of
 from stats.arrays import FloatArray, mean_ranks, ratio
-from stats.classification import PairScores, macro_f1, macro_recall, pair_scores
+from stats.classification import PairScores, macro_f1, macro_precision, macro_recall, pair_scores
 from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
 from stats.proportions import mean, rate
 from stats.rankings import distances
@@ -188,6 +188,13 @@ PAIRS = (
         "Recall, decided",
         "recall, mean over first and second, where both chose a side",
         macro_recall,
+    ),
+    _of_scores("precision_with_tie", "Precision", "precision, mean over first, second and tie", macro_precision),
+    _of_scores(
+        "precision_without_tie",
+        "Precision, decided",
+        "precision, mean over first and second, where both chose a side",
+        macro_precision,
     ),
     _share("agreement", "Agreement", "share of items with the same verdict; undecided counts as a tie"),
     _share(

@@ -15,7 +15,7 @@ from annotations.models import Annotator, Campaign
 from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries
-from leaderboard.boards import cached, standin, versus
+from leaderboard.boards import cached, reviews, standin, versus
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
 from leaderboard.definitions import DEFINITIONS
@@ -30,6 +30,7 @@ VIEW = (
     *("level", "question_type", "split"),
 )
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
+OF_REVIEWS = ("source", "run", "kind", "campaign", "level", "question_type", "split")
 RANKINGS = ("pairs", "ranks", "repeats", "languages")
 MEASURES = ("measures", "levels")
 
@@ -120,6 +121,12 @@ class CeilingRow(Row):
     level: str = ""
     value: Number
     n: int
+
+
+def reviewed(scope: Scope, asked: Asked) -> Rows:
+    """What people say of each judge's verdicts, by data set."""
+    board = cached(scope, "reviews", reviews.reviews)
+    return Rows(board.as_json(), board.notes)
 
 
 def ceiling(scope: Scope, asked: Asked) -> Rows:
@@ -311,6 +318,7 @@ TABLES = {
     "stand-in": Table(make=stand_in, board="judges", fits=_can_stand_in, view=OF_LABELS, takes=("epsilon",)),
     "people-and-judge": Table(make=people_and_judge, board="models", fits=_can_stand_in),
     "ceiling": Table(make=ceiling, board="judges", view=OF_LABELS),
+    "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
     "letters": Table(make=letters, board="models", fits=_has_options),
     "extraction": Table(make=extraction, board="models", fits=_has_options),

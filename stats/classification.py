@@ -1,4 +1,4 @@
-"""How often a judge's verdict is the reference's: confusion table, accuracy, macro F1, macro recall."""
+"""How often a judge's verdict is the reference's: confusion table, accuracy, macro F1, recall and precision."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class PairScores:
     accuracy: Estimate
     f1: Estimate
     recall: Estimate
+    precision: Estimate
     confusion: IntArray
     labels: tuple[str, ...]
 
@@ -48,10 +49,10 @@ def pair_scores(
     dropped where either is a tie or undecided. A missing verdict drops the pair in both.
 
     With `stratum` (data sets, repeats) each score is the unweighted mean of the scores within each. Accuracy has the
-    interval of `proportions.rate`; macro F1 and macro recall Wilson's on the effective number that the jackknife by
-    group gives, unless one of the classes (a tie only if there is any) has fewer than ten pairs, of the reference's or
-    the judge's, in a stratum on average: a class counts as much as the others however rare it is, and what a handful of
-    pairs says of it is too little for an interval that covers. Raises LengthMismatch, UnknownVerdict.
+    interval of `proportions.rate`; macro F1, recall and precision Wilson's on the effective number that the jackknife
+    by group gives, unless one of the classes (a tie only if there is any) has fewer than ten pairs, of the
+    reference's or the judge's, in a stratum on average: a class counts as much as the others however rare it is, and
+    what a handful of pairs says of it is too little for an interval that covers. Raises LengthMismatch, UnknownVerdict.
     """
     read = three_way if ties else decided
     labels = VERDICTS[:3] if ties else VERDICTS[:2]
@@ -84,6 +85,7 @@ def pair_scores(
         accuracy=rate(hits=true == guess, cluster=groups, stratum=strata if parts > 1 else None, level=level),
         f1=macro(macro_f1, "F1"),
         recall=macro(macro_recall, "recall"),
+        precision=macro(macro_precision, "precision"),
         confusion=confusion,
         labels=labels,
     )
@@ -116,6 +118,15 @@ def macro_recall(tables: FloatArray) -> FloatArray:
     """
     reference = tables.sum(axis=-1)
     return _macro(np.diagonal(tables, axis1=-2, axis2=-1), reference, reference + tables.sum(axis=-2) > 0)
+
+
+def macro_precision(tables: FloatArray) -> FloatArray:
+    """Mean over classes of TP / (TP + FP) for tables (..., L, L), rows the reference; NaN for an empty table.
+
+    The same classes count as for `macro_f1`: one that only the reference has counts with precision 0, as in
+    scikit-learn.
+    """
+    return macro_recall(np.swapaxes(tables, -1, -2))
 
 
 def _macro(hits: FloatArray, support: FloatArray, present: npt.NDArray[np.bool_]) -> FloatArray:

@@ -81,6 +81,15 @@ class Ceiling(TableView):
     table = TABLES["ceiling"]
 
 
+@extend_schema(parameters=parameters_of("reviews"), responses=OpenApiTypes.OBJECT)
+class Reviews(TableView):
+    """What people say of each judge's verdicts in reviews: agreement and hallucination by the consensus of three, the
+    mean grade, and the mean absolute deviation of grades within a sample; by data set.
+    """
+
+    table = TABLES["reviews"]
+
+
 @extend_schema(parameters=parameters_of("campaign"), responses=OpenApiTypes.OBJECT)
 class CampaignAgreement(TableView):
     """Agreement within campaigns: matching labels, Krippendorff's alpha, Fleiss' kappa, by capability, and of every two

@@ -22,6 +22,7 @@ urlpatterns = [
         name="api-leaderboard-people-and-judge",
     ),
     path("leaderboards/ceiling/", comparisons.Ceiling.as_view(), name="api-leaderboard-ceiling"),
+    path("leaderboards/reviews/", comparisons.Reviews.as_view(), name="api-leaderboard-reviews"),
     path("leaderboards/campaign/", comparisons.CampaignAgreement.as_view(), name="api-leaderboard-campaign"),
     path("leaderboards/letters/", comparisons.Letters.as_view(), name="api-leaderboard-letters"),
     path("leaderboards/extraction/", comparisons.Extraction.as_view(), name="api-leaderboard-extraction"),

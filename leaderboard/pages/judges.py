@@ -21,6 +21,7 @@ from leaderboard.boards.judge_board import (
 )
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import Cell as LevelValue
+from leaderboard.boards.reviews import ReviewsBoard
 from leaderboard.figures import NONE, interval, number_of, percent, span, tick, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
@@ -365,6 +366,27 @@ RUNNING = {
     "grade": ("Analysis", "Mean grade of its analyses by people, 1 to 5"),
     "hallucination": ("Halluc. %", "Share of reviewed analyses in which people found something that is not there"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A judge's verdicts as people reviewed them, in a data set or over all."""
+
+    judge: str
+    run: int
+    dataset: str
+    cells: list[Cell]
+    verdicts: str
+    reviews: str
+
+
+def reviewed(board: ReviewsBoard) -> list[Reviewed]:
+    rows = []
+    for row in board.rows:
+        numbers = ((row.agree, percent), (row.hallucination, percent), (row.grade, two), (row.deviation, two))
+        cells = [Cell(write(of.value), title=_with_n(of, of.n or 0, write)) for of, write in numbers]
+        rows.append(Reviewed(row.judge, row.run, row.source_dataset, cells, whole(row.verdicts), whole(row.reviews)))
+    return rows
 
 
 OF_USAGE = ("cost", "seconds")  # not for everybody

@@ -8,7 +8,7 @@ from django.template.loader import render_to_string
 
 from accounts.rules import allowed, requires
 from leaderboard import boards, queries
-from leaderboard.boards import cached, standin
+from leaderboard.boards import cached, reviews, standin
 from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.bias import BiasBoard
@@ -147,10 +147,12 @@ def _judges(request: HttpRequest, address: Address) -> str:
         context["fragment"] = fragment(
             "leaderboard/_judges.html", board, address, lambda: _judges_context(address, scope, board)
         )
+        reviewed = cached(scope, "reviews", reviews.reviews)
         context["downloads"] = [
             *downloads("judges", address, scope, board),
             *table_files("ceiling", address, rows="People against people"),
             *(table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []),
+            *(table_files("reviews", address, rows="Reviews of verdicts") if reviewed.rows else []),
         ]
         context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
     return render_to_string("leaderboard/judges.html", context, request)
@@ -168,6 +170,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard) -> dict[
         test = standin_page.panel_of(address, tested, kind=scope.kind) if tested.rows else None
     return {
         "test": test,
+        "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)),
         "page": page,
         "scale": marks.heat_scale(),
         "plot": plot_link(address, "judges"),

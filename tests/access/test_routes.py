@@ -196,6 +196,7 @@ TABLE = {
     "api-leaderboard-stand-in": EVERYBODY,
     "api-leaderboard-people-and-judge": EVERYBODY,
     "api-leaderboard-ceiling": EVERYBODY,
+    "api-leaderboard-reviews": EVERYBODY,
     "api-leaderboard-campaign": READERS,
     "api-leaderboard-letters": EVERYBODY,
     "api-leaderboard-extraction": EVERYBODY,

@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from django.utils import timezone
 
-from annotations.models import Annotator, Label
+from annotations.campaigns.actions import make_campaign
+from annotations.models import Annotator, Assignment, Label
 from leaderboard import boards, votes
 from leaderboard.boards import judges
 from leaderboard.boards.agreement import METRICS
@@ -188,3 +190,48 @@ def test_a_kept_board_is_made_again_when_anything_under_it_changes(voted):
         change()
         seen.add(cached(scope, "models", boards.models).key)
     assert len(seen) == len(changes) + 1
+
+
+@pytest.mark.django_db
+def test_reviews_of_verdicts_count_by_the_consensus_of_three_and_by_data_set(brought, grove, board, client, people):
+    brought("judgments", list(judgments("keen", noise=0.6, seed=2))[:96])
+    brought("labels", labels())
+    campaign = make_campaign(name="reviews", benchmark=grove, protocol="review", overlap=3)
+    places = list(campaign.campaign_items.select_related("reviewed", "item").order_by("pk"))
+    now, grades = timezone.now(), {}
+    for n, place in enumerate(places):
+        for who in range(2 if n == 0 else 3):  # one verdict has two reviews alone
+            annotator = Annotator.objects.get_or_create(name=f"reviewer-{who}", pseudonym=f"reviewer-{who}")[0]
+            held = Assignment.objects.create(
+                campaign_item=place,
+                annotator=annotator,
+                order="0",
+                slot=who,
+                state="submitted",
+                leased_at=now,
+                lease_until=now,
+            )
+            grade = 1 + (n + who) % 5
+            grades.setdefault(place.reviewed_id, []).append(grade)
+            Label.objects.create(
+                assignment=held, campaign=campaign, item=place.item, annotator=annotator,
+                created_at=now, changed_at=now,
+                agree=who < n % 4, hallucination=n % 2 == 0, grade=grade,
+            )  # fmt: skip
+    (row,) = board("reviews")
+    of_three = range(1, len(places))
+    assert (row["judge"], row["verdicts"], row["reviews"]) == ("keen", len(places), 3 * len(places) - 1)
+    assert row["agree"] == pytest.approx(sum(n % 4 >= 2 for n in of_three) / len(of_three))
+    assert row["hallucination"] == pytest.approx(sum(n % 2 == 0 for n in of_three) / len(of_three))
+    assert row["agree_n"] == len(of_three)
+    means = {verdict: np.mean(given) for verdict, given in grades.items()}
+    assert row["grade"] == pytest.approx(np.mean(list(means.values())))
+    of_sample = {}
+    for place in places:
+        of_sample.setdefault(place.item.sample_id, []).append(means[place.reviewed_id])
+    away = [np.abs(np.array(of) - np.mean(of)).mean() for of in of_sample.values() if len(of) > 1]
+    assert row["deviation"] == pytest.approx(np.mean(away))
+    assert row["deviation_low"] <= row["deviation"] <= row["deviation_high"]
+    assert client.get("/api/v1/leaderboards/reviews/?benchmark=grove").json() == [row]
+    shown = client.get("/leaderboards/grove/judges/").content.decode()
+    assert f"{100 * row['agree']:.1f}" in shown[shown.index('id="reviews"') :]

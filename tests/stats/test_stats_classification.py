@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stats.classification import NO_PAIRS, macro_f1, macro_recall, pair_scores
+from stats.classification import NO_PAIRS, macro_f1, macro_precision, macro_recall, pair_scores
 from stats.proportions import CLUSTERED_WILSON, FEW_GROUPS, WILSON, t_quantile, wilson
 from stats.results import LengthMismatch, UnknownVerdict
 from stats.verdicts import VERDICTS
@@ -20,6 +20,7 @@ def test_macro_scores_are_those_computed_by_hand():
     table = np.array([[5.0, 1, 0], [2, 3, 1], [0, 0, 4]])
     assert macro_f1(table) == pytest.approx((10 / 13 + 6 / 10 + 8 / 9) / 3)
     assert macro_recall(table) == pytest.approx((5 / 6 + 3 / 6 + 1) / 3)
+    assert macro_precision(table) == pytest.approx((5 / 7 + 3 / 4 + 4 / 5) / 3)
 
 
 def test_a_class_that_neither_side_has_does_not_count():
@@ -31,6 +32,7 @@ def test_a_class_that_only_the_prediction_has_counts_with_nothing_right():
     table = np.array([[3.0, 0, 1], [0, 4, 0], [0, 0, 0]])
     assert macro_recall(table) == pytest.approx((3 / 4 + 1 + 0) / 3)
     assert macro_f1(table) == pytest.approx((6 / 7 + 1 + 0) / 3)
+    assert macro_precision(table.T) == pytest.approx(macro_recall(table))
 
 
 def test_with_ties_an_undecided_verdict_counts_as_a_tie():
