@@ -13,6 +13,7 @@ from leaderboard import boards
 from leaderboard.boards import cached
 from leaderboard.boards import versus as two
 from leaderboard.cache import until_written
+from leaderboard.definitions import DEFINITIONS, in_words
 from leaderboard.pages import address as addresses
 from leaderboard.pages import provenance
 from leaderboard.pages import versus as versus_page
@@ -99,5 +100,6 @@ def _page(
                 *(table_files("compare", address, rows="By level", part="levels") if result.levels else []),
             ],
             "facts": provenance.runs_facts(result.runs, address.viewer),
+            "defined": in_words(scope, *DEFINITIONS) if board == "models" else "",
         }
     return render(request, "leaderboard/versus.html", context)
