@@ -15,8 +15,7 @@ class AnnotationsConfig(AppConfig):
     def ready(self) -> None:
         from accounts.actions import on_role
         from accounts.models import Role
-        from bank.intake import exports
-        from bank.intake.imports import registry
+        from bank.intake import exports, registry
         from judging.runs import item_sets
 
         registry.register("labels", "annotations.labels.imports.LabelImporter")

@@ -5,7 +5,7 @@ class BankConfig(AppConfig):
     name = "bank"
 
     def ready(self) -> None:
-        from bank.intake.imports import registry
+        from bank.intake import registry
 
         registry.register("samples", "bank.intake.imports.samples.Samples")
         registry.register("responses", "bank.intake.imports.responses.Responses")

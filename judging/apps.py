@@ -10,8 +10,7 @@ class JudgingConfig(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
-        from bank.intake import exports
-        from bank.intake.imports import registry
+        from bank.intake import exports, registry
 
         registry.register("judgments", "judging.judgments.imports.Judgments")
         exports.register("judgments", "judging.judgments.exports.judgments")

@@ -18,13 +18,13 @@ from django.db import IntegrityError, OperationalError
 from django.db.models import Model
 
 from bank.errors import BadInput, outage
-from bank.intake import formats
+from bank.intake import formats, registry
 from bank.intake.formats.blocks import Block
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
-from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, registry, scratch, writer
+from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, scratch, writer
 from bank.intake.imports.context import ImportContext
-from bank.intake.imports.registry import Importer
 from bank.intake.imports.sources import PictureFolder, inspect_opened, open_source, place_as_sent, with_parts
+from bank.intake.registry import Importer
 from bank.models import Benchmark
 from bank.text.names import as_stored
 

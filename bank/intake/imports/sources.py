@@ -15,10 +15,10 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 
 from bank.errors import BadInput, WrongUse
-from bank.intake import formats
+from bank.intake import formats, registry
 from bank.intake.formats.reading import BadFile, Row, Where, kind_of
 from bank.intake.formats.records import ImageRecord
-from bank.intake.imports import Cancelled, never, registry, scratch
+from bank.intake.imports import Cancelled, never, scratch
 
 ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz")
 LOOKED_AT = 50

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from django.db.models import Model
 from django.utils.module_loading import import_string
 
-from bank.intake.imports import Report
-
 if TYPE_CHECKING:
+    from bank.intake.imports import Report
     from bank.intake.imports.context import ImportContext
 
 ORDER = ("samples", "responses", "judgments", "labels")
@@ -25,7 +24,7 @@ class Importer(Protocol):
     An importer with heavy rows also has ``weigh(row)``, in bytes, which then limits its batches too.
     """
 
-    def check(self, rows: Any, report: Report) -> Any:
+    def check(self, rows: Any, report: "Report") -> Any:
         """Report problems in these rows and count what they would make; writes nothing.
 
         Returns what ``write`` needs, picklable; something falsy if there is nothing to write.
