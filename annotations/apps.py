@@ -15,12 +15,12 @@ class AnnotationsConfig(AppConfig):
     def ready(self) -> None:
         from accounts.actions import on_role
         from accounts.models import Role
-        from bank.intake import exports, registry
+        from bank.intake import registry
         from judging.runs import item_sets
 
         registry.register("labels", "annotations.labels.imports.LabelImporter")
-        exports.register("labels", "annotations.labels.exports.all_labels")
-        exports.register("preferences", "annotations.labels.exports.all_preferences")
+        registry.EXPORTED["labels"] = "annotations.labels.exports.all_labels"
+        registry.EXPORTED["preferences"] = "annotations.labels.exports.all_preferences"
         item_sets.register("campaign", _items)
         on_role(Role.ANNOTATOR, _make_annotator)
 

@@ -10,10 +10,10 @@ class JudgingConfig(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
-        from bank.intake import exports, registry
+        from bank.intake import registry
 
         registry.register("judgments", "judging.judgments.imports.Judgments")
-        exports.register("judgments", "judging.judgments.exports.judgments")
+        registry.EXPORTED["judgments"] = "judging.judgments.exports.judgments"
         # The only signal in the project: a new or flushed database gets its built-in judges, whoever created it.
         post_migrate.connect(_baselines, sender=self)
 

@@ -20,7 +20,7 @@ from accounts.csv import escape
 from accounts.models import User
 from bank.database import batched, chunks
 from bank.errors import BadInput
-from bank.intake import parquet
+from bank.intake import parquet, registry
 from bank.intake.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample
 
@@ -60,26 +60,18 @@ class ExportRequest:
 
 
 Table = Callable[[Benchmark, ExportRequest], Records]
-_registered: dict[str, str] = {}
-
-
-def register(name: str, table: str) -> None:
-    """``table`` is the dotted path of a Table from an app above the bank, loaded on demand."""
-    if name not in COLUMNS:
-        raise ValueError(f"{name!r} is not one of {list(COLUMNS)}")
-    _registered[name] = table
 
 
 def known() -> list[str]:
     """The tables that can be exported, in order."""
-    return [name for name in COLUMNS if name in _OWN or name in _registered]
+    return [name for name in COLUMNS if name in _OWN or name in registry.EXPORTED]
 
 
 def records(what: str, *, benchmark: Benchmark, asked: ExportRequest) -> Records:
     """The rows of a table. Hidden text leaves only with a reason, and each page of it is logged. Raises BadInput."""
     if (asked.criteria or asked.analyses) and not asked.reason.strip():
         raise BadInput("Hidden text leaves only with a reason.", "reason")
-    table: Table = _OWN.get(what) or import_string(_registered[what])
+    table: Table = _OWN.get(what) or import_string(registry.EXPORTED[what])
     if asked.criteria or asked.analyses:
         about = f"{what} of {benchmark}"
         audit.record("criteria-exported", by=asked.user, command=asked.command, about=about, reason=asked.reason)

@@ -1,6 +1,6 @@
-"""The parts of an import, in the order in which they are imported, and what each must implement.
+"""The parts of an import, in the order in which they are imported, what each must implement, and tables to export.
 
-Apps above the bank register their parts at startup (``AppConfig.ready``), because imports go downwards only.
+Apps above the bank register their parts and tables at startup (``AppConfig.ready``), because imports go downwards only.
 """
 
 from collections.abc import Mapping
@@ -41,6 +41,7 @@ class Importer(Protocol):
 
 
 _importers: dict[str, str] = {}
+EXPORTED: dict[str, str] = {}  # tables of apps above the bank, see ``bank.intake.exports``: the dotted path by name
 
 
 def register(name: str, importer: str) -> None:
