@@ -108,6 +108,7 @@ def test_fields_that_are_not_offered_change_nothing(world, client_of, tokens, se
     assert (made.state, made.imported, made.pk != 77) == ("open", False, True)
 
 
+@pytest.mark.one_database
 @pytest.mark.check("B4")
 def test_no_other_method_spelling_or_override_opens_what_get_does_not(world):
     """Asked without a session: whatever GET refuses, everything else refuses or does not know."""
@@ -322,6 +323,7 @@ def test_a_schema_and_its_page_name_no_hidden_field(client):
     assert json.loads(client.get("/api/schema/?format=json").content)["paths"]
 
 
+@pytest.mark.one_database
 @pytest.mark.check("D6")
 def test_no_route_takes_a_form_without_its_token(world, client_of, people):
     """Every route that would do something, asked by a session from elsewhere."""
