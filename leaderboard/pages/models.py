@@ -21,6 +21,7 @@ from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.table import BLANK, RANK, Cell, Head, Sorting, ends_of_groups, row_css, tints
 
 R = TypeVar("R", bound=Row)
+MOST_LEVELS = 4  # beside both LC % and length: more would cut the table off; names then say the length
 COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "n", "mean_length", "bt", "elo")
 
 
@@ -63,6 +64,7 @@ class ModelsPage:
     by_rank: bool
     has_wins: bool
     has_lc: bool
+    has_length: bool
     has_elo: bool
     clustered_by: str
     taken_out: str
@@ -122,6 +124,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
         )
         for row, last in zip(rows, ends_of_groups([row.model for row in rows], tinted), strict=True)
     ]
+    has_lc = any(row.win_rate_lc.value is not None for row in settled)
     return ModelsPage(
         heads=_heads(sorting, scale, board),
         levels=[_level_head(sorting, name, settled) for name in levels],
@@ -131,7 +134,8 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
         provisional=len(rows) - len(settled),
         by_rank=sorting.is_usual,
         has_wins=any(row.win_rate.value is not None for row in rows),
-        has_lc=any(row.win_rate_lc.value is not None for row in settled),
+        has_lc=has_lc,
+        has_length=len(levels) <= MOST_LEVELS or not has_lc,
         has_elo=any(row.elo.value is not None for row in rows),
         clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
         taken_out=taken_out(board),
