@@ -41,6 +41,7 @@ class Definition:
 NO_TIES, HALF, DROPPED = "none", "half", "drop"
 EXCLUDE, AS_TIE, WRONG = "exclude", "tie", "wrong"
 NO_CONTROL, LENGTH, STYLE = "none", "length", "style"
+ONCE, THRICE = "1", "3"
 
 
 def _of_failures(kind: "Kind") -> Sequence[str]:
@@ -86,7 +87,14 @@ CONTROL = Definition(
     },
     of_kind=lambda kind: (NO_CONTROL, LENGTH, STYLE, f"{LENGTH},{STYLE}") if kind.pairwise else (),
 )
-DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES, CONTROL)}
+WEIGHT = Definition(
+    name="weight",
+    label="A strong vote counts",
+    help="how often a vote for a much better answer counts in strengths: 1 (default), or 3 as in Arena-Hard",
+    ways={ONCE: Way("once"), THRICE: Way("three times", "in strengths a strong vote counts three times")},
+    of_kind=lambda kind: (ONCE, THRICE) if kind.pairwise else (),
+)
+DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES, CONTROL, WEIGHT)}
 
 
 def changed(scope: "Scope") -> list[Definition]:

@@ -10,7 +10,7 @@ from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
 from judging.models import Judgment
-from leaderboard.definitions import DEFINITIONS, NO_CONTROL, NO_TIES
+from leaderboard.definitions import DEFINITIONS, NO_CONTROL, NO_TIES, ONCE
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
@@ -45,6 +45,7 @@ class Scope:
     ties: str = NO_TIES
     failures: str = ""
     control: str = NO_CONTROL
+    weight: str = ONCE
     level: str = ""
     question_type: str = ""
     split: str = ""
@@ -106,6 +107,7 @@ def scope_of(
     ties: str = "",
     failures: str = "",
     control: str = "",
+    weight: str = "",
     level: str = "",
     question_type: str = "",
     split: str = "",
@@ -144,6 +146,7 @@ def scope_of(
         ties=_way("ties", ties, kind),
         failures=_way("failures", failures, kind),
         control=_way("control", control, kind),
+        weight=_way("weight", weight, kind),
         level=level,
         question_type=question_type,
         split=split,

@@ -31,7 +31,7 @@ class NotConverged(StatisticsError):
 @dataclass(frozen=True, eq=False, slots=True)
 class Votes:
     """Comparisons, one per row: model codes `a` and `b`, and `y` = 1 where a won, 0 where b did, 0.5 for a
-    tie.
+    tie, or between these how far a was preferred.
 
     All of shape (n,); codes count from 0 into `models`. `weight` (n,) counts a vote more or less; None is 1
     for each. There may be millions: the columns are narrow, and what is computed of them goes block by block.
@@ -67,8 +67,8 @@ class Votes:
                 raise InvalidOutcome(f"a model code lies outside 0 .. {len(models) - 1}")
         if (first == second).any():
             raise InvalidOutcome("a model is compared with itself")
-        if not ((outcome == 1) | (outcome == 0) | (outcome == 0.5)).all():
-            raise InvalidOutcome("an outcome is 1, 0.5 or 0")
+        if not ((outcome >= 0) & (outcome <= 1)).all():
+            raise InvalidOutcome("an outcome lies between 0 and 1")
         if weights is not None and not (np.isfinite(weights) & (weights >= 0)).all():
             raise InvalidCount("a weight is a finite number, at least 0")
         return cls(first, second, outcome, tuple(models), weights)

@@ -89,6 +89,7 @@ class VerdictIn(StrictSerializer):
     """A verdict in presented terms. Which fields a protocol takes is said by ``verdicts`` of its assignment."""
 
     choice = serializers.ChoiceField(list(ballots.LEFT_RIGHT), required=False, allow_null=True)
+    preference = serializers.FloatField(required=False, allow_null=True)
     situation = serializers.IntegerField(required=False, allow_null=True)
     score = serializers.FloatField(required=False, allow_null=True)
     ranking = serializers.JSONField(required=False, allow_null=True)
@@ -120,6 +121,7 @@ class OwnLabel(serializers.Serializer[Any]):
     campaign = serializers.CharField()
     item = serializers.IntegerField()
     choice = serializers.CharField(allow_null=True)
+    preference = serializers.FloatField(allow_null=True)
     situation = serializers.IntegerField(allow_null=True)
     score = serializers.FloatField(allow_null=True)
     ranking = serializers.JSONField(allow_null=True)
@@ -158,7 +160,7 @@ class LabelSerializer(serializers.ModelSerializer[Label]):
         model = Label
         fields = (
             *("id", "benchmark", "campaign", "sample", "item", "annotator", "annotator_name"),
-            *("choice", "situation", "score", "ranking", "parts", "option", "answer", "agree", "grade"),
+            *("choice", "preference", "situation", "score", "ranking", "parts", "option", "answer", "agree", "grade"),
             *(
                 "hallucination",
                 "spans",

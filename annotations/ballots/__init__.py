@@ -24,7 +24,7 @@ from annotations.ballots.base import (
     Words,
     parse_number,
 )
-from annotations.ballots.pairs import LEFT_RIGHT, PRESENTED, Pair, PairwiseCriteria
+from annotations.ballots.pairs import LEFT_RIGHT, PRESENTED, Pair, PairGraded, PairwiseCriteria
 from annotations.ballots.rankings import Batch
 from annotations.ballots.reviews import Review
 from annotations.ballots.scores import Components, Score
@@ -68,7 +68,7 @@ FLAGS: dict[str, Words] = {
 }
 
 _CLASSES: tuple[type[Ballot], ...] = (
-    *(PairwiseCriteria, Pair, Score, Batch),
+    *(PairwiseCriteria, Pair, PairGraded, Score, Batch),
     *(Components, ChoiceExtraction, YesNo, Review),
 )
 # Each protocol with its default settings. ``of(campaign)`` has a campaign's own.

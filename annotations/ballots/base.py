@@ -18,7 +18,7 @@ Scale = Sequence[tuple[float, str]]
 
 # All answer fields of all protocols. A ballot rejects those that are not its own.
 FIELDS = (
-    *("choice", "situation", "score", "ranking", "parts", "option", "answer"),
+    *("choice", "preference", "situation", "score", "ranking", "parts", "option", "answer"),
     *("agree", "grade", "hallucination", "spans"),
 )
 # Names of the digit keys by default: the first choice has 1, the tenth 0.

@@ -18,9 +18,10 @@ from annotations.ballots.base import (
     Settings,
     Words,
     button_group,
+    is_number,
 )
+from bank.models.verdict import GRADED, choice_of, turned
 from bank.models.verdict import Choice as Stored
-from bank.models.verdict import turned
 
 LEFT_RIGHT = {"left": Stored.FIRST, "right": Stored.SECOND, "tie": Stored.TIE, "undecided": Stored.UNDECIDED}
 PRESENTED = {stored: shown for shown, stored in LEFT_RIGHT.items()}
@@ -119,3 +120,52 @@ class PairwiseCriteria(Pair):
     title = lazy("Pairs with criteria")
     about = lazy("The better of two answers, a tie, or unable to decide, as in MLLM-Bench.")
     default_choices = ("left", "right", "tie", "undecided")
+
+
+STEPS = (
+    Choice("1", lazy("First is much better"), "first", short=lazy("First, much")),
+    Choice("0.75", lazy("First is better"), "second", short=lazy("First")),
+    Choice("0.5", lazy("About the same"), "third", "T", short=lazy("Same")),
+    Choice("0.25", lazy("Second is better"), "fourth", short=lazy("Second")),
+    Choice("0", lazy("Second is much better"), "fifth", short=lazy("Second, much")),
+)
+
+
+class PairGraded(Ballot):
+    """How much better one of two answers is, in five steps: ``preference`` is 1 if the first shown is much better."""
+
+    protocol = GRADED
+    kind = layout = "pair"
+    fields = ("choice", "preference")
+    title = lazy("Pairs, graded")
+    noun = lazy("pairs")
+    question = lazy("Which answer helps the person more, and by how much?")
+    advice = lazy("Correct first, then complete, then clear.")
+    about = lazy("How much better one of two answers is, in five steps.")
+    buttons = STEPS
+
+    def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
+        return {"preference": [float(step.value) for step in STEPS]}
+
+    def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        self.reject_other_fields(given)
+        preference = given.get("preference")
+        steps = self.allowed_answers(material)["preference"]
+        if not is_number(preference) or preference not in steps:
+            choices = ", ".join(f"{step:g}" for step in steps)
+            raise BadVerdict("preference", _("Choose one of {choices}.").format(choices=choices))
+        if given.get("choice") not in (None, "", PRESENTED[choice_of(preference)]):
+            raise BadVerdict("choice", _("The choice follows from the preference."))
+        verdict = {"choice": choice_of(preference).value, "preference": float(preference)}
+        return turned(verdict, order=material.places)
+
+    def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
+        return [button_group("preference", self.question, STEPS, values, _("Choose a verdict first"))]
+
+    def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
+        return {"preference": form.number("preference")}
+
+    def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        presented = super().present(turned(dict(columns), order=material.places), material)
+        choice = presented.get("choice")
+        return presented | {"choice": PRESENTED[Stored(choice)]} if choice else presented

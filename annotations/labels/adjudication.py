@@ -190,6 +190,7 @@ def neighbours(campaign: Campaign, campaign_item: CampaignItem) -> tuple[int | N
 COLUMN_BY_PROTOCOL = {
     "pairwise-criteria": "choice",
     "pair": "choice",
+    "pair-graded": "choice",
     "batch": "ranking",
     "components": "parts",
     "choice-extraction": "option",

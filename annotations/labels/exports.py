@@ -157,7 +157,7 @@ def _annotation(record: dict[str, Any]) -> dict[str, Any]:
 _LABEL_STUDIO = {
     **dict.fromkeys(("choice", "option", "extraction", "answer", "agree", "hallucination"), ("choices", "choices")),
     **dict.fromkeys(("score", "grade"), ("rating", "rating")),
-    **dict.fromkeys(("situation", "confidence"), ("number", "number")),
+    **dict.fromkeys(("preference", "situation", "confidence"), ("number", "number")),
 }
 
 

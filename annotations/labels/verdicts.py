@@ -98,6 +98,8 @@ def describe(verdict: Columns, *, letters: Sequence[str] = "ABCDEFGHIJ") -> str:
     value = verdict[name]
     match name:
         case "choice":
+            if verdict.get("preference") in (0, 1):
+                return _("{answer} is much better").format(answer=letters[int(value == Choice.SECOND)])
             return {
                 Choice.FIRST: _("{answer} is better").format(answer=letters[0]),
                 Choice.SECOND: _("{answer} is better").format(answer=letters[1]),

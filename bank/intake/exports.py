@@ -33,8 +33,8 @@ TYPES = {
     "zip": "application/zip",
 }
 # Every column that may be exported. A new model field is not exported until it is listed here.
-VERDICT = """score choice situation ranking parts option extraction answer agree grade hallucination spans confidence
-    reason"""
+VERDICT = """score choice preference situation ranking parts option extraction answer agree grade hallucination spans
+    confidence reason"""
 COLUMNS = {
     "samples": """key instruction images question_type capability split source language hint group options answer
         criteria metadata status""".split(),

@@ -15,10 +15,19 @@ class Choice(models.TextChoices):
 
 
 TURNED = {Choice.FIRST: Choice.SECOND, Choice.SECOND: Choice.FIRST}
+GRADED = "pair-graded"  # the protocol of preferences
+EVEN = 0.5  # the preference of a tie
+
+
+def choice_of(preference: float) -> Choice:
+    """The choice that follows from a preference."""
+    return Choice.TIE if preference == EVEN else Choice.FIRST if preference > EVEN else Choice.SECOND
+
 
 COLUMNS = (
     "score",
     "choice",
+    "preference",
     "situation",
     "ranking",
     "parts",
@@ -37,12 +46,15 @@ COLUMNS = (
 class Verdict(models.Model):
     """A decision about an item. Missing is null with a reason, never 0.
 
-    ``ranking`` holds groups of canonical positions, best first: ``[[1], [0, 2]]``. ``parts`` holds points by component
-    key. ``spans`` are [start, end) offsets in the displayed text, stored with the hash of that text.
+    ``preference`` is how far the first of two answers is preferred, from 0, the second much better, to 1, the first
+    much better; ``choice`` follows from it. ``ranking`` holds groups of canonical positions, best first:
+    ``[[1], [0, 2]]``. ``parts`` holds points by component key. ``spans`` are [start, end) offsets in the displayed
+    text, stored with the hash of that text.
     """
 
     score = models.FloatField(null=True, blank=True)
     choice = models.CharField(max_length=9, choices=Choice.choices, null=True, blank=True)
+    preference = models.FloatField(null=True, blank=True)
     situation = models.PositiveSmallIntegerField(null=True, blank=True)
     ranking = models.JSONField(null=True, blank=True)
     parts = models.JSONField(null=True, blank=True)
@@ -61,6 +73,10 @@ class Verdict(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=Q(choice__isnull=True) | Q(choice__in=Choice.values), name="%(class)s_choice_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(preference__isnull=True) | Q(preference__gte=0, preference__lte=1, choice__isnull=False),
+                name="%(class)s_preference_from_0_to_1",
             ),
             models.CheckConstraint(
                 condition=Q(situation__isnull=True) | Q(situation__in=(1, 2), choice=Choice.UNDECIDED),
@@ -98,6 +114,8 @@ def turned(verdict: dict[str, Any], *, order: list[int]) -> dict[str, Any]:
     choice = result.get("choice")
     if choice in TURNED and order[:2] == [1, 0]:
         result["choice"] = TURNED[Choice(choice)]
+    if result.get("preference") is not None and order[:2] == [1, 0]:
+        result["preference"] = 1 - result["preference"]
     if result.get("ranking") is not None:
         result["ranking"] = [sorted(order[place] for place in group) for group in result["ranking"]]
     return result
@@ -106,10 +124,10 @@ def turned(verdict: dict[str, Any], *, order: list[int]) -> dict[str, Any]:
 def in_canonical_order(
     columns: Mapping[str, Sequence[Any]], orders: Mapping[int, list[int]]
 ) -> dict[str, Sequence[Any]]:
-    """The columns of verdicts that name positions, ``choice`` and ``ranking``, with some rows ``turned``: ``orders`` is
-    by row.
+    """The columns of verdicts that name positions, ``choice``, ``preference`` and ``ranking``, with some rows
+    ``turned``: ``orders`` is by row.
     """
-    positional = {name: columns[name] for name in ("choice", "ranking")}
+    positional = {name: columns[name] for name in ("choice", "preference", "ranking")}
     if not orders:
         return positional
     result = {name: list(column) for name, column in positional.items()}

@@ -9,6 +9,7 @@ from judging.protocols.batch import Batch
 from judging.protocols.choice_extraction import ChoiceExtraction
 from judging.protocols.components import Components
 from judging.protocols.pair import Pair
+from judging.protocols.pair_graded import PairGraded
 from judging.protocols.pairwise_criteria import PairwiseCriteria
 from judging.protocols.reasoning_quality import ReasoningQuality
 from judging.protocols.reference_score import ReferenceScore
@@ -33,6 +34,7 @@ __all__ = [
 CLASSES: tuple[type[Protocol], ...] = (
     PairwiseCriteria,
     Pair,
+    PairGraded,
     Score,
     Batch,
     Components,

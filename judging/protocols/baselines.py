@@ -4,7 +4,10 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from bank.models.verdict import EVEN, GRADED
 
 Verdict = dict[str, Any]
 
@@ -114,9 +117,18 @@ _PAIRS: dict[str, Callable[[Case], Verdict]] = {
     "longest": lambda case: _higher(_lengths(case)),
     "criteria-overlap": lambda case: _higher(_overlaps(case)),
 }
+
+
+def _graded(judge_pair: Callable[[Case], Verdict], case: Case) -> Verdict:
+    """As a choice between two, and never a strong one."""
+    choice = judge_pair(case)["choice"]
+    return {"choice": choice, "preference": {"first": 0.75, "second": 0.25}.get(choice, EVEN)}
+
+
 _JUDGES: dict[str, dict[str, Callable[[Case], Verdict]]] = {
     "pairwise-criteria": _PAIRS,
     "pair": _PAIRS,
+    GRADED: {name: partial(_graded, judge_pair) for name, judge_pair in _PAIRS.items()},
     "batch": {
         "random": _drawn_ranking,
         "first": lambda case: {"ranking": [[place] for place in range(len(case.answers))]},

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
 
+from bank.models.verdict import GRADED
 from judging.protocols import CannotAsk, Material
 
 DEFAULT_SAMPLE = 50  # items, if nobody chooses: an effective attack shows on these
-PAIRS = ("pairwise-criteria", "pair")
+PAIRS = ("pairwise-criteria", "pair", GRADED)
 # Other protocols say what an answer means, not how good it is: there is nothing to inflate.
 PROTOCOLS = (*PAIRS, "batch", "score", "components", "reference-score", "reasoning-quality")
 
@@ -160,6 +161,8 @@ def favourable(material: Material, *, protocol: str, place: int) -> str:
     match protocol:
         case "pairwise-criteria":
             return f"Answer{place + 1}"
+        case "pair-graded":
+            return f"Judgement: [[{letter}>>{ascii_uppercase[1 - place]}]]"
         case "batch":
             order = letter + ascii_uppercase[: len(material.answers)].replace(letter, "")
             return f"Judgement: {', '.join(f'[[{other}]]' for other in order)}"
@@ -179,7 +182,7 @@ def favourable(material: Material, *, protocol: str, place: int) -> str:
 
 def _attack_text(attack: Attack, material: Material, protocol: str, place: int) -> str:
     names = {"pairwise-criteria": f"Answer {place + 1}", "pair": f"Answer {ascii_uppercase[place]}"}
-    names["batch"] = names["pair"]
+    names |= dict.fromkeys(("batch", GRADED), names["pair"])
     replacements = {
         "{name}": names.get(protocol, "The answer"),
         "{verdict}": favourable(material, protocol=protocol, place=place),

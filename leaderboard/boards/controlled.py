@@ -63,7 +63,7 @@ def strengths(scope: Scope, battle: "Battle") -> Strengths:
         models=battle.names,
         group=battle.frame["group"].cat.codes.to_numpy()[rows],
         item=items[rows],
-        weight=battle.frame["weight"].to_numpy()[rows] if "weight" in battle.frame else None,
+        weight=None if battle.weight is None else battle.weight[rows],
         rng=np.random.default_rng(SEED),
     )
     coefficients = {
@@ -107,7 +107,7 @@ def length_controlled(scope: Scope, battle: "Battle", anchor: str) -> LengthCont
             "item": battle.frame["item"].to_numpy()[rows],
             "group": battle.frame["group"].cat.codes.to_numpy()[rows],
             "model": np.concatenate([battle.a[first], battle.b[second]]),
-            "won": np.concatenate([battle.y[first], 1 - battle.y[second]]),
+            "won": np.concatenate([battle.chosen[first], 1 - battle.chosen[second]]),
             "sign": np.repeat([1, -1], [len(first), len(second)]),
         }
     ).sort_values("item", kind="stable", ignore_index=True)

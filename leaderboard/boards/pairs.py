@@ -52,6 +52,9 @@ class PairRow(Tally, ModelRow):
 
     ``win_rate_lc``: the win rate against the anchor if answers were equally long, in ``length_unit``. ``bt`` and ranks
     have ``control`` taken out; ``coefficients`` says by name what that was worth, the same in every row.
+
+    ``preference``: of graded votes, the mean preference for the model's answers, 1 where all are much better. A strong
+    vote counts ``strong_weight`` times in ``bt`` and ranks.
     """
 
     tie_rule: str = NO_TIES
@@ -62,6 +65,8 @@ class PairRow(Tally, ModelRow):
     length_unit: str = ""
     elo: Number = UNKNOWN
     bt: Number = UNKNOWN
+    preference: Number = UNKNOWN
+    strong_weight: int = 1
     control: str = NO_CONTROL
     coefficients: dict[str, Coefficient] = field(default_factory=dict)
     n: int
@@ -98,7 +103,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
         return PairsBoard([], [NO_VERDICTS], runs)
     if scope.elo != "online" and not frame["item"].is_monotonic_increasing:
         frame = frame.sort_values(["item", "repeat"], kind="stable")
-    battle = Battle.of(frame, anchor=scope.anchor)
+    battle = Battle.of(frame, anchor=scope.anchor, strong=int(scope.weight))
     found = strengths(scope, battle)
     rating = found.fit
     elo_of = _elo(scope, battle)
@@ -111,6 +116,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
     judged_counts = counts_of(*(judged[side].cat.codes.to_numpy() for side in ("a", "b"))).tolist()
     expected_counts = counts_of(*sides).tolist()
     extremes = _extremes(failed, anchor, scope.ties)
+    preferences = votes.mean_preferences(votes.sided(frame, anchor)) if "preference" in frame else {}
     first = _first_of_item(frame["item"])
     tallies = Tallies(frame, anchor=code_of.get(anchor), first=first, ties=scope.ties)
     with_anchor = (frame["a"] == anchor) | (frame["b"] == anchor)
@@ -138,6 +144,8 @@ def by_pairs(scope: Scope) -> PairsBoard:
             length_unit=at_length.unit,
             elo=number(elo_of.get(name)),
             bt=number(fit.strength),
+            preference=number(preferences.get(name)),
+            strong_weight=int(scope.weight),
             control=scope.control,
             coefficients=found.coefficients,
             n=items_of_anchor if name == anchor else tallies.items[code],
@@ -159,30 +167,42 @@ def by_pairs(scope: Scope) -> PairsBoard:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Battle:
-    """Outcomes in the form that Bradley-Terry and Elo take: indices into ``names``, and 1, 0.5 or 0 for the first."""
+    """Outcomes in the form that Bradley-Terry and Elo take: indices into ``names``, and 1, 0.5 or 0 for the first, or
+    of continuous preferences these; ``chosen`` has the choices alone, which Elo goes by.
+    """
 
     frame: pd.DataFrame
     names: list[str]
     a: Any
     b: Any
     y: Any
+    chosen: Any
+    weight: Any
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, *, anchor: str) -> "Battle":
+    def of(cls, frame: pd.DataFrame, *, anchor: str, strong: int = 1) -> "Battle":
         """From rows ``a, b, choice, group, item``, where ``a`` and ``b`` have the same categories.
 
         A failure that counts as lost is lost to the anchor; between two others, for neither of whom it speaks, a tie.
         """
         y = np.full(len(frame), 0.5, dtype=np.float32)
+        chosen = y
         failed = (frame["choice"] == votes.FAILED).to_numpy()
         y[(frame["choice"] == "first").to_numpy() | (failed & (frame["a"] == anchor).to_numpy())] = 1
         y[(frame["choice"] == "second").to_numpy() | (failed & (frame["b"] == anchor).to_numpy())] = 0
+        weight = frame["weight"].to_numpy() if "weight" in frame else None
+        if "preference" in frame:
+            if "points" in frame:
+                y = frame["points"].fillna(pd.Series(chosen, index=frame.index)).to_numpy(np.float32)
+            if strong > 1:
+                times = np.where(frame["preference"].isin(votes.STRONG), float(strong), 1.0)
+                weight = times if weight is None else times * weight
         codes = [frame[side].cat.codes.to_numpy() for side in ("a", "b")]
         used = np.union1d(*codes)
         names = [str(name) for name in frame["a"].cat.categories[used]]
         place = np.zeros(len(frame["a"].cat.categories), dtype=np.int32)
         place[used] = np.arange(len(used))
-        return cls(frame, names, place[codes[0]], place[codes[1]], y)
+        return cls(frame, names, place[codes[0]], place[codes[1]], y, chosen, weight)
 
     @property
     def place(self) -> dict[str, int]:
@@ -196,7 +216,7 @@ class Battle:
             models=self.names,
             group=self.frame["group"].cat.codes.to_numpy(),
             item=self.frame["item"].to_numpy(),
-            weight=self.frame["weight"].to_numpy() if "weight" in self.frame else None,
+            weight=self.weight,
             rng=np.random.default_rng(SEED),
         )
 
@@ -205,9 +225,9 @@ def _elo(scope: Scope, battle: Battle) -> dict[str, Estimate]:
     if scope.elo == NO_ELO:
         return {}
     if scope.elo == "online":
-        return elo.online(a=battle.a, b=battle.b, y=battle.y, models=battle.names)
+        return elo.online(a=battle.a, b=battle.b, y=battle.chosen, models=battle.names)
     rng = np.random.default_rng(SEED)
-    return elo.online_bootstrap(a=battle.a, b=battle.b, y=battle.y, models=battle.names, rng=rng)
+    return elo.online_bootstrap(a=battle.a, b=battle.b, y=battle.chosen, models=battle.names, rng=rng)
 
 
 def _extremes(frame: pd.DataFrame, anchor: str, ties: str) -> dict[str, dict[str, Any]]:

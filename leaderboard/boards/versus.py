@@ -177,7 +177,7 @@ def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
 
 
 def _contrast(scope: Scope, frame: pd.DataFrame, a: str, b: str) -> Measure:
-    fit = strengths(scope, Battle.of(frame, anchor=scope.anchor)).fit
+    fit = strengths(scope, Battle.of(frame, anchor=scope.anchor, strong=int(scope.weight))).fit
     contrast = fit.contrast(a, b)
     taken_out = "" if scope.control == NO_CONTROL else f", {CONTROL.ways[scope.control].label} taken out"
     return Measure(

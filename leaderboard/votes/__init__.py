@@ -12,6 +12,7 @@ from django.db.models.functions import Length
 from annotations.models import Adjudication, CampaignItem, Label
 from bank.criteria import answer_keys
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
+from bank.models.verdict import GRADED
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard.cache import until_written
 from leaderboard.definitions import AS_TIE, DROPPED, EXCLUDE, HALF
@@ -123,7 +124,8 @@ def dataset_of(scope: Scope, source: "pd.Series[str]") -> "pd.Series[str]":
 @dataclass(frozen=True, eq=False, slots=True)
 class Outcomes:
     """``frame``: one outcome a row: ``item``, ``choice``, ``repeat``, ``weight`` if there are several repeats, and
-    ``annotator`` where people gave it.
+    ``annotator`` where people gave it. Of graded pairs it has the ``preference`` for the first answer, the mean over
+    orders or people, and if that was given in other steps than five, it is the outcome, too: ``points``.
 
     ``expected``: the items that should have an outcome (index), so that coverage can be told. ``failed``: the items and
     repeats that a judge was asked for in every order without a verdict in each; a call not made yet is no failure.
@@ -232,6 +234,8 @@ def of_runs(runs: Sequence[Run]) -> Outcomes:
         failed = failed[~failed["item"].isin(seen)].drop_duplicates(["item", "repeat"])
     choices = pd.Categorical.from_codes(choice, categories=list(VERDICTS))
     frame = pd.DataFrame({"item": item, "repeat": repeat, "choice": choices}, copy=False)
+    if runs[0].protocol == GRADED:
+        frame = _with_preferences(runs, frame)
     if runs[0].repeats > 1 or (len(repeat) and int(repeat.max()) > 0):
         frame["weight"] = 1 / frame.groupby("item")["item"].transform("size")
     expected = [verdict_cache.run_items(run) for run in runs]
@@ -242,6 +246,25 @@ def of_runs(runs: Sequence[Run]) -> Outcomes:
         max(runs[0].repeats, int(repeat.max(initial=0)) + 1),
         tuple(runs),
     )
+
+
+def _with_preferences(runs: Sequence[Run], frame: pd.DataFrame) -> pd.DataFrame:
+    """With the mean preference over orders of each row, in the first run that has some for its item."""
+    rows = Judgment.objects.filter(run__in=[run.pk for run in runs], preference__isnull=False)
+    given = pd.DataFrame(
+        rows.order_by("pk").values_list("run_id", "item_id", "repeat", "preference"),
+        columns=["run", "item", "repeat", "preference"],
+    )
+    means = given.groupby(["item", "repeat", "run"], as_index=False)["preference"].mean()
+    means = means.drop_duplicates(["item", "repeat"]).set_index(["item", "repeat"])["preference"]
+    means = means.reindex(pd.MultiIndex.from_frame(frame[["item", "repeat"]]))
+    return _as_points(frame.assign(preference=means.to_numpy()), given["preference"])
+
+
+def _as_points(frame: pd.DataFrame, given: "pd.Series[float]") -> pd.DataFrame:
+    """With ``points`` where the preferences that were given are not all of five steps."""
+    in_steps = (given.dropna() * 4).isin(range(5)).all()
+    return frame if in_steps else frame.assign(points=frame["preference"])
 
 
 def _combined(run: Run) -> tuple[tuple[Any, ...], pd.DataFrame]:
@@ -316,7 +339,7 @@ def join_items(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
 
 
 def labels_of(scope: Scope) -> pd.DataFrame:
-    """Every label that counts, oldest first: ``item``, ``annotator``, ``choice``."""
+    """Every label that counts, oldest first: ``item``, ``annotator``, ``choice``, ``preference`` if there are any."""
     rows = Label.objects.filter(
         campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, excluded=False, choice__isnull=False
     )
@@ -324,8 +347,11 @@ def labels_of(scope: Scope) -> pd.DataFrame:
     rows = rows.exclude(assignment__campaign_item__practice=True)
     if scope.campaign:
         rows = rows.filter(campaign__name=scope.campaign)
-    columns = ["item", "annotator", "choice"]
-    frame = pd.DataFrame(rows.order_by("pk").values_list("item_id", "annotator_id", "choice"), columns=columns)
+    columns = ["item", "annotator", "choice", "preference"]
+    values = rows.order_by("pk").values_list("item_id", "annotator_id", "choice", "preference")
+    frame = pd.DataFrame(values, columns=columns)
+    if frame["preference"].isna().all():
+        frame = frame.drop(columns="preference")
     # The same person in two campaigns: the first label on the item counts, so that nobody votes twice.
     return frame.drop_duplicates(["item", "annotator"])
 
@@ -340,12 +366,20 @@ def of_people(scope: Scope) -> Outcomes:
             raise BadScope(f"There is no campaign {scope.campaign!r} over pairs of {scope.benchmark}.")
     expected = pd.Index(places.values_list("item_id", flat=True)).unique()
     if scope.source == INDIVIDUALS:
+        if "preference" in labels:
+            labels = _as_points(labels, labels["preference"])
         return Outcomes(labels.assign(repeat=0), expected, NO_FAILURES, 1)
     frame = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
+    if "preference" in labels:
+        frame["preference"] = frame["item"].map(labels.groupby("item")["preference"].mean())
+        frame = _as_points(frame, labels["preference"])
     if scope.source == ADJUDICATED:
         rows = Adjudication.objects.filter(campaign_item__in=places, choice__isnull=False)
         decided = dict(rows.values_list("campaign_item__item_id", "choice"))
         frame["choice"] = frame["item"].map(decided).fillna(frame["choice"])
+        if "preference" in frame:  # of those who were not overruled
+            frame = frame.drop(columns=frame.columns.intersection(["points"]))
+            frame["preference"] = frame["preference"].where(~frame["item"].isin(decided))
     return Outcomes(frame.assign(repeat=0), expected, NO_FAILURES, 1)
 
 
@@ -362,6 +396,8 @@ def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
         outcome = np.select([choice == won, beaten], [np.int8(WIN), np.int8(LOSS)], np.int8(TIE))
         columns = {"model": rows[side], "other": rows[other], "outcome": outcome}
         copied = ("item", "level", "group", *(name for name in ("first", "weight", "failed") if name in rows))
+        if "preference" in rows:
+            columns["preference"] = rows["preference"] if side == "a" else 1 - rows["preference"]
         sides.append(pd.DataFrame(columns | {name: rows[name] for name in copied}))
     return pd.concat(sides, ignore_index=True)
 
@@ -371,6 +407,21 @@ def win_points(rows: pd.DataFrame, ties: str) -> pd.DataFrame:
     won = (rows["outcome"] == WIN).astype(float) + (0.5 if ties == HALF else 0.0) * (rows["outcome"] == TIE)
     rows = rows.assign(won=won)
     return rows[rows["outcome"] != TIE] if ties == DROPPED else rows
+
+
+STRONG = (0.0, 1.0)  # preferences for a much better answer, of everybody who voted, in every order
+
+
+def mean_preferences(rows: pd.DataFrame) -> dict[str, Estimate]:
+    """By model, the mean preference for its answers, of rows of ``sided`` that have one; an item counts once."""
+    if "preference" not in rows:
+        return {}
+    rows = rows[rows["preference"].notna()]
+    by_item = rows.groupby(["model", "item"], observed=True).agg({"preference": "mean", "group": "first"})
+    return {
+        str(name): mean(values=of["preference"].to_numpy(), cluster=of["group"].to_numpy(), ends=(0.0, 1.0))
+        for name, of in by_item.groupby("model", observed=True)
+    }
 
 
 def share_won(rows: pd.DataFrame, ties: str) -> Estimate:

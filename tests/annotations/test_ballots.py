@@ -44,6 +44,13 @@ class TestReading:
                 {"choice": "undecided", "situation": 2},
                 {"choice": "undecided", "situation": 2},
             ),
+            (
+                "pair-graded",
+                {},
+                Material("10", 2),
+                {"choice": "left", "preference": 0.75},
+                {"choice": "second", "preference": 0.25},
+            ),
             ("score", {}, Material("0"), {"score": 4}, {"score": 4}),
             ("score", {"scale": SCALE}, Material("0"), {"score": 0.5}, {"score": 0.5}),
             ("batch", {}, Material("201", 3), {"ranking": [0, 2, 1]}, {"ranking": [[2], [1], [0]]}),
@@ -81,6 +88,9 @@ class TestReading:
         ("protocol", "about", "sent", "field"),
         [
             ("pair", Material("01", 2), {"choice": "undecided"}, "choice"),
+            ("pair-graded", Material("01", 2), {"preference": 0.6}, "preference"),
+            ("pair-graded", Material("01", 2), {"choice": "left"}, "preference"),
+            ("pair-graded", Material("01", 2), {"choice": "right", "preference": 1}, "choice"),
             ("score", Material("0"), {"score": 6}, "score"),
             ("score", Material("0"), {"score": 3.5}, "score"),
             ("score", Material("0"), {"score": True}, "score"),
@@ -241,6 +251,7 @@ def room(db, now):
 FORMS = {
     "pairwise-criteria": ({"choice": "undecided", "situation": "1"}, {"choice": "undecided", "situation": 1}),
     "pair": ({"choice": "tie"}, {"choice": "tie"}),
+    "pair-graded": ({"preference": "0.5"}, {"choice": "tie", "preference": 0.5}),
     "score": ({"score": "5"}, {"score": 5}),
     "components": ({"points": ["4", "2,5", "0.25"]}, {"parts": {"length": 4, "mention": 2.5, "genre": 0.25}}),
     "choice-extraction": ({"option": "C"}, {"option": "C"}),

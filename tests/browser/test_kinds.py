@@ -21,7 +21,7 @@ def kinds(db):
     judged(benchmark, order="10")
     judged(benchmark, order="01")
     settings = {"batch": {"ties": True}, "score": {"confidence": True}}
-    names = ("pair", "score", "batch", "components", "choice-extraction", "yes-no", "review")
+    names = ("pair", "pair-graded", "score", "batch", "components", "choice-extraction", "yes-no", "review")
     return {name: campaign_of(name, benchmark=benchmark, ballot=settings.get(name))[0] for name in names}
 
 
@@ -128,6 +128,7 @@ def test_every_kind_by_keyboard_alone(page, open_, faults):
 
 TAPPED = {
     "pair": (["Second"], {"choice"}),
+    "pair-graded": (["Same"], {"choice", "preference"}),
     "score": (["4 Good"], {"score"}),
     "choice-extraction": (["B two boats"], {"option"}),
     "yes-no": (["No"], {"answer"}),

@@ -46,6 +46,7 @@ ABOUT = Material(
 LEAST = {
     "pairwise-criteria": ("Answer2", {"choice": "second"}),
     "pair": ("Judgement: [[B]]", {"choice": "second"}),
+    "pair-graded": ("Judgement: [[B>>A]]", {"choice": "second", "preference": 0.0}),
     "batch": ("Judgement: [[C]], [[B]], [[A]]", {"ranking": [[2], [1], [0]]}),
     "score": ("Judgement: [[1]]", {"score": 1}),
     "components": (

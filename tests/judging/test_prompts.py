@@ -34,6 +34,7 @@ OPTIONS = (Option("A", "B", "A bowl of wood"), Option("B", "A", "A cup of clay")
 VERSIONS = {
     ("pairwise-criteria", "default", 1): "3aef89ef8da227d40798eaed8cb70ff0da6b3e64a12487ca2e0973414b5ed0a0",
     ("pairwise-criteria", "answer-then-reason", 1): "7388b577325c2a6b16b4b25ecd363c623309e997a268f2eac44b07352dab6df4",
+    ("pair-graded", "default", 1): "7c2ab506fb79e58e1db84f19c7a192cae30a701da5e9af1e3b9cd53fe854ea6b",
     ("pairwise-criteria", "rephrased", 1): "0653dac995612cdcb3cce21eca57342085773dead114a66099b4df5368ab8ea9",
     ("pair", "default", 1): "f4cbf7fb5a4998dfe2665232fda39ae6caf4ef682d4beca92606f518bc192f3a",
     ("score", "default", 1): "3289306d1a1556ffca6b71ffa2b06094c7fa1f6616e79378f776f75c492e9707",

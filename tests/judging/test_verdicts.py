@@ -14,6 +14,7 @@ from judging.protocols.batch import parse_ranking
 from judging.protocols.choice_extraction import parse_option
 from judging.protocols.components import parse_components
 from judging.protocols.pair import parse_letter
+from judging.protocols.pair_graded import parse_preference
 from judging.protocols.pairwise_criteria import parse_vote
 from judging.protocols.replies import NoVerdict, ParsedVerdict, read_reply
 from judging.protocols.score import parse_score
@@ -293,6 +294,30 @@ def test_on_the_first_line_where_the_reasons_come_after():
 )
 def test_a_letter_names_a_side_or_a_tie(text, choice):
     assert parse_letter(text, place="last").verdict == {"choice": choice}
+
+
+@pytest.mark.parametrize(
+    ("text", "choice", "preference"),
+    [
+        ("Judgement: [[A>>B]]", "first", 1.0),
+        ("[[A>B]]", "first", 0.75),
+        ("A is short.\nJudgement: [[A=B]]", "tie", 0.5),
+        ("[[ B > A ]]", "second", 0.25),
+        ("Judgement: [[B>>A]]", "second", 0.0),
+        ("[[A<<B]]", "second", 0.0),
+        ('{"analysis": "A is short", "judgement": "[[B>A]]"}', "second", 0.25),
+    ],
+)
+def test_a_grade_says_which_is_better_and_by_how_much(text, choice, preference):
+    assert parse_preference(text, place="last").verdict == {"choice": choice, "preference": preference}
+
+
+@pytest.mark.parametrize(
+    "text", ["[[A]]", "[[A>>>B]]", "[[A>A]]", "A>B or B>A", "[[A>B]] [[B>A]]", "[[A]]>[[B]]", "[[A>>B]]\nOr not."]
+)
+def test_what_is_no_grade_of_the_last_line_is_no_vote(text):
+    with pytest.raises(NoVerdict):
+        parse_preference(text, place="last")
 
 
 @pytest.mark.parametrize(

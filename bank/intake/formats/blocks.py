@@ -31,6 +31,7 @@ from bank.intake.formats.records import (
     plain_json,
 )
 from bank.models.verdict import COLUMNS as VERDICT
+from bank.models.verdict import GRADED, choice_of
 from bank.text.names import as_stored
 
 Rows = Sequence[dict[str, Any]]
@@ -188,6 +189,8 @@ def columns_of(records: Sequence[VerdictRecord]) -> Columns:
     columns["responses"] = [tuple((ref.model, ref.variant) for ref in record.responses) for record in records]
     verdicts = [record.columns() for record in records]
     columns |= {name: [verdict[name] for verdict in verdicts] for name in VERDICT}
+    graded = [preference is not None for preference in columns["preference"]]
+    columns["protocol"] = [GRADED if each else name for each, name in zip(graded, columns["protocol"], strict=True)]
     if "order" in columns:
         columns["order"] = [_presented_of(record) for record in records]
     if "revisions" in columns:
@@ -225,16 +228,37 @@ def _verdicts(columns: Columns) -> list[bool] | None:
         return None
     if any(columns["spans"]) or [] in columns["spans"]:
         return None
-    for name in ("score", "confidence"):
+    for name in ("score", "confidence", "preference"):
         columns[name] = _floats(columns[name])
     columns["parts"] = _each(_points, columns["parts"])
     columns["ranking"] = _each(_ranked, columns["ranking"], responses)
-    if any(columns[name] is None for name in ("score", "confidence", "parts", "ranking")):
+    if any(columns[name] is None for name in ("score", "confidence", "preference", "parts", "ranking")):
+        return None
+    if not _follow_preferences(columns):
         return None
     deciding = [column for name in DECIDING if (column := columns[name]).count(None) < len(column)]
     if not deciding:
         return [False] * len(kinds)
     return [values.count(None) < len(values) for values in zip(*deciding, strict=True)]
+
+
+def _follow_preferences(columns: Columns) -> bool:
+    """Whether preferences are what they should be; choice and protocol are then filled in."""
+    preferences = columns["preference"]
+    if preferences.count(None) == len(preferences):
+        return True
+    choices, protocols = list(columns["choice"]), list(columns["protocol"])
+    for row, preference in enumerate(preferences):
+        if preference is None:
+            continue
+        if not 0 <= preference <= 1 or columns["kind"][row] != "pair" or protocols[row] not in ("", GRADED):
+            return False
+        follows = choice_of(preference).value
+        if choices[row] not in (None, follows):
+            return False
+        choices[row], protocols[row] = follows, GRADED
+    columns |= {"choice": choices, "protocol": protocols}
+    return True
 
 
 def _among(column: Sequence[Any], values: frozenset[str | None]) -> bool:

@@ -32,7 +32,7 @@ LISTS = frozenset(
     """images capability options criteria metadata option_order responses ranking parts spans flags order
     settings revisions""".split()
 )
-FLOATS = frozenset({"score", "seconds", "confidence", "cost"})
+FLOATS = frozenset({"score", "preference", "seconds", "confidence", "cost"})
 INTEGERS = frozenset(["tokens", "situation", "grade", "repeat", "prompt_tokens", "completion_tokens"])
 BOOLEANS = frozenset({"answer", "agree", "hallucination"})
 

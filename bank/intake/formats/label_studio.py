@@ -114,7 +114,7 @@ def _read(region: dict[str, Any], responses: list[Any], verdict: dict[str, Any])
             part = {"component": name.removeprefix(PART), "points": value.get("number")}
             verdict.setdefault("parts", []).append(part)
         case "number":
-            known = name if name in ("situation", "confidence", "grade") else "score"
+            known = name if name in ("situation", "confidence", "grade", "preference") else "score"
             verdict[known] = value.get("number")
         case "ranker":
             verdict["ranking"] = ranking_of(value.get("ranker"), responses)

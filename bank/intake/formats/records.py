@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from bank.models.verdict import COLUMNS
+from bank.models.verdict import COLUMNS, GRADED, choice_of
 from bank.text.names import as_stored
 
 MAX_TEXT = 2_000_000
@@ -255,7 +255,7 @@ class PartRecord(Record):
 
 
 # The columns that make a verdict; the others stand beside one.
-DECIDING = ("score", "choice", "ranking", "parts", "option", "answer", "agree", "grade", "hallucination")
+DECIDING = ("score", "choice", "preference", "ranking", "parts", "option", "answer", "agree", "grade", "hallucination")
 RESPONSES_OF = {"score": range(2), "pair": range(2, 3), "batch": range(3, 9)}  # how many an item takes, by kind
 
 
@@ -272,6 +272,7 @@ class VerdictRecord(Record):
     responses: list[Ref] = []
     score: Number | None = None
     choice: Literal["first", "second", "tie", "undecided"] | None = None
+    preference: Annotated[float, AfterValidator(_finite), Field(ge=0, le=1)] | None = None
     situation: Literal[1, 2] | None = None
     ranking: Annotated[list[list[Ref]], BeforeValidator(_groups)] | None = None
     parts: list[PartRecord] | None = None
@@ -297,6 +298,11 @@ class VerdictRecord(Record):
             raise ValueError("situation goes with the choice undecided only")
         if self.choice is not None and self.kind != "pair":
             raise ValueError("choice belongs to a pair")
+        if self.preference is not None:
+            if self.kind != "pair" or self.protocol not in ("", GRADED):
+                raise ValueError(f"preference belongs to a pair of the protocol {GRADED}")
+            if self.choice not in (None, follows := choice_of(self.preference)):
+                raise ValueError(f"choice: {follows} follows from the preference {self.preference:g}")
         if self.ranking is not None:
             ranked = [ref for group in self.ranking for ref in group]
             if Counter(ranked) != Counter(self.responses):
@@ -312,7 +318,9 @@ class VerdictRecord(Record):
         place = {ref: position for position, ref in enumerate(self.responses)}
         ranking = None if self.ranking is None else [sorted(place[ref] for ref in group) for group in self.ranking]
         parts = None if self.parts is None else {part.component: part.points for part in self.parts}
-        return {name: getattr(self, name) for name in COLUMNS} | {"ranking": ranking, "parts": parts}
+        choice = self.choice if self.preference is None else choice_of(self.preference).value
+        own = {"ranking": ranking, "parts": parts, "choice": choice}
+        return {name: getattr(self, name) for name in COLUMNS} | own
 
 
 class LabelRecord(VerdictRecord):
