@@ -123,11 +123,11 @@ class PairwiseCriteria(Pair):
 
 
 STEPS = (
-    Choice("1", lazy("First is much better"), "first", short=lazy("First, much")),
-    Choice("0.75", lazy("First is better"), "second", short=lazy("First")),
-    Choice("0.5", lazy("About the same"), "third", "T", short=lazy("Same")),
-    Choice("0.25", lazy("Second is better"), "fourth", short=lazy("Second")),
-    Choice("0", lazy("Second is much better"), "fifth", short=lazy("Second, much")),
+    Choice("1", lazy("First is much better"), "first", short="1 ≫ 2"),
+    Choice("0.75", lazy("First is better"), "second", short="1 > 2"),
+    Choice("0.5", lazy("About the same"), "third", "T", short="1 = 2"),
+    Choice("0.25", lazy("Second is better"), "fourth", short="2 > 1"),
+    Choice("0", lazy("Second is much better"), "fifth", short="2 ≫ 1"),
 )
 
 

@@ -128,7 +128,7 @@ def test_every_kind_by_keyboard_alone(page, open_, faults):
 
 TAPPED = {
     "pair": (["Second"], {"choice"}),
-    "pair-graded": (["Same"], {"choice", "preference"}),
+    "pair-graded": (["About the same"], {"choice", "preference"}),
     "score": (["4 Good"], {"score"}),
     "choice-extraction": (["B two boats"], {"option"}),
     "yes-no": (["No"], {"answer"}),
