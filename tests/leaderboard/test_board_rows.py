@@ -15,10 +15,10 @@ pytestmark = pytest.mark.django_db
 ENDS = ("", "_low", "_high", "_se", "_n", "_groups", "_method")
 MODEL_KEYS = {
     *("model", "rank", "rank_low", "rank_high", "tier", "wins", "ties", "losses"),
-    *(f"{number}{end}" for number in ("win_rate", "win_rate_lc", "elo", "bt") for end in ENDS),
+    *(f"{number}{end}" for number in ("win_rate", "win_rate_lc", "elo", "bt", "preference") for end in ENDS),
     *("n", "coverage", "levels", "tie_rule", "notes"),
     *("failures", "failure_rule", "win_rate_best", "win_rate_worst", "mean_length", "mean_tokens"),
-    *("control", "coefficients", "length_unit"),
+    *("control", "coefficients", "length_unit", "strong_weight"),
 }
 JUDGE_KEYS = {
     *("judge", "run", "settings", "source_dataset", "kind", "reference", "metric"),

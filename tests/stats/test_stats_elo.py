@@ -115,6 +115,6 @@ def test_a_model_without_votes_has_no_rating():
     assert elo.online_bootstrap(**nothing, rng=np.random.default_rng(1))["x"].value is None
 
 
-def test_an_outcome_that_is_none_of_the_three_is_refused():
+def test_an_outcome_beyond_a_win_and_a_loss_is_refused():
     with pytest.raises(InvalidOutcome):
-        elo.online(a=[0], b=[1], y=[0.7], models=["x", "y"])
+        elo.online(a=[0], b=[1], y=[1.2], models=["x", "y"])
