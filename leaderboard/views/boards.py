@@ -14,8 +14,8 @@ from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
-from leaderboard.boards.pairs import PairsBoard
-from leaderboard.definitions import DEFINITIONS, in_words
+from leaderboard.boards.pairs import PairRow, PairsBoard
+from leaderboard.definitions import DEFINITIONS, ONCE, WEIGHT, in_words
 from leaderboard.figures import number_of, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
 from leaderboard.pages import address as addresses
@@ -50,7 +50,7 @@ def _models(request: HttpRequest, address: Address) -> str:
     selects = [
         *(addresses.edition_selects(address, scope) if is_kept_back(scope) else _verdict_selects(address, source)),
         *shown.selects,
-        *(addresses.definition_selects(scope, *DEFINITIONS) if board.rows and not is_kept_back(scope) else []),
+        *(addresses.definition_selects(scope, *_definitions(scope, board)) if not is_kept_back(scope) else []),
         *([addresses.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
     ]
     note = " ".join(filter(None, [source.note, shown.note]))
@@ -71,6 +71,13 @@ def _models(request: HttpRequest, address: Address) -> str:
             context["downloads"] += table_files("extraction", address, rows="How options were found")
         context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.params)
     return render_to_string("leaderboard/models.html", context, request)
+
+
+def _definitions(scope: Scope, board: ModelsBoard) -> list[str]:
+    """The definitions that make a difference to this board."""
+    graded = any(isinstance(row, PairRow) and row.preference.value is not None for row in board.rows)
+    plain = scope.weight == ONCE and not graded
+    return [name for name in DEFINITIONS if board.rows and not (name == WEIGHT.name and plain)]
 
 
 def _edition(address: Address, scope: Scope) -> dict[str, Any]:
