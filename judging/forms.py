@@ -8,9 +8,11 @@ from accounts.forms import Styled
 from bank.forms.benchmarks import FileShape
 from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.models import Benchmark, Item
+from bank.models.verdict import LABEL
 from judging import protocols
 from judging.models import OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols import prompts
+from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 from judging.protocols.settings import DETAILS, EFFORTS, NAMES
 from judging.runs import attacks, item_sets, plan, queries
 from judging.runs.collecting import COLLECTORS
@@ -211,6 +213,16 @@ class RunForm(RequestForm):
         required=False,
         label="Hidden criteria",
     )
+    question = CleanCharField(
+        required=False,
+        max_length=MAX_QUESTION,
+        help_text="About each text or picture. Empty: which category it belongs to.",
+    )
+    categories = CleanCharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 5, "placeholder": "positive: likes it"}),
+        help_text="One per line: a name, or a name, a colon and what it means.",
+    )
     repeats = forms.IntegerField(
         min_value=1, max_value=100, required=False, help_text="Empty: the protocol's default, usually 1."
     )
@@ -227,6 +239,7 @@ class RunForm(RequestForm):
     structured = forms.BooleanField(required=False)
 
     TICKS = ("structured", *RequestForm.TICKS)
+    OF_LABEL = ("question", "categories")  # shown where that protocol is chosen
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -257,7 +270,18 @@ class RunForm(RequestForm):
         protocol = protocols.get(self.cleaned_data["protocol"])
         fixed = {*protocol.fixed, *(["order"] if protocol.kind == Item.Kind.SCORE else [])}
         chosen = {name: self.cleaned_data[name] for name in NAMES if name not in fixed}
+        if protocol.name == LABEL:
+            chosen |= {"question": self.cleaned_data["question"]}
+            chosen |= {"categories": categories_in(self.cleaned_data["categories"])}
         return {name: value for name, value in chosen.items() if value not in ("", None)} | self.request()
+
+    @property
+    def others(self) -> list[Any]:
+        return [field for field in super().others if field.name not in (*self.OF_LABEL, "attacks")]
+
+    @property
+    def of_label(self) -> list[Any]:
+        return [self[name] for name in self.OF_LABEL]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
@@ -299,10 +323,6 @@ class AttackForm(RunForm):
         return data
 
     @property
-    def others(self) -> list[Any]:
-        return [field for field in super().others if field.name != "attacks"]
-
-    @property
     def boxes(self) -> Any:
         return self["attacks"]
 
@@ -327,6 +347,7 @@ def as_form(run: Run) -> dict[str, Any]:
     initial |= _items_as_form(run) | {"reuse": run.reuse, "batched": run.batched}
     initial |= {"judge": run.judge_id, "benchmark": run.benchmark_id, "protocol": run.protocol, "new": True}
     initial |= {"prompt": settings.get("prompt", "default"), "budget": run.budget}
+    initial |= {"categories": as_lines(settings.get("categories", ())), "question": settings.get("question", "")}
     if "criteria" in settings:
         initial["criteria"] = "yes" if settings["criteria"] else "no"
     if "temperature" in settings:
@@ -337,7 +358,7 @@ def as_form(run: Run) -> dict[str, Any]:
 def _items_as_form(run: Run) -> dict[str, Any]:
     """The form values that select the run's items again; the run itself if its item set no longer does."""
     item_set = dict(run.item_set)
-    judgeable = plan.judgeable_items(benchmark=run.benchmark, kind=protocols.get(run.protocol).kind)
+    judgeable = plan.judgeable_items(benchmark=run.benchmark, protocol=protocols.get(run.protocol))
     try:
         is_same = item_sets.items(item_set, benchmark=run.benchmark, query=judgeable).count() == run.run_items.count()
     except item_sets.BadItemSet:

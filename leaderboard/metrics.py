@@ -16,7 +16,7 @@ import pandas as pd
 from stats import agreement as agreements
 from stats.agreement import kappa_of
 from stats.arrays import FloatArray, mean_ranks, ratio
-from stats.classification import PairScores, macro_f1, macro_precision, macro_recall, pair_scores
+from stats.classification import ClassScores, class_scores, macro_f1, macro_precision, macro_recall, pair_scores
 from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
 from stats.proportions import mean, rate
 from stats.rankings import distances
@@ -85,7 +85,7 @@ class OfPairs:
         self.failed = paired["told"].isna().to_numpy()
         self.scores = cache(self._scores)
 
-    def _scores(self, *, ties: bool) -> PairScores:
+    def _scores(self, *, ties: bool) -> ClassScores:
         columns = self.rows | {"reference": self.rows["first"], "prediction": self.rows["second"]}
         return pair_scores(**{name: columns[name] for name in columns if name not in ("first", "second")}, ties=ties)
 
@@ -227,6 +227,7 @@ class OfGrades:
 
     def __init__(self, paired: pd.DataFrame) -> None:
         self.paired, self.cluster, self.stratum = paired, paired["group"].to_numpy(), strata_of(paired)
+        self.scores = cache(self._scores)
 
     def correlation(self, name: str) -> Measured:
         told, value = (self.paired[column].to_numpy(np.float64) for column in ("told", "value"))
@@ -242,6 +243,10 @@ class OfGrades:
     def agreement(self) -> Measured:
         hits = (self.paired["told"] == self.paired["value"]).to_numpy(np.float64)
         return rate(hits=hits, cluster=self.cluster, stratum=self.stratum), None
+
+    def _scores(self) -> ClassScores:
+        value, told = (self.paired[column].to_numpy(object) for column in ("value", "told"))
+        return class_scores(reference=value, prediction=told, cluster=self.cluster, stratum=self.stratum)
 
     def kappa(self) -> Measured:
         told, value = (self.paired[column].to_numpy(object) for column in ("told", "value"))
@@ -328,23 +333,48 @@ RANKINGS = (
     ),
     *OF_REPEATS,
 )
-READINGS = (
-    Metric(
+
+
+def _agreement(words: str) -> Metric:
+    return Metric(
         name="agreement",
         label="Agreement",
-        words="share of answers that the judge reads as most people do",
+        words=words,
         compute=OfGrades.agreement,
         of_sums=_mean_of_sums,
         terms=partial(_counted, _hits),
-    ),
-    Metric(
+    )
+
+
+def _kappa(classes: str) -> Metric:
+    return Metric(
         name="kappa",
         label="Kappa",
-        words="Cohen's kappa over the options: agreement beyond chance",
+        words=f"Cohen's kappa over the {classes}: agreement beyond chance",
         compute=OfGrades.kappa,
         lowest=-1.0,
         heat=(-0.1, 0.9),
         always_shown=True,
-    ),
+    )
+
+
+def _over_categories(name: str, label: str, **more: Any) -> Metric:
+    words = f"{label}, mean over the categories that people or the judge gave"
+    return Metric(
+        name=name, label=label, words=words, compute=lambda paired: (getattr(paired.scores(), name), None), **more
+    )
+
+
+READINGS = (
+    _agreement("share of answers that the judge reads as most people do"),
+    _kappa("options"),
+    *OF_REPEATS,
+)
+CATEGORIES = (
+    _agreement("share of items to which the judge gives the category that most people give"),
+    _kappa("categories"),
+    _over_categories("f1", "F1", always_shown=True),
+    _over_categories("recall", "Recall"),
+    _over_categories("precision", "Precision"),
     *OF_REPEATS,
 )

@@ -96,6 +96,10 @@ def _can_stand_in(kind: Kind) -> bool:
     return bool(kind.stand_in)
 
 
+def _has_means(kind: Kind) -> bool:
+    return kind.has_means
+
+
 def stand_in(scope: Scope, asked: Asked) -> Rows:
     """The alternative annotator test of each judge."""
     board = standin.stand_ins(scope, checked_epsilon(asked.epsilon))
@@ -316,7 +320,7 @@ def _two(asked: Asked, compared: Callable[[str, str], versus.Versus]) -> Rows:
 
 TABLES = {
     "stand-in": Table(make=stand_in, board="judges", fits=_can_stand_in, view=OF_LABELS, takes=("epsilon",)),
-    "people-and-judge": Table(make=people_and_judge, board="models", fits=_can_stand_in),
+    "people-and-judge": Table(make=people_and_judge, board="models", fits=_has_means),
     "ceiling": Table(make=ceiling, board="judges", view=OF_LABELS),
     "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
 from stats.jackknife import Blocks, Scale, jackknife, mean_over
@@ -15,13 +17,13 @@ from stats.results import Estimate
 from stats.verdicts import MISSING, TIE, VERDICTS, decided, three_way
 
 NO_PAIRS = "no pair has a verdict of both that counts"
-FEWEST_OF_CLASS = 10  # pairs with a class, below which no error of a macro score can be told
-FEW_OF_CLASS = f"fewer than {FEWEST_OF_CLASS} pairs of one of the classes: no interval"
+FEWEST_OF_CLASS = 10  # rows with a class, below which no error of a macro score can be told
+FEW_OF_CLASS = f"one of the classes occurs fewer than {FEWEST_OF_CLASS} times: no interval"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class PairScores:
-    """`confusion` (L, L) counts pairs: rows are the reference's verdict, columns the judge's, both in the
+class ClassScores:
+    """`confusion` (L, L) counts rows: rows are the reference's verdict, columns the judge's, both in the
     order of `labels`.
     """
 
@@ -41,7 +43,7 @@ def pair_scores(
     ties: bool,
     stratum: npt.ArrayLike | None = None,
     level: float = 0.95,
-) -> PairScores:
+) -> ClassScores:
     """Compare verdicts on the same pairs (MLLM-as-a-Judge, arXiv 2402.04788, Table 2).
 
     `reference`, `prediction` and `cluster` have shape (n,): words of `verdicts.VERDICTS`, and any labels.
@@ -60,14 +62,53 @@ def pair_scores(
     strata = np.zeros(len(true)) if stratum is None else np.asarray(stratum)
     check_lengths(reference=true, prediction=guess, cluster=groups, stratum=strata)
     valid = (true != MISSING) & (guess != MISSING)
-    true, guess, groups, strata = true[valid], guess[valid], groups[valid], strata[valid]
+    codes = _Codes(true[valid], guess[valid], groups[valid], strata[valid])
+    return _scores(codes, labels, always=TIE, level=level)
+
+
+def class_scores(
+    *,
+    reference: npt.ArrayLike,
+    prediction: npt.ArrayLike,
+    cluster: npt.ArrayLike,
+    stratum: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> ClassScores:
+    """Compare labels of any kind, shape (n,), as `pair_scores` compares verdicts; rows where one is missing (None, NaN)
+    are dropped.
+
+    The classes are the labels that occur, in their order; a class that occurs fewer than ten times in a stratum on
+    average leaves the macro scores without an interval. Raises LengthMismatch.
+    """
+    true, guess, groups = pd.Series(reference), pd.Series(prediction), np.asarray(cluster)
+    strata = np.zeros(len(true)) if stratum is None else np.asarray(stratum)
+    check_lengths(reference=true, prediction=guess, cluster=groups, stratum=strata)
+    valid = (true.notna() & guess.notna()).to_numpy()
+    both, labels = pd.factorize(pd.concat([true[valid], guess[valid]]), sort=True)
+    n = int(valid.sum())
+    codes = _Codes(both[:n], both[n:], groups[valid], strata[valid])
+    return _scores(codes, tuple(map(str, labels)), always=0, level=level)
+
+
+class _Codes(NamedTuple):
+    """Rows with both labels, as codes of classes, with their cluster and stratum; shape (n,) each."""
+
+    true: IntArray
+    guess: IntArray
+    groups: npt.NDArray[Any]
+    strata: npt.NDArray[Any]
+
+
+def _scores(codes: _Codes, labels: tuple[str, ...], *, always: int, level: float) -> ClassScores:
+    """The first ``always`` classes must occur often enough for an interval, the others if they occur at all."""
+    true, guess, groups, strata = codes
     size, blocks, (part, parts) = len(labels), Blocks.of(groups), dense_codes(strata)
     cells = size * size
     table = blocks.table((part * size + true) * size + guess, parts * cells)
     confusion = np.bincount(true * size + guess, minlength=cells).reshape(size, size)
-    pairs = (confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)) / max(parts, 1)
-    needed = (np.arange(size) < TIE) | (pairs > 0)
-    too_few = bool((pairs[needed] < FEWEST_OF_CLASS).any())
+    times = (confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)) / max(parts, 1)
+    needed = (np.arange(size) < always) | (times > 0)
+    too_few = bool((times[needed] < FEWEST_OF_CLASS).any())
 
     def macro(score: Callable[[FloatArray], FloatArray], name: str) -> Estimate:
         estimate = jackknife(
@@ -81,7 +122,7 @@ def pair_scores(
         )
         return replace(estimate, interval=None, reason=FEW_OF_CLASS) if too_few and estimate.interval else estimate
 
-    return PairScores(
+    return ClassScores(
         accuracy=rate(hits=true == guess, cluster=groups, stratum=strata if parts > 1 else None, level=level),
         f1=macro(macro_f1, "F1"),
         recall=macro(macro_recall, "recall"),

@@ -114,7 +114,7 @@ def verdict_in_words(judgment: Judgment) -> str:
         ascii_uppercase[presented[position]] if batch else _("Answer {number}").format(number=presented[position] + 1)
         for position in sorted(presented)
     ]
-    words = describe(columns, letters=names)
+    words = describe(columns, judgment.run.protocol, letters=names)
     if columns.get("parts") and judgment.score is not None:
         points = _("{score} of 10").format(score=f"{judgment.score:g}")
         words = f"{points} ({words})"

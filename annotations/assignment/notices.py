@@ -124,11 +124,11 @@ def practice_feedback(label: Label) -> PracticeFeedback:
         for number, canonical in enumerate(label.assignment.order, 1)
     }
     names = [name_by_position[position] for position in sorted(name_by_position)]
-    gold, verdict = campaign_item.gold or {}, label.verdict()
+    gold, verdict, protocol = campaign_item.gold or {}, label.verdict(), campaign_item.campaign.protocol
     return PracticeFeedback(
         assignment=label.assignment_id,
         right=is_right(verdict, gold),
-        given=describe(verdict, letters=names),
-        expected=describe(gold, letters=names),
+        given=describe(verdict, protocol, letters=names),
+        expected=describe(gold, protocol, letters=names),
         note=campaign_item.note,
     )

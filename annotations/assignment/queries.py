@@ -21,7 +21,6 @@ from annotations import ballots
 from annotations.assignment import material, notices, quality
 from annotations.ballots.answers import ChoiceExtraction
 from annotations.ballots.pairs import Pair
-from annotations.ballots.scores import Score
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import database
 from bank.models import Item, ItemResponse, Response, Sample, SampleImage
@@ -113,8 +112,8 @@ class Work:
 
     @property
     def answers_template(self) -> str:
-        scored = self.shape == "single" and isinstance(self.ballot, Score) and self.ballot.has_rubric
-        name = "scored" if scored else {"pair": "answers", "single": "answers"}.get(self.shape, self.shape)
+        described = self.shape == "single" and self.ballot.rubric
+        name = "described" if described else {"pair": "answers", "single": "answers"}.get(self.shape, self.shape)
         return f"annotations/ballot/_{name}.html"
 
     @property

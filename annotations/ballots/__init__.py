@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as lazy
 
-from annotations.ballots.answers import ChoiceExtraction, YesNo
+from annotations.ballots.answers import ChoiceExtraction, Label, YesNo
 from annotations.ballots.base import (
     FIELDS,
     BadSettings,
@@ -69,7 +69,7 @@ FLAGS: dict[str, Words] = {
 
 _CLASSES: tuple[type[Ballot], ...] = (
     *(PairwiseCriteria, Pair, PairGraded, Score, Batch),
-    *(Components, ChoiceExtraction, YesNo, Review),
+    *(Components, ChoiceExtraction, YesNo, Label, Review),
 )
 # Each protocol with its default settings. ``of(campaign)`` has a campaign's own.
 BALLOTS: dict[str, Ballot] = {ballot.protocol: ballot() for ballot in _CLASSES}

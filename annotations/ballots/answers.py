@@ -1,6 +1,6 @@
-"""What an answer says: the option it means, or yes or no."""
+"""What an answer says: the option it means, or yes or no; and the category of a text or picture."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -8,15 +8,21 @@ from django.utils.translation import gettext_lazy as lazy
 
 from annotations.ballots.base import (
     KEYS,
+    BadSettings,
     BadVerdict,
     Ballot,
     Choice,
     Group,
     Material,
     PostedForm,
+    Scale,
+    Settings,
     button_group,
     required_bool,
 )
+from bank.models.verdict import LABEL
+from judging import protocols
+from judging.protocols.label import categories_of, question_of
 from judging.protocols.replies import NONE_OF_THEM
 
 YES_NO = (Choice("yes", lazy("Yes"), "first", "Y"), Choice("no", lazy("No"), "second", "N"))
@@ -90,3 +96,73 @@ class YesNo(Ballot):
 
     def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
         return {"answer": form.yes_no("answer")}
+
+
+class Label(Ballot):
+    """The category of one text or picture, or of an answer to one: one of the campaign's own categories."""
+
+    protocol = LABEL
+    kind = "score"
+    fields = ("option",)
+    title = lazy("Categories")
+    noun = lazy("texts or pictures to label")
+    about = lazy("One category for each text, picture or answer, from a list of your own.")
+    advice = lazy("Exactly one, the one that fits best.")
+    rubric_title = lazy("What the categories mean")
+    setting_names = ("categories", "question")
+
+    @classmethod
+    def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
+        """``categories`` are names, or {value, about}; ``question`` is asked about each text or picture."""
+        try:
+            own = {
+                "categories": categories_of(given.get("categories")),
+                "question": question_of(given.get("question", "")),
+            }
+        except protocols.BadSettings as error:
+            raise BadSettings(str(error)) from None
+        return super().clean_settings(given) | own
+
+    @classmethod
+    def default_settings(cls, *, scale: Scale = ()) -> Settings:
+        """No categories: a campaign cannot be made without some, but one from a file may not say which there were."""
+        return super().clean_settings({}) | {"categories": [], "question": ""}
+
+    @property
+    def question(self) -> str:  # type: ignore[override]
+        return self.settings["question"] or _("Which category fits?")
+
+    @property
+    def names(self) -> list[str]:
+        return [category["value"] for category in self.settings["categories"]]
+
+    @property
+    def buttons(self) -> list[Choice]:
+        """The first ten have digit keys."""
+        return [
+            Choice(name, name, KEYS[index] if index < len(KEYS) else "", about=about)
+            for index, (name, about) in enumerate(
+                (category["value"], category["about"]) for category in self.settings["categories"]
+            )
+        ]
+
+    @property
+    def rubric(self) -> Sequence[Choice]:
+        """All categories, if one of them is described."""
+        return self.buttons if any(category["about"] for category in self.settings["categories"]) else ()
+
+    def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
+        return {"option": self.names}
+
+    def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        self.reject_other_fields(given)
+        if given.get("option") not in self.names:
+            raise BadVerdict("option", _("Choose one of {choices}.").format(choices=", ".join(self.names)))
+        return {"option": given["option"]}
+
+    def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
+        missing = _("Choose a category first")
+        return [button_group("option", self.question, self.buttons, values, missing, "options categories")]
+
+    def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
+        return {"option": form.text("option") or None}

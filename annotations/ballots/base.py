@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeGuard
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from bank.forms.fields import whole_number
 from judging.protocols import Option
@@ -125,10 +126,11 @@ class Ballot(ABC):
     question: ClassVar[Words]
     advice: ClassVar[Words]
     about: ClassVar[Words] = ""  # for the form that makes a campaign
+    rubric_title: ClassVar[Words] = lazy("What the scores mean")
     setting_names: ClassVar[tuple[str, ...]] = ()  # besides those of every ballot
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
-        self.settings = self.clean_settings(settings or {})
+        self.settings = self.clean_settings(settings) if settings else self.default_settings()
 
     @classmethod
     def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
@@ -139,9 +141,19 @@ class Ballot(ABC):
             raise BadSettings(f"{unknown[0][:60]} is not a setting of {cls.protocol}. Settings: {', '.join(allowed)}.")
         return {"confidence": bool_setting("confidence", given.get("confidence", False))}
 
+    @classmethod
+    def default_settings(cls, *, scale: Scale = ()) -> Settings:
+        """The settings if a campaign has none of its own. ``scale`` is the benchmark's."""
+        return cls.clean_settings({}, scale=scale)
+
     @property
     def asks_confidence(self) -> bool:
         return bool(self.settings["confidence"])
+
+    @property
+    def rubric(self) -> Sequence[Choice]:
+        """The buttons whose meaning is written beside the answer, in the order of reading; often none."""
+        return ()
 
     @abstractmethod
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:

@@ -1,6 +1,6 @@
 """Scores of one answer on a scale, and points for each weighted component of an instruction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -83,14 +83,15 @@ class Score(Ballot):
 
     @property
     def advice(self) -> str:  # type: ignore[override]
-        if self.has_rubric:
+        if self.rubric:
             return _("Judge it by what each score means.")
         words = _("{lowest} is the worst, {highest} the best.")
         return words.format(lowest=f"{self.values[0]:g}", highest=f"{self.values[-1]:g}")
 
     @property
-    def has_rubric(self) -> bool:
-        return any(step["about"] for step in self.settings["scale"])
+    def rubric(self) -> Sequence[Choice]:
+        """All steps, the best first, if one of them is described."""
+        return self.buttons[::-1] if any(step["about"] for step in self.settings["scale"]) else ()
 
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         return {"score": self.values}

@@ -19,7 +19,7 @@ from annotations.labels.verdicts import VERDICT_COLUMNS, describe, disagreement,
 from annotations.models import Adjudication, Campaign, CampaignItem, Label
 from bank.errors import BadInput
 from bank.models import Response
-from bank.models.verdict import COLUMNS, Choice
+from bank.models.verdict import COLUMNS, LABEL, Choice
 
 FILTERS = {
     "disputed": "Disputed",
@@ -119,9 +119,12 @@ def list_items(campaign: Campaign, *, show: str = "", search: str = "") -> ItemL
 
 def _item_row(campaign_item: CampaignItem, labels: Sequence[Label], share: float | None, returned: int) -> ItemRow:
     keys = [key for label in labels if (key := verdict_key(label.verdict()))]
-    words = {verdict_key(label.verdict()): describe(label.verdict()) for label in reversed(labels)}
+    protocol = campaign_item.campaign.protocol
+    words = {verdict_key(label.verdict()): describe(label.verdict(), protocol) for label in reversed(labels)}
     verdicts = [(words[key], count) for key, count in Counter(keys).most_common()]
-    adjudicated = describe(campaign_item.adjudication.verdict()) if hasattr(campaign_item, "adjudication") else ""
+    adjudicated = ""
+    if hasattr(campaign_item, "adjudication"):
+        adjudicated = describe(campaign_item.adjudication.verdict(), protocol)
     return ItemRow(campaign_item, len(labels), share, verdicts, adjudicated, returned)
 
 
@@ -166,12 +169,12 @@ def labels_on(campaign_item: CampaignItem) -> list[ItemLabel]:
     """The labels of an item, oldest first, excluded ones included."""
     labels = Label.objects.filter(assignment__campaign_item=campaign_item)
     labels = labels.select_related("annotator", "assignment", "campaign").prefetch_related("returns", "revisions")
-    rows = []
+    rows, protocol = [], campaign_item.campaign.protocol
     for label in labels.order_by("pk"):
         note = next((returned.note for returned in label.returns.all() if returned.answered_at is None), "")
         order = " then ".join(LETTERS[int(position)] for position in label.assignment.order)
-        revisions = [(describe(revision.verdict), revision.given_at) for revision in label.revisions.all()]
-        rows.append(ItemLabel(label, label.annotator.name, describe(label.verdict()), order, note, revisions))
+        revisions = [(describe(revision.verdict, protocol), revision.given_at) for revision in label.revisions.all()]
+        rows.append(ItemLabel(label, label.annotator.name, describe(label.verdict(), protocol), order, note, revisions))
     return rows
 
 
@@ -195,6 +198,7 @@ COLUMN_BY_PROTOCOL = {
     "components": "parts",
     "choice-extraction": "option",
     "yes-no": "answer",
+    LABEL: "option",
     "review": "agree",
 }  # all other protocols: a score
 
@@ -245,6 +249,10 @@ def verdict_input(
             choices = [(ballots.LEFT_RIGHT[name].value, text) for name, text in words.items() if name in allowed]
             numbered = [(number, str(text)) for number, text in situations.items()]
             return VerdictInput(column, choices, numbered, chosen=chosen)
+        case "option" if campaign.protocol == LABEL:
+            categories = [category["value"] for category in ballots.of(campaign).settings["categories"]]
+            names = dict.fromkeys([*categories, *(verdict["option"] for verdict in verdicts if verdict.get("option"))])
+            return VerdictInput(column, [(name, name) for name in names], chosen=chosen)
         case "option":
             options = [(key, f"{key}. {text}") for key, text in campaign_item.item.sample.options.items()]
             return VerdictInput(column, [*options, (NONE_OF_THEM, "None of them")], chosen=chosen)

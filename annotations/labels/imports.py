@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Model
 from django.utils import timezone
 
+from annotations import ballots
 from annotations.models import (
     Annotator,
     Assignment,
@@ -28,10 +29,10 @@ from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.intake.imports.items import NewItems, VerdictItems, describe
 from bank.intake.imports.name_index import NameIndex, SeenNames
-from bank.models.verdict import COLUMNS, in_canonical_order, turned
+from bank.models.verdict import COLUMNS, LABEL, in_canonical_order, turned
 from bank.samples.items import StoredItem
 
-DEFAULT_CAMPAIGN = "imported"
+DEFAULT_CAMPAIGN, OF_CATEGORIES = "imported", "imported categories"
 OWN = ("seconds", "comment", "flags")
 Place = tuple[str, int]  # a campaign's name and an item's number
 
@@ -57,6 +58,7 @@ class LabelImporter:
     """Imports label records of the context's benchmark.
 
     All rows go to ``context.campaign`` if it is set; otherwise each goes to the campaign it names, or to ``imported``.
+    A campaign of categories holds nothing else: which options are categories, its protocol tells.
     """
 
     def __init__(self, context: ImportContext) -> None:
@@ -66,6 +68,7 @@ class LabelImporter:
         self.campaigns = {
             campaign.name: campaign for campaign in Campaign.objects.filter(imported=True).select_related("benchmark")
         }
+        self.of_categories = {name: campaign.protocol == LABEL for name, campaign in self.campaigns.items()}
         self.taken_names = set(Campaign.objects.filter(imported=False).values_list("name", flat=True))
         self.annotators = {a.name: a.pk for a in Annotator.objects.filter(origin=context.slug)}
         self.pending_names: dict[str, set[str]] = defaultdict(set)
@@ -91,11 +94,16 @@ class LabelImporter:
             if spec.response_ids != item.response_ids
         }
         columns = block.columns | in_canonical_order(block.columns, orders)
-        campaigns, annotators = self._campaign_names(columns["campaign"]), columns["annotator"]
+        labelled = [protocol == LABEL for protocol in columns["protocol"]]
+        campaigns, annotators = self._campaign_names(columns["campaign"], labelled), columns["annotator"]
         hashes = [spec.content_hash for spec in specs]
         names = list(zip(campaigns, hashes, annotators, strict=True))
         stored, taken = self._stored(items), self.seen.claim(names, block.places)
-        faults = {name: fault for name in set(campaigns) if (fault := self._fault(name))}
+        faults = {
+            kept: fault
+            for kept in dict.fromkeys(zip(campaigns, labelled, strict=True))
+            if (fault := self._fault(*kept))
+        }
         fresh: Sequence[int] = range(len(specs))
         if stored or taken or faults:
             fresh = self._fresh(block, columns, campaigns, items, stored, taken, faults, report)
@@ -192,10 +200,21 @@ class LabelImporter:
         )
 
     def finish(self) -> None:
-        """Update the slots of items that existed before, and the overlap of the campaigns."""
+        """Update the slots of items that existed before, the overlap of the campaigns, and their categories."""
         bulk.update_column(CampaignItem, "taken", {place: self.stored_slots[place] for place in self.changed})
         for name, most in self.most.items():
             Campaign.objects.filter(pk=self.campaigns[name].pk, overlap__lt=most).update(overlap=most)
+            if self.of_categories[name]:
+                self._keep_categories(self.campaigns[name])
+
+    def _keep_categories(self, campaign: Campaign) -> None:
+        """The campaign's categories are those that somebody gave, unless they are too many for a ballot."""
+        names = Label.objects.filter(campaign=campaign).order_by("option").values_list("option", flat=True).distinct()
+        try:
+            ballot = ballots.get(LABEL).clean_settings({"categories": list(names)})
+        except ballots.BadSettings:
+            return
+        Campaign.objects.filter(pk=campaign.pk).update(ballot=ballot)
 
     def _fresh(
         self,
@@ -205,13 +224,14 @@ class LabelImporter:
         items: Sequence[StoredItem],
         stored: Mapping[tuple[str, int, str], tuple[Any, ...]],
         taken: Mapping[int, object],
-        faults: Mapping[str, str],
+        faults: Mapping[tuple[str, bool], str],
         report: Report,
     ) -> list[int]:
         """The rows that are new. Rows that are stored already are counted; those that contradict become problems."""
         fresh = []
         for row, (campaign, item, annotator) in enumerate(zip(campaigns, items, columns["annotator"], strict=True)):
             old = stored.get((campaign, item.pk, annotator))
+            kept = (campaign, columns["protocol"][row] == LABEL)
             if row in taken:
                 reason = f"{taken[row]} already has a label of {annotator!r} on this item"
                 report.refuse(block.places[row], "annotator", reason)
@@ -219,27 +239,33 @@ class LabelImporter:
                 report.unchanged += 1
             elif old is not None:
                 report.refuse(block.places[row], "choice", "a different verdict is stored for this label")
-            elif campaign in faults:
-                report.refuse(block.places[row], "campaign", faults[campaign])
+            elif kept in faults:
+                report.refuse(block.places[row], "campaign", faults[kept])
             else:
                 fresh.append(row)
         return fresh
 
-    def _campaign_names(self, named: Sequence[str]) -> list[str]:
+    def _campaign_names(self, named: Sequence[str], labelled: Sequence[bool]) -> list[str]:
         if self.context.campaign:
             return [self.context.campaign] * len(named)
-        default = self.campaigns.get(DEFAULT_CAMPAIGN)
-        # Campaign names are unique, so for a second benchmark the slug is added.
-        taken = DEFAULT_CAMPAIGN in self.taken_names or (default and default.benchmark != self.context.benchmark)
-        default_name = f"{DEFAULT_CAMPAIGN} ({self.context.slug})" if taken else DEFAULT_CAMPAIGN
-        return [name or default_name for name in named]
+        usual, of_categories = self._free(DEFAULT_CAMPAIGN), self._free(OF_CATEGORIES)
+        return [name or (of_categories if label else usual) for name, label in zip(named, labelled, strict=True)]
 
-    def _fault(self, name: str) -> str:
+    def _free(self, name: str) -> str:
+        """Campaign names are unique, so for a second benchmark the slug is added."""
+        campaign = self.campaigns.get(name)
+        taken = name in self.taken_names or (campaign and campaign.benchmark != self.context.benchmark)
+        return f"{name} ({self.context.slug})" if taken else name
+
+    def _fault(self, name: str, of_categories: bool) -> str:
         if name in self.taken_names:
             return f"{name!r} is a campaign with annotators here; choose another with --campaign"
         campaign = self.campaigns.get(name)
         if campaign is not None and campaign.benchmark != self.context.benchmark:
             return f"{name!r} belongs to {campaign.benchmark}; choose another with --campaign"
+        if self.of_categories.setdefault(name, of_categories) != of_categories:
+            held = "other verdicts" if of_categories else "categories"
+            return f"{name!r} holds {held}; categories need a campaign of their own"
         return ""
 
     def _count(self, report: Report, noun: str, names: set[str]) -> None:

@@ -384,7 +384,7 @@ def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) ->
         columns = label.verdict()
         if not allowed(viewer, "read-criteria"):
             columns.pop("parts", None)  # component names may be hidden
-        verdict = describe(columns, letters=names) if main_column(columns) != "choice" else ""
+        verdict = describe(columns, campaign.protocol, letters=names) if main_column(columns) != "choice" else ""
         flags = [ballots.FLAGS.get(flag, flag) for flag in label.flags]
         rows.append(RecentLabel(label, who, better, over, verdict, flags))
     return rows

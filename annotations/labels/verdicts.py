@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from bank.models.verdict import Choice
+from bank.models.verdict import LABEL, Choice
 
 # Two verdicts are the same if they agree in the first of these columns that is set.
 VERDICT_COLUMNS = ("choice", "ranking", "parts", "score", "option", "answer", "agree", "hallucination", "grade")
@@ -87,8 +87,8 @@ def disagreement(keys: Iterable[str]) -> float | None:
     return 1 - same / (n * (n - 1))
 
 
-def describe(verdict: Columns, *, letters: Sequence[str] = "ABCDEFGHIJ") -> str:
-    """The verdict in words, in the reader's language; "" without a decision.
+def describe(verdict: Columns, protocol: str, *, letters: Sequence[str] = "ABCDEFGHIJ") -> str:
+    """A verdict of this protocol in words, in the reader's language; "" without a decision.
 
     ``letters`` name the answers in canonical order.
     """
@@ -109,6 +109,8 @@ def describe(verdict: Columns, *, letters: Sequence[str] = "ABCDEFGHIJ") -> str:
             return " > ".join(" = ".join(letters[position] for position in sorted(group)) for group in value)
         case "parts":
             return ", ".join(f"{key}: {points:g}" for key, points in value.items())
+        case "option" if protocol == LABEL:
+            return str(value)
         case "option":
             return _("None of the options") if value == "X" else _("Option {label}").format(label=value)
         case "agree":

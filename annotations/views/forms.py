@@ -25,6 +25,7 @@ from bank.errors import BadInput
 from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.models import Benchmark, EvaluatedModel, Item
 from judging.models import Judgment, Run
+from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,17 @@ class BallotForm(Styled):
         help_text="A part's key and its weight, one per line.",
     )
 
+    categories = CleanCharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 5, "placeholder": "positive: likes it"}),
+        help_text="One per line: a name, or a name, a colon and what it means.",
+    )
+    question = CleanCharField(
+        required=False,
+        max_length=MAX_QUESTION,
+        help_text="About each text or picture. Empty: which category fits.",
+    )
+
     def ballot(self, protocol: str, benchmark: Benchmark) -> dict[str, Any]:
         """The settings in the form. ``asked`` tells that this part of the form was submitted. Raises BadInput."""
         data = self.cleaned_data
@@ -97,6 +109,8 @@ class BallotForm(Styled):
                 settings["analyses"] = data["analyses"]
             case "components":
                 settings |= {"weight": data.get("weight"), "weights": _weights(data.get("weights") or "")}
+            case "label":
+                settings |= {"categories": categories_in(data["categories"]), "question": data["question"]}
             case "score" if data["own_scale"]:
                 scale = self.scale(benchmark)
                 if scale.error:
@@ -154,18 +168,19 @@ def initial_of(campaign: Campaign) -> dict[str, Any]:
     initial: dict[str, Any] = {
         name: settings[name] for name in ("confidence", "ties", "analyses", "weight", "scale") if name in settings
     }
-    default = ballots.get(campaign.protocol).clean_settings({}, scale=ballots.scale_of(campaign.benchmark))
+    default = ballots.get(campaign.protocol).default_settings(scale=ballots.scale_of(campaign.benchmark))
     if initial.get("scale") == default.get("scale"):
         initial.pop("scale", None)
     initial["own_scale"] = "scale" in initial
     initial["allowed"] = settings.get("choices", [])
+    initial |= {"categories": as_lines(settings.get("categories", ())), "question": settings.get("question", "")}
     initial["weights"] = "\n".join(f"{key} {weight:g}" for key, weight in settings.get("weights", {}).items())
     return initial
 
 
 def _default_marks(benchmark: Benchmark | None) -> list[Mark]:
     scale = ballots.scale_of(benchmark) if benchmark else []
-    return _rows(ballots.get("score").clean_settings({}, scale=scale)["scale"])
+    return _rows(ballots.get("score").default_settings(scale=scale)["scale"])
 
 
 def _rows(steps: list[dict[str, Any]]) -> list[Mark]:

@@ -222,6 +222,7 @@ class MakeItemsSerializer(StrictSerializer):
     sample = serializers.IntegerField(required=False, min_value=1)
     seed = serializers.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
     rotations = serializers.BooleanField(required=False)
+    bare = serializers.BooleanField(required=False)
     after = serializers.IntegerField(required=False, min_value=0)
 
 

@@ -16,6 +16,8 @@ class Choice(models.TextChoices):
 
 TURNED = {Choice.FIRST: Choice.SECOND, Choice.SECOND: Choice.FIRST}
 GRADED = "pair-graded"  # the protocol of preferences
+LABEL = "label"  # the protocol of categories: ``option`` is one of them, not an option of the sample
+MAX_OPTION, MAX_CATEGORY = 8, 64  # characters
 EVEN = 0.5  # the preference of a tie
 
 
@@ -58,7 +60,7 @@ class Verdict(models.Model):
     situation = models.PositiveSmallIntegerField(null=True, blank=True)
     ranking = models.JSONField(null=True, blank=True)
     parts = models.JSONField(null=True, blank=True)
-    option = models.CharField(max_length=8, null=True, blank=True)
+    option = models.CharField(max_length=MAX_CATEGORY, null=True, blank=True)
     extraction = models.CharField(max_length=6, null=True, blank=True)
     answer = models.BooleanField(null=True, blank=True)
     agree = models.BooleanField(null=True, blank=True)

@@ -13,7 +13,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from bank.database import bulk, chunks
 from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
-from bank.models import Benchmark, EvaluatedModel, Import, Item, ItemResponse, Response, Submission
+from bank.models import Benchmark, EvaluatedModel, Import, Item, ItemResponse, Response, Sample, Submission
 from bank.models.items import content_hash
 from bank.text.names import as_stored
 
@@ -108,6 +108,7 @@ class ItemPlan:
     anchor: str
     samples: tuple[int, ...]
     rotations: bool
+    bare: bool = False
 
     @property
     def wanted(self) -> set[str]:
@@ -115,6 +116,8 @@ class ItemPlan:
 
     def count(self) -> int:
         """The number of items, including existing ones."""
+        if self.bare:
+            return len(self.samples)
         answers = Response.objects.filter(sample__benchmark=self.benchmark, variant="", model__name__in=self.wanted)
         anchors = Count("pk", filter=Q(model__name=self.anchor))
         counted = answers.order_by().values_list("sample").annotate(n=Count("pk"), anchors=anchors)
@@ -149,9 +152,11 @@ def plan_items(
     sample: int | None = None,
     seed: int = 0,
     rotations: bool = False,
+    bare: bool = False,
 ) -> ItemPlan:
     """Items from the stored responses of variant "". With ``rotations``, also score items of the answers to rotated
-    options, whose options a judge may then read (CircularEval).
+    options, whose options a judge may then read (CircularEval). With ``bare``, the samples themselves instead: texts
+    and pictures without a response, to be labelled with categories.
 
     Canonical order is the order of ``models`` (by default all models by name, without withdrawn ones), the anchor last.
     Pairs: with an anchor, each model against it; without one, every pair of models. Batches: one item per sample with
@@ -159,6 +164,11 @@ def plan_items(
     """
     if rotations and kind != Item.Kind.SCORE:
         raise BadInput("--rotations works only with score items: single answers under every rotation of their options.")
+    samples = benchmark.samples.order_by("position", "pk")
+    if bare:
+        if kind != Item.Kind.SCORE or models or anchor or rotations:
+            raise BadInput("--bare makes score items of samples alone; models, an anchor and rotations have no part.")
+        return ItemPlan(kind, benchmark, (), "", _drawn(samples, sample, seed, bare=True), rotations=False, bare=True)
     present = _present(benchmark)
     names = list(map(as_stored, models)) or models_answering(benchmark)
     anchor = as_stored(anchor) or (
@@ -168,13 +178,18 @@ def plan_items(
     for name in sorted(names_needed - present):
         raise BadInput(f"{name!r} has no responses in {benchmark}.")
     answered = Response.objects.filter(sample=OuterRef("pk"), variant="", model__name__in=names_needed)
-    samples = benchmark.samples.filter(Exists(answered)).order_by("position", "pk")
+    ids = _drawn(samples.filter(Exists(answered)), sample, seed)
+    return ItemPlan(kind, benchmark, tuple(name for name in names if name != anchor), anchor, ids, rotations)
+
+
+def _drawn(samples: QuerySet[Sample], number: int | None, seed: int, *, bare: bool = False) -> tuple[int, ...]:
+    """The ids of all these samples, or of so many drawn with the seed. Raises BadInput."""
     ids = list(samples.values_list("pk", flat=True))
-    if sample is not None:
-        if sample > len(ids):
-            raise BadInput(f"--sample {sample}: only {len(ids)} samples have responses.")
-        ids = sorted(random.Random(seed).sample(ids, sample))
-    return ItemPlan(kind, benchmark, tuple(name for name in names if name != anchor), anchor, tuple(ids), rotations)
+    if number is None:
+        return tuple(ids)
+    if number > len(ids):
+        raise BadInput(f"--sample {number}: only {len(ids)} samples {'are here' if bare else 'have responses'}.")
+    return tuple(sorted(random.Random(seed).sample(ids, number)))
 
 
 def models_answering(benchmark: Benchmark) -> list[str]:
@@ -227,6 +242,8 @@ def _rotated(names: Sequence[str]) -> QuerySet[Response]:
 
 def _specs(plan: ItemPlan, ids: Sequence[int]) -> list[ItemSpec]:
     """The items of these samples."""
+    if plan.bare:
+        return [ItemSpec(plan.kind, pk, ()) for pk in ids]
     answered: dict[int, dict[str, int]] = {pk: {} for pk in ids}
     answers = Response.objects.filter(sample__in=ids, variant="", model__name__in=plan.wanted)
     for pk, sample_id, name in answers.values_list("pk", "sample_id", "model__name"):

@@ -21,11 +21,13 @@ KINDS = {
     Item.Kind.SCORE: "Single answers: scores, components, options, yes or no",
     Item.Kind.BATCH: "Batches: all answers to a sample, ranked",
 }
+BARE = "bare"
+OF_SAMPLES = (BARE, "Samples themselves: a category for each text or picture, without an answer")
 
 
 class MakeItems(Styled):
     kind = forms.ChoiceField(
-        label="What is judged", choices=list(KINDS.items()), widget=forms.RadioSelect, initial=Item.Kind.PAIR
+        label="What is judged", choices=[*KINDS.items(), OF_SAMPLES], widget=forms.RadioSelect, initial=Item.Kind.PAIR
     )
     anchor = forms.ChoiceField(
         required=False, help_text="With one, every model is paired with it; without, every two models meet."
@@ -48,6 +50,9 @@ class MakeItems(Styled):
         super().__init__(*args, **kwargs)
         self.benchmark = benchmark
         self.answering = models_answering(benchmark)
+        if not self.answering:
+            kinds = self.fields["kind"]
+            kinds.choices, kinds.initial = [OF_SAMPLES], BARE  # type: ignore[attr-defined]
         names: list[Any] = [(name, name) for name in self.answering]
         anchor, models = self.fields["anchor"], self.fields["models"]
         anchor.choices = [("", "none"), *names]  # type: ignore[attr-defined]
@@ -58,20 +63,20 @@ class MakeItems(Styled):
     def plan(self) -> ItemPlan:
         """The plan that the form requests. Raises BadInput."""
         values = self.cleaned_data
-        pairs = values["kind"] == Item.Kind.PAIR
+        drawn = {"benchmark": self.benchmark, "sample": values["sample"], "seed": values["seed"] or 0}
+        if values["kind"] == BARE:
+            return plan_items(kind=Item.Kind.SCORE, bare=True, **drawn)
         return plan_items(
+            **drawn,
             kind=values["kind"],
-            benchmark=self.benchmark,
             models=values["models"] or self.answering,
-            anchor=values["anchor"] if pairs else "",
-            sample=values["sample"],
-            seed=values["seed"] or 0,
+            anchor=values["anchor"] if values["kind"] == Item.Kind.PAIR else "",
             rotations=values["rotations"] and values["kind"] == Item.Kind.SCORE,
         )
 
 
 MOST_COUNTED = 100_000
-WORDS = {Item.Kind.PAIR: "Pairs", Item.Kind.SCORE: "Single answers", Item.Kind.BATCH: "Batches"}
+WORDS = {Item.Kind.PAIR: "Pairs", Item.Kind.SCORE: "Single answers and samples", Item.Kind.BATCH: "Batches"}
 
 
 @requires("write-bank")

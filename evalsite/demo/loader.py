@@ -135,7 +135,7 @@ def _campaign(benchmark: Benchmark, person: User, *, name: str, file: str, overl
     campaign.state = Campaign.State.OPEN
     campaign.overlap = overlap
     campaign.guidelines = GUIDELINES if campaign.protocol == "pairwise-criteria" else ""
-    campaign.ballot = ballots.get(campaign.protocol).clean_settings({}, scale=ballots.scale_of(benchmark))
+    campaign.ballot = ballots.get(campaign.protocol).default_settings(scale=ballots.scale_of(benchmark))
     campaign.save()
     items = Item.objects.filter(sample__benchmark=benchmark, kind=ballots.get(campaign.protocol).kind)
     begun = set(campaign.campaign_items.values_list("item", flat=True))

@@ -12,7 +12,7 @@ from judging.models.judgments import (
     reason_key,
     table_of,
 )
-from judging.models.runs import JURY, STRICT, Run, RunItem, RunQuerySet, RunTask
+from judging.models.runs import JURY, STRICT, Run, RunItem, RunQuerySet, RunTask, setting_text
 from judging.models.workers import LEASE, SHARE_LEASE, JudgeShare, RunClaim, RunHold, WorkerBeat
 
 __all__ = [
@@ -41,4 +41,5 @@ __all__ = [
     "judgment_table_of",
     "reason_key",
     "table_of",
+    "setting_text",
 ]

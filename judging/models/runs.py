@@ -219,7 +219,7 @@ class Run(models.Model):
         if self.judge.baseline:
             names = [name for name in names if name in ("order", "repeats", "attacks")]
         shown = self.settings | {"attacks": ", ".join(self.attacks)}
-        return [(name, _setting_text(shown[name])) for name in names]
+        return [(name, setting_text(shown[name])) for name in names]
 
     @property
     def works_alone(self) -> bool:
@@ -252,9 +252,12 @@ class RunTask(models.Model):
         constraints = [models.UniqueConstraint(fields=["run", "sample", "place"], name="run_task_once")]
 
 
-def _setting_text(value: object) -> str:
+def setting_text(value: object) -> str:
+    """The value of a setting for people; of categories their names."""
     if value is None:
         return "not sent"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(str(each.get("value", "")) if isinstance(each, dict) else str(each) for each in value)
     return str(value)

@@ -8,6 +8,7 @@ from judging.protocols.base import CannotAsk, Criterion, Material, Option, Proto
 from judging.protocols.batch import Batch
 from judging.protocols.choice_extraction import ChoiceExtraction
 from judging.protocols.components import Components
+from judging.protocols.label import Label
 from judging.protocols.pair import Pair
 from judging.protocols.pair_graded import PairGraded
 from judging.protocols.pairwise_criteria import PairwiseCriteria
@@ -42,6 +43,7 @@ CLASSES: tuple[type[Protocol], ...] = (
     ReferenceScore,
     ReasoningQuality,
     YesNo,
+    Label,
 )
 PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol() for protocol in CLASSES}
 

@@ -81,15 +81,18 @@ class Protocol(ABC):
     title: ClassVar[str]
     kind: ClassVar[str]  # of the items it judges: score, pair, batch
     verdict_kind: ClassVar[str]  # the boards that count its verdicts, see leaderboard.kinds
+    needs_answer: ClassVar[bool] = True  # or a sample can be judged by itself
     reasonings: ClassVar[tuple[str, ...]] = ("none", "first", "after")
     defaults: ClassVar[Mapping[str, Any]] = {}
     weighted: ClassVar[bool] = False  # the verdict is a number, so log-probabilities can give a weighted score
     fixed: ClassVar[tuple[str, ...]] = ()  # settings that cannot be changed
+    own_settings: ClassVar[tuple[str, ...]] = ()  # that no other protocol has
+    example: ClassVar[Mapping[str, Any]] = {}  # of settings without a default, to try a template out
     # What a prompt must tell the judge to write so that the reply can be read: patterns with a description.
     answer_forms: ClassVar[tuple[tuple[str, str], ...]]
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:
-        check_names(chosen, NAMES)
+        check_names(chosen, (*NAMES, *self.own_settings))
         if chosen.get("structured") and type(self).verdict_schema is Protocol.verdict_schema:
             raise BadSettings(f"structured: {self.name} has no JSON reply; leave it out.")
         values = {"order": "both", "criteria": True, "context": "image", "reasoning": "first"} | dict(self.defaults)
@@ -156,13 +159,13 @@ class Protocol(ABC):
     @abstractmethod
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict: ...
 
-    def verdict_schema(self, material: Material) -> dict[str, Any] | None:
+    def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any] | None:
         """The JSON schema of the verdict alone, for structured output; None if it is not a single value."""
         return None
 
     def schema(self, material: Material, settings: Settings) -> dict[str, Any] | None:
         """The JSON schema of a reply: the verdict, with the analysis before or after it like the reasoning."""
-        verdict = self.verdict_schema(material)
+        verdict = self.verdict_schema(material, settings)
         if verdict is None:
             return None
         properties: dict[str, Any] = {"verdict": verdict}

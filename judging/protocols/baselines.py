@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bank.models.verdict import EVEN, GRADED
+from bank.models.verdict import EVEN, GRADED, LABEL
 
 Verdict = dict[str, Any]
 
@@ -30,7 +30,8 @@ class Case:
     """What a baseline sees, in presented order. ``order[k]`` is the canonical position of the answer at place k.
 
     ``rng`` is seeded with run, item and repeat but not with the order, so that `random` gives an item the same verdict
-    in both orders. ``parts`` are the components to give points for: key, text, weight.
+    in both orders. ``parts`` are the components to give points for: key, text, weight; ``categories`` those to choose
+    from.
     """
 
     answers: Sequence[str]
@@ -39,6 +40,7 @@ class Case:
     rng: random.Random
     scale: Sequence[float] = ()
     parts: Sequence[tuple[str, str, float]] = ()
+    categories: Sequence[str] = ()
 
 
 def judge(baseline: str, protocol: str, case: Case) -> Verdict:
@@ -139,6 +141,7 @@ _JUDGES: dict[str, dict[str, Callable[[Case], Verdict]]] = {
         "random": lambda case: {"score": case.rng.choice(list(case.scale))},
         "criteria-overlap": _overlap_score,
     },
+    LABEL: {"random": lambda case: {"option": case.rng.choice(list(case.categories))}},
     "components": {
         "random": lambda case: _points(case, lambda text, weight: float(case.rng.randint(0, int(weight)))),
         "criteria-overlap": _overlap_points,

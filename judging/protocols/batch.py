@@ -40,7 +40,7 @@ class Batch(Protocol):
     reasonings = ("none", "first", "after", "three-step")
     defaults = {"criteria": False, "order": "shuffled"}
 
-    def verdict_schema(self, material: Material) -> dict[str, Any]:
+    def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "string", "enum": list(ascii_uppercase[: len(material.answers)])}}
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:

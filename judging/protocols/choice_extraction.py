@@ -45,7 +45,7 @@ class ChoiceExtraction(Protocol):
         _check(material)
         return super().values(material, settings) | {"none_of_them": NONE_OF_THEM}
 
-    def verdict_schema(self, material: Material) -> dict[str, Any]:
+    def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
         return {"type": "string", "enum": [*material.labels, NONE_OF_THEM]}
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:

@@ -35,7 +35,7 @@ class Pair(Protocol):
     reasonings = ("none", "first", "after", "three-step")
     defaults = {"criteria": False}
 
-    def verdict_schema(self, material: Material) -> dict[str, Any]:
+    def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
         return {"type": "string", "enum": ["A", "B", "C"]}
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:

@@ -34,7 +34,7 @@ class ReasoningQuality(Protocol):
     def scale(self, material: Material) -> Sequence[float]:
         return SCALE
 
-    def verdict_schema(self, material: Material) -> dict[str, Any]:
+    def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
         return {"type": "number", "enum": list(SCALE)}
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:

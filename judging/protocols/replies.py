@@ -94,10 +94,12 @@ _LINE_END = re.compile(r"\r\n|\r|\n")  # no others: an answer may contain charac
 _FENCE = re.compile(r"[`~]{3,}[\w-]*|[-*_=]{3,}")
 _FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?```\s*", re.DOTALL | re.IGNORECASE)
 _THINK = re.compile(r"<think(?:ing)?>(?P<thought>.*?)</think(?:ing)?>", re.DOTALL)
-_KEYS = frozenset("judgement judgment verdict score rating mark ranking rank choice answer option vote".split())
+_KEYS = frozenset(
+    "judgement judgment verdict score rating mark ranking rank choice answer option vote label category".split()
+)
 _LABEL = re.compile(
     r"(?:(?:my|the|final|overall)\s+)*"
-    r"(?:judge?ment|verdict|score|rating|mark|rank(?:ing)?|choice|answer|option|vote|decision)\s*(?:is\s*)?[:：]\s*",
+    r"(?:judge?ment|verdict|score|rating|mark|rank(?:ing)?|choice|answer|option|vote|decision|label|category)\s*(?:is\s*)?[:：]\s*",
     re.IGNORECASE,
 )
 _JUDGEMENT = re.compile(r"[\s*_#>-]*judge?ment\s*[*_]*\s*[:：](?P<rest>.*)", re.IGNORECASE | re.DOTALL)

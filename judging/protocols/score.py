@@ -81,7 +81,7 @@ class Score(Protocol):
     reasonings = ("none", "first", "after", "three-step")
     defaults = {"criteria": False}
 
-    def verdict_schema(self, material: Material) -> dict[str, Any]:
+    def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
         return {"type": "number", "enum": list(self.scale(material))}
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:

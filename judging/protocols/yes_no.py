@@ -34,7 +34,7 @@ class YesNo(Protocol):
     defaults = {"criteria": False, "context": "none", "reasoning": "none"}
     fixed = ("criteria", "context")
 
-    def verdict_schema(self, material: Material) -> dict[str, Any]:
+    def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
         return {"type": "string", "enum": ["Yes", "No", NONE_OF_THEM]}
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:

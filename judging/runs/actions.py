@@ -67,7 +67,7 @@ def start_run(
     check_limit(limit)
 
     def chosen_items(*, rejected: bool) -> list[int]:
-        query = plan.judgeable_items(benchmark=benchmark, kind=used_protocol.kind, rejected=rejected)
+        query = plan.judgeable_items(benchmark=benchmark, protocol=used_protocol, rejected=rejected)
         if items is not None:
             query = query.filter(pk__in=_primary_keys(items))
         query = item_sets.items(item_set, benchmark=benchmark, query=query)

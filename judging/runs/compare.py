@@ -10,7 +10,7 @@ import pandas as pd
 from accounts.rules import Viewer
 from bank.models import Item, Sample
 from judging.judgments import analyses
-from judging.models import Judgment, Run
+from judging.models import Judgment, Run, setting_text
 from judging.runs import queries
 from stats.agreement import agreement_decided, cohen_kappa
 from stats.correlation import pearson
@@ -132,9 +132,7 @@ def changes(first: Run, second: Run) -> list[tuple[str, str, str]]:
 
 
 def _as_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "–" if value in (None, "") else str(value)
+    return "–" if value in (None, "") else setting_text(value)
 
 
 # -- verdicts -------------------------------------------------------------------------------------------------------

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 import bank.criteria
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from judging import protocols
 from judging.models import OVERLAP, Run, RunItem, Trial, judgment_table_of
-from judging.protocols import Criterion, Option
+from judging.protocols import Criterion, Option, Protocol
 from judging.runs import attacks
 
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # position i showed option i + k (CircularEval, MMBench 4.1)
@@ -74,9 +74,11 @@ class Job:
         return self.positions.index(self.target)
 
 
-def judgeable_items(*, benchmark: Benchmark, kind: str, rejected: bool = False) -> "QuerySet[Item]":
-    """A benchmark's items of one kind, in the benchmark's order; with ``rejected`` also those of rejected samples."""
-    items = Item.objects.filter(sample__benchmark=benchmark, kind=kind)
+def judgeable_items(*, benchmark: Benchmark, protocol: Protocol, rejected: bool = False) -> "QuerySet[Item]":
+    """What this protocol judges, in the benchmark's order; with ``rejected`` also items of rejected samples."""
+    items = Item.objects.filter(sample__benchmark=benchmark, kind=protocol.kind)
+    if protocol.kind == Item.Kind.SCORE and protocol.needs_answer:
+        items = items.filter(Exists(ItemResponse.objects.filter(item=OuterRef("pk"))))
     if not rejected:
         items = items.exclude(sample__status=Sample.Status.REJECTED)
     return items.order_by("sample__position", "sample_id", "pk")

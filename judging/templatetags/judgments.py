@@ -5,6 +5,7 @@ from datetime import timedelta
 from django import template
 from django.contrib.humanize.templatetags.humanize import intcomma
 
+from bank.models.verdict import LABEL
 from judging.judgments.filters import STATUSES
 from judging.models import Judgment, Trial
 from judging.protocols.replies import NONE_OF_THEM
@@ -32,13 +33,18 @@ def verdict_words(judgment: Judgment) -> str:
         return f"{judgment.score:g}"
     if judgment.ranking is not None:
         return " > ".join(" = ".join(LETTERS[place] for place in group) for group in judgment.ranking)
-    if judgment.option == NONE_OF_THEM:
-        return "None of them"
     if judgment.option is not None:
-        return f"Option {judgment.option}"
+        return option_words(judgment.option, judgment.run.protocol)
     if judgment.answer is not None:
         return "Yes" if judgment.answer else "No"
     return judgment.reason or STATUSES.get(judgment.status, "")
+
+
+def option_words(option: str, protocol: str) -> str:
+    """The option that an answer means, or the category of a text or picture."""
+    if protocol == LABEL:
+        return option
+    return "None of them" if option == NONE_OF_THEM else f"Option {option}"
 
 
 @register.filter

@@ -118,14 +118,14 @@ def _preview(
         return {"faults": faults}
     if benchmark is None:
         return {"problem": "Choose a benchmark to see it with a real sample."}
-    items = plan.judgeable_items(benchmark=benchmark, kind=used_protocol.kind, rejected=bool(sample)).select_related(
+    items = plan.judgeable_items(benchmark=benchmark, protocol=used_protocol, rejected=bool(sample)).select_related(
         "sample__benchmark"
     )
     item: Item | None = (items.filter(sample__key=sample) if sample else items).first()
     if item is None:
         subject = f"Sample {sample}" if sample else str(benchmark.title)
         return {"problem": f"{subject} has no items of kind {used_protocol.kind}."}
-    settings = used_protocol.settings({})
+    settings = used_protocol.settings(used_protocol.example)
     if "criteria" not in used_protocol.fixed:
         settings["criteria"] = criteria
     if reasoning in used_protocol.reasonings:

@@ -215,7 +215,7 @@ def _estimate(form: RunForm) -> Estimate:
     settings_chosen = form.settings()
     item_set = item_sets.canonical(settings_chosen.pop("items", None))
     settings = protocol.settings(settings_chosen)
-    items = plan.judgeable_items(benchmark=data["benchmark"], kind=protocol.kind)
+    items = plan.judgeable_items(benchmark=data["benchmark"], protocol=protocol)
     items = item_sets.items(item_set, benchmark=data["benchmark"], query=items)
     return estimate(
         judge=data["judge"],

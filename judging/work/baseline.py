@@ -42,6 +42,7 @@ class Baseline(Writer):
                 parts=[
                     (one.key, one.text, one.weight) for one in about.criteria if one.kind == "component" and one.weight
                 ],
+                categories=[category["value"] for category in self.run.settings.get("categories", ())],
             )
             return self.kind.row(job, Reading("ok", baselines.judge(self.judge.baseline, self.run.protocol, case)))
         except (CannotAsk, baselines.CannotJudge) as error:

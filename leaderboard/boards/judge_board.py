@@ -272,12 +272,24 @@ class Comparison:
             by_item = many.groupby("item")["value"]
             others = (by_item.transform("sum") - many["value"]) / (by_item.transform("size") - 1)
             return many[["item"]].assign(told=many["value"], value=others)
+        if isinstance(many["value"].iloc[0], str):
+            return _leave_one_out_words(many)
         rows = [
             (item, value, scores.mean_of(labels["value"].drop(index)))
             for item, labels in many.groupby("item")
             for index, value in labels["value"].items()
         ]
         return pd.DataFrame(rows, columns=["item", "told", "value"])
+
+
+def _leave_one_out_words(labels: pd.DataFrame) -> pd.DataFrame:
+    """The most frequent word of the others, the first in alphabetical order of several; see ``scores.mean_of``."""
+    codes, names = pd.factorize(labels["value"], sort=True)
+    item, items = pd.factorize(labels["item"])
+    counts = np.bincount(item * len(names) + codes, minlength=len(items) * len(names)).reshape(-1, len(names))
+    others = counts[item]
+    others[np.arange(len(codes)), codes] -= 1
+    return labels[["item"]].assign(told=labels["value"], value=np.asarray(names)[others.argmax(axis=1)])
 
 
 class PairComparison(Comparison):

@@ -1,6 +1,6 @@
 """Can a judge replace annotators, and what do people and a judge say together?"""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,8 +79,10 @@ class TogetherBoard(Board):
     judge: str = ""
 
 
-def _refuse(scope: Scope) -> None:
+def _refuse(scope: Scope, *, means: bool = False) -> None:
     if not scope.kind.stand_in:
+        raise BadScope(f"This is only computed for pairs, scores and categories; none of kind {scope.kind}.")
+    if means and not scope.kind.has_means:
         raise BadScope(f"This is only computed for pairs and scores; none of kind {scope.kind}.")
 
 
@@ -94,19 +96,22 @@ def judges_of(scope: Scope) -> list[list[Run]]:
 def stand_ins(scope: Scope, epsilon: float = EPSILON) -> StandInBoard:
     """The alternative annotator test of every judge (Calderon et al., arXiv 2501.10970), cached by ``epsilon``.
 
-    Verdicts are compared by equality, scores by distance.
+    Verdicts and categories are compared by equality, scores by distance.
     """
     _refuse(scope)
     return cached(scope, f"stand-ins:{epsilon!r}", lambda scope: _stand_ins(scope, epsilon))
 
 
 def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
-    labels = _coded(_labels(scope))
+    labels = _labels(scope)
+    codes = _codes(scope, labels)
+    labels = labels.assign(value=codes(labels["value"]))
     people = int(labels["annotator"].nunique())
     rows: list[StandInRow] = []
     for runs in judges_of(scope):
-        verdicts = _coded(_verdicts_of(scope, runs).groupby("item", as_index=False)["value"].agg(scores.mean_of))
-        rows.append(_tested(scope, runs[-1], labels, verdicts, epsilon, people))
+        verdicts = _verdicts_of(scope, runs).groupby("item", as_index=False)["value"].agg(scores.mean_of)
+        coded = verdicts.assign(value=codes(verdicts["value"]))
+        rows.append(_tested(scope, runs[-1], labels, coded, epsilon, people))
     return StandInBoard(rows, [], tuple(row.run for row in rows), people=people)
 
 
@@ -152,10 +157,17 @@ def _verdicts_of(scope: Scope, runs: list[Run]) -> pd.DataFrame:
     return votes.of_runs(runs).frame.rename(columns={"choice": "value"})
 
 
-def _coded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Verdicts as codes instead of words; undecided is a tie."""
-    words = len(frame) and isinstance(frame["value"].iloc[0], str)
-    return frame.assign(value=three_way(frame["value"].to_numpy(object))) if words else frame
+def _codes(scope: Scope, labels: pd.DataFrame) -> Callable[["pd.Series[Any]"], Any]:
+    """What turns verdicts into numbers: votes, undecided being a tie, and categories into codes; scores are numbers.
+
+    A category that no person gave has a code that equals nobody's.
+    """
+    if scope.kind.pairwise:
+        return lambda values: three_way(values.to_numpy(object))
+    if scope.kind.by_mean:
+        return lambda values: values
+    known = pd.Index(labels["value"].unique())
+    return lambda values: known.get_indexer(pd.Index(values))
 
 
 # ---- people and a judge together ----
@@ -175,7 +187,7 @@ def together(scope: Scope, run: int) -> TogetherBoard:
 
     The win rate of pairs, or the mean score. An item counts once; items of one group depend on each other.
     """
-    _refuse(scope)
+    _refuse(scope, means=True)
     return cached(replace(scope, run=run), "together", _together)
 
 

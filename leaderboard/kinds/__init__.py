@@ -11,6 +11,7 @@ from leaderboard.kinds.batch import Batch
 from leaderboard.kinds.choice import Choice
 from leaderboard.kinds.components import Components
 from leaderboard.kinds.marks import Reasoning, Reference
+from leaderboard.kinds.nominal import Nominal
 from leaderboard.kinds.pair import Pair
 from leaderboard.kinds.score import Score
 from leaderboard.kinds.yes_no import YesNo
@@ -22,7 +23,8 @@ __all__ = ["KINDS", "USUAL", "Kind", "available", "default_of", "get", "has_verd
 USUAL = Pair()
 # In the order that a page offers them; the first one with data opens.
 KINDS: dict[str, Kind] = {
-    one.name: one for one in (USUAL, Score(), Batch(), Components(), Choice(), YesNo(), Reference(), Reasoning())
+    one.name: one
+    for one in (USUAL, Score(), Batch(), Components(), Choice(), YesNo(), Nominal(), Reference(), Reasoning())
 }
 _ALSO = {also: one for one in KINDS.values() for also in one.aliases}
 

@@ -92,6 +92,11 @@ class Kind:
         return self.name
 
     @property
+    def has_means(self) -> bool:
+        """Whether a judge's verdicts estimate a number of each model together with people's."""
+        return self.pairwise or (bool(self.stand_in) and self.by_mean)
+
+    @property
     def by_mean(self) -> bool:
         """Whether people's verdicts on an item are averaged; otherwise the majority counts."""
         return self.reference == Kind.reference

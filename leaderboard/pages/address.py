@@ -15,7 +15,7 @@ from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Capability, Sample
-from judging.models import OVERLAP
+from judging.models import OVERLAP, setting_text
 from leaderboard import kinds, votes
 from leaderboard.definitions import DEFINITIONS
 from leaderboard.hidden import is_kept_back
@@ -216,7 +216,7 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
         words.append(f"{settings['repeats']} repeats")
     for name, value in settings.items():
         if name not in ("order", "criteria", "context", "reasoning", "repeats"):
-            words.append(f"{name} {value}")
+            words.append(f"{name} {setting_text(value)}")
     return ", ".join(words)
 
 
@@ -241,7 +241,7 @@ def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
 def view_segments(address: Address) -> list[tuple[str, str, bool]]:
     """The switch between the ways to look at models: (label, link, chosen)."""
     matrix = [("Win rates", "matrix")] if address.kind.pairwise else []
-    together = [("People and judge", "together")] if address.kind.stand_in else []
+    together = [("People and judge", "together")] if address.kind.has_means else []
     ways = [("Ranking", "models"), *matrix, ("Profile", "profile"), *together]
     current = address.page.removeprefix("leaderboard:")
     return [(label, address.to(f"leaderboard:{page}", **address.view()), page == current) for label, page in ways]

@@ -12,6 +12,7 @@ from judging.models import AnalysisRelease, Judge, Judgment, Run
 
 SECRET = "Names exactly seven grey herons on the left bank"
 ANALYSIS = f"Answer1 counts the boats. {SECRET}, I was told. 𝒳 It sees a red lighthouse that is not there."
+CATEGORIES = {"categories": ["harbour", {"value": "river", "about": "It flows."}]}
 WEIGHTS = {"length": 4.0, "mention": 2.5, "genre": 3.5}
 
 
@@ -67,6 +68,8 @@ def campaign_of(protocol, *, person="ada", benchmark=None, **options):
     benchmark = benchmark or benchmark_of()
     if protocol == "review" and not Judgment.objects.exists():
         judged(benchmark)
+    if protocol == "label":
+        options["ballot"] = options.get("ballot") or CATEGORIES
     user = User.objects.filter(username=person).first() or User.objects.create_user(person, role="annotator")
     campaign = make_campaign(
         name=f"{protocol} {benchmark.slug}",

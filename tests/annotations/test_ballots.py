@@ -16,7 +16,8 @@ from annotations.labels.actions import change_label, submit_label
 from annotations.models import Label, LabelRevision
 from bank.criteria import CriteriaAccess
 from bank.errors import BadInput
-from bank.models import Benchmark, Response
+from bank.models import Benchmark, Item, Response
+from bank.samples.items import make_items, plan_items
 from judging.models import Judgment
 from judging.protocols import Option
 from tests.annotations.kinds import ANALYSIS, SECRET, WEIGHTS, benchmark_of, campaign_of, judged
@@ -65,6 +66,8 @@ class TestReading:
             ("choice-extraction", {}, Material("0", options=OPTIONS), {"option": "A"}, {"option": "B"}),
             ("choice-extraction", {}, Material("0", options=OPTIONS), {"option": "X"}, {"option": "X"}),
             ("yes-no", {}, Material("0"), {"answer": False}, {"answer": False}),
+            ("label", {"categories": ["sea", "river"]}, Material("0"), {"option": "river"}, {"option": "river"}),
+            ("label", {"categories": ["sea", "X"]}, Material(""), {"option": "X"}, {"option": "X"}),
             (
                 "review",
                 {},
@@ -165,6 +168,10 @@ class TestReading:
             ("components", {"weight": 0}),
             ("components", {"weights": {"length": "4"}}),
             ("batch", {"ties": "yes"}),
+            ("label", {}),
+            ("label", {"categories": ["sea"]}),
+            ("label", {"categories": ["sea", "Sea"]}),
+            ("label", {"categories": ["sea", "river"], "question": None}),
             ("review", {"confidence": 1}),
         ],
     )
@@ -228,6 +235,19 @@ class TestCampaigns:
         with pytest.raises(BadInput, match="no judge"):
             make_campaign(name="x", benchmark=benchmark, protocol="review")
 
+    def test_pictures_are_labelled_by_themselves_with_categories_that_the_campaign_sets(self, now):
+        benchmark = benchmark_of()
+        Item.objects.filter(sample__benchmark=benchmark, kind="score").delete()
+        make_items(plan_items(kind="score", benchmark=benchmark, bare=True))
+        with pytest.raises(BadInput, match="categories: a list of 2 to 100"):
+            make_campaign(name="x", benchmark=benchmark, protocol="label")
+        campaign, annotator = campaign_of("label", benchmark=benchmark)
+        held = next_assignment(campaign=campaign, annotator=annotator, now=now)
+        with pytest.raises(BadVerdict, match="harbour, river"):
+            submit_label(assignment=held, verdict={"option": "lake"}, now=now)
+        label = submit_label(assignment=held, verdict={"option": "harbour"}, now=now).label
+        assert (label.option, label.item.places.count()) == ("harbour", 0)
+
     def test_extraction_needs_options_and_says_so(self):
         benchmark = benchmark_of()
         benchmark.samples.update(options={})
@@ -256,6 +276,7 @@ FORMS = {
     "components": ({"points": ["4", "2,5", "0.25"]}, {"parts": {"length": 4, "mention": 2.5, "genre": 0.25}}),
     "choice-extraction": ({"option": "C"}, {"option": "C"}),
     "yes-no": ({"answer": "no"}, {"answer": False}),
+    "label": ({"option": "river"}, {"option": "river"}),
     "review": ({"agree": "no", "grade": "2", "hallucination": "no"}, {"agree": False, "grade": 2}),
 }
 

@@ -30,6 +30,7 @@ GIVEN = {
     "components": {"parts": [{"component": key, "points": 1.5} for key in kinds.WEIGHTS]},
     "choice-extraction": {"option": "B"},
     "yes-no": {"answer": False},
+    "label": {"option": "river"},
 }
 
 

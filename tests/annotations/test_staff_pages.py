@@ -97,7 +97,9 @@ class TestAgreement:
         assert all(figure.estimate.value is None for figure in found.figures)
         assert "No item has two labels" in text_of(client_of("curator").get(f"/campaigns/{campaign.pk}/agreement/"))
 
-    @pytest.mark.parametrize("protocol", ["score", "batch", "components", "choice-extraction", "yes-no", "review"])
+    @pytest.mark.parametrize(
+        "protocol", ["score", "batch", "components", "choice-extraction", "yes-no", "label", "review"]
+    )
     def test_every_kind_has_its_figures_and_pages(self, protocol, now, client_of):
         campaign, ada = kinds.campaign_of(protocol, overlap=2)
         bob = add_annotators(campaign=campaign, people=[User.objects.create_user("bob", role="annotator")])
@@ -108,6 +110,7 @@ class TestAgreement:
             "components": {"parts": [{"component": key, "points": 1} for key in kinds.WEIGHTS]},
             "choice-extraction": {"option": "B"},
             "yes-no": {"answer": True},
+            "label": {"option": "harbour"},
             "review": {"agree": False, "grade": 2, "hallucination": False},
         }[protocol]
         for annotator in campaign.members.all():
@@ -125,7 +128,9 @@ class TestAgreement:
             assert client.get(f"/campaigns/{campaign.pk}/{path}").status_code == 200, path
         page = text_of(client.get(f"/campaigns/{campaign.pk}/items/{place.pk}/"))
         posted = {"do": "adjudicate", "verdict": "yes", "note": "Seen."}
-        posted |= {"score": {"verdict": "4"}, "choice-extraction": {"verdict": "B"}}.get(protocol, {})
+        posted |= {"score": {"verdict": "4"}, "choice-extraction": {"verdict": "B"}, "label": {"verdict": "river"}}.get(
+            protocol, {}
+        )
         if protocol in ("batch", "components"):
             posted["number"] = [1, 2, 2, 4] if protocol == "batch" else [1, 2, 3]
         assert 'name="verdict"' in page or 'name="number"' in page

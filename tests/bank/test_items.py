@@ -1,9 +1,12 @@
 """Items made in the browser and by the API, a step at a time."""
 
+import io
 import json
 
 import pytest
+from django.core.management import call_command
 
+from bank.errors import BadInput
 from bank.models import EvaluatedModel, Item, ItemResponse, Response, Submission
 from bank.samples.items import make_items, make_some, plan_items
 from tests.annotations.conftest import at_once
@@ -79,7 +82,25 @@ def test_answers_that_were_withdrawn_and_empty_benchmarks_are_not_offered(small,
     curator = client_of("curator")
     assert '<option value="m1"' not in text_of(curator.get(PAGE))
     Response.objects.all().delete()
-    assert "No answers yet" in text_of(curator.get(PAGE))
+    assert 'value="pair"' not in text_of(curator.get(PAGE))
+    small.samples.all().delete()
+    assert "No samples yet" in text_of(curator.get(PAGE))
+
+
+def test_samples_become_items_by_themselves_by_page_command_and_api(small, client_of):
+    curator = client_of("curator")
+    assert "<dd>2</dd>" in text_of(curator.post(COUNT, {"kind": "bare"}))
+    assert curator.post(PAGE, {"kind": "bare", "sample": "1"}).status_code == 200
+    (item,) = Item.objects.filter(places__isnull=True)
+    assert (item.kind, item.sample.benchmark) == ("score", small)
+    asked = {"benchmark": "small", "kind": "score", "bare": True}
+    answer = curator.post(API, asked, content_type="application/json")
+    assert answer.json() == {"made": 1, "after": None}
+    out = io.StringIO()
+    call_command("make_items", "score", "--benchmark", "small", "--bare", stdout=out)
+    assert "Made 0 items; 2 were there already" in out.getvalue()
+    with pytest.raises(BadInput, match="samples alone"):
+        plan_items(kind="pair", benchmark=small, bare=True)
 
 
 @pytest.mark.parametrize(

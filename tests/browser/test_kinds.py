@@ -21,7 +21,7 @@ def kinds(db):
     judged(benchmark, order="10")
     judged(benchmark, order="01")
     settings = {"batch": {"ties": True}, "score": {"confidence": True}}
-    names = ("pair", "pair-graded", "score", "batch", "components", "choice-extraction", "yes-no", "review")
+    names = ("pair", "pair-graded", "score", "batch", "components", "choice-extraction", "yes-no", "label", "review")
     return {name: campaign_of(name, benchmark=benchmark, ballot=settings.get(name))[0] for name in names}
 
 
@@ -87,6 +87,11 @@ def test_every_kind_by_keyboard_alone(page, open_, faults):
     submit(page)
     assert label_of(page, "yes-no").answer is False
 
+    open_("label")
+    press(page, "2")
+    submit(page)
+    assert label_of(page, "label").option == "river"
+
     open_("components")
     for points in ("4", "2.5", "0"):
         page.keyboard.type(points)
@@ -132,6 +137,7 @@ TAPPED = {
     "score": (["4 Good"], {"score"}),
     "choice-extraction": (["B two boats"], {"option"}),
     "yes-no": (["No"], {"answer"}),
+    "label": (["harbour"], {"option"}),
     "components": (["About length.", "About mention.", "About genre."], {"parts", "score"}),
     "review": (["Yes", "3 Average", "No"], {"agree", "grade", "hallucination"}),
 }

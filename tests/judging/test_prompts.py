@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging import protocols
+from judging.endpoints.answers import Reply
 from judging.protocols import BadSettings, CannotAsk, Criterion, Material, Option, prompts
+from judging.protocols.replies import read_reply
 
 PAIRS = protocols.get("pairwise-criteria")
 NAMES = prompts.names("pairwise-criteria")
@@ -43,6 +45,7 @@ VERSIONS = {
     ("choice-extraction", "default", 1): "2514a8c511e5b56066c54bf229648221dae9b43007019a701c9f1c85961ce71f",
     ("reference-score", "default", 1): "37ee5144622a2451e34d606f60b7e415740b2435e91c77475f2d1eca6d6e06dc",
     ("reasoning-quality", "default", 1): "f4ee30e0a513111b3148d4a73a1ed5deb2696831c9184809f6191e7dc623aedd",
+    ("label", "default", 1): "af2539dd00dc95dbc424bd3491373621bea794daa8b34a3898a5125951b75eaa",
     ("yes-no", "default", 1): "1a89501bc25f4fea1fd5ef78b7843e62f95653fe7b82c0466750b36c469aace1",
 }
 
@@ -63,7 +66,9 @@ def rendered_by(protocol: str, name: str, **material) -> str:
     )
     answers = ("A bowl.", "A cup.", "A spoon.")[: COUNTS[asked.kind]]
     given = MATERIAL | {"answers": answers, "criteria": criteria, "options": OPTIONS} | material
-    return asked.render(prompts.get(protocol, name), Material(**given), asked.settings({"prompt": name}))
+    return asked.render(
+        prompts.get(protocol, name), Material(**given), asked.settings({"prompt": name} | asked.example)
+    )
 
 
 def test_a_prompt_that_was_used_is_never_edited():
@@ -138,6 +143,44 @@ def test_components_and_weights_stand_in_the_prompt_and_in_the_sentence_that_is_
 def test_a_reference_that_is_a_label_is_shown_with_what_it_stands_for():
     assert "B: A bowl of wood" in rendered_by("reference-score", "default")
     assert "B: A bowl of wood" in rendered_by("reasoning-quality", "default")
+
+
+def test_categories_stand_in_the_prompt_with_what_they_mean_and_a_sample_can_be_labelled_by_itself():
+    label = protocols.get("label")
+    categories = [{"value": "notice", "about": "It tells."}, "not_a sign"]
+    settings = label.settings({"categories": categories, "question": "What  kind of sign is it?"})
+    assert settings["categories"] == [
+        {"value": "notice", "about": "It tells."},
+        {"value": "not_a sign", "about": ""},
+    ]
+    shown = {}
+    for answers in ((), ("A bowl.",)):
+        material = Material(**MATERIAL | {"answers": answers})
+        shown[answers] = label.render(prompts.get("label"), material, settings)
+        assert "- notice: It tells.\n- not_a sign\n" in shown[answers]
+        assert "What kind of sign is it?" in shown[answers]
+        assert ("<answer-" in shown[answers]) == ("<instruction-" in shown[answers]) == bool(answers)
+    assert "<text-" in shown[()]
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("Label: notice", "notice"),
+        ("It tells.\n\n**Label:** `Not_a sign`.", "not_a sign"),
+        ('{"label": "NOTICE", "reason": "it tells"}', "notice"),
+        ("[[notice]]", "notice"),
+        ("Category: notice", "notice"),
+        ("Label: notice or not_a sign", None),
+        ("Label: note", None),
+        ("Label: notice\nThat is all.", None),
+    ],
+)
+def test_a_category_is_read_where_the_reply_names_exactly_one(reply, said):
+    label = protocols.get("label")
+    settings = label.settings({"categories": ["notice", "not_a sign"], "reasoning": "first"})
+    reading = read_reply(Reply(reply), lambda text: label.parse(text, Material(**MATERIAL), settings))
+    assert (reading.verdict.get("option"), reading.status) == (said, "ok" if said else "parse_failed")
 
 
 def test_an_item_that_lacks_what_is_asked_about_cannot_be_asked():
@@ -225,6 +268,13 @@ def test_a_setting_that_is_not_taken_is_named_with_what_is(settings, words):
         ("yes-no", {"context": "image"}, "always none in yes-no"),
         ("reasoning-quality", {"reasoning": "none"}, "not one of first"),
         ("components", {"reasoning": "three-step"}, "none, first, after"),
+        ("label", {}, "categories: a list of 2 to 100"),
+        ("label", {"categories": ["good"]}, "categories: a list of 2 to 100"),
+        ("label", {"categories": ["good", "Good."]}, "two have the same name"),
+        ("label", {"categories": ["good", ""]}, "1 to 64 characters"),
+        ("label", {"categories": ["good", {"name": "bad"}]}, "each a name, or {value, about}"),
+        ("label", {"categories": ["good", "bad"], "question": 3}, "question: a text"),
+        ("score", {"categories": ["good", "bad"]}, "categories is not a setting"),
     ],
 )
 def test_what_a_protocol_does_not_leave_open_is_refused(protocol, settings, words):

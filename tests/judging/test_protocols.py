@@ -183,6 +183,34 @@ def test_yes_and_no_are_read_off_plain_answers_and_asked_of_the_rest(sample, jud
     assert len(made) == 2
 
 
+def test_samples_and_answers_get_a_category_from_judges_and_from_the_random_one(benchmark, sample, judged, work_on):
+    item_of(sample, "A bowl.")
+    item_of(sample)
+    settings = {"categories": [{"value": "wood", "about": "or cork"}, "clay"], "question": "What is it made of?"}
+    run, made = judged(
+        "label", lambda call: answer("Label: Wood" if "A bowl." in call.text else "hm"), settings=settings
+    )
+    rows = run.judgments.order_by("item_id").values_list("option", "extraction", "status")
+    assert list(rows) == [("wood", None, "ok"), (None, None, "parse_failed")]
+    assert all("- wood: or cork\n- clay\n" in call.text for call in made)
+    drawn = work_on(
+        actions.start_run(
+            judge=Judge.objects.get(baseline="random"),
+            benchmark=benchmark,
+            protocol="label",
+            settings=settings | {"repeats": 20},
+        )
+    )
+    assert set(drawn.judgments.values_list("option", flat=True)) == {"wood", "clay"}
+
+
+def test_what_needs_an_answer_leaves_samples_by_themselves_out(sample, judged):
+    item_of(sample, "A bowl.")
+    item_of(sample)
+    run, _ = judged("score", lambda call: answer("Judgement: [[4]]"))
+    assert list(run.judgments.values_list("score", flat=True)) == [4.0]
+
+
 def test_marks_and_reasoning_are_judged_against_the_reference(sample, judged):
     Criterion.unguarded.create(sample=sample, key="k", kind="exact_reference", text="A bowl of walnut wood")
     item_of(sample, "A bowl, since it is round.")

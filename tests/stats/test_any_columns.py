@@ -12,7 +12,7 @@ from stats.alternative import alternative_annotator_test
 from stats.answers import choice_scores, yes_no_scores
 from stats.bias import high_scores, length, own_family, position
 from stats.bradley_terry import fit
-from stats.classification import pair_scores
+from stats.classification import class_scores, pair_scores
 from stats.correlation import correlation_difference, pearson, spearman
 from stats.paired import change, difference
 from stats.prediction import prediction_powered
@@ -102,6 +102,11 @@ STATISTICS = {
         for score in scores_of(
             pair_scores(reference=WORDS[x - 1], prediction=WORDS[y - 1], cluster=g, ties=ties, stratum=stratum)
         )
+    ],
+    "class_scores": lambda x, y, g: [
+        score
+        for stratum in (None, g % 2)
+        for score in scores_of(class_scores(reference=x, prediction=y, cluster=g, stratum=stratum))
     ],
     "yes_no_scores": lambda x, y, g: scores_of(yes_no_scores(key=x > 3, said=np.sign(y - 3), cluster=g)),
     "choice_scores": lambda x, y, g: scores_of(

@@ -21,7 +21,7 @@ from stats.agreement import cohen_kappa
 from stats.answers import yes_no_scores
 from stats.bias import length, length_of_scores, own_family, position, within_samples
 from stats.bradley_terry import BradleyTerry, fit
-from stats.classification import pair_scores
+from stats.classification import class_scores, pair_scores
 from stats.controlled import contrast, length_controlled_rates
 from stats.controlled import fit as controlled_fit
 from stats.correlation import correlation_difference, pearson, spearman
@@ -308,6 +308,18 @@ def pair_score(name, ties=True):
         return getattr(pair_scores(reference=reference, prediction=prediction, cluster=group, ties=ties), name)
 
     return of_pairs
+
+
+def of_five(measure, name=None):
+    @own
+    def of_categories(rng, design):
+        """Five categories, some of them rare."""
+        (first, second), group = scores(rng, design)
+        if name is None:
+            return measure(first=first, second=second, cluster=group)
+        return getattr(measure(reference=first, prediction=second, cluster=group), name)
+
+    return of_categories
 
 
 @own
@@ -614,6 +626,9 @@ GRIDS = (
     Grid("macro F1", pair_score("f1"), CLASSED, FEW_SCORED),
     Grid("macro F1 without ties", pair_score("f1", ties=False), CLASSED, FEW_SCORED[:1]),
     Grid("macro recall", pair_score("recall"), CLASSED, FEW_SCORED[:1]),
+    Grid("Cohen's kappa of five categories", of_five(cohen_kappa), CLASSED, FEW_SCORED[:1]),
+    Grid("macro F1 of five categories", of_five(class_scores, "f1"), CLASSED, (Design(20, 10), Design(200))),
+    Grid("macro precision of five categories", of_five(class_scores, "precision"), CLASSED, (Design(20, 10),)),
     Grid("macro F1 over repeats", pooled_f1, CLASSED, FEW_SCORED[:1]),
     Grid("F1 of yes", yes_no("f1"), grid_of(SIZES, share=(0.2, 0.5)), (Design(20, 5),)),
     Grid("precision of yes", yes_no("precision"), grid_of(SIZES, share=(0.2, 0.5)), (Design(20, 5),)),

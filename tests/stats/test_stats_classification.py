@@ -3,7 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stats.classification import NO_PAIRS, macro_f1, macro_precision, macro_recall, pair_scores
+from stats.classification import (
+    FEW_OF_CLASS,
+    NO_PAIRS,
+    class_scores,
+    macro_f1,
+    macro_precision,
+    macro_recall,
+    pair_scores,
+)
 from stats.proportions import CLUSTERED_WILSON, FEW_GROUPS, WILSON, t_quantile, wilson
 from stats.results import LengthMismatch, UnknownVerdict
 from stats.verdicts import VERDICTS
@@ -157,3 +165,27 @@ def test_words_outside_the_vocabulary_and_unequal_columns_are_refused():
         scores(["A"], ["first"], ties=True)
     with pytest.raises(LengthMismatch):
         scores(["first"], ["first", "second"], ties=True)
+
+
+def test_labels_of_any_kind_have_the_classes_that_occur_and_no_interval_where_one_is_rare():
+    reference = ["cat"] * 12 + ["dog"] * 12 + [None]
+    prediction = ["cat"] * 10 + ["dog"] * 13 + ["eel"] + ["dog"]
+    got = class_scores(reference=reference, prediction=prediction, cluster=np.arange(25))
+    assert got.labels == ("cat", "dog", "eel")
+    assert got.confusion.tolist() == [[10, 2, 0], [0, 11, 1], [0, 0, 0]]
+    assert (got.accuracy.value, got.accuracy.n) == (21 / 24, 24)
+    assert got.f1.value == pytest.approx((20 / 22 + 22 / 25 + 0) / 3)
+    assert (got.f1.interval, got.f1.reason) == (None, FEW_OF_CLASS)
+    assert got.accuracy.interval
+    often = class_scores(reference=reference, prediction=[*prediction[:23], "dog", None], cluster=np.arange(25))
+    assert often.f1.interval.low < often.f1.value < often.f1.interval.high
+
+
+@given(st.lists(st.tuples(verdicts, verdicts, st.integers(0, 9)), min_size=1, max_size=60))
+def test_votes_are_compared_alike_as_verdicts_and_as_labels(rows):
+    first, second, cluster = zip(*rows, strict=True)
+    decided = [[None if word in ("tie", "undecided") else word for word in side] for side in (first, second)]
+    of_pairs = scores(first, second, ties=False, cluster=np.array(cluster))
+    of_labels = class_scores(reference=decided[0], prediction=decided[1], cluster=np.array(cluster))
+    for name in ("accuracy", "f1", "recall", "precision"):
+        assert getattr(of_pairs, name).value == pytest.approx(getattr(of_labels, name).value)

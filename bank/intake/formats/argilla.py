@@ -3,7 +3,7 @@
 ``metadata`` of a record names the item as Label Studio's ``data`` does here: ``sample`` (else the record's ``id`` or
 ``external_id``) and ``responses`` or ``models``. Questions are read by their names: ``choice`` (or ``label`` or
 ``preference``), ``score`` (or ``rating``), ``ranking``, ``option``, ``answer``, ``agree``, ``grade``,
-``hallucination``, ``comment``, ``part:KEY``. Both shapes are taken: responses by question (Argilla 2), and by person
+``hallucination``, ``comment``, ``part:KEY``; with the protocol ``label``, ``label`` is the ``option``. Both shapes are taken: responses by question (Argilla 2), and by person
 with a status (Argilla 1), of which the submitted ones count.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 from bank.intake.formats.label_studio import CHOICES, PART, YES_NO, ranking_of, responses_of, who
 from bank.intake.formats.reading import BadFile, Problem, Row, head, rows, validated
 from bank.intake.formats.records import LabelRecord
+from bank.models.verdict import LABEL
 
 NAME = "argilla"
 TITLE = "Argilla records (JSON)"
@@ -63,7 +64,8 @@ def _records(data: dict[str, Any]) -> list[dict[str, Any]]:
     for person, answers in _by_person(data.get("responses")).items():
         verdict: dict[str, Any] = {}
         for question, value in answers.items():
-            _read(question, value, responses, verdict)
+            category = question == "label" and base.get("protocol") == LABEL
+            _read("option" if category else question, value, responses, verdict)
         labels_of_people.append(base | {"annotator": person} | verdict)
     return labels_of_people
 

@@ -31,7 +31,8 @@ from bank.intake.formats.records import (
     plain_json,
 )
 from bank.models.verdict import COLUMNS as VERDICT
-from bank.models.verdict import GRADED, choice_of
+from bank.models.verdict import GRADED, MAX_CATEGORY, MAX_OPTION, choice_of
+from bank.models.verdict import LABEL as OF_CATEGORIES
 from bank.text.names import as_stored
 
 Rows = Sequence[dict[str, Any]]
@@ -222,7 +223,7 @@ def _verdicts(columns: Columns) -> list[bool] | None:
         return None
     if not _whole(situations, 1, 2) or any(s and c != "undecided" for s, c in zip(situations, choices, strict=True)):
         return None
-    if not _whole(columns["grade"], 1, 5) or not _optional_texts(columns["option"], 8):
+    if not _whole(columns["grade"], 1, 5) or not _options_fit(columns):
         return None
     if any(not {bool, NONE}.issuperset(map(type, columns[name])) for name in ("answer", "agree", "hallucination")):
         return None
@@ -240,6 +241,19 @@ def _verdicts(columns: Columns) -> list[bool] | None:
     if not deciding:
         return [False] * len(kinds)
     return [values.count(None) < len(values) for values in zip(*deciding, strict=True)]
+
+
+def _options_fit(columns: Columns) -> bool:
+    """Whether options are as long as their protocol allows, and categories are all that their protocol gives."""
+    options, protocols = columns["option"], columns["protocol"]
+    if OF_CATEGORIES not in protocols:
+        return _optional_texts(options, MAX_OPTION)
+    others = zip(*(columns[name] for name in DECIDING if name != "option"), strict=True)
+    rows = zip(protocols, columns["kind"], options, others, strict=True)
+    return _optional_texts(options, MAX_CATEGORY) and all(
+        kind == "score" and values.count(None) == len(values) if protocol == LABEL else len(option or "") <= MAX_OPTION
+        for protocol, kind, option, values in rows
+    )
 
 
 def _follow_preferences(columns: Columns) -> bool:

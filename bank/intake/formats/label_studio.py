@@ -11,6 +11,7 @@ from typing import Any
 
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, head, json_value, validated
 from bank.intake.formats.records import LabelRecord
+from bank.models.verdict import LABEL
 
 NAME = "label-studio"
 TITLE = "Label Studio (JSON)"
@@ -73,11 +74,18 @@ def _record(data: dict[str, Any], annotation: dict[str, Any]) -> dict[str, Any]:
     verdict: dict[str, Any] = {}
     for region in annotation.get("result") or ():
         if isinstance(region, dict) and isinstance(region.get("value"), dict):
-            _read(region, responses, verdict)
+            _read(_renamed(region, data), responses, verdict)
     record = {"kind": kind, "sample": sample, "responses": responses, "annotator": who(annotation.get("completed_by"))}
     more = {"seconds": annotation.get("lead_time"), "at": annotation.get("created_at")}
     more |= {name: data.get(name) for name in ("protocol", "campaign")}
     return record | {name: value for name, value in more.items() if value is not None} | verdict
+
+
+def _renamed(region: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Where categories are given, one chosen from a list is the category, whatever the list is called."""
+    if data.get("protocol") == LABEL and region.get("type") == "choices" and region.get("from_name") != "flags":
+        return region | {"from_name": "option"}
+    return region
 
 
 def responses_of(data: dict[str, Any]) -> list[Any]:

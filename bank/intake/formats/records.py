@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from bank.models.verdict import COLUMNS, GRADED, choice_of
+from bank.models.verdict import COLUMNS, GRADED, LABEL, MAX_CATEGORY, MAX_OPTION, choice_of
 from bank.text.names import as_stored
 
 MAX_TEXT = 2_000_000
@@ -276,7 +276,7 @@ class VerdictRecord(Record):
     situation: Literal[1, 2] | None = None
     ranking: Annotated[list[list[Ref]], BeforeValidator(_groups)] | None = None
     parts: list[PartRecord] | None = None
-    option: Annotated[str, Field(max_length=8), AfterValidator(_clean)] | None = None
+    option: Annotated[str, Field(max_length=MAX_CATEGORY), AfterValidator(_clean)] | None = None
     extraction: Literal["label", "judge", "random"] | None = None
     answer: bool | None = None
     agree: bool | None = None
@@ -303,6 +303,11 @@ class VerdictRecord(Record):
                 raise ValueError(f"preference belongs to a pair of the protocol {GRADED}")
             if self.choice not in (None, follows := choice_of(self.preference)):
                 raise ValueError(f"choice: {follows} follows from the preference {self.preference:g}")
+        if self.protocol == LABEL:
+            if self.kind != "score" or self.decided_by - {"option"}:
+                raise ValueError(f"the protocol {LABEL} gives one text or picture an option, its category")
+        elif self.option is not None and len(self.option) > MAX_OPTION:
+            raise ValueError(f"option has more than {MAX_OPTION} characters; for categories, the protocol is {LABEL}")
         if self.ranking is not None:
             ranked = [ref for group in self.ranking for ref in group]
             if Counter(ranked) != Counter(self.responses):
@@ -310,8 +315,13 @@ class VerdictRecord(Record):
         return self
 
     @property
+    def decided_by(self) -> set[str]:
+        """The columns that make the verdict; none without one."""
+        return {name for name in DECIDING if getattr(self, name) is not None}
+
+    @property
     def has_verdict(self) -> bool:
-        return any(getattr(self, name) is not None for name in DECIDING)
+        return bool(self.decided_by)
 
     def columns(self) -> dict[str, Any]:
         """The verdict columns, positions counted in the order of ``responses``."""
@@ -341,7 +351,7 @@ class LabelRecord(VerdictRecord):
 
     def earlier(self) -> list["Revision"]:
         """The revisions, each checked as a verdict on the same item. Raises ValueError."""
-        about = {"kind": self.kind, "sample": self.sample, "responses": self.responses}
+        about = {"kind": self.kind, "protocol": self.protocol, "sample": self.sample, "responses": self.responses}
         checked = []
         for number, revision in enumerate(self.revisions, 1):
             if not isinstance(revision, dict) or set(revision) & set(about):

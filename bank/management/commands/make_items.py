@@ -1,4 +1,4 @@
-"""manage.py make_items {score,pair,batch} --benchmark SLUG [--models A,B] [--anchor MODEL] [--sample N --seed S]"""
+"""manage.py make_items {score,pair,batch} --benchmark SLUG [--models A,B] [--anchor MODEL] [--sample N] [--bare]"""
 
 from typing import Any
 
@@ -22,6 +22,10 @@ class Command(InstallationCommand):
         parser.add_argument("--seed", type=int, default=0, metavar="S")
         parser.add_argument("--rotations", action="store_true", help="score: the answers to rotated options, too")
 
+        parser.add_argument(
+            "--bare", action="store_true", help="score: the samples themselves, texts or pictures without a response"
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         with bad_input_fails():
             plan = items.plan_items(
@@ -32,6 +36,7 @@ class Command(InstallationCommand):
                 sample=options["sample"],
                 seed=options["seed"],
                 rotations=options["rotations"],
+                bare=options["bare"],
             )
             made, everything = items.make_items(plan)
         self.stdout.write(f"Made {made} items; {everything - made} were there already.")

@@ -67,7 +67,7 @@ def faults(protocol: Protocol, text: str) -> list[str]:
 
 def variables(protocol: Protocol) -> list[str]:
     """The variables of this protocol's templates."""
-    settings = protocol.settings({})
+    settings = protocol.settings(protocol.example)
     return sorted(protocol.values(_material(protocol, Marks(), picture="shown"), settings))
 
 
@@ -157,7 +157,7 @@ def _rendering_faults(protocol: Protocol, text: str) -> Iterator[str]:
 
 
 def _combinations(protocol: Protocol) -> Iterator[tuple[Settings, str, bool]]:
-    base = protocol.settings({})
+    base = protocol.settings(protocol.example)
     criteria = [base["criteria"]] if "criteria" in protocol.fixed else [True, False]
     pictures = ["shown", "described", "withheld", "none"]
     for reasoning, shown, picture, hinted in itertools.product(protocol.reasonings, criteria, pictures, [False, True]):
