@@ -2,6 +2,7 @@
 
 import secrets
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db import models
@@ -86,6 +87,16 @@ class Campaign(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def as_run(self) -> str:
+        """The query that fills the form of a run in which a judge is asked the same about the same items."""
+        from judging.protocols.label import as_lines  # loads the prompts, which models have no other use for
+
+        asked = {"benchmark": self.benchmark_id, "protocol": self.protocol, "campaign": self.name}
+        if categories := self.ballot.get("categories"):
+            asked |= {"categories": as_lines(categories), "question": self.ballot.get("question", "")}
+        return urlencode(asked)
 
 
 class Membership(models.Model):

@@ -166,7 +166,19 @@ class RunForm(RequestForm):
     """A new run of a judge. ``settings`` returns the protocol's settings as chosen."""
 
     field_order = (
-        *("judge", "benchmark", "protocol", "order", "prompt", "reasoning", "context", "criteria", "repeats"),
+        *(
+            "judge",
+            "benchmark",
+            "protocol",
+            "order",
+            "question",
+            "categories",
+            "prompt",
+            "reasoning",
+            "context",
+            "criteria",
+            "repeats",
+        ),
         *("temperature", "top_p", "split", "level", "models", "campaign", "run", "sample", "sample_seed"),
     )
 
@@ -239,7 +251,6 @@ class RunForm(RequestForm):
     structured = forms.BooleanField(required=False)
 
     TICKS = ("structured", *RequestForm.TICKS)
-    OF_LABEL = ("question", "categories")  # shown where that protocol is chosen
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -275,14 +286,6 @@ class RunForm(RequestForm):
             chosen |= {"categories": categories_in(self.cleaned_data["categories"])}
         return {name: value for name, value in chosen.items() if value not in ("", None)} | self.request()
 
-    @property
-    def others(self) -> list[Any]:
-        return [field for field in super().others if field.name not in (*self.OF_LABEL, "attacks")]
-
-    @property
-    def of_label(self) -> list[Any]:
-        return [self[name] for name in self.OF_LABEL]
-
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
         judge = data.get("judge")
@@ -297,6 +300,8 @@ class RunForm(RequestForm):
 
 class AttackForm(RunForm):
     """A new run that tests a judge with attacks."""
+
+    question = categories = None  # type: ignore[assignment]  # no attack on that protocol
 
     attacks = forms.MultipleChoiceField(
         choices=[(key, f"{attack.name}: {attack.title}") for key, attack in attacks.ALL.items()],
@@ -321,6 +326,10 @@ class AttackForm(RunForm):
         if set(chosen) == set(attacks.ALL) and not pictures:  # all attacks are chosen: use those that apply
             data["attacks"] = attacks.canonical((), pictures=False)
         return data
+
+    @property
+    def others(self) -> list[Any]:
+        return [field for field in super().others if field.name != "attacks"]
 
     @property
     def boxes(self) -> Any:

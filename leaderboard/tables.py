@@ -29,6 +29,15 @@ VIEW = (
     *("source", "run", "kind", "campaign", "anchor", "majority", "elo", *DEFINITIONS),
     *("level", "question_type", "split"),
 )
+STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
+OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties"))
+# The parameters of a view that a board takes.
+OF_BOARD = {
+    "models": VIEW,
+    "judges": OF_JUDGES,
+    "agreement": tuple(name for name in OF_JUDGES if name != "failures"),
+    "bias": tuple(name for name in OF_JUDGES if name != "failures"),
+}
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
 OF_REVIEWS = ("source", "run", "kind", "campaign", "level", "question_type", "split")
 RANKINGS = ("pairs", "ranks", "repeats", "languages")
@@ -320,7 +329,12 @@ def _two(asked: Asked, compared: Callable[[str, str], versus.Versus]) -> Rows:
 
 TABLES = {
     "stand-in": Table(make=stand_in, board="judges", fits=_can_stand_in, view=OF_LABELS, takes=("epsilon",)),
-    "people-and-judge": Table(make=people_and_judge, board="models", fits=_has_means),
+    "people-and-judge": Table(
+        make=people_and_judge,
+        board="models",
+        fits=_has_means,
+        view=tuple(name for name in VIEW if name not in (*STRENGTHS, "failures")),
+    ),
     "ceiling": Table(make=ceiling, board="judges", view=OF_LABELS),
     "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),

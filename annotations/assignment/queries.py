@@ -133,7 +133,12 @@ class Work:
         """CSS classes of a question's title. A single question is already shown above the answers."""
         if len(self.groups) > 1:
             return "gtitle"
-        return "gtitle small-only" if self.shape == "review" else "sr"
+        return "gtitle small-only" if self.shape == "review" or self.ballot.settings.get("question") else "sr"
+
+    @property
+    def given_title(self) -> str:
+        """What the sample's text is called: by itself, without a picture or an answer, it is what is judged."""
+        return _("Instruction") if self.answers or self.images else _("Text")
 
     @property
     def options(self) -> dict[str, str]:

@@ -99,6 +99,11 @@ class Group:
     missing: str  # message if no button was chosen
     style: str = ""
 
+    @property
+    def lettered(self) -> bool:
+        """Whether a button shows its value, the option's letter, before its words."""
+        return self.style == "options"
+
 
 def button_group(
     name: str, question: Words, buttons: Iterable[Choice], values: Mapping[str, Any], missing: str, style: str = ""
@@ -127,6 +132,7 @@ class Ballot(ABC):
     advice: ClassVar[Words]
     about: ClassVar[Words] = ""  # for the form that makes a campaign
     rubric_title: ClassVar[Words] = lazy("What the scores mean")
+    rubric_style: ClassVar[str] = ""  # CSS class: named, if what is explained has a name and not a number
     setting_names: ClassVar[tuple[str, ...]] = ()  # besides those of every ballot
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:

@@ -172,7 +172,8 @@ def labels_on(campaign_item: CampaignItem) -> list[ItemLabel]:
     rows, protocol = [], campaign_item.campaign.protocol
     for label in labels.order_by("pk"):
         note = next((returned.note for returned in label.returns.all() if returned.answered_at is None), "")
-        order = " then ".join(LETTERS[int(position)] for position in label.assignment.order)
+        shown = label.assignment.order if len(label.assignment.order) > 1 else ""
+        order = " then ".join(LETTERS[int(position)] for position in shown)
         revisions = [(describe(revision.verdict, protocol), revision.given_at) for revision in label.revisions.all()]
         rows.append(ItemLabel(label, label.annotator.name, describe(label.verdict(), protocol), order, note, revisions))
     return rows

@@ -123,7 +123,7 @@ def _change_state(request: HttpRequest, pk: int, action: Callable[..., None], **
 def _leaderboard_url(campaign: Campaign) -> str:
     """The URL of the leaderboard these labels feed, or ""."""
     try:
-        return reverse("leaderboard:models", args=[campaign.benchmark])
+        return reverse("leaderboard:benchmark", args=[campaign.benchmark])
     except NoReverseMatch:
         return ""
 

@@ -117,7 +117,7 @@ def _item_page(request: HttpRequest, campaign_item: CampaignItem, error: str = "
         "untouched": not campaign_item.assignments.exists() and not campaign.imported,
         "before": before,
         "after": after,
-        "question": ballots.BALLOTS[campaign.protocol].question if campaign.protocol in ballots.BALLOTS else "",
+        "question": ballots.of(campaign).question if campaign.protocol in ballots.BALLOTS else "",
         "error": error,
         "tab": "items",
         "may_write": True,

@@ -40,6 +40,6 @@ __all__ = [
     "WorkerBeat",
     "judgment_table_of",
     "reason_key",
-    "table_of",
     "setting_text",
+    "table_of",
 ]

@@ -217,7 +217,7 @@ class Run(models.Model):
         """The settings as listed on its page, name and value; for a built-in judge only those that it uses."""
         names = [name for name in self.settings if name != "jury"]
         if self.judge.baseline:
-            names = [name for name in names if name in ("order", "repeats", "attacks")]
+            names = [name for name in names if name in ("order", "repeats", "attacks", "categories")]
         shown = self.settings | {"attacks": ", ".join(self.attacks)}
         return [(name, setting_text(shown[name])) for name in names]
 

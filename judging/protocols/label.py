@@ -13,7 +13,7 @@ from judging.protocols.settings import BadSettings, Settings
 
 MOST_CATEGORIES = 100
 MAX_ABOUT = MAX_QUESTION = 1_000
-FORM = "categories: a list of 2 to {most}, each a name, or {{value, about}}."
+FORM = "categories: a list, each a name, or {value, about}."
 
 
 def categories_of(chosen: Any) -> list[dict[str, str]]:
@@ -21,16 +21,19 @@ def categories_of(chosen: Any) -> list[dict[str, str]]:
 
     Names that a reader could take for each other, because they differ in capitals alone, are refused.
     """
-    if not isinstance(chosen, list) or not 2 <= len(chosen) <= MOST_CATEGORIES:
-        raise BadSettings(FORM.format(most=MOST_CATEGORIES))
+    chosen = [] if chosen is None else chosen
+    if not isinstance(chosen, list):
+        raise BadSettings(FORM)
+    if not 2 <= len(chosen) <= MOST_CATEGORIES:
+        raise BadSettings(f"categories: name 2 to {MOST_CATEGORIES} of them.")
     categories = []
     for each in chosen:
         parts = {"value": each} if isinstance(each, str) else each
         if not isinstance(parts, Mapping) or not set(parts) <= {"value", "about"}:
-            raise BadSettings(FORM.format(most=MOST_CATEGORIES))
+            raise BadSettings(FORM)
         value, about = parts.get("value"), parts.get("about", "")
         if not isinstance(value, str) or not isinstance(about, str):
-            raise BadSettings(FORM.format(most=MOST_CATEGORIES))
+            raise BadSettings(FORM)
         value = as_stored(" ".join(value.split()))
         if not 0 < len(value) <= MAX_CATEGORY or len(about) > MAX_ABOUT:
             raise BadSettings(

@@ -20,7 +20,7 @@ from leaderboard.kinds import KINDS, Kind, default_of
 from leaderboard.pages.address import run_number
 from leaderboard.rows import JSON
 from leaderboard.scope import BadScope, Scope, scope_of
-from leaderboard.tables import VIEW
+from leaderboard.tables import OF_BOARD, VIEW
 
 Parameters = dict[str, str]
 WORDS = {
@@ -41,6 +41,11 @@ PARAMETERS = [
     OpenApiParameter(name, str, OpenApiParameter.QUERY, required=name == "benchmark", description=words)
     for name, words in WORDS.items()
 ]
+
+
+def parameters_of_board(what: str) -> list[OpenApiParameter]:
+    """The parameters of a board for the schema."""
+    return [parameter for parameter in PARAMETERS if parameter.name in ("benchmark", *OF_BOARD[what])]
 
 
 class CsvRenderer(BaseRenderer):
@@ -80,7 +85,7 @@ class BoardView(APIView):
     @property
     def accepted(self) -> tuple[str, ...]:
         """The names of the parameters."""
-        return tuple(WORDS)
+        return "benchmark", *OF_BOARD[self.what]
 
     def default_kind(self, benchmark: Benchmark, parameters: Parameters, *, staff: bool) -> Kind:
         return default_of(benchmark, self.what, staff=staff)
@@ -123,7 +128,7 @@ class BoardView(APIView):
         return scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view)
 
 
-@extend_schema(parameters=PARAMETERS, responses=OpenApiTypes.OBJECT)
+@extend_schema(parameters=parameters_of_board("models"), responses=OpenApiTypes.OBJECT)
 class Models(BoardView):
     """The board of models, by its kind.
 
@@ -135,14 +140,14 @@ class Models(BoardView):
     what = "models"
 
 
-@extend_schema(parameters=PARAMETERS, responses=OpenApiTypes.OBJECT)
+@extend_schema(parameters=parameters_of_board("judges"), responses=OpenApiTypes.OBJECT)
 class Judges(BoardView):
     """The board of judges: every metric of every judge against people, by majority and by single labels."""
 
     what = "judges"
 
 
-@extend_schema(parameters=PARAMETERS, responses=OpenApiTypes.OBJECT)
+@extend_schema(parameters=parameters_of_board("agreement"), responses=OpenApiTypes.OBJECT)
 class Agreement(BoardView):
     """Agreement of every two annotators, of each with each judge, and of the majority with both.
 
@@ -152,7 +157,7 @@ class Agreement(BoardView):
     what = "agreement"
 
 
-@extend_schema(parameters=PARAMETERS, responses=OpenApiTypes.OBJECT)
+@extend_schema(parameters=parameters_of_board("bias"), responses=OpenApiTypes.OBJECT)
 class Bias(BoardView):
     """The biases of each judge, and of people: position, length, own family (self), and leniency (high_score)."""
 

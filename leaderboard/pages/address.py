@@ -206,9 +206,10 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
     """``pairwise-criteria, both orders, criteria, image, reason first``."""
     order = {"both": "both orders", "shuffled": "shuffled order", "fixed": "one order"}
     words = [protocol, order.get(str(settings.get("order", "fixed")), str(settings.get("order")))]
-    words.append("with criteria" if settings.get("criteria", True) else "without criteria")
-    context = str(settings.get("context", "image"))
-    words.append("text only" if context == "none" else context.replace("+", " and "))
+    if "criteria" in settings:
+        words.append("with criteria" if settings["criteria"] else "without criteria")
+    if context := str(settings.get("context", "")):
+        words.append("text only" if context == "none" else context.replace("+", " and "))
     reasoning = {"first": "reason first", "after": "reason after", "three-step": "three steps"}
     if (reason := settings.get("reasoning")) in reasoning:
         words.append(reasoning[str(reason)])

@@ -7,6 +7,8 @@ from django.views.decorators.http import require_safe
 from accounts.rules import requires, role_of
 from leaderboard import queries
 from leaderboard.cache import until_written
+from leaderboard.kinds import available
+from leaderboard.pages import address as addresses
 from leaderboard.pages import home as home_page
 from leaderboard.pages import method as method_page
 from leaderboard.pages import search
@@ -45,5 +47,7 @@ def method(request: HttpRequest) -> HttpResponse:
 
 @requires("read-public")
 def benchmark(request: HttpRequest, name: str) -> HttpResponse:
-    """A benchmark's first page is its board of models."""
-    return redirect("leaderboard:models", name)
+    """A benchmark's first page is its board of models, unless its verdicts rank judges alone."""
+    address = addresses.read(request, "leaderboard:benchmark", name, parameters=())
+    ranked = [board for board in ("models", "judges") if available(address.benchmark, board, staff=address.staff)]
+    return redirect(f"leaderboard:{ranked[0] if ranked else 'models'}", name)

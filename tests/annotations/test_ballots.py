@@ -239,7 +239,7 @@ class TestCampaigns:
         benchmark = benchmark_of()
         Item.objects.filter(sample__benchmark=benchmark, kind="score").delete()
         make_items(plan_items(kind="score", benchmark=benchmark, bare=True))
-        with pytest.raises(BadInput, match="categories: a list of 2 to 100"):
+        with pytest.raises(BadInput, match="categories: name 2 to 100"):
             make_campaign(name="x", benchmark=benchmark, protocol="label")
         campaign, annotator = campaign_of("label", benchmark=benchmark)
         held = next_assignment(campaign=campaign, annotator=annotator, now=now)

@@ -216,6 +216,24 @@ def test_tasks_of_label_studio_as_its_own_templates_make_them_come_in(tmp_path):
     assert "polygonlabels" in read[1].reason
 
 
+def test_categories_of_label_studio_and_argilla_are_told_by_the_protocol_whatever_the_control_is_called(tmp_path):
+    region = {"from_name": "sentiment", "to_name": "text", "type": "choices", "value": {"choices": ["positive"]}}
+    about = {"key": "s0", "protocol": "label"}
+    tasks = [{"id": 1, "data": about, "annotations": [{"completed_by": 1, "result": [region]}]}]
+    answers = {"label": [{"user_id": "u1", "value": "negative", "status": "submitted"}]}
+    record = {"id": "s0", "fields": {}, "metadata": {"protocol": "label"}, "responses": answers}
+    for name, rows, said in (("label-studio", tasks, "positive"), ("argilla", [record], "negative")):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(rows))
+        (row,) = reader(find(name, path), "labels")(path)
+        assert (row.data.kind, row.data.protocol, row.data.option) == ("score", "label", said)
+    del about["protocol"]
+    path = tmp_path / "label-studio.json"
+    path.write_text(json.dumps(tasks))
+    (row,) = reader(find("label-studio", path), "labels")(path)
+    assert "none of the verdicts left, right, tie and undecided" in row.reason
+
+
 class TestInflow:
     @pytest.fixture
     def run(self, campaign_of, now):

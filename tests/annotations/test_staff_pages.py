@@ -1,5 +1,6 @@
 """Agreement, adjudication, invitations, guidelines and the form of a campaign, as staff meet them in the browser."""
 
+import html
 import io
 import re
 from datetime import timedelta
@@ -34,6 +35,7 @@ from annotations.models import (
     Membership,
 )
 from annotations.views.forms import people_who_label
+from judging.models import Judge, Run
 from tests.annotations import kinds
 from tests.annotations.test_quality import answer
 from tests.bank.conftest import picture
@@ -140,6 +142,30 @@ class TestAgreement:
             assert decided["ranking"] == [[0], [1, 2], [3]]
         assert decided
         assert ada.pk in found.people
+
+
+def test_a_judge_is_asked_for_the_categories_of_the_campaign(client_of):
+    ballot = {"categories": ["harbour", {"value": "river", "about": "It flows."}], "question": "What is it?"}
+    campaign, _ = kinds.campaign_of("label", ballot=ballot)
+    client = client_of("curator")
+    page = client.get(f"/campaigns/{campaign.pk}/").content.decode()
+    link = html.unescape(re.search(r'href="(/judging/runs/new/[^"]+)"', page)[1])
+    form = client.get(link).context["form"]
+    assert form["categories"].value() == "harbour\nriver: It flows."
+    judge = Judge.objects.get(baseline="random")
+    sent = {"judge": judge.pk, "prompt": "default"} | {
+        name: form[name].value() for name in ("benchmark", "protocol", "campaign", "question", "categories")
+    }
+    answer = client.post("/judging/runs/new/", sent)
+    assert answer.status_code == 302, answer.context["form"].errors
+    run = Run.objects.get()
+    assert run.settings["categories"] == ballots.of(campaign).settings["categories"]
+    assert run.settings["question"] == "What is it?"
+    assert run.run_items.count() == campaign.campaign_items.count()
+    shown = client.get(f"/judging/runs/{run.pk}/").content.decode()
+    assert "harbour, river" in shown
+    again = client.get(f"/judging/runs/new/?from={run.pk}").context["form"]
+    assert again["categories"].value() == form["categories"].value()
 
 
 class TestMonitor:

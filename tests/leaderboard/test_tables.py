@@ -205,7 +205,7 @@ def test_a_pages_menu_offers_what_it_shows(page, tables, quiz, voted, client_of)
     [
         ("stand-in", {"epsilon": "1.5"}, "from 0 to 1"),
         ("stand-in", {"epsilon": "nan"}, "from 0 to 1"),
-        ("stand-in", {"kind": "batch"}, "only computed for pairs and scores"),
+        ("stand-in", {"kind": "batch"}, "only computed for pairs, scores and categories"),
         ("stand-in", {"anchor": "Alder"}, ""),
         ("people-and-judge", {"run": "999"}, "No judge has a run 999"),
         ("letters", {}, "Only answers to multiple choice have options"),

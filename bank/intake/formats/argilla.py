@@ -3,8 +3,8 @@
 ``metadata`` of a record names the item as Label Studio's ``data`` does here: ``sample`` (else the record's ``id`` or
 ``external_id``) and ``responses`` or ``models``. Questions are read by their names: ``choice`` (or ``label`` or
 ``preference``), ``score`` (or ``rating``), ``ranking``, ``option``, ``answer``, ``agree``, ``grade``,
-``hallucination``, ``comment``, ``part:KEY``; with the protocol ``label``, ``label`` is the ``option``. Both shapes are taken: responses by question (Argilla 2), and by person
-with a status (Argilla 1), of which the submitted ones count.
+``hallucination``, ``comment``, ``part:KEY``; with the protocol ``label``, ``label`` is the ``option``. Both shapes are
+taken: responses by question (Argilla 2), and by person with a status (Argilla 1), of which the submitted ones count.
 """
 
 from collections.abc import Iterator

@@ -16,7 +16,7 @@ from leaderboard.definitions import DEFINITIONS
 from leaderboard.files import csv_text, json_lines, print_table
 from leaderboard.kinds import KINDS, default_of
 from leaderboard.scope import ELO, BadScope, scope_of
-from leaderboard.tables import TABLES, VIEW, Asked, Rows, checked_epsilon
+from leaderboard.tables import OF_BOARD, TABLES, VIEW, Asked, Rows, checked_epsilon
 
 OF_ASKED = ("epsilon", "part", "a", "b")
 SHAPES = ("table", "json", "jsonl", "csv")
@@ -68,7 +68,7 @@ class Command(InstallationCommand):
     def _rows(self, what: str, given: dict[str, Any]) -> Rows:
         """The rows for these options, of those that were given. Raises BadInput, BadScope."""
         table = TABLES.get(what)
-        accepted: Sequence[str] = (*table.view, *table.takes) if table else VIEW
+        accepted: Sequence[str] = (*table.view, *table.takes) if table else OF_BOARD[what]
         for name in (*VIEW, *OF_ASKED):
             if name in given and name not in accepted:
                 raise BadScope(f"--{name.replace('_', '-')} says nothing about {what}.")
