@@ -10,7 +10,7 @@ from annotations.models import Assignment, Campaign, Membership
 from bank.models import Benchmark
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def text_of(response):

@@ -21,7 +21,7 @@ NOT_PAGES = (
 )
 
 
-ROLES = ("anonymous", "annotator", "researcher", "curator")
+ROLES = ("anonymous", "annotator", "curator")  # a researcher's pages are a curator's with less on them
 
 
 def pages_of(world, role, client):

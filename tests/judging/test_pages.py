@@ -14,7 +14,7 @@ from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
 from tests.judging.server import Server, answer, error
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture

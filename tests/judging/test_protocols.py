@@ -11,7 +11,7 @@ from judging.runs import actions
 from judging.runs.plan import planned_judgments
 from tests.judging.server import Server, answer, error
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 KINDS = {"score": "score", "components": "score", "batch": "batch"}
 
 

@@ -160,7 +160,7 @@ def test_two_workers_overspend_a_budget_by_no_more_than_their_calls_in_flight(tw
 
 
 @pytest.mark.one_database
-@pytest.mark.parametrize("ahead", [45, -45])
+@pytest.mark.parametrize("ahead", [45, pytest.param(-45, marks=pytest.mark.soak)])
 def test_workers_whose_clocks_differ_make_no_call_twice_and_no_more_at_once_than_the_judge_takes(two, ahead):
     gate = Gate(after(0.15, answer("Answer1")))
     with Server(gate) as server:
@@ -175,11 +175,12 @@ def test_workers_whose_clocks_differ_make_no_call_twice_and_no_more_at_once_than
 
 @pytest.mark.one_database
 @pytest.mark.check("K7")
-def test_what_is_spent_over_ten_kills_is_what_the_endpoint_counted(here):
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.soak)])
+def test_what_is_spent_over_many_kills_is_what_the_endpoint_counted(here, kills):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
-        case, stored = Case(here, server, name="lost", samples=300, **PRICES), 0
-        for _ in range(10):
+        case, stored = Case(here, server, name=f"lost {kills}", samples=30 * kills, **PRICES), 0
+        for _ in range(kills):
             gate.limit = len(server.calls) + 25
             process = here.start("worker")
             case.wait_until(lambda: len(server.calls) >= gate.limit + CONCURRENCY, process)
@@ -188,7 +189,7 @@ def test_what_is_spent_over_ten_kills_is_what_the_endpoint_counted(here):
             case.kill(process)
         gate.limit = 1000
         here.manage("worker", "--until-idle")
-        case.check(repeated=10 * CONCURRENCY)
+        case.check(repeated=kills * CONCURRENCY)
         ((calls, lost, spent),) = here.sql(f"SELECT calls, lost, spent FROM judging_run WHERE id = {case.run}")
         print(f"{len(server.calls)} calls at the endpoint, {calls} counted, {lost} of them lost, ${spent:.4f} spent")
         assert spent == pytest.approx(PRICE * len(server.calls), rel=0.02)

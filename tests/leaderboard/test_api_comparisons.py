@@ -11,7 +11,7 @@ from leaderboard.boards import versus
 from leaderboard.models import Snapshot
 from leaderboard.scope import scope_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 API = "/api/v1"
 
 

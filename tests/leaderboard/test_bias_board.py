@@ -12,7 +12,7 @@ from leaderboard.scope import BadScope, scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, judgments, labels, pairs
 from tests.leaderboard.test_graded_boards import scores
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def of(board, judge):

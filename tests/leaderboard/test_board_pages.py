@@ -16,7 +16,7 @@ from judging.models import Judgment, Run
 from tests.leaderboard.conftest import MODELS, SECRET, by_model, judgments, labels
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 MODELS_PAGE = "/leaderboards/grove/models/"
 JUDGES_PAGE = "/leaderboards/grove/judges/"
 AGREEMENT_PAGE = "/leaderboards/grove/agreement/"

@@ -18,7 +18,7 @@ from tests.bank.conftest import picture
 from tests.leaderboard.conftest import by_model, samples
 from tests.once import once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 MODELS = ("Long", "Middle", "Short")
 WORDS = {"Long": 60, "Middle": 40, "Short": 25}
 ALL = "length,style"

@@ -15,7 +15,7 @@ from leaderboard.boards.base import Board
 from leaderboard.scope import BadScope, scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, SAMPLES, STRENGTH
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def of(board: Board, **wanted) -> dict[str, dict]:

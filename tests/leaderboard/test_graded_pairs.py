@@ -13,7 +13,7 @@ from leaderboard.scope import scope_of
 from stats.bradley_terry import fit
 from tests.leaderboard.conftest import MODELS, STRENGTH, by_model
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 THREE = MODELS[:3]
 
 

@@ -20,7 +20,7 @@ from tests.bank.conftest import folder, manage
 from tests.hidden import criteria
 
 __all__ = ["folder", "manage"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 LABELS = ("A", "B", "C", "D")
 TREE = (["Seeing", "Coarse"], ["Seeing", "Fine"], ["Reasoning", "Logic"], ["Reasoning", "Maths"])
 SAMPLES = 48

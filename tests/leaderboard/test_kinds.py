@@ -16,7 +16,7 @@ from leaderboard.boards import judges, models
 from leaderboard.models import CAN_REST_ON_HIDDEN
 from leaderboard.scope import scope_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.mark.parametrize("protocol", protocols.all_by_name())

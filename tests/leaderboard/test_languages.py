@@ -15,7 +15,7 @@ from leaderboard.scope import scope_of
 from tests.bank.conftest import folder, manage
 
 __all__ = ["folder", "manage"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 LABELS = ("A", "B", "C", "D")
 ASKED = 24
 
