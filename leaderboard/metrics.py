@@ -83,13 +83,13 @@ class OfPairs:
             "stratum": strata_of(paired),
         }
         self.failed = paired["told"].isna().to_numpy()
-        self.scores = cache(self._scores)
+        self.scores, self.agreement = cache(self._scores), cache(self._agreement)
 
     def _scores(self, *, ties: bool) -> ClassScores:
         columns = self.rows | {"reference": self.rows["first"], "prediction": self.rows["second"]}
         return pair_scores(**{name: columns[name] for name in columns if name not in ("first", "second")}, ties=ties)
 
-    def agreement(self, *, decided: bool = False) -> Measured:
+    def _agreement(self, *, decided: bool) -> Measured:
         """The share of rows with the same verdict. A failure, kept where it counts as wrong, is another one."""
         read = only_decided if decided else three_way
         value, told = read(self.rows["first"]), read(self.rows["second"])
@@ -141,6 +141,14 @@ def _cells(paired: pd.DataFrame, *, decided: bool, failures: bool) -> FloatArray
     return terms
 
 
+# One function for each way to count: ranks compute the terms of all metrics with the same one once.
+CELLS = {
+    (decided, failures): partial(_cells, decided=decided, failures=failures)
+    for decided in (False, True)
+    for failures in (False, True)
+}
+
+
 def _share(name: str, label: str, words: str, *, decided: bool = False, **more: Any) -> Metric:
     """A share of pairs with people's verdict. ``decided``: only rows where both chose a side count."""
     return Metric(
@@ -149,15 +157,14 @@ def _share(name: str, label: str, words: str, *, decided: bool = False, **more: 
         words=words,
         compute=lambda paired: paired.agreement(decided=decided),
         of_sums=partial(_accuracy, decided=decided),
-        terms=partial(_cells, decided=decided, failures=True),
+        terms=CELLS[decided, True],
         **more,
     )
 
 
 def _on_pairs(*, of_sums: Callable[[FloatArray], FloatArray], decided: bool = False, **more: Any) -> Metric:
     """Another metric of confusion tables; failures do not count."""
-    terms = partial(_cells, decided=decided, failures=False)
-    return Metric(of_sums=partial(_of_tables, of_sums, decided=decided), terms=terms, **more)
+    return Metric(of_sums=partial(_of_tables, of_sums, decided=decided), terms=CELLS[decided, False], **more)
 
 
 def _of_scores(name: str, label: str, words: str, of_sums: Callable[[FloatArray], FloatArray], **more: Any) -> Metric:

@@ -17,6 +17,7 @@ VERDICTS = ("first", "second", "tie", "undecided")
 FIRST, SECOND, TIE, UNDECIDED = range(4)
 MISSING = -1
 UNASKED = -2  # no verdict because nobody asked
+_INDEX = pd.Index(VERDICTS, dtype=object)
 
 
 def encode(choices: npt.ArrayLike | pd.Series[Any]) -> IntArray:
@@ -27,11 +28,11 @@ def encode(choices: npt.ArrayLike | pd.Series[Any]) -> IntArray:
     if isinstance(choices, pd.Series) and isinstance(choices.dtype, pd.CategoricalDtype):
         of_category: IntArray = np.append(encode(choices.cat.categories), MISSING)
         return np.asarray(of_category[choices.cat.codes.to_numpy()])  # -1, no category, is the last
-    column = pd.Series(choices, dtype=object)
-    codes: IntArray = pd.Index(VERDICTS, dtype=object).get_indexer(column).astype(np.int64)
-    unknown = (codes == MISSING) & column.notna().to_numpy()
-    if unknown.any():
-        raise UnknownVerdict(f"{column[unknown].iloc[0]!r} is none of {', '.join(VERDICTS)}")
+    column = np.asarray(choices, dtype=object)
+    codes: IntArray = _INDEX.get_indexer(column).astype(np.int64)
+    uncoded = column[codes == MISSING]
+    if len(unknown := uncoded[pd.notna(uncoded)]):
+        raise UnknownVerdict(f"{unknown[0]!r} is none of {', '.join(VERDICTS)}")
     return codes
 
 

@@ -5,8 +5,9 @@ yy, xy. So each group of items is left out once for all judges, by a subtraction
 their difference. Spearman's ranks are computed once, within each data set.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -54,24 +55,27 @@ class ItemSums:
         """Add a judge; ``paired`` has ``item, value, told, repeat, dataset, level``."""
         paired = paired[paired["item"].isin(self.block.index)]
         repeats = [rows for _, rows in paired.groupby("repeat")]
-        sums: dict[str, FloatArray] = {}
-        cells: dict[str, FloatArray] = {}
-        for name, measure in self.metrics.items() if repeats else ():
-            sums[name] = np.stack([self._summed(rows, measure, rows["dataset"], self.sets) for rows in repeats])
-            level_sums = [self._summed(rows, measure, rows["level"], self.levels).sum(axis=0) for rows in repeats]
-            cells[name] = np.stack(level_sums)
+        by_set = [self._summed(rows, rows["dataset"], self.sets) for rows in repeats]
+        by_level = [self._summed(rows, rows["level"], self.levels) for rows in repeats]
+        names = self.metrics if repeats else ()
+        sums = {name: np.stack([summed[name] for summed in by_set]) for name in names}
+        cells = {name: np.stack([summed[name].sum(axis=0) for summed in by_level]) for name in names}
         self.judges[run] = _Summed(sums, cells, int(paired["item"].nunique()), ranked)
 
-    def _summed(self, frame: pd.DataFrame, measure: Metric, part: "pd.Series[str]", parts: list[str]) -> FloatArray:
-        """The sums (blocks, parts, K) of the rows that lie in one of ``parts``."""
+    def _summed(self, frame: pd.DataFrame, part: "pd.Series[str]", parts: list[str]) -> dict[str, FloatArray]:
+        """By metric, the sums (blocks, parts, K) of the rows that lie in one of ``parts``."""
         frame = frame.assign(part=pd.Index(parts).get_indexer(part.astype(str)))
         frame = frame[frame["part"] >= 0]
-        assert measure.terms
-        terms = measure.terms(frame)
         size = max(len(parts), 1)
         at = self.block.reindex(frame["item"]).to_numpy(np.int64) * size + frame["part"].to_numpy(np.int64)
-        table = [np.bincount(at, weights=term, minlength=self.blocks.count * size) for term in terms.T]
-        return np.stack(table, axis=1).reshape(self.blocks.count, size, terms.shape[1]).astype(np.float64)
+
+        @cache  # several metrics are functions of the same terms
+        def sums_of(terms: Callable[[pd.DataFrame], FloatArray]) -> FloatArray:
+            columns = terms(frame).T
+            table = [np.bincount(at, weights=column, minlength=self.blocks.count * size) for column in columns]
+            return np.stack(table, axis=1).reshape(self.blocks.count, size, len(columns)).astype(np.float64)
+
+        return {name: sums_of(metric.terms) for name, metric in self.metrics.items() if metric.terms}
 
     def cells(self) -> dict[str, dict[int, dict[str, Cell]]]:
         """By metric, run and level: the mean over repeats, and of how many rows."""
