@@ -1,5 +1,6 @@
 """What all tests share: people of every role and a small benchmark, made through the public actions."""
 
+import gc
 import gzip
 import json
 import os
@@ -20,6 +21,8 @@ from accounts.models import Role, User
 from leaderboard import cache as leaderboard_cache
 from leaderboard.votes import verdict_cache
 from tests.once import once
+
+gc.set_threshold(50_000, 20, 20)  # pages make many objects that live: looking through them took a twelfth of the suite
 
 # A machine that does other work beside is slow to draw examples, too: that is no fault.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -11,7 +11,7 @@ from annotations.models import Campaign, CampaignItem, Label
 from judging.models import Judgment, Run, RunItem
 from tests.leaderboard.conftest import MODELS, by_model, judgments, labels, pairs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 ENDS = ("", "_low", "_high", "_se", "_n", "_groups", "_method")
 MODEL_KEYS = {
     *("model", "rank", "rank_low", "rank_high", "tier", "wins", "ties", "losses"),
