@@ -30,6 +30,8 @@ def pages_of(world, role, client):
         having = [one for one in ROLES if one in TABLE.get(name, ())]
         if name in NOT_PAGES or route.startswith("api/v1/") or role not in having[:1] + having[-1:]:
             continue
+        if role == "anonymous" and route.startswith("leaderboards/<str:name>/"):
+            continue  # test_boards looks at them as a stranger does
         path = reverse(name, kwargs=world.arguments(route, PUBLIC))
         answer = client.get(path)
         if answer.status_code == 200 and not answer.streaming and answer.content.startswith(b"<!DOCTYPE html>"):
