@@ -14,9 +14,9 @@ from bank.criteria import answer_keys
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
 from bank.models.verdict import GRADED
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
-from leaderboard.cache import until_written
+from leaderboard.cache import cached, until_written
 from leaderboard.definitions import AS_TIE, DROPPED, EXCLUDE, HALF
-from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
+from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
 from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
 from stats.proportions import mean
@@ -100,13 +100,20 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
     """By model, named as on boards: the mean length of its answers in characters (as AlpacaEval counts), and in tokens
     if all are known. Answers without a text do not count.
     """
-    answers = Response.objects.filter(sample__in=samples_in(scope).order_by()).exclude(text="")
-    groups = answers.order_by().values_list("model__name", "variant")
-    sums = groups.annotate(characters=Avg(Length("text")), mean=Avg("tokens"), n=Count("pk"), known=Count("tokens"))
-    return {
-        f"{name} ({variant})" if variant else name: (float(characters), tokens if known == n else None)
-        for name, variant, characters, tokens, n, known in sums
-    }
+
+    def read() -> dict[str, tuple[float, float | None]]:
+        answers = Response.objects.filter(sample__in=samples_in(scope).order_by()).exclude(text="")
+        groups = answers.order_by().values_list("model", "variant")
+        sums = groups.annotate(characters=Avg(Length("text")), mean=Avg("tokens"), n=Count("pk"), known=Count("tokens"))
+        means = {(row[0], row[1]): row[2:] for row in sums}
+        names = dict(EvaluatedModel.objects.filter(pk__in={pk for pk, _ in means}).values_list("pk", "name"))
+        return {
+            f"{names[pk]} ({variant})" if variant else names[pk]: (float(characters), tokens if known == n else None)
+            for (pk, variant), (characters, tokens, n, known) in means.items()
+        }
+
+    view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split)
+    return cached("lengths", [view, verdict_cache.answers(scope.benchmark), sample_groups(scope.benchmark)], read)
 
 
 def is_large(benchmark: Benchmark) -> bool:
@@ -453,15 +460,18 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
         "items": sum(verdict_cache.items_by_kind(scope.benchmark).values()),
         "samples": sample_groups(scope.benchmark),
-        "answers": until_written(("answers", scope.benchmark.pk, scope.staff), lambda: _answers(scope)),
+        "answers": _answers(scope),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **(_hidden_facts(scope) if scope.kind.hidden else {}),
     }
 
 
-def _answers(scope: Scope) -> dict[str, Any]:
-    responses = answers_shown(staff=scope.staff).filter(sample__benchmark=scope.benchmark)
-    return responses.aggregate(Count("pk"), Max("pk"))
+def _answers(scope: Scope) -> dict[str, int]:
+    counts = verdict_cache.answers(scope.benchmark)
+    if scope.staff:
+        return counts
+    withheld = Response.objects.filter(submission__benchmark=scope.benchmark, submission__released_at=None)
+    return {"n": counts["n"] - withheld.count()}
 
 
 def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:

@@ -407,7 +407,18 @@ def items_by_kind(benchmark: Benchmark) -> dict[str, int]:
     return _counted(Item, benchmark.pk, count)
 
 
-def _counted(model: type[Judgment] | type[RunItem] | type[Item], benchmark: int, count: Callable[[], Counts]) -> Counts:
+def answers(benchmark: Benchmark) -> Counts:
+    """How many answers there are (``n``), and the newest one's id. Answers are never changed."""
+
+    def count() -> Counts:
+        return Response.objects.filter(sample__benchmark=benchmark).aggregate(n=Count("pk"), newest=Max("pk"))
+
+    return _counted(Response, benchmark.pk, count)
+
+
+def _counted(
+    model: "type[Judgment | RunItem | Item | Response]", benchmark: int, count: Callable[[], Counts]
+) -> Counts:
     """The result of ``count``, cached until rows are added or removed.
 
     SQLite counts a whole table in a few milliseconds and never reuses an id: the same number of rows, the same last id
