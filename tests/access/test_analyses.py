@@ -11,7 +11,7 @@ from judging.models import AnalysisRelease, Judgment
 from tests.access.world import CANARY, PRIVATE, PUBLIC, spellings
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 SAID = f"The second answer misses a thing. It should say: Counts {CANARY} things. So Answer1."
 SEEN = "The second answer misses a thing. It should say: […]. So Answer1."
 HELD = f"The second answer misses a thing: {'/'.join(CANARY)[::-1]}."  # backwards
