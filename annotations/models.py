@@ -15,6 +15,8 @@ from bank.models import Benchmark, Item, Sample, Verdict
 from bank.text.names import NameField
 from judging.models import Judgment
 
+MAX_QUERY = 3_000  # characters; web servers take about 4,000 of an address
+
 
 class Annotator(models.Model):
     """Somebody who labels: a person with an account, or a name in an imported file."""
@@ -90,12 +92,16 @@ class Campaign(models.Model):
 
     @property
     def as_run(self) -> str:
-        """The query that fills the form of a run in which a judge is asked the same about the same items."""
+        """The query that fills the form of a run in which a judge is asked the same about the same items.
+
+        Without categories that are too long for an address; the form asks for them.
+        """
         from judging.protocols.label import as_lines  # loads the prompts, which models have no other use for
 
         asked = {"benchmark": self.benchmark_id, "protocol": self.protocol, "campaign": self.name}
         if categories := self.ballot.get("categories"):
-            asked |= {"categories": as_lines(categories), "question": self.ballot.get("question", "")}
+            whole = asked | {"categories": as_lines(categories), "question": self.ballot.get("question", "")}
+            asked = whole if len(urlencode(whole)) < MAX_QUERY else asked
         return urlencode(asked)
 
 

@@ -89,6 +89,7 @@ class Label(Protocol):
         (r"some category(.|\n)*another one", "the name of every one of the categories"),
     )
     defaults = {"criteria": False}
+    fixed = ("criteria",)  # with letters as categories, a label would tell a hidden key
     example = {"categories": ["some category", "another one"]}
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:

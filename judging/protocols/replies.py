@@ -99,7 +99,8 @@ _KEYS = frozenset(
 )
 _LABEL = re.compile(
     r"(?:(?:my|the|final|overall)\s+)*"
-    r"(?:judge?ment|verdict|score|rating|mark|rank(?:ing)?|choice|answer|option|vote|decision|label|category)\s*(?:is\s*)?[:：]\s*",
+    r"(?:judge?ment|verdict|score|rating|mark|rank(?:ing)?|choice|answer|option|vote|decision|label|category)"
+    r"\s*(?:is\s*)?[:：]\s*",
     re.IGNORECASE,
 )
 _JUDGEMENT = re.compile(r"[\s*_#>-]*judge?ment\s*[*_]*\s*[:：](?P<rest>.*)", re.IGNORECASE | re.DOTALL)

@@ -177,8 +177,9 @@ def run_new(request: HttpRequest) -> HttpResponse:
 
 @requires("write-judging")
 def run_estimate(request: HttpRequest) -> HttpResponse:
-    """The estimate for the run in the form."""
-    form = AttackForm(request.GET) if "attacks" in request.GET else RunForm(request.GET)
+    """The estimate for the run in the form. The page posts it: an address has no room for many categories."""
+    sent = request.POST or request.GET
+    form = AttackForm(sent) if "attacks" in sent else RunForm(sent)
     return render(request, "judging/_run_estimate.html", estimated(form))
 
 

@@ -17,6 +17,7 @@ from leaderboard.metrics import CONSISTENCY, MCC, Metric, OfGrades, OfPairs
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
+from stats.arrays import IntArray
 from stats.proportions import mean, rate
 from stats.ranks import Place
 from stats.reliability import steadiness
@@ -285,10 +286,7 @@ class Comparison:
 def _leave_one_out_words(labels: pd.DataFrame) -> pd.DataFrame:
     """The most frequent word of the others, the first in alphabetical order of several; see ``scores.mean_of``."""
     codes, names = pd.factorize(labels["value"], sort=True)
-    item, items = pd.factorize(labels["item"])
-    counts = np.bincount(item * len(names) + codes, minlength=len(items) * len(names)).reshape(-1, len(names))
-    others = counts[item]
-    others[np.arange(len(codes)), codes] -= 1
+    others = _counts_of_others(labels["item"], codes, len(names))
     return labels[["item"]].assign(told=labels["value"], value=np.asarray(names)[others.argmax(axis=1)])
 
 
@@ -332,14 +330,19 @@ def leave_one_out_majority(labels: pd.DataFrame, rule: str) -> pd.DataFrame:
     """Each label (``told``) with the majority of the other people on its item (``value``), from labels ``item,
     annotator, value``. Items with a single label are left out.
     """
-    codes, size = encode(labels["value"]), len(VERDICTS)
-    item, _ = pd.factorize(labels["item"])
-    counts = np.bincount(item * size + codes, minlength=(item.max(initial=-1) + 1) * size).reshape(-1, size)
-    others = counts[item]
-    others[np.arange(len(codes)), codes] -= 1
+    codes = encode(labels["value"])
+    others = _counts_of_others(labels["item"], codes, len(VERDICTS))
     has_others = others.sum(axis=1) > 0
     frame = labels.loc[has_others, ["item"]].assign(told=labels.loc[has_others, "value"])
     return frame.assign(value=words(RULES[rule](others[has_others])))
+
+
+def _counts_of_others(items: "pd.Series[Any]", codes: IntArray, size: int) -> IntArray:
+    """For each label, how often the other people on its item gave each of ``size`` verdicts: (n, size)."""
+    item, distinct = pd.factorize(items)
+    others: IntArray = np.bincount(item * size + codes, minlength=len(distinct) * size).reshape(-1, size)[item]
+    others[np.arange(len(codes)), codes] -= 1
+    return others
 
 
 def _pairs_of_labels(labels: pd.DataFrame) -> pd.DataFrame:

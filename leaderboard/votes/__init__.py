@@ -16,7 +16,7 @@ from bank.models.verdict import GRADED
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard.cache import cached, until_written
 from leaderboard.definitions import AS_TIE, DROPPED, EXCLUDE, HALF
-from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope
+from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
 from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
 from stats.proportions import mean
@@ -102,7 +102,8 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
     """
 
     def read() -> dict[str, tuple[float, float | None]]:
-        answers = Response.objects.filter(sample__in=samples_in(scope).order_by()).exclude(text="")
+        shown = answers_shown(staff=scope.staff)
+        answers = shown.filter(sample__in=samples_in(scope).order_by()).exclude(text="")
         groups = answers.order_by().values_list("model", "variant")
         sums = groups.annotate(characters=Avg(Length("text")), mean=Avg("tokens"), n=Count("pk"), known=Count("tokens"))
         means = {(row[0], row[1]): row[2:] for row in sums}
@@ -112,8 +113,8 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
             for (pk, variant), (characters, tokens, n, known) in means.items()
         }
 
-    view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split)
-    return cached("lengths", [view, verdict_cache.answers(scope.benchmark), sample_groups(scope.benchmark)], read)
+    view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split, scope.staff)
+    return cached("lengths", [view, _answers(scope), sample_groups(scope.benchmark)], read)
 
 
 def is_large(benchmark: Benchmark) -> bool:

@@ -45,7 +45,7 @@ VERSIONS = {
     ("choice-extraction", "default", 1): "2514a8c511e5b56066c54bf229648221dae9b43007019a701c9f1c85961ce71f",
     ("reference-score", "default", 1): "37ee5144622a2451e34d606f60b7e415740b2435e91c77475f2d1eca6d6e06dc",
     ("reasoning-quality", "default", 1): "f4ee30e0a513111b3148d4a73a1ed5deb2696831c9184809f6191e7dc623aedd",
-    ("label", "default", 1): "af2539dd00dc95dbc424bd3491373621bea794daa8b34a3898a5125951b75eaa",
+    ("label", "default", 1): "46020a8416e362f41b1c0ce824366a05649e037a39d2ec1eb1727766b983b1e4",
     ("yes-no", "default", 1): "1a89501bc25f4fea1fd5ef78b7843e62f95653fe7b82c0466750b36c469aace1",
 }
 
@@ -269,6 +269,7 @@ def test_a_setting_that_is_not_taken_is_named_with_what_is(settings, words):
         ("reasoning-quality", {"reasoning": "none"}, "not one of first"),
         ("components", {"reasoning": "three-step"}, "none, first, after"),
         ("label", {}, "categories: name 2 to 100"),
+        ("label", {"categories": ["A", "B"], "criteria": True}, "always false in label"),
         ("label", {"categories": ["good"]}, "categories: name 2 to 100"),
         ("label", {"categories": ["good", "Good."]}, "two have the same name"),
         ("label", {"categories": ["good", ""]}, "1 to 64 characters"),
