@@ -6,8 +6,10 @@ import random
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from annotations.models import Campaign, CampaignItem, Label
+from bank.models import EvaluatedModel, Response, Sample, Submission
 from judging.models import Judgment, Run, RunItem
 from tests.leaderboard.conftest import MODELS, by_model, judgments, labels, pairs
 
@@ -388,3 +390,19 @@ def test_a_judge_is_held_against_the_majority_and_against_every_label(voted, boa
     n = {(row["reference"]): row["n"] for row in rows if row["metric"] == "agreement"}
     assert n["individuals"] == Label.objects.count()
     assert n["majority"] == Label.objects.values("item").distinct().count()
+
+
+def test_the_mean_length_of_answers_below_staff_leaves_out_what_waits_for_its_release(voted, client, client_of, people):
+    def lengths(visitor):
+        rows = visitor.get("/api/v1/leaderboards/models/?benchmark=grove").json()
+        return {row["model"]: row["mean_length"] for row in rows}
+
+    before = lengths(client)
+    sample = Sample.objects.create(benchmark=voted, key="late", instruction="?", position=99, status="approved")
+    alder = EvaluatedModel.objects.get(name="Alder")
+    waiting = Submission.objects.create(by=people["researcher"], benchmark=voted, model=alder)
+    Response.objects.create(sample=sample, model=alder, text="long " * 1000, submission=waiting)
+    assert lengths(client) == before
+    assert lengths(client_of("curator"))["Alder"] > before["Alder"]
+    Submission.objects.update(released_at=timezone.now())
+    assert lengths(client)["Alder"] == lengths(client_of("curator"))["Alder"]
