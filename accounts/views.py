@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
@@ -39,6 +40,11 @@ INVALID_DAY = "Write days like 2026-03-31. This filter was ignored."
 class SignIn(LoginView):
     template_name = "accounts/sign-in.html"
     authentication_form = SignInForm
+
+    def get_default_redirect_url(self) -> str:
+        """Where the person's work is, unless a link said where they were going."""
+        landing = settings.LANDING.get(getattr(self.request.user, "role", ""))
+        return reverse(landing) if landing else super().get_default_redirect_url()
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)

@@ -9,3 +9,4 @@ class BankConfig(AppConfig):
 
         registry.register("samples", "bank.intake.imports.samples.Samples")
         registry.register("responses", "bank.intake.imports.responses.Responses")
+        registry.register("recipe_responses", "bank.intake.imports.recipe_responses.RecipeResponses")

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from bank import images
-from bank.views import access_log, benchmarks, capabilities, items, models, reviews, samples, uploads
+from bank.views import access_log, benchmarks, capabilities, drafts, items, models, reviews, samples, uploads
 
 app_name = "bank"
 urlpatterns = [
@@ -25,6 +25,8 @@ urlpatterns = [
     path("benchmarks/<str:name>/edit/", benchmarks.benchmark_edit, name="benchmark-edit"),
     path("benchmarks/<str:name>/publish/", benchmarks.benchmark_publish, name="benchmark-publish"),
     path("benchmarks/<str:name>/export/", benchmarks.benchmark_export, name="benchmark-export"),
+    path("benchmarks/<str:name>/drafts/", drafts.benchmark_drafts, name="benchmark-drafts"),
+    path("benchmarks/<str:name>/split/", benchmarks.benchmark_split, name="benchmark-split"),
     path("benchmarks/<str:name>/check/", benchmarks.benchmark_check, name="benchmark-check"),
     path("benchmarks/<str:name>/capabilities/", capabilities.capabilities, name="capabilities"),
     path("benchmarks/<str:name>/models/", models.benchmark_models, name="benchmark-models"),

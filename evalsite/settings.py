@@ -27,6 +27,7 @@ keys.refuse_unsafe(debug=DEBUG, hosts=ALLOWED_HOSTS)
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 ANONYMOUS_PER_MINUTE = env.int("ANONYMOUS_PER_MINUTE", default=120)  # computed pages and rows, by address; 0: any
 JUDGE_HOSTS = env.list("JUDGE_HOSTS", default=["api.openai.com"])
+IMAGE_HOSTS = env.list("IMAGE_HOSTS", default=[])
 JUDGE_KEYS = env.list("JUDGE_KEYS", default=["OPENAI_API_KEY", "JUDGE_*"])
 
 INSTALLED_APPS = [
@@ -112,6 +113,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     }
 
 MEDIA_ROOT = DATA / "media"
+CORRUPTED_FOLDER = DATA / "corrupted"  # a cache: it may be deleted
+CORRUPTED_BYTES = env.int("CORRUPTED_BYTES", default=2_000_000_000)
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA / "static"
@@ -132,6 +135,7 @@ TIME_ZONE = "UTC"
 LOGIN_URL = "accounts:sign-in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"
+LANDING = {"annotator": "annotations:index"}  # by role: where signing in leads, if not home
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -207,6 +211,7 @@ SPECTACULAR_SETTINGS = {
         "SideEnum": "annotations.ballots.pairs.LEFT_RIGHT",
         "RunKindEnum": "judging.models.runs.Run.Kind",
         "ItemKindEnum": "bank.models.items.Item.Kind",
+        "ResponseStatusEnum": "bank.models.responses.Response.Status",
     },
 }
 

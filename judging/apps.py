@@ -14,15 +14,18 @@ class JudgingConfig(AppConfig):
 
         registry.register("judgments", "judging.judgments.imports.Judgments")
         registry.EXPORTED["judgments"] = "judging.judgments.exports.judgments"
-        # The only signal in the project: a new or flushed database gets its built-in judges, whoever created it.
-        post_migrate.connect(_baselines, sender=self)
+        # The only signal in the project: a new or flushed database gets its built-in judges and recipes, whoever
+        # created it.
+        post_migrate.connect(_built_in, sender=self)
 
 
-def _baselines(apps: Apps = installed, **_: Any) -> None:
+def _built_in(apps: Apps = installed, **_: Any) -> None:
+    from bank.recipes.store import ensure_defaults
     from judging.endpoints.judges import ensure_baselines
 
     try:
-        apps.get_model("judging", "Judge")
+        apps.get_model("judging", "Evaluation")
     except LookupError:  # only another app's tables were created
         return
     ensure_baselines()
+    ensure_defaults()

@@ -13,6 +13,7 @@ from judging import protocols
 from judging.models import OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
+from judging.protocols.prompts.stored import titles
 from judging.protocols.settings import DETAILS, EFFORTS, NAMES
 from judging.runs import attacks, item_sets, plan, queries
 from judging.runs.collecting import COLLECTORS
@@ -20,7 +21,8 @@ from judging.runs.juries import SETTING
 
 MOST_NAMED = 5  # judges in a label
 DASH = "–"
-REQUEST = ("top_p", "seed", "max_tokens", "reasoning_effort", "image_size", "detail")
+STEP_CALLS = "three-calls"  # in the form, the reasoning three-step with step_calls
+REQUEST = ("top_p", "seed", "max_tokens", "reasoning_effort", "image_size", "detail", "ask_again")
 ITEM_SET = ("split", "level", "campaign", "run", "sample")
 ENDPOINT_DEFAULT = ("", "The endpoint's default")
 
@@ -68,6 +70,13 @@ class RequestForm(Styled):
     )
     detail = forms.ChoiceField(
         choices=[ENDPOINT_DEFAULT, *((name, name) for name in DETAILS)], required=False, label="Detail of pictures"
+    )
+    ask_again = forms.IntegerField(
+        min_value=0,
+        max_value=10,
+        required=False,
+        label="Ask again, times",
+        help_text="Where a reply breaks the format or refuses; each reply is kept.",
     )
     limit = forms.IntegerField(
         min_value=1, required=False, label="First items only", help_text="A number, to try things out. Empty: all."
@@ -141,11 +150,20 @@ class CollectForm(RequestForm):
         help_text="As boards will show it. Empty: the endpoint's model.",
     )
     prompt = forms.ChoiceField()
+    components = forms.CharField(
+        required=False,
+        max_length=2_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="For the prompt composed: one a line, with its weight, such as “length limit: 2”.",
+    )
     circular = forms.BooleanField(required=False, label="Options in every rotation, for circular evaluation")
+    stop_rotations = forms.BooleanField(
+        required=False, label="Stop the rotations of a question after a wrong one, where its key is open to everybody"
+    )
     replace = forms.BooleanField(required=False, label="Replace existing descriptions")
 
-    TICKS = ("circular", "replace", "reuse", "batched", "new")
-    field_order = ("kind", "endpoint", "benchmark", "model", "prompt")
+    TICKS = ("circular", "stop_rotations", "replace", "reuse", "batched", "new")
+    field_order = ("kind", "endpoint", "benchmark", "model", "prompt", "components")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -154,12 +172,24 @@ class CollectForm(RequestForm):
         assert isinstance(prompt, forms.ChoiceField)
         endpoint.queryset = queries.judges_with_counts().exclude(base_url="")
         names = dict.fromkeys(name for kind in COLLECTORS for name in prompts.names(kind))
-        prompt.choices = [(name, name) for name in names]
+        stored = {name: name for name in (*names, *prompts.stored_names("responses"))}
+        prompt.choices = list(stored.items())
 
     def settings(self) -> dict[str, Any]:
         own = COLLECTORS[self.cleaned_data["kind"]].own_settings
         chosen = {name: True for name in own if self.cleaned_data[name]}
-        return {"prompt": self.cleaned_data["prompt"]} | chosen | self.request()
+        composed = {"components": self.cleaned_data["components"]} if self.cleaned_data["components"] else {}
+        return {"prompt": self.cleaned_data["prompt"]} | chosen | composed | self.request()
+
+    def clean_components(self) -> dict[str, float]:
+        components = {}
+        for line in filter(None, map(str.strip, self.cleaned_data["components"].splitlines())):
+            name, _, weight = line.rpartition(":")
+            try:
+                components[name.strip() or weight.strip()] = float(weight) if name else 1.0
+            except ValueError:
+                raise forms.ValidationError(f"{line[:60]!r} does not end with a weight, such as “: 2”.") from None
+        return components
 
 
 class RunForm(RequestForm):
@@ -203,6 +233,7 @@ class RunForm(RequestForm):
             ("first", "Reasons, then the verdict"),
             ("after", "The verdict, then reasons"),
             ("three-step", "Three steps, then the verdict"),
+            (STEP_CALLS, "Three steps, each in a call of its own"),
         ],
         required=False,
     )
@@ -280,7 +311,9 @@ class RunForm(RequestForm):
         """The settings as chosen, without those that the protocol fixes."""
         protocol = protocols.get(self.cleaned_data["protocol"])
         fixed = {*protocol.fixed, *(["order"] if protocol.kind == Item.Kind.SCORE else [])}
-        chosen = {name: self.cleaned_data[name] for name in NAMES if name not in fixed}
+        chosen = {name: self.cleaned_data[name] for name in NAMES if name not in (*fixed, "step_calls")}
+        if chosen.get("reasoning") == STEP_CALLS:
+            chosen |= {"reasoning": "three-step", "step_calls": True}
         if protocol.name == LABEL:
             chosen |= {"question": self.cleaned_data["question"]}
             chosen |= {"categories": categories_in(self.cleaned_data["categories"])}
@@ -357,6 +390,8 @@ def as_form(run: Run) -> dict[str, Any]:
     initial |= {"judge": run.judge_id, "benchmark": run.benchmark_id, "protocol": run.protocol, "new": True}
     initial |= {"prompt": settings.get("prompt", "default"), "budget": run.budget}
     initial |= {"categories": as_lines(settings.get("categories", ())), "question": settings.get("question", "")}
+    if settings.get("step_calls"):
+        initial["reasoning"] = STEP_CALLS
     if "criteria" in settings:
         initial["criteria"] = "yes" if settings["criteria"] else "no"
     if "temperature" in settings:
@@ -464,17 +499,21 @@ class TemplateForm(Styled):
     note = CleanCharField(
         max_length=300, required=False, help_text="What is different, for people who choose a prompt."
     )
+    as_published = forms.BooleanField(
+        required=False, label="A paper's prompt as published: without fences, which boards made with it say"
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields["protocol"]
         assert isinstance(field, forms.ChoiceField)
-        field.choices = [(name, protocol.title) for name, protocol in protocols.all_by_name().items()]
+        field.choices = list(titles().items())
 
 
 class PreviewForm(forms.Form):
     """A draft of a template and the sample to preview it with."""
 
+    as_published = forms.BooleanField(required=False)
     protocol = forms.CharField(max_length=40)
     text = CleanCharField(strip=False)
     benchmark = forms.ModelChoiceField(queryset=Benchmark.objects.all(), required=False)

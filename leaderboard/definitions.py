@@ -42,6 +42,7 @@ NO_TIES, HALF, DROPPED = "none", "half", "drop"
 EXCLUDE, AS_TIE, WRONG = "exclude", "tie", "wrong"
 NO_CONTROL, LENGTH, STYLE = "none", "length", "style"
 ONCE, THRICE = "1", "3"
+BY_LABEL, AS_POPE = "label", "pope"
 
 
 def _of_failures(kind: "Kind") -> Sequence[str]:
@@ -94,7 +95,20 @@ WEIGHT = Definition(
     ways={ONCE: Way("once"), THRICE: Way("three times", "in strengths a strong vote counts three times")},
     of_kind=lambda kind: (ONCE, THRICE) if kind.pairwise else (),
 )
-DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES, CONTROL, WEIGHT)}
+READING = Definition(
+    name="reading",
+    label="Yes or no is read",
+    help="how yes or no is read in an answer: label (default: what says neither counts as neither), or pope: as POPE's "
+    "own script does, yes unless the first sentence holds no or not",
+    ways={
+        BY_LABEL: Way("as the answer's own word; else neither"),
+        AS_POPE: Way(
+            "as POPE's script: yes unless it says no or not", "answers are read as POPE's own script reads them"
+        ),
+    },
+    of_kind=lambda kind: (BY_LABEL, AS_POPE) if kind.keyed and not kind.rotates else (),
+)
+DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES, CONTROL, WEIGHT, READING)}
 
 
 def changed(scope: "Scope") -> list[Definition]:

@@ -5,9 +5,12 @@ from typing import Any
 from django import forms
 
 from accounts.forms import Styled
+from accounts.models import User
 from bank.forms.fields import BenchmarkChoice
 from bank.models import Benchmark, SubmissionRules
 from bank.submissions.actions import HIGHEST_LIMIT
+from judging.models import Run
+from judging.runs import submissions as queue
 
 LARGEST = 128 * 2**20  # bytes of a submitted file
 TOO_LARGE = (
@@ -82,6 +85,77 @@ class RulesForm(Styled):
     def ticks(self) -> list[tuple[str, forms.BoundField]]:
         """The two columns of the table of splits."""
         return [("hidden", self["hidden_splits"]), ("required", self["required_splits"])]
+
+
+class PatternChoice(forms.ModelChoiceField):  # type: ignore[type-arg]  # cannot be subscripted at run time
+    """A run, told by its judge, protocol and settings."""
+
+    def label_from_instance(self, obj: Run) -> str:
+        prompt = obj.settings.get("prompt", "")
+        words = [obj.judge.name, obj.protocol, f"prompt {prompt}" if prompt else ""]
+        words += ["both orders" if obj.orders == "both" else "", "with criteria" if obj.used_criteria else ""]
+        return f"run {obj.pk}: {', '.join(filter(None, words))}"
+
+
+class JudgingForm(Styled):
+    """Who judges what researchers submit, and what that may cost."""
+
+    like = PatternChoice(
+        queryset=Run.objects.none(),
+        required=False,
+        empty_label="Nobody: only keys score",
+        label="Judge them like",
+        help_text="The judge, prompt and settings of a run on this benchmark, so that they share its board.",
+    )
+    per_submission = forms.FloatField(
+        required=False, min_value=0, label="Each, US dollars", help_text="Empty: no limit."
+    )
+    budget_per_day = forms.FloatField(
+        required=False, min_value=0, label="A day, US dollars", help_text="Empty: no limit. What is over waits."
+    )
+
+    def __init__(self, *args: Any, benchmark: Benchmark, **kwargs: Any) -> None:
+        rules = queue.judging_of(benchmark)
+        patterns = queue.patterns(benchmark)
+        initial: dict[str, Any] = {}
+        if rules is not None:
+            alike = [run.pk for run in patterns if run.settings_hash == rules.like.settings_hash]
+            chosen = rules.like_id if rules.like_id in {run.pk for run in patterns} else next(iter(alike), None)
+            initial = {"like": chosen if rules.active else None, "per_submission": rules.per_submission}
+            initial["budget_per_day"] = rules.per_day
+        super().__init__(*args, initial=initial, **kwargs)
+        runs = Run.objects.filter(pk__in=[run.pk for run in patterns]).select_related("judge")
+        self.fields["like"].queryset = runs  # type: ignore[attr-defined]
+
+    def save(self, *, by: User, benchmark: Benchmark) -> None:
+        """Raises BadInput."""
+        data, rules = self.cleaned_data, queue.judging_of(benchmark)
+        like: Run | None = data["like"] or (rules.like if rules else None)
+        if like is not None:
+            queue.set_judging(
+                by=by,
+                benchmark=benchmark,
+                like=like,
+                active=data["like"] is not None,
+                per_submission=data["per_submission"],
+                per_day=data["budget_per_day"],
+            )
+
+
+class OutsideForm(Styled):
+    """Scores of a benchmark that is not held here."""
+
+    board = forms.CharField(max_length=120, label="Benchmark", help_text="An existing name replaces its scores.")
+    source = forms.CharField(
+        max_length=500, required=False, label="Published in", help_text="A paper, table or address."
+    )
+    scores = forms.CharField(
+        required=False,
+        max_length=500_000,
+        widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
+        help_text="One line a model: its name as here, a comma, its score. None: the benchmark is removed.",
+    )
+    lower_is_better = forms.BooleanField(required=False, label="Lower is better")
 
 
 class Reason(forms.Form):

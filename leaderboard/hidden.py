@@ -5,7 +5,10 @@ else sees the newest edition that a curator published; ``boards.editions`` says 
 reveal.
 """
 
+from django.db.models import QuerySet
+
 from bank.criteria import answer_keys
+from bank.models import Benchmark, Sample
 from leaderboard.definitions import changed
 from leaderboard.models import Edition
 from leaderboard.scope import HUMANS, BadScope, Scope
@@ -41,6 +44,11 @@ def open_samples(scope: Scope) -> set[int]:
     """The samples whose keys or weights are open to everybody, so that they add nothing hidden to a number."""
     splits = scope.benchmark.hidden_splits
     return answer_keys.open_samples(benchmark=scope.benchmark, kinds=scope.kind.hidden, hidden_splits=splits)
+
+
+def samples_with_open_keys(benchmark: Benchmark) -> set[int]:
+    """The samples whose answer keys are open to everybody."""
+    return answer_keys.open_samples(benchmark=benchmark, kinds=("answer_key",), hidden_splits=benchmark.hidden_splits)
 
 
 def is_kept_back(scope: Scope) -> bool:
@@ -82,3 +90,13 @@ def edition_of(scope: Scope) -> Edition | None:
     if narrowed or scope.run or scope.source != HUMANS or changed(scope):
         raise Withheld(AS_A_WHOLE)
     return newest_edition(scope)
+
+
+def keys_are_open(samples: "QuerySet[Sample]") -> bool:
+    """Whether the keys of all of these samples are open to everybody."""
+    return bool(samples.count() == answer_keys.with_open_keys(samples).count())
+
+
+def keys_state(benchmark: Benchmark) -> tuple[int, int, int]:
+    """Changes whenever the benchmark's criteria do."""
+    return answer_keys.edition_of(benchmark)

@@ -9,6 +9,7 @@ from django.db.models import Q
 from accounts.crypto import PackedJSONField
 from accounts.rules import allowed
 from bank.models import Benchmark
+from bank.text.names import NameField
 from leaderboard.rows import in_order
 
 if TYPE_CHECKING:
@@ -85,3 +86,45 @@ class Snapshot(models.Model):
     def rows(self) -> list[dict[str, Any]]:
         """The rows, their columns in the order of the board."""
         return [in_order(row, self.tables.get("order", [])) for row in self.tables["rows"]]
+
+
+class OutsideScore(models.Model):
+    """A model's score on a benchmark that is not held here, as somebody typed it from where it was published.
+
+    It takes part in rankings of models over several benchmarks (MIA-Bench, arXiv 2407.01509, Table 2), and nowhere
+    else. ``score`` is in the benchmark's own unit.
+    """
+
+    board = models.CharField(max_length=120)  # the benchmark's name
+    model = NameField(max_length=200)
+    score = models.FloatField()
+    lower_is_better = models.BooleanField(default=False)
+    source = models.CharField(max_length=500)  # where it was published
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["board", "model"]
+        constraints = [models.UniqueConstraint(fields=["board", "model"], name="outside_score_once")]
+
+
+class RecipeEdition(models.Model):
+    """What models reach by a recipe in scenarios that rest on hidden keys, as it was published. It is never changed.
+
+    ``board`` holds the rows as JSON. ``cells`` holds what each number is made of: by benchmark (its slug), model,
+    number and sample, as in an ``Edition``.
+    """
+
+    recipe = models.ForeignKey("bank.Recipe", on_delete=models.PROTECT, related_name="editions")
+    number = models.PositiveIntegerField()
+    board = models.TextField()
+    cells: Any = PackedJSONField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    published_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["recipe_id", "number"]
+        constraints = [models.UniqueConstraint(fields=["recipe", "number"], name="recipe_edition_number")]
+
+    def __str__(self) -> str:
+        return f"edition {self.number} of recipe {self.recipe_id}"

@@ -10,7 +10,7 @@ from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
 from judging.models import Judgment
-from leaderboard.definitions import DEFINITIONS, NO_CONTROL, NO_TIES, ONCE
+from leaderboard.definitions import BY_LABEL, DEFINITIONS, NO_CONTROL, NO_TIES, ONCE
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
@@ -46,6 +46,7 @@ class Scope:
     failures: str = ""
     control: str = NO_CONTROL
     weight: str = ONCE
+    reading: str = BY_LABEL
     level: str = ""
     question_type: str = ""
     split: str = ""
@@ -108,6 +109,7 @@ def scope_of(
     failures: str = "",
     control: str = "",
     weight: str = "",
+    reading: str = "",
     level: str = "",
     question_type: str = "",
     split: str = "",
@@ -147,6 +149,7 @@ def scope_of(
         failures=_way("failures", failures, kind),
         control=_way("control", control, kind),
         weight=_way("weight", weight, kind),
+        reading=_way("reading", reading, kind),
         level=level,
         question_type=question_type,
         split=split,

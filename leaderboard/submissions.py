@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,15 @@ from django.utils.text import get_valid_filename
 
 from accounts.csv import escape
 from accounts.models import User
-from accounts.rules import Viewer
+from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules
 from bank.submissions import quota, scoring
 from bank.submissions.check import required_splits, wanted_samples
+from judging import protocols
+from judging.runs.submissions import Progress, judging_of
+from leaderboard import boards
+from leaderboard.boards.base import ModelRow, by_rank
+from leaderboard.scope import BadScope, Scope, scope_of
 
 SHAPES = ("jsonl", "csv", "tsv")
 
@@ -120,6 +126,49 @@ def csv_text(header: list[str], rows: Iterable[Iterable[Any]]) -> str:
 
 def csv_file(header: list[str], rows: Iterable[Iterable[Any]], name: str) -> HttpResponse:
     return download(csv_text(header, rows), name, kind="csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a judged submission stands on the board of its judge, beside the best of the others there.
+
+    ``models``: how many are ranked. Without a ``row``, ``reason`` says why there are no numbers.
+    """
+
+    scope: Scope | None = None
+    row: ModelRow | None = None
+    best: ModelRow | None = None
+    models: int = 0
+    reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Both rows as boards write them."""
+        return {
+            "models": self.models,
+            "row": self.row and self.row.as_json(),
+            "best": self.best and self.best.as_json(),
+            "reason": self.reason,
+        }
+
+
+def standing(submission: Submission, judged: Progress, viewer: Viewer) -> Standing:
+    """The submission's row on the board of the judge that its benchmark's rules name."""
+    rules = judging_of(submission.benchmark)
+    run = judged.run or (rules.like if rules else None)
+    if run is None:
+        return Standing(reason="Nobody judges these submissions any more.")
+    staff = allowed(viewer, "read-hidden")
+    try:
+        kind = protocols.get(run.protocol).verdict_kind
+        scope = scope_of(benchmark=submission.benchmark, kind=kind, source=run.judge.name, staff=staff)
+        board = boards.cached(scope, "models", boards.models)
+    except BadScope as error:
+        return Standing(reason=str(error))
+    ranked = sorted((row for row in board.rows if row.rank is not None), key=by_rank)
+    own = next((row for row in board.rows if row.model == submission.name), None)
+    best = next((row for row in ranked if row is not own), None)
+    reason = "" if own else " ".join(board.notes) or "It has no verdict yet."
+    return Standing(scope, own, best, len(ranked), reason)
 
 
 def download(text: str, name: str, *, kind: str) -> HttpResponse:

@@ -30,7 +30,7 @@ VIEW = (
     *("level", "question_type", "split"),
 )
 STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
-OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties"))
+OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties", "reading"))
 # The parameters of a view that a board takes.
 OF_BOARD = {
     "models": VIEW,

@@ -3,14 +3,43 @@
 from django.urls import path
 
 from leaderboard import views
-from leaderboard.views import boards, editions, plots, rows, snapshots, submissions, versus
+from leaderboard.views import (
+    boards,
+    corruptions,
+    editions,
+    outside,
+    plots,
+    recipes,
+    rows,
+    snapshots,
+    submissions,
+    versus,
+)
 
 app_name = "leaderboard"
 urlpatterns = [
     path("find/", views.find, name="find"),
     path("method/", views.method, name="method"),
+    path("desiderata/", recipes.desiderata_page, name="desiderata"),
+    path("recipes/", recipes.recipe_list, name="recipes"),
+    path("recipes/new/", recipes.recipe_new, name="recipe-new"),
+    path("recipes/corruptions/", corruptions.corruption_page, name="corruptions"),
+    path(
+        "recipes/corruptions/<int:pk>/<slug:method>-<int:severity>.png",
+        corruptions.corrupted_picture,
+        name="corrupted-picture",
+    ),
+    path("recipes/evaluations/<int:pk>/retry/", recipes.evaluation_retry, name="evaluation-retry"),
+    path("recipes/<str:name>/", recipes.recipe_detail, name="recipe"),
+    path("recipes/<str:name>/board/", recipes.recipe_board, name="recipe-board"),
+    path("recipes/<str:name>/recipe.yaml", recipes.recipe_yaml, name="recipe-yaml"),
+    path("recipes/<str:name>/evaluate/", recipes.evaluate, name="evaluate"),
+    path("recipes/<str:name>/publish/", recipes.recipe_publish, name="recipe-publish"),
+    path("recipes/<str:name>/remove/", recipes.recipe_remove, name="recipe-remove"),
+    path("outside-scores/", outside.outside_scores, name="outside-scores"),
     path("leaderboards/", views.index, name="index"),
     path("leaderboards/<str:name>/", views.benchmark, name="benchmark"),
+    path("leaderboards/<str:name>/steps/", views.steps, name="steps"),
     path("leaderboards/<str:name>/models/", boards.models, name="models"),
     path("leaderboards/<str:name>/models/editions/new/", editions.edition_new, name="edition-new"),
     path("leaderboards/<str:name>/models/matrix/", plots.matrix, name="matrix"),
@@ -44,5 +73,6 @@ urlpatterns = [
     path("submissions/<int:pk>/withdraw/", submissions.submission_withdraw, name="submission-withdraw"),
     path("submissions/<int:pk>/restore/", submissions.submission_restore, name="submission-restore"),
     path("submissions/<int:pk>/release/", submissions.submission_release, name="submission-release"),
+    path("submissions/<int:pk>/judge-again/", submissions.submission_judge_again, name="submission-judge-again"),
     path("submissions/<int:pk>/rescore/", submissions.submission_rescore, name="submission-rescore"),
 ]

@@ -57,3 +57,11 @@ def answer_in(text: str) -> bool | None:
     if first and words and words[0] == first[0].lower():
         return words[0] == "yes"
     return words[0] == "yes" if len(set(words)) == 1 else None
+
+
+def pope_answer(text: str) -> bool:
+    """Yes or no as POPE's own script reads it (arXiv 2305.10355, evaluate.py): no, if the first sentence holds the word
+    no or not; else yes, whatever it says.
+    """
+    words = text.split(".")[0].replace(",", "").split(" ")
+    return not {"No", "no", "not"} & set(words)

@@ -1,10 +1,12 @@
 """API of the bank."""
 
+from dataclasses import asdict
 from typing import Any, cast
 
 from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import exceptions, mixins, serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,8 +16,10 @@ from accounts.models import User
 from accounts.rules import allowed
 from bank.api.base import StrictSerializer
 from bank.errors import BadInput
-from bank.models import Benchmark, EvaluatedModel, Item, Sample
+from bank.models import Benchmark, Draft, EvaluatedModel, Item, Recipe, Sample
 from bank.models import Response as ModelResponse
+from bank.recipes import store
+from bank.samples import capabilities, drafts
 from bank.samples.benchmarks import find_benchmark
 from bank.samples.items import make_some, plan_items
 
@@ -53,9 +57,74 @@ class Benchmarks(ReadOnly):
     serializer_class = BenchmarkSerializer
     queryset = Benchmark.objects.select_related("anchor")
     filters = {"slug": "slug", "version": "version"}
+    access_rules = {"quotas": "write-bank"}
 
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @action(detail=True)
+    def quotas(self, request: Request, pk: str) -> Response:
+        """How many approved samples each capability is to have, who sees to it, and how far it is. For curators."""
+        rows = capabilities.quotas_of(self.get_object())
+        return Response([asdict(row) | {"missing": row.missing} for row in rows])
+
+
+class DraftSerializer(serializers.ModelSerializer[Draft]):
+    """What an endpoint wrote for a sample: ``part`` is a way of saying its question in other words, or ``sample``; the
+    text of that is JSON of ``instruction`` and ``criteria``.
+    """
+
+    benchmark = serializers.CharField(source="sample.benchmark.__str__")
+    sample = serializers.CharField(source="sample.key")
+    text = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Draft
+        fields = ("id", "benchmark", "sample", "part", "text", "origin", "state", "created_at", "decided_at")
+
+    def get_text(self, draft: Draft) -> str:
+        """Empty once it was decided about what may now be a criterion."""
+        return draft.text if draft.part != Draft.SAMPLE or draft.state == Draft.State.WAITING else ""
+
+
+class Drafts(ReadOnly):
+    """Drafts by endpoints, which count for nothing until a person takes them. For curators and administrators; reading
+    what may become criteria is logged.
+    """
+
+    access_rule = "write-bank"
+    serializer_class = DraftSerializer
+    queryset = Draft.objects.select_related("sample__benchmark").order_by("pk")
+    filters = {"benchmark": "sample__benchmark__slug", "sample": "sample__key", "part": "part", "state": "state"}
+
+    def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
+        serializer = super().get_serializer(*args, **kwargs)
+        if args:
+            shown = args[0] if kwargs.get("many") else [args[0]]
+            proposed = [draft.sample_id for draft in shown if draft.part == Draft.SAMPLE]
+            if proposed:
+                bank.criteria.record(who=cast(User, self.request.user), how="drafts", sample_ids=proposed)
+        return serializer
+
+    @extend_schema(request=None, responses=DraftSerializer)
+    @action(detail=True, methods=["post"])
+    def take(self, request: Request, pk: str) -> Response:
+        """Take a question in other words; what is to become part of a sample is taken in its editor."""
+        return self._decided(request, drafts.take)
+
+    @extend_schema(request=None, responses=DraftSerializer)
+    @action(detail=True, methods=["post"])
+    def dismiss(self, request: Request, pk: str) -> Response:
+        return self._decided(request, drafts.dismiss)
+
+    def _decided(self, request: Request, decide: Any) -> Response:
+        draft = self.get_object()
+        try:
+            decide(drafts=Draft.objects.filter(pk=draft.pk), by=cast(User, request.user))
+        except BadInput as error:
+            raise exceptions.ValidationError({"part": [str(error)]}) from None
+        return Response(self.get_serializer(self.get_object()).data)
 
 
 PUBLIC_COLUMNS = ("key", "kind", "category", "weight", "text")
@@ -196,6 +265,31 @@ class Responses(ReadOnly):
         return self.queryset.visible_to(self.request.user)
 
 
+class RecipeResponseSerializer(ResponseSerializer):
+    """A model's answer by a recipe: ``variant`` is the condition, ``turn`` the step of the conversation."""
+
+    recipe = serializers.CharField(source="recipe.__str__")
+
+    class Meta:
+        model = ModelResponse
+        fields = (
+            *("id", "recipe", "benchmark", "sample", "model", "variant", "repeat", "turn", "text", "status", "reason"),
+            *("tokens", "option_order", "likelihoods"),
+        )
+
+
+class RecipeResponses(Responses):
+    """Models' answers by recipes, each turn and repeat, with the log-likelihoods of a pool where these were read."""
+
+    serializer_class = RecipeResponseSerializer
+    queryset = ModelResponse.all_objects.exclude(recipe=None).select_related("sample__benchmark", "model", "recipe")
+    filters = {**Responses.filters, "recipe": "recipe__name", "variant": "variant"}
+
+    def get_queryset(self) -> Any:
+        closed = [recipe.pk for recipe in Recipe.objects.all() if not store.may_see(recipe, self.request.user)]
+        return super().get_queryset().exclude(recipe__in=closed)
+
+
 class ItemSerializer(serializers.ModelSerializer[Item]):
     sample = serializers.CharField(source="sample.key")
     benchmark = serializers.CharField(source="sample.benchmark.__str__")
@@ -223,6 +317,7 @@ class MakeItemsSerializer(StrictSerializer):
     seed = serializers.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
     rotations = serializers.BooleanField(required=False)
     bare = serializers.BooleanField(required=False)
+    size = serializers.IntegerField(required=False, allow_null=True, min_value=3, max_value=26)
     after = serializers.IntegerField(required=False, min_value=0)
 
 

@@ -34,6 +34,26 @@ def keys_for_boards(*, benchmark: Any, sample_ids: Sequence[int]) -> dict[int, s
 
 
 @opened()
+def references_for_boards(*, benchmark: Any, sample_ids: Sequence[int]) -> dict[int, list[str]]:
+    """Answer keys and exact references by sample id, to compare open answers with."""
+    record(how="boards", about=f"benchmark {benchmark}", sample_ids=sample_ids)
+    references: dict[int, list[str]] = {}
+    rows = Criterion.objects.filter(sample_id__in=sample_ids, kind__in=[KEY, "exact_reference"])
+    for row in rows.order_by("position", "pk"):
+        references.setdefault(row.sample_id, []).append(row.text)
+    return references
+
+
+@opened()
+def open_keys(*, about: str, samples: models.QuerySet[Sample]) -> dict[int, str]:
+    """The keys of those of these samples whose key everybody may see, by sample id: what recipes show to models."""
+    ids = list(with_open_keys(samples).order_by().values_list("pk", flat=True))
+    record(how="recipe", about=about, sample_ids=ids)
+    keys = Criterion.objects.filter(sample_id__in=ids, kind=KEY)
+    return {row.sample_id: row.text for row in keys.order_by("-position", "-pk")}
+
+
+@opened()
 def parts_for_boards(
     *, benchmark: Any, sample_ids: Sequence[int], default_weight: Callable[[str], float | None] | None = None
 ) -> dict[int, list[Part]]:

@@ -116,6 +116,7 @@ class FileShape(forms.ChoiceField):
 TABLES = {
     "samples": "Samples: instruction, pictures by name, options, capability",
     "responses": "Responses of all models",
+    "recipe_responses": "Answers by recipes: each turn and repeat, with likelihoods",
     "items": "Items: what judges and people give verdicts on",
     "labels": "Labels: people's verdicts, from all campaigns",
     "preferences": "Preferences: pairs for training by DPO, from all campaigns",
@@ -153,3 +154,14 @@ class Export(Styled):
         if (data.get("criteria") or data.get("analyses")) and not (data.get("reason") or "").strip():
             self.add_error("reason", "Say why hidden text leaves: it goes out only with a reason.")
         return data
+
+
+class SplitDraw(Styled):
+    """How a dev and a test split are drawn."""
+
+    share = forms.FloatField(
+        label="Share of dev", initial=0.4, min_value=0.01, max_value=0.99, help_text="MMBench: 0.4"
+    )
+    seed = forms.IntegerField(initial=0, min_value=0, max_value=2**31 - 1)
+    dev = CleanCharField(label="Name of the first", initial="dev", max_length=40)
+    test = CleanCharField(label="Name of the second", initial="test", max_length=40)

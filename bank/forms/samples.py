@@ -197,6 +197,7 @@ class Editor:
         benchmark: Benchmark,
         sample: Sample | None,
         criteria: list[Any],
+        proposed: dict[str, Any] | None = None,
         data: Any = None,
         files: Any = None,
     ) -> None:
@@ -204,6 +205,8 @@ class Editor:
         self.adding = data is not None and "more" in data
         bound = data
         first = self._initial(sample, criteria)
+        if proposed and proposed["instruction"]:
+            first["instruction"] = proposed["instruction"]
         self.fields = SampleFields(bound, initial=first, benchmark=benchmark)
         stored = list(sample.images.all()) if sample else []
         if data is None:
@@ -212,6 +215,9 @@ class Editor:
                 | {"shown_to": c.shown_to, "order": number}
                 for number, c in enumerate((c for c in criteria if c.key != "answer" or c.kind != "answer_key"), 1)
             ]
+            for row in (proposed or {}).get("criteria", ()):
+                kind = "component" if row["weight"] is not None else "guideline"
+                rows.append({"kind": kind, "shown_to": "staff", "order": len(rows) + 1} | row)
             count = len(rows) + EMPTY_ROWS
             self.criteria = [
                 CriterionRow(prefix=f"c{n}", initial=rows[n] if n < len(rows) else {"order": n + 1})

@@ -16,7 +16,13 @@ VERSION = re.compile(r"[A-Za-z0-9._-]{1,40}")
 NEW = "new"  # the answer "a new version" beside the stored ones
 CHECKED = ("benchmark", "version", "parts", "model", "judge", "campaign")  # what the check depends on
 NAMES = ("model", "judge", "campaign")
-PARTS = {"samples": "Samples", "responses": "Responses", "judgments": "Judgments", "labels": "Labels"}
+PARTS = {
+    "samples": "Samples",
+    "responses": "Responses",
+    "recipe_responses": "Answers by recipes",
+    "judgments": "Judgments",
+    "labels": "Labels",
+}
 
 
 class ChoicesForm(forms.Form):
@@ -147,11 +153,16 @@ class ChoicesForm(forms.Form):
         checked = self.upload.found.get("checked", {})
         return any((data.get(name) or "") != (checked.get(name) or "") for name in CHECKED)
 
-    def carry_out(self) -> bool:
-        """Confirm, or have it checked again: True if it is being imported. Raises WrongState."""
-        again = self.rechecks()
-        (actions.check if again else actions.confirm)(upload=self.upload, choices=self.cleaned_data)
-        return not again
+    def carry_out(self, *, go_on: bool = False) -> bool:
+        """Confirm, or have it checked again: True if it is being imported. Raises WrongState.
+
+        With ``go_on`` a check that finds nothing that a person must see is followed by the import.
+        """
+        if not self.rechecks():
+            actions.confirm(upload=self.upload, choices=self.cleaned_data)
+            return True
+        actions.check(upload=self.upload, choices=self.cleaned_data | ({actions.GO_ON: True} if go_on else {}))
+        return False
 
 
 def next_version(stored: set[str]) -> str:

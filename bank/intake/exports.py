@@ -22,7 +22,7 @@ from bank.database import batched, chunks
 from bank.errors import BadInput
 from bank.intake import parquet, registry
 from bank.intake.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS
-from bank.models import Benchmark, Item, ItemResponse, Response, Sample
+from bank.models import Benchmark, Item, ItemResponse, Recipe, Response, Sample
 
 Records = Iterator[dict[str, Any]]
 SHAPES = ("jsonl", "csv", "parquet")
@@ -39,6 +39,8 @@ COLUMNS = {
     "samples": """key instruction images question_type capability split source language hint group options answer
         criteria metadata status""".split(),
     "responses": "sample model variant text status reason option_order tokens".split(),
+    "recipe_responses": """sample model recipe recipe_sha256 variant repeat turn text status reason option_order tokens
+        likelihoods""".split(),
     "items": "kind sample responses".split(),
     "labels": f"kind protocol sample responses annotator {VERDICT} seconds comment flags campaign at revisions".split(),
     "judgments": f"""kind protocol sample responses judge run settings order repeat status {VERDICT} analysis raw
@@ -146,13 +148,29 @@ def _responses(benchmark: Benchmark, asked: ExportRequest) -> Records:
         yield trimmed(record | {name: getattr(response, name) for name in names})
 
 
+def _recipe_responses(benchmark: Benchmark, asked: ExportRequest) -> Records:
+    names = ["variant", "repeat", "turn", "text", "status", "reason", "option_order", "tokens", "likelihoods"]
+    recipes: dict[int | None, dict[str, str]] = {
+        recipe.pk: {"recipe": str(recipe), "recipe_sha256": recipe.sha256} for recipe in Recipe.objects.all()
+    }
+    query = Response.all_objects.filter(sample__benchmark=benchmark, recipe__in=recipes).order_by("pk")
+    for response in query.select_related("sample", "model").iterator(chunk_size=1000):
+        record = {"sample": response.sample.key, "model": response.model.name} | recipes[response.recipe_id]
+        yield trimmed(record | {name: getattr(response, name) for name in names})
+
+
 def _items(benchmark: Benchmark, asked: ExportRequest) -> Records:
     query = Item.objects.filter(sample__benchmark=benchmark).select_related("sample").order_by("pk")
     for item in query.prefetch_related("places__response__model").iterator(chunk_size=500):
         yield {"kind": item.kind, "sample": item.sample.key, "responses": refs(item)}
 
 
-_OWN: dict[str, Table] = {"samples": _samples, "responses": _responses, "items": _items}
+_OWN: dict[str, Table] = {
+    "samples": _samples,
+    "responses": _responses,
+    "recipe_responses": _recipe_responses,
+    "items": _items,
+}
 
 
 def refs(item: Item) -> list[str | dict[str, str]]:

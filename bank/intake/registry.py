@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bank.intake.imports import Report
     from bank.intake.imports.context import ImportContext
 
-ORDER = ("samples", "responses", "judgments", "labels")
+ORDER = ("samples", "responses", "recipe_responses", "judgments", "labels")
 
 
 class Importer(Protocol):

@@ -2,8 +2,10 @@
 
 from bank.criteria.tables import AccessedSample, CriteriaAccess  # and with them the hidden tables are registered
 from bank.models.catalogue import Benchmark, Capability, PictureStorage, Sample, SampleImage
+from bank.models.drafts import Draft
 from bank.models.imports import Import, ImportRange
 from bank.models.items import Item, ItemResponse
+from bank.models.recipes import Recipe
 from bank.models.responses import EvaluatedModel, Response
 from bank.models.reviews import ReviewRound, SampleReview, SampleRevision
 from bank.models.submissions import (
@@ -22,12 +24,14 @@ __all__ = [
     "Benchmark",
     "Capability",
     "CriteriaAccess",
+    "Draft",
     "EvaluatedModel",
     "Import",
     "ImportRange",
     "Item",
     "ItemResponse",
     "PictureStorage",
+    "Recipe",
     "Response",
     "ResponseMark",
     "ReviewRound",

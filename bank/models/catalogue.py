@@ -88,6 +88,11 @@ class Capability(models.Model):
     name = NameField(max_length=200)
     path = models.CharField(max_length=700)
     position = models.PositiveIntegerField(default=0)
+    # How many approved samples it is to have, those below it included, and who sees to it (MLLM-Bench, 4.2).
+    quota = models.PositiveIntegerField(null=True, blank=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     objects = FinishedManager["Capability"]()
 

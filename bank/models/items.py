@@ -7,7 +7,8 @@ from django.db import models
 
 from bank.database.unfinished import FinishedManager
 from bank.models.catalogue import Sample
-from bank.models.responses import Response
+from bank.models.recipes import Recipe
+from bank.models.responses import OrdinaryManager, Response
 
 
 def content_hash(*, kind: str, sample_id: int, response_ids: Iterable[int]) -> str:
@@ -18,7 +19,8 @@ def content_hash(*, kind: str, sample_id: int, response_ids: Iterable[int]) -> s
 class Item(models.Model):
     """A sample with one response to score, two to compare or several to rank, in canonical order.
 
-    The canonical order is that of the file that first named the item; every stored verdict uses it.
+    The canonical order is that of the file that first named the item; every stored verdict uses it. Items of answers
+    that a recipe collected are in ``all_objects`` alone.
     """
 
     class Kind(models.TextChoices):
@@ -30,8 +32,10 @@ class Item(models.Model):
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="items")
     content_hash = models.CharField(max_length=64, unique=True)
     responses = models.ManyToManyField(Response, through="ItemResponse", related_name="items")
+    recipe = models.ForeignKey(Recipe, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
 
-    objects = FinishedManager["Item"]()
+    objects = OrdinaryManager()
+    all_objects = FinishedManager["Item"]()
 
     class Meta:
         indexes = [models.Index(fields=["sample", "kind"], name="item_of_sample")]

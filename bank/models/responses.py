@@ -1,6 +1,6 @@
 """Evaluated models and their answers."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Q
@@ -8,6 +8,7 @@ from django.db.models import Q
 from accounts.rules import allowed
 from bank.database.unfinished import FinishedManager
 from bank.models.catalogue import Sample
+from bank.models.recipes import Recipe
 from bank.text.names import NameField
 
 if TYPE_CHECKING:
@@ -40,8 +41,20 @@ class ResponseQuerySet(models.QuerySet["Response"]):
         return self.filter(models.Q(submission=None) | own, sample__in=Sample.objects.visible_to(viewer))
 
 
+class OrdinaryManager(FinishedManager[Any]):
+    """The rows that belong to no recipe: all that boards, items, exports and pages count unless they mean recipes."""
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        return super().get_queryset().filter(recipe=None)
+
+
 class Response(models.Model):
-    """One model's answer to one sample. It is never changed: a different answer is a different variant."""
+    """One model's answer to one sample. It is never changed: a different answer is a different variant.
+
+    The answers of a recipe are kept apart: ``all_objects`` has them, ``objects`` does not. Their ``variant`` is the
+    condition that they were given under ("" for the plain question, ``circular-k``, ``shots-2``, ``corrupted``, ...).
+    ``likelihoods``: {"by", "sum", "pool": [[answer, log-likelihood or null], ...], "mass"}.
+    """
 
     class Status(models.TextChoices):
         OK = "ok"
@@ -50,6 +63,7 @@ class Response(models.Model):
         TRUNCATED = "truncated"
         EMPTY = "empty"
         ERROR = "error"
+        SKIPPED = "skipped"  # a rotation that was not asked: an earlier one was wrong
 
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="responses", db_index=False)  # see Meta
     model = models.ForeignKey(EvaluatedModel, on_delete=models.PROTECT, related_name="responses")
@@ -62,11 +76,27 @@ class Response(models.Model):
     submission = models.ForeignKey(
         "bank.Submission", on_delete=models.PROTECT, null=True, blank=True, related_name="responses", db_index=False
     )
+    recipe = models.ForeignKey(
+        Recipe, on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )  # see Meta
+    repeat = models.PositiveSmallIntegerField(default=0, db_default=0)
+    turn = models.PositiveSmallIntegerField(default=0, db_default=0)
+    likelihoods = models.JSONField(null=True, blank=True)
 
-    objects = FinishedManager.from_queryset(ResponseQuerySet)()
+    objects = OrdinaryManager.from_queryset(ResponseQuerySet)()
+    all_objects = FinishedManager.from_queryset(ResponseQuerySet)()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["sample", "model", "variant"], name="response_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["sample", "model", "variant"], condition=Q(recipe=None), name="response_once"
+            ),
+            models.UniqueConstraint(
+                fields=["recipe", "sample", "model", "variant", "repeat", "turn"],
+                condition=Q(recipe__isnull=False),
+                name="response_of_recipe_once",
+            ),
+        ]
         indexes = [
             models.Index(fields=["submission"], name="response_submitted", condition=Q(submission__isnull=False))
         ]

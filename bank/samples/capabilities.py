@@ -1,13 +1,13 @@
 """The capability tree of a benchmark: read in order; add, rename, move, reorder, merge, delete."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
-from accounts.models import User
+from accounts.models import Role, User
 from bank.errors import BadInput
 from bank.models import Benchmark, Capability, Sample
 from bank.samples.benchmarks import by_capability
@@ -17,6 +17,7 @@ from bank.text.names import as_stored
 
 LONGEST = 200
 LONGEST_PATH = 700
+MOST_SAMPLES = 1_000_000
 SEPARATOR = " / "
 
 
@@ -102,6 +103,62 @@ def shift(*, node: Capability, up: bool) -> None:
 
 
 @transaction.atomic
+def set_quota(*, node: Capability, quota: int | None, owner: User | None) -> None:
+    """Say how many approved samples a node is to have, those below it included, and who sees to it. Raises BadInput."""
+    if quota is not None and not 0 <= quota <= MOST_SAMPLES:
+        raise BadInput(f"A quota is a whole number up to {MOST_SAMPLES:,}, or empty.")
+    if owner is not None and owner not in people_who_own():
+        raise BadInput(f"{owner.username} may not write samples, so they cannot see to a capability.")
+    node.quota, node.owner = quota, owner
+    node.save(update_fields=["quota", "owner"])
+
+
+def people_who_own() -> QuerySet[User]:
+    """Those who may write samples."""
+    return User.objects.filter(role__in=[Role.CURATOR, Role.ADMINISTRATOR], is_active=True).order_by("username")
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A capability with a quota or an owner, and how far it is: samples in each state, those below it included."""
+
+    path: str
+    quota: int | None
+    owner: str
+    approved: int
+    under_way: int  # drafts, under review
+    rejected: int
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(SEPARATOR)[2]
+
+    @property
+    def missing(self) -> int | None:
+        return None if self.quota is None else max(0, self.quota - self.approved)
+
+
+def quotas_of(benchmark: Benchmark) -> list[Quota]:
+    """The capabilities that have a quota or an owner, in the order of the tree."""
+    states: dict[int | None, Counter[str]] = defaultdict(Counter)
+    samples = benchmark.samples.filter(retired_in="").order_by()
+    for pk, status in samples.values_list("capability", "status"):
+        states[pk][status] += 1
+    rows = []
+    for node in tree_of(benchmark):
+        capability = node.capability
+        if capability.quota is None and capability.owner_id is None:
+            continue
+        counts = sum((states[below] for below in node.below), Counter[str]())
+        approved, rejected = counts[Sample.Status.APPROVED], counts[Sample.Status.REJECTED]
+        owner = capability.owner.username if capability.owner else ""
+        rows.append(
+            Quota(capability.path, capability.quota, owner, approved, counts.total() - approved - rejected, rejected)
+        )
+    return rows
+
+
+@transaction.atomic
 def merge(*, node: Capability, into: Capability, by: User) -> int:
     """Move the node's samples and children to another node and delete it; each sample records where it was.
 
@@ -177,7 +234,7 @@ def tree_of(benchmark: Benchmark, *, counts: dict[int | None, int] | None = None
     if counts is None:
         counts = by_capability(benchmark)
     children: dict[int | None, list[Capability]] = defaultdict(list)
-    for capability in benchmark.capabilities.order_by("position", "pk"):
+    for capability in benchmark.capabilities.select_related("owner").order_by("position", "pk"):
         children[capability.parent_id].append(capability)
     nodes: list[Node] = []
 

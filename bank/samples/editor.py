@@ -168,7 +168,7 @@ def _hints(sample: Sample, criteria: Sequence[dict[str, Any]], *, near: bool) ->
     return mask | (bit if twins else 0)
 
 
-def change_many(*, by: User, samples: QuerySet[Sample], values: dict[str, Any], note: str = "") -> int:
+def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str, Any], note: str = "") -> int:
     """Set the same values (of ``BULK``) on many samples, with one revision each. Returns how many changed."""
     unknown = set(values) - set(BULK)
     if unknown:
@@ -220,24 +220,62 @@ def set_status(*, by: User | None, sample: Sample, status: str, reason: str = ""
 
 
 @transaction.atomic
+def bring_picture(*, sample: int, position: int, picture: images.Stored, note: str) -> None:
+    """Store a picture that the sample knew by its address only, where it is missing still."""
+    row = Sample.objects.select_for_update().get(pk=sample)
+    absent = next((image for image in row.absent_images if image["position"] == position), None)
+    if absent is None or row.images.filter(position=position).exists():
+        return
+    old = [picture_summary(image) for image in row.images.all()]
+    SampleImage.objects.create(
+        sample=row,
+        position=position,
+        source_url=absent.get("url", ""),
+        description=absent.get("description", ""),
+        objects_found=absent.get("objects", []),
+        **{name: getattr(picture, name) for name in ("sha256", "original_sha256", "kind", "width", "height", "phash")},
+    )
+    row.absent_images = [image for image in row.absent_images if image is not absent]
+    row.edition += 1
+    row.save(update_fields=["absent_images", "edition"])
+    new = [picture_summary(image) for image in row.images.all()]
+    SampleRevision.objects.create(sample=row, edition=row.edition, changes={"pictures": [old, new]}, note=note)
+
+
 def describe(*, texts: Mapping[tuple[int, int], str], origin: str, by: User | None, replace: bool = False) -> int:
     """Store descriptions by (sample id, picture position); returns how many.
 
     ``origin`` says who wrote them. Pictures that have a description keep it unless ``replace``. Each change raises its
     sample's edition and is recorded.
     """
-    rows = SampleImage.objects.select_for_update().filter(sample__in={sample for sample, _ in texts})
+    stripped = {place: text.strip() for place, text in texts.items()}
+    return _tell(stripped, column="description", note=f"Described by {origin}", by=by, replace=replace, origin=origin)
+
+
+def list_objects(
+    *, objects: Mapping[tuple[int, int], list[str]], origin: str, by: User | None, replace: bool = False
+) -> int:
+    """Store lists of objects by (sample id, picture position), as ``describe`` does descriptions; returns how many."""
+    return _tell(objects, column="objects_found", note=f"Objects listed by {origin}", by=by, replace=replace)
+
+
+@transaction.atomic
+def _tell(
+    values: Mapping[tuple[int, int], Any], *, column: str, note: str, by: User | None, replace: bool, origin: str = ""
+) -> int:
+    rows = SampleImage.objects.select_for_update().filter(sample__in={sample for sample, _ in values})
     changed: list[SampleImage] = []
     old: dict[int, list[dict[str, Any]]] = defaultdict(list)
     new: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for image in rows.order_by("sample_id", "position"):
-        text = texts.get((image.sample_id, image.position), "").strip()
+        value, before = values.get((image.sample_id, image.position)), getattr(image, column)
         old[image.sample_id].append(picture_summary(image))
-        if text and text != image.description and (replace or not image.description):
-            image.description, image.described_by = text, origin
+        if value and value != before and (replace or not before):
+            setattr(image, column, value)
+            image.described_by = origin or image.described_by
             changed.append(image)
         new[image.sample_id].append(picture_summary(image))
-    SampleImage.objects.bulk_update(changed, ["description", "described_by"], batch_size=200)
+    SampleImage.objects.bulk_update(changed, [column, "described_by"], batch_size=200)
     samples = {image.sample_id for image in changed}
     Sample.objects.filter(pk__in=samples).update(edition=F("edition") + 1)
     editions = dict(Sample.objects.filter(pk__in=samples).values_list("pk", "edition"))
@@ -247,7 +285,7 @@ def describe(*, texts: Mapping[tuple[int, int], str], origin: str, by: User | No
             edition=editions[sample],
             by=by,
             changes={"pictures": [old[sample], new[sample]]},
-            note=f"Described by {origin}",
+            note=note,
         )
         for sample in sorted(samples)
     )

@@ -2,13 +2,15 @@
 
 import random
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb, inf
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Length
 
 from bank.database import bulk, chunks
 from bank.database.unfinished import ImportInProgress
@@ -95,6 +97,8 @@ def _insert(fresh: dict[str, ItemSpec]) -> dict[str, StoredItem]:
 
 
 ITEMS_AT_ONCE = 5_000
+MOST_IN_BATCH = 26
+LENGTHS = 12  # classes of length
 ROTATED = r"^circular-[0-9]+$"
 
 
@@ -109,6 +113,7 @@ class ItemPlan:
     samples: tuple[int, ...]
     rotations: bool
     bare: bool = False
+    picked: Mapping[int, frozenset[str]] | None = None  # by sample, the models whose answers are taken; None: all
 
     @property
     def wanted(self) -> set[str]:
@@ -118,6 +123,8 @@ class ItemPlan:
         """The number of items, including existing ones."""
         if self.bare:
             return len(self.samples)
+        if self.picked is not None:
+            return sum(self._items_of(len(names), 0) for names in self.picked.values())
         answers = Response.objects.filter(sample__benchmark=self.benchmark, variant="", model__name__in=self.wanted)
         anchors = Count("pk", filter=Q(model__name=self.anchor))
         counted = answers.order_by().values_list("sample").annotate(n=Count("pk"), anchors=anchors)
@@ -153,6 +160,7 @@ def plan_items(
     seed: int = 0,
     rotations: bool = False,
     bare: bool = False,
+    size: int | None = None,
 ) -> ItemPlan:
     """Items from the stored responses of variant "". With ``rotations``, also score items of the answers to rotated
     options, whose options a judge may then read (CircularEval). With ``bare``, the samples themselves instead: texts
@@ -160,8 +168,12 @@ def plan_items(
 
     Canonical order is the order of ``models`` (by default all models by name, without withdrawn ones), the anchor last.
     Pairs: with an anchor, each model against it; without one, every pair of models. Batches: one item per sample with
-    every model. ``sample`` draws that many samples, seeded. Raises BadInput.
+    every model. ``sample`` draws that many samples, seeded. With ``size``, batches of so many answers, or all pairs
+    within such a batch, balanced over samples by model and by length (MLLM-as-a-Judge, arXiv 2402.04788, step 3).
+    Raises BadInput.
     """
+    if size is not None and (kind == Item.Kind.SCORE or anchor or not 3 <= size <= MOST_IN_BATCH):
+        raise BadInput(f"--size: 3 to {MOST_IN_BATCH} answers of a batch, for batches or the pairs of them, no anchor.")
     if rotations and kind != Item.Kind.SCORE:
         raise BadInput("--rotations works only with score items: single answers under every rotation of their options.")
     samples = benchmark.samples.order_by("position", "pk")
@@ -172,14 +184,43 @@ def plan_items(
     present = _present(benchmark)
     names = list(map(as_stored, models)) or models_answering(benchmark)
     anchor = as_stored(anchor) or (
-        benchmark.anchor.name if benchmark.anchor and kind == Item.Kind.PAIR and not models else ""
+        benchmark.anchor.name if benchmark.anchor and kind == Item.Kind.PAIR and not models and not size else ""
     )
     names_needed = {*names, anchor} - {""}
     for name in sorted(names_needed - present):
         raise BadInput(f"{name!r} has no responses in {benchmark}.")
     answered = Response.objects.filter(sample=OuterRef("pk"), variant="", model__name__in=names_needed)
     ids = _drawn(samples.filter(Exists(answered)), sample, seed)
-    return ItemPlan(kind, benchmark, tuple(name for name in names if name != anchor), anchor, ids, rotations)
+    plan = ItemPlan(kind, benchmark, tuple(name for name in names if name != anchor), anchor, ids, rotations)
+    return plan if size is None else replace(plan, picked=_balanced(plan, size, seed))
+
+
+def _balanced(plan: ItemPlan, size: int, seed: int) -> dict[int, frozenset[str]]:
+    """For each sample with enough answers, so many of their models: those that were taken least often so far; among
+    these, the answers whose length, from the shortest to the longest of their sample in so many classes, was; else by
+    the seed.
+    """
+    lengths: dict[int, dict[str, int]] = {}
+    answers = Response.objects.filter(sample__benchmark=plan.benchmark, variant="", model__name__in=plan.names)
+    for sample, name, length in answers.values_list("sample", "model__name", Length("text")).iterator():
+        lengths.setdefault(sample, {})[name] = length
+    of_model, of_length = Counter[str](), Counter[int]()
+    rng, picked = random.Random(seed), {}
+    for sample in plan.samples:
+        of_sample = lengths.get(sample, {})
+        if len(of_sample) < size:
+            continue
+        by_length = sorted(of_sample, key=lambda name: (of_sample[name], name))
+        classes = {name: place * LENGTHS // len(by_length) for place, name in enumerate(by_length)}
+        left = sorted(of_sample)
+        rng.shuffle(left)
+        left.sort(key=lambda name: (of_model[name], of_length[classes[name]]))  # ties stay in the seed's order
+        picked[sample] = frozenset(left[:size])
+        of_model.update(left[:size])
+        of_length.update(classes[name] for name in left[:size])
+    if not picked:
+        raise BadInput(f"--size {size}: no sample has so many answers.")
+    return picked
 
 
 def _drawn(samples: QuerySet[Sample], number: int | None, seed: int, *, bare: bool = False) -> tuple[int, ...]:
@@ -237,7 +278,8 @@ def _present(benchmark: Benchmark) -> set[str]:
 
 
 def _rotated(names: Sequence[str]) -> QuerySet[Response]:
-    return Response.objects.filter(variant__regex=ROTATED, model__name__in=names).order_by()
+    rotated = Response.objects.filter(variant__regex=ROTATED, model__name__in=names)
+    return rotated.exclude(status=Response.Status.SKIPPED).order_by()
 
 
 def _specs(plan: ItemPlan, ids: Sequence[int]) -> list[ItemSpec]:
@@ -251,13 +293,20 @@ def _specs(plan: ItemPlan, ids: Sequence[int]) -> list[ItemSpec]:
     specs = [
         ItemSpec(plan.kind, sample_id, tuple(responses))
         for sample_id, by_model in answered.items()
-        for responses in _groups(plan, by_model)
+        for responses in _groups(plan, _picked(plan, sample_id, by_model))
     ]
     if plan.rotations:
         rows = _rotated(plan.names).filter(sample__in=ids)
         rows = rows.order_by("sample__position", "sample", "model__name", "pk")
         specs += [ItemSpec(Item.Kind.SCORE, sample, (pk,)) for sample, pk in rows.values_list("sample", "pk")]
     return specs
+
+
+def _picked(plan: ItemPlan, sample: int, answered: dict[str, int]) -> dict[str, int]:
+    if plan.picked is None:
+        return answered
+    names = plan.picked.get(sample, frozenset())
+    return {name: pk for name, pk in answered.items() if name in names}
 
 
 def _groups(plan: ItemPlan, answered: dict[str, int]) -> list[list[int]]:

@@ -14,8 +14,10 @@ from bank.criteria import answer_keys
 from bank.database import batched
 from bank.models import Benchmark, Response, Sample, Submission
 from bank.submissions.scoring import PAGE, KeyedSample, chosen_option
+from stats.answer_text import pope_answer
 
 LABEL, JUDGE, RANDOM, NONE, NO_TEXT = "label", "judge", "random", "none", "no_text"
+SKIPPED = "skipped"  # both what it said and how: a rotation that was not asked, since an earlier one was wrong
 COLUMNS = [
     *("model", "sample", "split", "path", "group", "kind", "options", "key"),
     *("variant", "said", "how", "right", "response"),
@@ -28,13 +30,15 @@ def counted() -> Q:
     return Q(submission=None) | Q(submission__state=Submission.State.SCORED)
 
 
-def as_frame(benchmark: Benchmark, samples: QuerySet[Sample], *, kind: str, read: Read) -> pd.DataFrame:
+def as_frame(
+    benchmark: Benchmark, samples: QuerySet[Sample], *, kind: str, read: Read, pope: bool = False
+) -> pd.DataFrame:
     """One row per response to a sample whose key a rule can read, for questions of this ``kind`` (choice, yes_no).
 
     Columns: ``model`` (id), ``sample``, ``split``, ``path`` (capability), ``group``, ``kind``, ``options`` (how many),
     ``key``, ``variant``, ``said`` (the sample's own label of the option, yes, no, or empty), ``how`` (label, judge,
     random, none, no_text), ``right`` (bool), ``response``. If a text names no option itself, ``read`` decides. Keys are
-    read page by page, and each page is logged.
+    read page by page, and each page is logged. With ``pope``, yes and no are read as POPE's own script does.
     """
     rows: list[tuple[Any, ...]] = []
     for page in _pages(samples, kind):
@@ -44,10 +48,23 @@ def as_frame(benchmark: Benchmark, samples: QuerySet[Sample], *, kind: str, read
             sample, kind_and_key = asked[response.sample_id]
             if kind_and_key is None or kind_and_key[0] != kind:
                 continue
-            said, how = _said(response, sample.labels, read)
+            said, how = _said(response, sample.labels, read, pope)
             about = (response.model_id, sample.pk, sample.split, sample.path, sample.cluster, kind, len(sample.labels))
             rows.append((*about, kind_and_key[1], response.variant, said, how, said == kind_and_key[1], response.pk))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return _with_skipped(pd.DataFrame(rows, columns=COLUMNS))
+
+
+def _with_skipped(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rotations that were not asked count as wrong while one that was asked is wrong; where the key has changed since,
+    nobody knows what they would have been, and they are left out.
+    """
+    skipped = frame["how"] == SKIPPED
+    if not skipped.any():
+        return frame
+    wrong = frame[(frame["how"] == LABEL) & ~frame["right"].astype(bool)]
+    pairs = pd.MultiIndex.from_frame(frame[["model", "sample"]])
+    known = pairs.isin(pd.MultiIndex.from_frame(wrong[["model", "sample"]]))
+    return frame[~skipped | known].reset_index(drop=True)
 
 
 def _pages(samples: QuerySet[Sample], kind: str) -> Iterator[list[KeyedSample]]:
@@ -63,9 +80,13 @@ def _responses(ids: list[int]) -> Iterator[Any]:
     yield from responses.values_list(*names, named=True).iterator(chunk_size=2000)
 
 
-def _said(response: Any, labels: tuple[str, ...], read: Read) -> tuple[str, str]:
+def _said(response: Any, labels: tuple[str, ...], read: Read, pope: bool = False) -> tuple[str, str]:
+    if response.status == Response.Status.SKIPPED:
+        return SKIPPED, SKIPPED
     if response.status != Response.Status.OK:
         return "", NO_TEXT
+    if pope and not labels:
+        return ("yes" if pope_answer(response.text) else "no"), LABEL
     chosen = chosen_option(response, labels)
     if chosen:
         return chosen, LABEL

@@ -9,10 +9,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.rules import requires
 from bank.errors import BadInput, Stale
-from bank.forms.benchmarks import Export, Facts, NewBenchmark, facts_of
+from bank.forms.benchmarks import Export, Facts, NewBenchmark, SplitDraw, facts_of
 from bank.intake import exports
 from bank.samples import benchmarks as actions
-from bank.samples import quality
+from bank.samples import quality, splits
 from bank.samples.benchmarks import benchmarks_with_counts, by_status, summary_of
 from bank.samples.listing import Filter, list_samples
 from bank.samples.reviews import shares_of, to_check, to_revise
@@ -154,3 +154,26 @@ def benchmark_check(request: HttpRequest, name: str) -> HttpResponse:
     summary = ", ".join(f"{n:,} {quality.BY_NAME[hint].title}" for hint, n in counts.items() if n)
     messages.success(request, f"Checked {benchmark.samples.count():,} samples: {summary or 'nothing to look at'}.")
     return redirect("bank:benchmark-detail", benchmark)
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def benchmark_split(request: HttpRequest, name: str) -> HttpResponse:
+    """Draw a dev and a test split by stratified sampling: first shown by capability, then written."""
+    benchmark = benchmark_named(name)
+    form = SplitDraw(request.POST if request.method == "POST" else None)
+    drawn = None
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            drawn = splits.draw(benchmark=benchmark, share=data["share"], seed=data["seed"])
+            if "write" in request.POST:
+                changed = splits.set_splits(
+                    benchmark=benchmark, drawn=drawn, by=person(request), dev=data["dev"], test=data["test"]
+                )
+                messages.success(request, f"{changed:,} samples have a new split.")
+                return redirect("bank:benchmark-detail", benchmark)
+        except BadInput as error:
+            form.add_error(error.field if error.field in form.fields else None, str(error))
+    context = {"section": "bank", "benchmark": benchmark, "summary": summary_of(benchmark), "form": form}
+    return render(request, "bank/split.html", context | {"drawn": drawn})

@@ -53,6 +53,8 @@ def capabilities(request: HttpRequest, name: str) -> HttpResponse:
         "picked": picked,
         "elsewhere": elsewhere,
         "templates": TITLES,
+        "quotas": actions.quotas_of(benchmark),
+        "people": actions.people_who_own(),
         "unplaced": by_capability(benchmark).get(None, 0),
     }
     return render(request, "bank/capabilities.html", context)
@@ -76,6 +78,21 @@ def _move(request: HttpRequest, benchmark: Benchmark) -> str:
     parent = _node(benchmark, request.POST["parent"]) if request.POST.get("parent") else None
     actions.move(node=node, parent=parent)
     messages.success(request, f"Moved {node.name} {f'below {parent.name}' if parent else 'to the top'}.")
+    return str(node.pk)
+
+
+def _quota(request: HttpRequest, benchmark: Benchmark) -> str:
+    node = _node(benchmark, request.POST.get("node"))
+    typed, owner = request.POST.get("quota", "").strip(), None
+    quota = whole_number(typed)
+    if typed and quota is None:
+        raise BadInput("A quota is a whole number, or empty.")
+    if request.POST.get("owner"):
+        owner = actions.people_who_own().filter(pk=whole_number(request.POST["owner"]) or 0).first()
+        if owner is None:
+            raise BadInput("Choose somebody who may write samples.")
+    actions.set_quota(node=node, quota=quota, owner=owner)
+    messages.success(request, f"The quota of {node.name} is changed.")
     return str(node.pk)
 
 
@@ -116,6 +133,7 @@ DOES: dict[str, Callable[[HttpRequest, Benchmark], str]] = {
     "add": _add,
     "rename": _rename,
     "move": _move,
+    "quota": _quota,
     "up": _shift(True),
     "down": _shift(False),
     "merge": _merge,

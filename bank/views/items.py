@@ -38,6 +38,13 @@ class MakeItems(Styled):
         widget=forms.SelectMultiple(attrs={"size": 6}),
         help_text="None chosen: all with answers here.",
     )
+    size = forms.IntegerField(
+        required=False,
+        min_value=3,
+        max_value=26,
+        label="Answers of each batch",
+        help_text="Balanced by model and length; of pairs, all within such a batch. Empty: all answers.",
+    )
     sample = forms.IntegerField(
         required=False, min_value=1, max_value=10_000_000, label="Draw so many samples", help_text="Empty: all of them."
     )
@@ -71,6 +78,7 @@ class MakeItems(Styled):
             kind=values["kind"],
             models=values["models"] or self.answering,
             anchor=values["anchor"] if values["kind"] == Item.Kind.PAIR else "",
+            size=values["size"] if values["kind"] != Item.Kind.SCORE else None,
             rotations=values["rotations"] and values["kind"] == Item.Kind.SCORE,
         )
 

@@ -16,10 +16,10 @@ from accounts.rules import requires
 from bank.errors import BadInput, Stale
 from bank.forms.fields import whole_number
 from bank.forms.samples import Bulk, Editor
-from bank.models import Benchmark, Response, Sample
+from bank.models import Benchmark, Draft, Response, Sample
 from bank.models.reviews import GUIDELINE
+from bank.samples import drafts, quality
 from bank.samples import editor as actions
-from bank.samples import quality
 from bank.samples.listing import Filter, chosen_samples, count_chosen
 from bank.views.common import benchmark_named, following, person, suggestions
 
@@ -161,10 +161,14 @@ def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> 
     texts: list[bank.criteria.Text] = []
     if sample is not None and not posted:
         texts = bank.criteria.for_staff(user=person(request), samples=[sample], how="editor").get(sample.pk, [])
+    asked = whole_number(request.POST.get("draft") if posted else request.GET.get("draft"))
+    draft = drafts.waiting(benchmark).filter(sample=sample, part=Draft.SAMPLE, pk=asked).first() if asked else None
+    context["draft"] = draft
     editor = Editor(
         benchmark=benchmark,
         sample=sample,
         criteria=texts,
+        proposed=drafts.proposal(draft) if draft and not posted else None,
         data=request.POST if posted else None,
         files=request.FILES if posted else None,
     )
@@ -188,6 +192,8 @@ def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> 
         except BadInput as error:
             editor.fields.add_error("key", str(error))
         else:
+            if draft is not None:
+                drafts.taken_in_editor(sample=saved, draft=draft.pk, by=person(request))
             if "another" in request.POST:
                 messages.success(request, f"Saved {saved.key}. Here is room for the next one.")
                 return redirect("bank:sample-new", benchmark)

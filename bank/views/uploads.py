@@ -56,7 +56,7 @@ def upload_progress(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @requires("write-bank")
 def upload_confirm(request: HttpRequest, pk: int) -> HttpResponse:
-    """Bring the files in with the form's choices, or check them once more where the choices changed."""
+    """Bring the files in with the form's choices, or check them again first where the choices changed."""
     upload = _upload(pk)
     if upload.state != Upload.State.CHECKED:
         messages.error(request, "This upload has gone on meanwhile.")
@@ -65,8 +65,7 @@ def upload_confirm(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _detail(request, upload, form, status=422)
     try:
-        if not form.carry_out():
-            messages.info(request, "These choices change what comes in, so the files are checked once more.")
+        form.carry_out(go_on=True)
     except actions.WrongState as error:
         messages.error(request, str(error))
     return redirect("bank:upload-detail", pk)

@@ -103,7 +103,7 @@ class TemplateSerializer(serializers.ModelSerializer[PromptTemplate]):
 
     class Meta:
         model = PromptTemplate
-        fields = ("id", "protocol", "name", "version", "text", "sha256", "note", "created_at")
+        fields = ("id", "protocol", "name", "version", "text", "sha256", "note", "as_published", "created_at")
 
 
 class TemplateIn(serializers.Serializer[Any]):
@@ -113,6 +113,9 @@ class TemplateIn(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=40)
     text = serializers.CharField(max_length=30_000, trim_whitespace=False)
     note = serializers.CharField(max_length=300, required=False, default="", allow_blank=True)
+    as_published = serializers.BooleanField(
+        required=False, default=False, help_text="a paper's own prompt, exempt from the rules about fences"
+    )
 
 
 class Templates(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[PromptTemplate]):

@@ -21,6 +21,7 @@ from judging.models import Judge, Judgment, Run
 from judging.runs import actions, juries, queries
 from judging.runs.actions import start_collecting
 from judging.runs.attack_report import report
+from judging.runs.collecting import COLLECTORS
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):
@@ -60,6 +61,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "calls",
             "lost",
             "cached",
+            "saved",
             "reuse",
             "batched",
             "spent",
@@ -108,11 +110,12 @@ class RunIn(StrictSerializer):
     elsewhere: ClassVar = {"items": 'Unknown field. Choose items in the settings: {"settings": {"items": ...}}.'}
 
     kind = serializers.ChoiceField(
-        Run.Kind.choices,
+        [Run.Kind.JUDGMENTS, Run.Kind.ATTACKS, *COLLECTORS],
         required=False,
         default=Run.Kind.JUDGMENTS,
         help_text=(
-            "responses: a model's answers to the benchmark; captions: descriptions of its pictures; "
+            "responses: a model's answers to the benchmark; captions and objects: what its pictures "
+            "show; rewrites (questions in other words) and drafts (instructions and criteria), for people to read; "
             "attacks: how far the judge can be misled"
         ),
     )

@@ -24,15 +24,20 @@ class Token:
     candidates: tuple[tuple[str, float], ...]
 
 
+PROMPT_END = 400  # tokens of a prompt that are kept: its likelihoods are read from the end
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A chat completion."""
+    """A chat completion. ``prompt_tail``: the last tokens of the prompt with their log-probabilities, if asked for and
+    returned (vLLM's ``prompt_logprobs``)."""
 
     text: str = ""
     finish_reason: str = ""
     refusal: str = ""
     reasoning: str = ""  # some endpoints return it separately
     tokens: tuple[Token, ...] = ()  # if log-probabilities were requested and returned
+    prompt_tail: tuple[tuple[str, float], ...] = ()
 
 
 class Outcome(StrEnum):
@@ -110,6 +115,7 @@ def completed(content: bytes) -> Answer:
             refusal=_text(message.get("refusal")),
             reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
             tokens=_tokens(choice.get("logprobs")),
+            prompt_tail=_prompt_tail(data.get("prompt_logprobs") or choice.get("prompt_logprobs")),
         ),
         model=_printable(data.get("model")),
         fingerprint=_printable(data.get("system_fingerprint")),
@@ -235,6 +241,21 @@ def _tokens(logprobs: Any) -> tuple[Token, ...]:
         }
         tokens.append(Token(row["token"], tuple(candidates.items())))
     return tuple(tokens)
+
+
+def _prompt_tail(rows: Any) -> tuple[tuple[str, float], ...]:
+    """The last tokens of a prompt, each with its log-probability; none if the format is not as expected."""
+    tail: list[tuple[str, float]] = []
+    last: list[Any] = rows[-PROMPT_END:] if isinstance(rows, list) else []
+    for row in reversed(last):
+        # The prompt's own token comes first; others are the likeliest in its place.
+        token = next(iter(row.values()), None) if isinstance(row, dict) else None
+        if not isinstance(token, dict) or type(token.get("logprob")) not in (int, float):
+            break
+        if not isinstance(token.get("decoded_token"), str) or token["logprob"] != token["logprob"]:
+            break
+        tail.append((token["decoded_token"], float(token["logprob"])))
+    return tuple(reversed(tail))
 
 
 def _printable(value: Any) -> str:

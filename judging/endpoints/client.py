@@ -51,7 +51,7 @@ def is_public(address: str) -> bool:
 
 
 class PublicResolver(AbstractResolver):
-    """Resolves host names and drops private addresses, unless the address itself is listed.
+    """Resolves host names and drops private addresses, unless the address itself, or "localhost", is listed.
 
     The connection goes to exactly these addresses, so a DNS answer that changes a moment later does no harm.
     """
@@ -64,7 +64,7 @@ class PublicResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         results = await self._resolver.resolve(host, port, family)
-        if host == "localhost":
+        if host == "localhost" and host in self._listed:
             return results
         allowed = [result for result in results if is_public(result["host"]) or result["host"] in self._listed]
         if results and not allowed:
@@ -80,7 +80,8 @@ class _Transport(httpx2.AsyncBaseTransport):
 
     def __init__(self, base_url: str, listed: Sequence[str] | None) -> None:
         self._proxy = _proxy_for(base_url)
-        resolver = None if listed is None or self._proxy else PublicResolver(listed)  # a proxy resolves names itself
+        # A proxy resolves names itself. A judge at "localhost" is listed by that name or its port: checked by its URL.
+        resolver = None if listed is None or self._proxy else PublicResolver([*listed, "localhost"])
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, resolver=resolver),
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -23,6 +23,7 @@ ABILITIES = {
     "vision": "Sees pictures",
     "json_schema": "Follows a JSON schema",
     "logprobs": "Returns log-probabilities",
+    "prompt_logprobs": "Returns the likelihood of an answer it is given",
     "seed": "Accepts a seed",
     "temperature": "Accepts a temperature",
     "reasoning_effort": "Accepts a reasoning effort",

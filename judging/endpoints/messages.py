@@ -10,10 +10,20 @@ from typing import Any
 
 import orjson
 
+from bank.corruptions import Step
 from bank.images import smaller, with_words
+from bank.recipes.pictures import corrupted
 
+Steps = tuple[Step, ...]
 CACHE_BYTES = 24_000_000  # of encoded images: jobs come in the order of their images
-Key = tuple[str, int | None, str | None, str]  # hash, longest edge, detail, words on it
+Key = tuple[str, int | None, str | None, str, Steps, str]  # hash, longest edge, detail, words on it, corruption, seed
+# The likelihood of an answer that we write ourselves: vLLM's means. 0: of the prompt's own tokens alone.
+PREFILLED: dict[str, Any] = {
+    "prompt_logprobs": 0,
+    "max_tokens": 1,
+    "add_generation_prompt": False,
+    "continue_final_message": True,
+}
 MEDIA_TYPES = {"jpg": "jpeg"}  # where they differ from the file extension
 
 
@@ -35,19 +45,22 @@ class Pictures:
         longest: int | None = None,
         detail: str | None = None,
         overlay: str = "",
+        corruption: Steps = (),
+        seed: str = "",
     ) -> bytes:
         """The JSON of one image part; read and encoded outside the event loop.
 
         ``longest`` shrinks the image until its longer edge has that many pixels; ``detail`` is passed to the endpoint;
-        ``overlay`` is written on the image. Raises OSError if the file cannot be read.
+        ``overlay`` is written on the image; ``corruption`` with its ``seed`` spoils it. Raises OSError if the file
+        cannot be read.
         """
-        key = (sha256, longest, detail, overlay)
+        key = (sha256, longest, detail, overlay, corruption, seed)
         if (part := self._parts.get(key)) is not None:
             self._parts.move_to_end(key)
             return part
         reading = self._reading.get(key)
         if reading is None:  # calls with the same image start together: one of them reads it for all
-            work = asyncio.to_thread(_encoded, path, kind, longest, detail, overlay)
+            work = asyncio.to_thread(_encoded, path, kind, key)
             reading = self._reading[key] = asyncio.create_task(work)
             reading.add_done_callback(partial(self._read, key))
         return await asyncio.shield(reading)  # a cancelled call leaves the reading to the others
@@ -62,8 +75,12 @@ class Pictures:
             self._cached_bytes -= len(self._parts.popitem(last=False)[1])
 
 
-def _encoded(path: Path, kind: str, longest: int | None, detail: str | None, overlay: str) -> bytes:
-    data = path.read_bytes()
+def _encoded(path: Path, kind: str, key: Key) -> bytes:
+    sha256, longest, detail, overlay, corruption, seed = key
+    if corruption:
+        data, kind = corrupted(path, sha256=sha256, steps=corruption, seed=seed), "png"
+    else:
+        data = path.read_bytes()
     if longest is not None:
         data = smaller(data, longest=longest)
     if overlay:
@@ -73,18 +90,29 @@ def _encoded(path: Path, kind: str, longest: int | None, detail: str | None, ove
     return b"".join((head, base64.b64encode(data), tail))
 
 
-def encode(*, model: str, text: str, pictures: Sequence[bytes], parameters: Mapping[str, Any]) -> bytes:
-    """The body of a chat completion with one message: images, then text. Null parameters are left out."""
+def encode(*, model: str, messages: Sequence[tuple[str, str, Sequence[bytes]]], parameters: Mapping[str, Any]) -> bytes:
+    """The body of a chat completion. ``messages``: role, text, and the parts of the images before it.
+
+    Null parameters are left out. A message of an assistant is plain text, as endpoints want it.
+    """
     sent = {name: value for name, value in parameters.items() if value is not None}
-    tail = orjson.dumps({"type": "text", "text": text.encode(errors="replace").decode()})
     return b"".join(
         (
             b'{"model":',
             orjson.dumps(model),
-            b',"messages":[{"role":"user","content":[',
-            b"".join(part + b"," for part in pictures),
-            tail,
-            b"]}]",
+            b',"messages":[',
+            b",".join(_message(*message) for message in messages),
+            b"]",
             (b"," + orjson.dumps(sent)[1:]) if sent else b"}",
         )
+    )
+
+
+def _message(role: str, text: str, pictures: Sequence[bytes]) -> bytes:
+    text = text.encode(errors="replace").decode()
+    if role == "assistant":
+        return orjson.dumps({"role": role, "content": text})
+    tail = orjson.dumps({"type": "text", "text": text})
+    return b"".join(
+        (b'{"role":"', role.encode(), b'","content":[', b"".join(part + b"," for part in pictures), tail, b"]}")
     )

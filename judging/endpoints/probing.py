@@ -15,6 +15,7 @@ from PIL import Image
 from bank.errors import BadInput
 from judging.endpoints.answers import Answer, Outcome
 from judging.endpoints.judges import KeyMissing, host_allowed, key_from
+from judging.endpoints.messages import PREFILLED
 from judging.models import Judge
 from judging.work import loop
 
@@ -45,6 +46,7 @@ PROBES: dict[str, dict[str, Any]] = {
     "max_tokens": {"max_tokens": 2_000},
     "max_completion_tokens": {"max_completion_tokens": 2_000},
     "logprobs": {"logprobs": True, "top_logprobs": 5},
+    "prompt_logprobs": {"prefill": "4", **PREFILLED},
     "json_schema": {
         "response_format": {
             "type": "json_schema",
@@ -59,7 +61,7 @@ class ProbeFailed(RuntimeError):
 
 
 def probe_judge(*, judge: Judge) -> dict[str, Any]:
-    """Make nine short calls and store the abilities they show. Raises BadInput and then stores nothing.
+    """Make ten short calls and store the abilities they show. Raises BadInput and then stores nothing.
 
     Runs that have already started keep the abilities known at their start.
     """
@@ -92,22 +94,25 @@ def probe_judge(*, judge: Judge) -> dict[str, Any]:
 
 
 async def probe(endpoint: "Endpoint", *, model: str, key: str, timeout: float, rng: random.Random) -> dict[str, Any]:
-    """The abilities of a model: ``vision``, ``json_schema``, ``logprobs``, ``seed``, ``temperature`` and
-    ``reasoning_effort`` true or false, ``max_tokens`` the name under which it takes a limit ("" for none).
+    """The abilities of a model: ``vision``, ``json_schema``, ``logprobs``, ``prompt_logprobs``, ``seed``,
+    ``temperature`` and ``reasoning_effort`` true or false, ``max_tokens`` the name under which it takes a limit ("" for
+    none).
 
     What could not be determined (a rate limit, a temporary failure) is left out. Raises ProbeFailed.
     """
 
     async def ask(**extra: Any) -> Answer:
-        content = extra.pop("content", QUESTION)
-        body = {"model": model, "messages": [{"role": "user", "content": content}]} | extra
+        messages = [{"role": "user", "content": extra.pop("content", QUESTION)}]
+        if "prefill" in extra:
+            messages.append({"role": "assistant", "content": extra.pop("prefill")})
+        body = {"model": model, "messages": messages} | extra
         return await endpoint.complete(orjson.dumps(body), key=key, timeout=timeout)
 
     plain = await ask()
     if plain.outcome != Outcome.OK:
         raise ProbeFailed(plain.words)
     colour = rng.choice(sorted(COLOURS))
-    answers = await asyncio.gather(ask(content=_picture(colour)), *(ask(**extra) for extra in PROBES.values()))
+    answers = await asyncio.gather(ask(content=_picture(colour)), *(ask(**dict(extra)) for extra in PROBES.values()))
     answers_by_name = dict(zip(("vision", *PROBES), answers, strict=True))
     abilities: dict[str, Any] = {}
     for name, answer in answers_by_name.items():
@@ -141,6 +146,8 @@ def _shows(name: str, answer: Answer, colour: str) -> bool:
         return colour in reply_text and sum(other in reply_text for other in COLOURS) == 1
     if name == "logprobs":
         return any(len(token.candidates) > 1 for token in reply.tokens)
+    if name == "prompt_logprobs":
+        return bool(reply.prompt_tail) and "".join(token for token, _ in reply.prompt_tail).rstrip().endswith("4")
     if name == "json_schema":
         try:
             parsed = json.loads(reply.text)

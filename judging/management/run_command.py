@@ -19,6 +19,7 @@ from bank.errors import BadInput
 from bank.models import Benchmark
 from judging.models import Judge, Judgment, Run
 from judging.runs.actions import retry_failed
+from judging.runs.queries import failures_in_words
 from judging.work import Progress, Shared, Stopped, leases, loop, work
 from judging.work.loop import db
 from judging.work.worker import worker_name
@@ -134,14 +135,26 @@ def follow(command: BaseCommand, run: Run, *, made: str = "verdicts", doing: str
         loop.run(lambda: _follow(run, display))
     run.refresh_from_db()
     cost = f", ${run.spent:.2f} spent" if run.spent else ""
+    saved = f" {run.saved:,} calls saved after a wrong rotation." if run.saved else ""
     cached = f", {run.cached:,} of them from stored calls" if run.cached else ""
     command.stdout.write(
-        f"Run {run.pk} is {run.state}: {run.verdicts:,} {made}{cached}, {run.failures:,} without a {made[:-1]}{cost}."
+        f"Run {run.pk} is {run.state}: {run.verdicts:,} {made}{cached}, {run.failures:,} without "
+        f"{'an' if made[0] in 'aeiou' else 'a'} {made[:-1]}{cost}.{saved}"
     )
+    tell_failures(command, run)
     if run.state == Run.State.PAUSED:
         raise CommandError(run.state_reason or "Somebody paused the run.")
     if run.state == Run.State.CANCELLED:
         raise CommandError("Somebody cancelled the run.")
+
+
+def tell_failures(command: BaseCommand, run: Run) -> None:
+    """Say why calls ended without a result, and how they are made again."""
+    if not run.failures:
+        return
+    for line in failures_in_words(run):
+        command.stderr.write(f"  {line}")
+    command.stderr.write("The same command with --retry asks these again.")
 
 
 async def _follow(run: Run, display: "Display") -> None:

@@ -12,7 +12,8 @@ from judging.models.judgments import (
     reason_key,
     table_of,
 )
-from judging.models.runs import JURY, STRICT, Run, RunItem, RunQuerySet, RunTask, setting_text
+from judging.models.runs import JURY, STRICT, Evaluation, Run, RunItem, RunQuerySet, RunTask, setting_text
+from judging.models.submissions import QueuedSubmission, SubmissionJudging
 from judging.models.workers import LEASE, SHARE_LEASE, JudgeShare, RunClaim, RunHold, WorkerBeat
 
 __all__ = [
@@ -25,17 +26,20 @@ __all__ = [
     "AnalysisRelease",
     "Attempt",
     "Collected",
+    "Evaluation",
     "Judge",
     "JudgeShare",
     "Judgment",
     "JudgmentQuerySet",
     "PromptTemplate",
+    "QueuedSubmission",
     "Run",
     "RunClaim",
     "RunHold",
     "RunItem",
     "RunQuerySet",
     "RunTask",
+    "SubmissionJudging",
     "Trial",
     "WorkerBeat",
     "judgment_table_of",

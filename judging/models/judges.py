@@ -74,6 +74,7 @@ class PromptTemplate(models.Model):
     text = models.TextField()
     sha256 = models.CharField(max_length=64)
     note = models.CharField(max_length=300, blank=True)  # what is different, for people who choose
+    as_published = models.BooleanField(default=False)  # a paper's own prompt: without fences around what it shows
     by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 

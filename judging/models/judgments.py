@@ -35,10 +35,14 @@ class Collected(models.Model):
         TRUNCATED = "truncated"
         EMPTY = "empty"
         ERROR = "error"
+        SKIPPED = "skipped"  # a rotation that was not asked: an earlier one was wrong
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="collected")
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="+")
     place = models.PositiveSmallIntegerField(default=0)  # rotation of the options, or position of the picture
+    step = models.PositiveSmallIntegerField(default=0, db_default=0)  # of a recipe's answer: its calls, in order
+    last = models.BooleanField(default=True, db_default=True)  # its task is over with it
+    likelihoods = models.JSONField(null=True, blank=True)  # of the answers of a pool, see judging.recipes.likelihoods
     response = models.ForeignKey(Response, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     text = models.TextField(blank=True)  # a description, or a text that is no response; responses hold their own text
     thinking = models.TextField(blank=True)  # reasoning returned beside the text
@@ -57,7 +61,7 @@ class Collected(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        constraints = [models.UniqueConstraint(fields=["run", "sample", "place"], name="collected_once")]
+        constraints = [models.UniqueConstraint(fields=["run", "sample", "place", "step"], name="collected_once")]
         indexes = [
             models.Index(fields=["run", "status"], name="collected_of_status"),
             models.Index(fields=["call_key"], name="collected_call", condition=~Q(call_key="")),

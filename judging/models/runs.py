@@ -9,7 +9,7 @@ from django.db.models import Q
 from accounts.models import User
 from accounts.rules import allowed
 from bank.database.unfinished import FinishedManager
-from bank.models import Benchmark, Item, Sample
+from bank.models import Benchmark, Item, Recipe, Sample
 from bank.text.names import NameField
 from judging.models.judges import OVERLAP, Judge
 
@@ -26,10 +26,14 @@ STRICT = "strict"  # verdicts are read on their own line and nowhere else
 
 class RunQuerySet(models.QuerySet["Run"]):
     def visible_to(self, viewer: "Viewer") -> "RunQuerySet":
-        """Runs of the overlap baseline, which uses the hidden criteria, are for staff only."""
+        """Runs of the overlap baseline, which uses the hidden criteria, are for staff only.
+
+        So are runs of marks: these are given to right answers alone.
+        """
         if allowed(viewer, "read-hidden"):
             return self
-        return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(judge__baseline=OVERLAP)
+        public = self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(kind=Run.Kind.MARKS)
+        return public.exclude(judge__baseline=OVERLAP)
 
     def withheld_from(self, *, staff: bool) -> list[int]:
         """Runs of which the viewer sees only that they exist and their state, but no results.
@@ -54,7 +58,12 @@ class Run(models.Model):
         JUDGMENTS = "judgments"
         RESPONSES = "responses"
         CAPTIONS = "captions"
+        OBJECTS = "objects"  # in pictures
+        REWRITES = "rewrites"  # questions in other words
+        DRAFTS = "drafts"  # of instructions and criteria
         ATTACKS = "attacks"
+        RECIPE = "recipe"  # a model's answers by a recipe
+        MARKS = "marks"  # a judge's marks for such answers; on no board but the recipe's
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -67,6 +76,10 @@ class Run(models.Model):
 
     kind = models.CharField(max_length=9, choices=Kind.choices, default=Kind.JUDGMENTS)
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
+    recipe = models.ForeignKey(Recipe, on_delete=models.PROTECT, null=True, blank=True, related_name="runs")
+    evaluation = models.ForeignKey(
+        "judging.Evaluation", on_delete=models.SET_NULL, null=True, blank=True, related_name="runs"
+    )
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="runs")
     protocol = models.CharField(max_length=30)
     settings = models.JSONField(default=dict)
@@ -163,17 +176,23 @@ class Run(models.Model):
     @property
     def judges(self) -> bool:
         """Whether it makes verdicts; a collecting run collects texts."""
-        return self.kind in (Run.Kind.JUDGMENTS, Run.Kind.ATTACKS)
+        return self.kind in (Run.Kind.JUDGMENTS, Run.Kind.ATTACKS, Run.Kind.MARKS)
 
     @property
     def shows_pictures(self) -> bool:
         """Whether its calls show the images of their samples, if there are any."""
-        return not self.judge.is_baseline and self.settings.get("context", "image") == "image"
+        sees = not self.judge.is_baseline and self.kind != Run.Kind.REWRITES
+        return sees and self.settings.get("context", "image") == "image"
 
     @property
     def makes(self) -> str:
         """What its results are called."""
-        return "trials" if self.kind == Run.Kind.ATTACKS else self.kind
+        return {"attacks": "trials", "recipe": "answers"}.get(self.kind, self.kind)
+
+    @property
+    def saved(self) -> int:
+        """Calls that were not made, since an earlier rotation was wrong."""
+        return self.collected.filter(status="skipped").count() if self.settings.get("stop_rotations") else 0
 
     @property
     def attacks(self) -> list[str]:
@@ -215,7 +234,7 @@ class Run(models.Model):
     @property
     def settings_shown(self) -> list[tuple[str, str]]:
         """The settings as listed on its page, name and value; for a built-in judge only those that it uses."""
-        names = [name for name in self.settings if name != "jury"]
+        names = [name for name in self.settings if name not in ("jury", "queries")]  # a recipe's page shows its queries
         if self.judge.baseline:
             names = [name for name in names if name in ("order", "repeats", "attacks", "categories")]
         shown = self.settings | {"attacks": ", ".join(self.attacks)}
@@ -241,15 +260,41 @@ class RunItem(models.Model):
 
 
 class RunTask(models.Model):
-    """The tasks of a collecting run, fixed when it starts: a sample, and a rotation or an image."""
+    """The tasks of a collecting run, fixed when it starts: a sample, and a rotation or an image.
+
+    Of a recipe's run, ``place`` counts conditions, repeats and rotations (``judging.recipes.questions``), and ``shows``
+    lists the ids of samples: ``examples`` stand before the question, ``pool`` gives answers to choose from.
+    """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks")
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="+")
     place = models.PositiveSmallIntegerField(default=0)
+    shows = models.JSONField(default=dict, db_default={})
 
     class Meta:
         ordering = ["pk"]
         constraints = [models.UniqueConstraint(fields=["run", "sample", "place"], name="run_task_once")]
+
+
+class Evaluation(models.Model):
+    """One model asked by one recipe, over all its scenarios: a run for each, one after the other, within one budget."""
+
+    recipe = models.ForeignKey(Recipe, on_delete=models.PROTECT, related_name="evaluations")
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="+")  # the endpoint that answers
+    model_name = NameField(max_length=200)
+    limit = models.PositiveIntegerField(null=True, blank=True)  # questions of each scenario
+    budget = models.FloatField(null=True, blank=True)  # US dollars, for all its runs together
+    state_reason = models.TextField(blank=True)  # why it cannot go on, in words
+    by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [models.Index(fields=["finished_at"], condition=Q(finished_at=None), name="evaluation_open")]
+
+    def __str__(self) -> str:
+        return f"evaluation {self.pk}"
 
 
 def setting_text(value: object) -> str:

@@ -102,6 +102,9 @@ class Protocol(ABC):
             if chosen.get(name, values[name]) != values[name]:
                 raise BadSettings(f"{name}: always {str(values[name]).lower()} in {self.name}; leave it out.")
         values |= chosen
+        steps = boolean("step_calls", values.get("step_calls", False))
+        if steps and values["reasoning"] != "three-step":
+            raise BadSettings("step_calls: asks each step by itself, so it needs the reasoning three-step.")
         if self.kind == Item.Kind.SCORE and values["order"] != "fixed":
             raise BadSettings("order: a single answer has no order; leave it out.")
         return {
@@ -111,6 +114,7 @@ class Protocol(ABC):
             "reasoning": one_of("reasoning", values["reasoning"], self.reasonings),
             "prompt": self._prompt(values.get("prompt", "default")),
             "repeats": whole("repeats", values.get("repeats", 1), 1, 100),
+            **({"step_calls": True} if steps else {}),
         } | request_settings(values, temperature=0)
 
     def _prompt(self, value: Any) -> str:

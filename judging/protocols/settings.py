@@ -7,10 +7,13 @@ from typing import Any
 
 Settings = dict[str, Any]
 
-NAMES = ("order", "criteria", "context", "reasoning", "prompt", "repeats")
+NAMES = ("order", "criteria", "context", "reasoning", "step_calls", "prompt", "repeats")
 # What goes to the endpoint with every request. Canonical settings leave out what was not chosen, so that settings from
 # before a parameter existed stay the same. Temperature is always included.
-REQUEST = ("temperature", "top_p", "structured", "seed", "max_tokens", "reasoning_effort", "image_size", "detail")
+REQUEST = (
+    *("temperature", "top_p", "structured", "seed", "max_tokens", "reasoning_effort", "image_size", "detail"),
+    "ask_again",  # so many times, where a reply breaks the format or refuses (MLLM-as-a-Judge, C.2)
+)
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 DETAILS = ("low", "high", "auto")
 CONTEXTS = ("image", "none", "caption", "objects", "caption+objects")
@@ -58,9 +61,16 @@ def request_settings(chosen: Mapping[str, Any], *, temperature: float | None) ->
     settings: Settings = {"temperature": number_or_null("temperature", chosen.get("temperature", temperature), 0, 2)}
     if chosen.get("top_p") is not None:
         settings["top_p"] = number_or_null("top_p", chosen["top_p"], 0, 1)
-    for name, low, high in (("seed", 0, 2**31 - 1), ("max_tokens", 1, 1_000_000), ("image_size", 64, 8_192)):
+    for name, low, high in (
+        ("seed", 0, 2**31 - 1),
+        ("max_tokens", 1, 1_000_000),
+        ("image_size", 64, 8_192),
+        ("ask_again", 0, 10),
+    ):
         if chosen.get(name) is not None:
             settings[name] = whole(name, chosen[name], low, high)
+    if not settings.get("ask_again"):
+        settings.pop("ask_again", None)
     if chosen.get("structured") is not None and boolean("structured", chosen["structured"]):
         settings["structured"] = True
     for name, choices in (("reasoning_effort", EFFORTS), ("detail", DETAILS)):

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from accounts.models import User
+from bank.criteria import answer_keys
 from bank.database import bulk
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample, SampleImage
@@ -79,20 +80,22 @@ def start_run(
         raise BadInput(str(error), "settings") from None
     if not item_ids:
         raise _no_items(benchmark, used_protocol.kind, item_set)
+    if batched and canonical_settings.get("step_calls"):
+        raise BadInput("step_calls: a batch asks every call at once; choose one of the two.", "settings")
     identity: dict[str, Any] = {
         "kind": Run.Kind.JUDGMENTS if attacks is None else Run.Kind.ATTACKS,
         "judge": judge,
         "benchmark": benchmark,
         "protocol": protocol,
         "settings_hash": protocols.settings_hash(canonical_settings),
-        "items_hash": _items_hash(item_ids),
+        "items_hash": items_hash(item_ids),
     }
     if not new:
         if run := continue_run(identity, budget):
             return run
         if benchmark.samples.filter(status=Sample.Status.REJECTED).exists():
             # An existing run continues even if some of its samples were rejected since: its verdicts are paid for.
-            with_rejected = {"items_hash": _items_hash(chosen_items(rejected=True))}
+            with_rejected = {"items_hash": items_hash(chosen_items(rejected=True))}
             if run := continue_run(identity | with_rejected, budget):
                 return run
         if attacks is None:
@@ -102,7 +105,7 @@ def start_run(
                 _resume(run, budget)
             if not item_ids:
                 return earlier[-1]
-            identity["items_hash"] = _items_hash(item_ids)
+            identity["items_hash"] = items_hash(item_ids)
     template = None
     if not judge.is_baseline:
         template = prompts.get(protocol, *prompts.split(str(canonical_settings["prompt"])))
@@ -151,7 +154,8 @@ def _primary_keys(items: "QuerySet[Item] | Sequence[Item]") -> Any:
     return items.values("pk") if isinstance(items, QuerySet) else [item.pk for item in items]
 
 
-def _items_hash(ids: Sequence[int]) -> str:
+def items_hash(ids: Sequence[int]) -> str:
+    """The hash that identifies a set of items."""
     return hashlib.sha256(",".join(map(str, sorted(ids))).encode()).hexdigest()
 
 
@@ -297,7 +301,8 @@ def retry_failed(*, run: Run, statuses: Sequence[str] = (), reason: str | None =
         raise BadInput("Imported and cancelled runs cannot be retried.")
     failed: QuerySet[Any] = table_of(run).objects.filter(run=run).exclude(status="ok")
     if not run.judges:  # a refusal is a response too, and responses are never changed
-        failed = failed.filter(response=None)
+        failed = failed.exclude(status="skipped")
+        failed = failed.filter(response=None, last=True)
     if statuses:
         failed = failed.filter(status__in=statuses)
     if reason is not None:
@@ -308,6 +313,19 @@ def retry_failed(*, run: Run, statuses: Sequence[str] = (), reason: str | None =
         Run.objects.filter(pk=run.pk).update(failures=F("failures") - number)
         _queue(run, frm=Run.State.FINISHED)
     return number
+
+
+def _check_may_stop(samples: Sequence[Sample], batched: bool) -> None:
+    """Which rotations exist tells whether the first was right, and so what is hidden. Raises BadInput."""
+    asked = Sample.objects.filter(pk__in=[sample.pk for sample in samples])
+    if answer_keys.with_open_keys(asked).count() < len(samples):
+        raise BadInput(
+            "stop_rotations: which rotations were asked would tell the answer keys, and not everybody may see all of "
+            "them. Choose a split whose keys are open, or leave it out.",
+            "settings",
+        )
+    if batched:
+        raise BadInput("stop_rotations: a batch asks all rotations at once; choose one of the two.", "settings")
 
 
 @transaction.atomic
@@ -325,10 +343,11 @@ def start_collecting(
     reuse: bool = False,
     batched: bool = False,
 ) -> Run:
-    """Let an endpoint answer a benchmark or describe its images, or continue the run that does. Raises BadInput.
+    """Let an endpoint write about a benchmark, or continue the run that does. Raises BadInput.
 
-    ``kind`` is responses or captions, ``judge`` the endpoint, ``model`` the name for the texts in the bank, by default
-    the endpoint's model. ``settings`` may contain ``items`` (see ``item_sets``). What the bank already has is left out.
+    ``kind`` is the name of a collector (``collecting.COLLECTORS``), ``judge`` the endpoint, ``model`` the name for the
+    texts in the bank, by default the endpoint's model. ``settings`` may contain ``items`` (see ``item_sets``). What the
+    bank already has is left out.
     The same call continues the same run.
     """
     if kind not in COLLECTORS:
@@ -360,8 +379,11 @@ def start_collecting(
         for sample in samples
         for place in collector.places(sample, images.get(sample.pk, []), canonical_settings)
     ]
+    if canonical_settings.get("stop_rotations"):
+        _check_may_stop(samples, batched)
+        tasks.sort(key=lambda task: task[1])  # the first pass of all first, so that it is known what needs no second
     if not tasks:
-        raise BadInput(f"{benchmark} has no {'pictures' if kind == 'captions' else 'samples'} for this.", "benchmark")
+        raise BadInput(f"{benchmark} has no {collector.nothing} for this.", "benchmark")
     identity: dict[str, Any] = {
         "kind": kind,
         "judge": judge,
@@ -376,9 +398,9 @@ def start_collecting(
     stored = collector.stored(benchmark=benchmark, model=name, settings=canonical_settings)
     missing = [task for task in tasks if task not in stored]
     if not missing:
-        done = "All pictures have a description" if kind == "captions" else f"All responses of {name} are stored"
-        raise BadInput(f"{done}; nothing is left to collect.", "model" if kind == "responses" else "benchmark")
-    template = prompts.get(kind, str(canonical_settings["prompt"]))
+        field = "model" if kind == Run.Kind.RESPONSES else "benchmark"
+        raise BadInput(f"{collector.complete.format(model=name)}; nothing is left to collect.", field)
+    template = prompts.get(kind, *prompts.split(str(canonical_settings["prompt"])))
     run = Run.objects.create(
         **identity,
         settings=canonical_settings,

@@ -9,14 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
+from bank.criteria import answer_keys
+from bank.models import Benchmark, Draft, EvaluatedModel, Response, Sample, SampleImage
+from bank.models.drafts import REWRITINGS
+from bank.samples import drafts
 from judging.models import Collected, Run, reason_key
 from judging.protocols import CannotAsk, prompts
-from judging.protocols.settings import Settings, boolean, check_names, one_of, request_settings
+from judging.protocols.replies import NoVerdict
+from judging.protocols.settings import BadSettings, Settings, boolean, check_names, request_settings
 from judging.runs.requests import CallRequest, call_key, request_hash, request_parameters
 
 STORED_MEANWHILE = "another response of this model to this sample was stored meanwhile"
 MOST_OPTIONS = 27
+MOST_OBJECTS = 40
+MOST_COMPONENTS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +43,17 @@ class Collector(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    nothing: ClassVar[str] = "samples"  # what a benchmark lacks that has no tasks
+    complete: ClassVar[str]  # said where nothing is left to do, of ``{model}``
     own_settings: ClassVar[Mapping[str, bool]] = {}  # settings that only this collector has, with their defaults
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:
         """The settings with every default filled in. Raises BadSettings."""
         check_names(chosen, ("prompt", *self.own_settings))
-        prompt = one_of("prompt", chosen.get("prompt", "default"), tuple(prompts.names(self.name)))
+        try:
+            prompt = prompts.chosen(self.name, str(chosen.get("prompt", "default")))
+        except prompts.UnknownPrompt as error:
+            raise BadSettings(f"prompt: {error}") from None
         settings: Settings = {"prompt": prompt}
         for name, default in self.own_settings.items():
             settings[name] = boolean(name, chosen.get(name, default))
@@ -68,9 +79,13 @@ class Collector(ABC):
     def keep(self, run: Run, rows: Sequence[Collected]) -> None:
         """Put the texts where they belong in the bank, in the transaction that stores the rows."""
 
+    def read(self, text: str, run: Run) -> str:
+        """The text of a reply as it is kept. Raises NoVerdict."""
+        return text
+
     def request(self, run: Run, task: Task, *, template: prompts.Prompt) -> CallRequest:
         """Render the request of a task; the same task always gives the same one. Raises CannotAsk."""
-        if task.sample.absent_images:
+        if task.sample.absent_images and run.shows_pictures:
             raise CannotAsk("a picture of the sample is not stored here")
         text = template.render(self.values(task, run.settings))
         parameters = request_parameters(run)
@@ -87,7 +102,16 @@ class Responses(Collector):
 
     name = "responses"
     title = "Answers of a model"
-    own_settings = {"circular": False}
+    complete = "All responses of {model} are stored"
+    own_settings = {"circular": False, "stop_rotations": False}
+
+    def settings(self, chosen: Mapping[str, Any]) -> Settings:
+        settings = super().settings(chosen)
+        if settings["stop_rotations"] and not settings["circular"]:
+            raise BadSettings("stop_rotations: there are no rotations to stop without circular.")
+        if not settings["stop_rotations"]:
+            del settings["stop_rotations"]
+        return settings
 
     def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:
         return list(range(max(1, len(sample.options)) if settings["circular"] else 1))
@@ -105,6 +129,7 @@ class Responses(Collector):
             "hint": task.sample.hint,
             "options": [(label, str(task.sample.options[key])) for label, key in zip(task.labels, order, strict=True)],
             "images": len(task.images),
+            "language": task.sample.language,
         }
 
     def keep(self, run: Run, rows: Sequence[Collected]) -> None:
@@ -112,8 +137,7 @@ class Responses(Collector):
         answered = {(row.sample_id, variant(row.place)): row for row in rows if row.status != Collected.Status.ERROR}
         samples = {sample for sample, _ in answered}
         stored_before = _response_ids(model, samples)
-        options = dict(Sample.objects.filter(pk__in=samples).values_list("pk", "options"))
-        Response.objects.bulk_create(
+        made = Response.objects.bulk_create(
             Response(
                 sample_id=sample,
                 model=model,
@@ -121,13 +145,13 @@ class Responses(Collector):
                 text=row.text,
                 status=row.status,
                 reason=row.reason,
-                option_order=rotated(list(options[sample]), row.place) or None,
+                option_order=rotated(list(row.sample.options), row.place) or None,
                 tokens=row.completion_tokens,
             )
             for (sample, name), row in answered.items()
             if (sample, name) not in stored_before
         )
-        stored_now = _response_ids(model, samples)
+        stored_now = {(response.sample_id, response.variant): response.pk for response in made}
         for key, row in answered.items():
             if key in stored_before:
                 row.status, row.reason = Collected.Status.ERROR, STORED_MEANWHILE
@@ -136,11 +160,41 @@ class Responses(Collector):
                 row.response_id, row.text = stored_now[key], ""  # the response holds the text
 
 
+WRONG_BEFORE = "not asked: an earlier rotation was wrong"
+
+
+class RightAnswers:
+    """The keys of questions that everybody may see, to tell which further rotations need no call."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.keys: dict[int, str] = {}
+        self.wrong: set[int] = set()  # samples of which some rotation is wrong, as far as this worker knows
+
+    def look_up(self, samples: Sequence[Sample]) -> None:
+        """Read the keys of these samples, and what is stored of their answers."""
+        asked = Sample.objects.filter(pk__in=[sample.pk for sample in samples])
+        self.keys |= answer_keys.open_keys(about=f"run {self.run.pk}", samples=asked)
+        by_id = {sample.pk: sample for sample in samples}
+        for response in Response.objects.filter(sample__in=asked, model__name=self.run.model_name):
+            self.mark(by_id[response.sample_id], response)
+
+    def mark(self, sample: Sample, answer: Response) -> None:
+        """Note whether an answer names a wrong option by its label. What nobody can read is not wrong."""
+        from bank.submissions.scoring import chosen_option  # loads numpy, which most workers never need
+
+        chosen = chosen_option(answer, tuple(sample.options))
+        if sample.pk in self.keys and chosen not in ("", self.keys[sample.pk].strip()):
+            self.wrong.add(sample.pk)
+
+
 class Captions(Collector):
     """Descriptions of images, for judges that get words instead of images ("vision expert", MLLM-as-a-Judge)."""
 
     name = "captions"
     title = "Descriptions of pictures"
+    nothing = "pictures"
+    complete = "All pictures have a description"
     own_settings = {"replace": False}
 
     def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:
@@ -165,7 +219,125 @@ class Captions(Collector):
         describe(texts=texts, origin=f"{run.model_name}, run {run.pk}", by=run.by, replace=run.settings["replace"])
 
 
-COLLECTORS: dict[str, Collector] = {collector.name: collector for collector in (Responses(), Captions())}
+class Objects(Captions):
+    """Lists of what can be seen in images, for judges that get words instead of images (``context objects``)."""
+
+    name = "objects"
+    title = "Objects in pictures"
+    complete = "All pictures have a list of objects"
+
+    def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
+        if settings["replace"]:
+            return set()
+        listed = SampleImage.objects.filter(sample__benchmark=benchmark).exclude(objects_found=[])
+        return set(listed.values_list("sample_id", "position"))
+
+    def values(self, task: Task, settings: Settings) -> dict[str, Any]:
+        return {}
+
+    def read(self, text: str, run: Run) -> str:
+        lines = [line.strip().lstrip("-*• ").strip() for line in text.splitlines()]
+        lines = [line[:300] for line in lines if line and not line.startswith("```")][:MOST_OBJECTS]
+        if not lines:
+            raise NoVerdict("the reply lists no object")
+        return "\n".join(lines)
+
+    def keep(self, run: Run, rows: Sequence[Collected]) -> None:
+        from bank.samples.editor import list_objects
+
+        texts = {(row.sample_id, row.place): row.text.split("\n") for row in rows if row.status == Collected.Status.OK}
+        list_objects(
+            objects=texts, origin=f"{run.model_name}, run {run.pk}", by=run.by, replace=run.settings["replace"]
+        )
+
+
+class Rewrites(Collector):
+    """Questions in other words (ChEF, Table 3: sentences), which recipes may ask by once a person has taken them."""
+
+    name = "rewrites"
+    title = "Questions in other words"
+    complete = "All questions are written in every other way"
+
+    def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:
+        return list(range(len(REWRITINGS)))
+
+    def task_images(self, place: int, images: Sequence[SampleImage]) -> tuple[SampleImage, ...]:
+        return ()
+
+    def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
+        drafts = Draft.objects.filter(sample__benchmark=benchmark, part__in=REWRITINGS)
+        kept = drafts.exclude(state=Draft.State.DISMISSED).values_list("sample", "part")
+        return {(sample, REWRITINGS.index(part)) for sample, part in kept}
+
+    def values(self, task: Task, settings: Settings) -> dict[str, Any]:
+        return {"instruction": task.sample.instruction, "method": REWRITINGS[task.place]}
+
+    def keep(self, run: Run, rows: Sequence[Collected]) -> None:
+        texts = {(row.sample_id, REWRITINGS[row.place]): row.text for row in rows if row.status == Collected.Status.OK}
+        drafts.store(texts=texts, origin=f"{run.model_name}, run {run.pk}")
+
+
+class Drafts(Collector):
+    """Instructions and criteria for people to verify: criteria for the instruction that is there (prompt ``default``),
+    an instruction with criteria (``instruction``; MLLM-Bench, 4.2.2), or one composed of weighted ``components``
+    (``composed``; MIA-Bench, 3.2).
+    """
+
+    name = "drafts"
+    title = "Drafts of instructions and criteria"
+    complete = "All samples have a draft that waits"
+    COMPOSED = "composed"
+
+    def settings(self, chosen: Mapping[str, Any]) -> Settings:
+        rest = dict(chosen) if isinstance(chosen, Mapping) else chosen
+        components = rest.pop("components", None) if isinstance(rest, dict) else None
+        settings = super().settings(rest)
+        composed = str(settings["prompt"]).startswith(self.COMPOSED)
+        if composed != (components is not None):
+            raise BadSettings('The prompt composed takes components, e.g. {"mention": 3, "length limit": 1}.')
+        if components is not None:
+            good = isinstance(components, Mapping) and 1 <= len(components) <= MOST_COMPONENTS
+            if not good or not all(
+                isinstance(name, str) and 0 < len(name) <= 60 and type(weight) in (int, float) and 0 < weight <= 100
+                for name, weight in components.items()
+            ):
+                raise BadSettings(f"components: 1 to {MOST_COMPONENTS} names with weights up to 100.")
+            settings["components"] = dict(components)
+        return settings
+
+    def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:
+        return [0]
+
+    def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
+        waiting = Draft.objects.filter(sample__benchmark=benchmark, part=Draft.SAMPLE, state=Draft.State.WAITING)
+        return {(sample, 0) for sample in waiting.values_list("sample", flat=True)}
+
+    def values(self, task: Task, settings: Settings) -> dict[str, Any]:
+        capability = task.sample.capability
+        return {
+            "instruction": task.sample.instruction,
+            "images": len(task.images),
+            "capability": capability.path if capability else "",
+            "components": list(settings.get("components", {}).items()),
+        }
+
+    def read(self, text: str, run: Run) -> str:
+        only_criteria = str(run.settings["prompt"]).startswith("default")
+        try:
+            return drafts.checked_proposal(text, wants=["criteria", *([] if only_criteria else ["instruction"])])
+        except ValueError as error:
+            raise NoVerdict(str(error)) from None
+
+    def keep(self, run: Run, rows: Sequence[Collected]) -> None:
+        texts = {(row.sample_id, Draft.SAMPLE): row.text for row in rows if row.status == Collected.Status.OK}
+        drafts.store(texts=texts, origin=f"{run.model_name}, run {run.pk}")
+        for row in rows:  # the draft holds the text, encrypted; what failed may quote as much
+            row.text, row.thinking = "", ""
+
+
+COLLECTORS: dict[str, Collector] = {
+    collector.name: collector for collector in (Responses(), Captions(), Objects(), Rewrites(), Drafts())
+}
 
 
 def variant(place: int) -> str:

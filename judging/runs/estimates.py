@@ -98,6 +98,8 @@ def estimate(
     sent, received, measured = tokens / calls if calls else 0.0, _reply_tokens(settings), False
     if earlier := _measured(run, template):
         (sent, received), measured = earlier, True
+    if settings.get("step_calls") and not measured:  # each step sends what was said before
+        sent = len(requests.STEPS) * sent + 1.5 * received
     totals = round(rough.calls * sent), round(rough.calls * received)
     return replace(
         rough, sent=totals[0], received=totals[1], cost=price(judge, totals[0], totals[1]), measured=measured

@@ -164,7 +164,7 @@ def missing_jobs(run: Run, run_items: Sequence[RunItem], *, read_criteria: bool 
 
 def subjects_by_item(item_ids: Sequence[int]) -> dict[int, Subject]:
     """Items by id with what their calls may show, but without criteria."""
-    items = list(Item.objects.filter(pk__in=item_ids).select_related("sample").only("content_hash", *SAMPLE_FIELDS))
+    items = list(Item.all_objects.filter(pk__in=item_ids).select_related("sample").only("content_hash", *SAMPLE_FIELDS))
     responses: dict[int, list[ShownResponse]] = {}
     item_responses = ItemResponse.objects.filter(item__in=item_ids).order_by("item_id", "position")
     for item_id, *columns in item_responses.values_list("item_id", *(f"response__{f}" for f in ShownResponse._fields)):

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.models import Role, User
 from accounts.rules import Viewer, allowed
 from bank import database
 from judging.judgments import analyses
@@ -208,6 +209,14 @@ def _failures(run: Run, viewer: Viewer) -> list[Failure]:
         )
         for row in rows
     ]
+
+
+def failures_in_words(run: Run, most: int = 3) -> list[str]:
+    """For who may run commands: how many calls of a run ended without a result and why, the commonest first."""
+    failures = sorted(_failures(run, User(role=Role.ADMINISTRATOR)), key=lambda failure: -failure.count)
+    lines = [f"{failure.count:,} x {failure.status}: {failure.reason or 'no reason given'}" for failure in failures]
+    others = sum(failure.count for failure in failures[most:])
+    return lines[:most] + ([f"{others:,} x for other reasons"] if others else [])
 
 
 def _link_to_failures(run: Run, status: str, only: int | None, *, trials: bool) -> str:

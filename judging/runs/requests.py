@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -11,6 +11,7 @@ import orjson
 import bank.criteria
 from accounts.installation_key import keyed
 from accounts.models import User
+from bank import corruptions
 from bank.models import Item, SampleImage
 from judging import protocols
 from judging.models import Judge, Judgment, Run, Trial
@@ -25,11 +26,31 @@ TOP_TOKENS = 20  # as many as the usual endpoints give
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """An image as a call shows it: with words written on it, or corrupted by ``corruption`` with the seed."""
+
+    image: SampleImage
+    overlay: str = ""
+    corruption: tuple[corruptions.Step, ...] = ()
+    seed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a call: images first, then the text."""
+
+    role: str
+    text: str
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CallRequest:
     """A request as it is sent: the text, the images beside it, the words written on them, the parameters.
 
     ``sha256`` identifies it within the run. ``key`` is the same for identical calls of any run: it leaves out the nonce
-    that fences the material, because every run draws its own.
+    that fences the material, because every run draws its own. ``conversation`` replaces text and images where a call
+    has several messages.
     """
 
     text: str
@@ -38,6 +59,33 @@ class CallRequest:
     sha256: str
     key: str
     overlay: str = field(default="", kw_only=True)
+    conversation: tuple[Message, ...] = field(default=(), kw_only=True)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        pictures = tuple(Picture(image, self.overlay) for image in self.images)
+        return self.conversation or (Message("user", self.text, pictures),)
+
+
+# What the calls of ``step_calls`` ask after the prompt, which lists three steps (MLLM-as-a-Judge), and for the verdict.
+STEPS = (
+    "Take the steps one at a time, each in a reply of its own. Now the first step only, without a judgement.",
+    "Now the second step only, without a judgement.",
+    "Now the third step only, without a judgement.",
+    "Now compare, and give your judgement exactly as asked above.",
+)
+
+
+def stepped(request: CallRequest, said: Sequence[str]) -> CallRequest:
+    """The call for the next step of a conversation in which ``said`` are the replies so far."""
+    first, *_ = request.messages
+    messages = [replace(first, text=f"{first.text.rstrip()}\n\n{STEPS[0]}")]
+    for reply, ask in zip(said, STEPS[1:], strict=False):
+        messages += [Message("assistant", reply), Message("user", ask)]
+    parameters = dict(request.parameters)
+    if len(said) < len(STEPS) - 1:  # only the last holds the verdict
+        parameters.pop("response_format", None)
+    return replace(request, conversation=tuple(messages), parameters=parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +124,7 @@ def judge_request(run: Run, job: Job, *, template: prompts.Prompt, protocol: Pro
     )
     key = call_key(
         run,
-        text=text.replace(material.nonce, ""),
+        text=text.replace(material.nonce, "") + ("".join(STEPS) if run.settings.get("step_calls") else ""),
         images=images,
         parameters=parameters,
         repeat=job.repeat,

@@ -16,8 +16,16 @@ from judging import protocols
 from judging.forms import PreviewForm, TemplateForm
 from judging.models import PromptTemplate
 from judging.protocols import prompts
-from judging.protocols.prompts import checks
-from judging.protocols.prompts.stored import add_template, discard_template, runs_with, templates
+from judging.protocols.prompts.stored import (
+    ANSWERS,
+    add_template,
+    discard_template,
+    faults_of,
+    runs_with,
+    templates,
+    titles,
+    variables_of,
+)
 from judging.runs import plan, queries, requests
 from judging.views import HERE, PAGE
 
@@ -29,10 +37,12 @@ def template_list(request: HttpRequest) -> HttpResponse:
     return render(request, "judging/templates.html", HERE | context)
 
 
-def _template(protocol: str, prompt: str, version: int) -> prompts.Prompt:
+def _template(protocol: str, prompt: str, version: int | None) -> prompts.Prompt:
+    if protocol not in titles():
+        raise Http404("unknown template")
     try:
-        return prompts.get(protocols.get(protocol).name, prompt, version)
-    except (protocols.UnknownProtocol, prompts.UnknownPrompt):
+        return prompts.get(protocol, prompt, version)
+    except prompts.UnknownPrompt:
         raise Http404("unknown template") from None
 
 
@@ -47,7 +57,7 @@ def template_detail(request: HttpRequest, protocol: str, prompt: str, version: i
     context = {
         "tab": "templates",
         "template": template,
-        "protocol": protocols.get(protocol),
+        "title": titles()[protocol],
         "stored": stored,
         "runs": queries.listed(runs, viewer=request.user),
         "copy": f"{reverse('judging:template-new')}?protocol={protocol}&prompt={prompt}@{version}",
@@ -73,7 +83,7 @@ def template_new(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, f"Version {stored.version} of {stored.name} is stored.")
             return redirect("judging:template-detail", stored.protocol, stored.name, stored.version)
-    variables_by_protocol = {name: checks.variables(protocol) for name, protocol in protocols.all_by_name().items()}
+    variables_by_protocol = {name: variables_of(name) for name in titles()}
     context = {
         "tab": "templates",
         "form": form,
@@ -88,8 +98,8 @@ def template_new(request: HttpRequest) -> HttpResponse:
 def _copied(request: HttpRequest) -> dict[str, Any]:
     name, version = prompts.split(request.GET.get("prompt", "default"))
     try:
-        template = prompts.get(protocols.get(request.GET.get("protocol", "pair")).name, name, version)
-    except (protocols.UnknownProtocol, prompts.UnknownPrompt):
+        template = _template(request.GET.get("protocol", "pair"), name, version)
+    except Http404:
         return {}
     own_name = "" if name in prompts.names(template.protocol) else name
     return {"protocol": template.protocol, "name": own_name, "text": template.text}
@@ -109,13 +119,23 @@ def template_preview(request: HttpRequest) -> HttpResponse:
 
 
 def _preview(
-    user: User, *, protocol: str, text: str, benchmark: Benchmark | None, sample: str, criteria: bool, reasoning: str
+    user: User,
+    *,
+    protocol: str,
+    text: str,
+    as_published: bool,
+    benchmark: Benchmark | None,
+    sample: str,
+    criteria: bool,
+    reasoning: str,
 ) -> dict[str, Any]:
-    used_protocol = protocols.all_by_name().get(protocol)
-    if used_protocol is None:
+    if protocol not in titles():
         return {"problem": "Unknown protocol."}
-    if faults := checks.faults(used_protocol, text):
+    if faults := faults_of(protocol, text, as_published=as_published):
         return {"faults": faults}
+    if protocol == ANSWERS:
+        return {"problem": "It can be used. A recipe that asks by it shows the first answers under “Try on 5”."}
+    used_protocol = protocols.get(protocol)
     if benchmark is None:
         return {"problem": "Choose a benchmark to see it with a real sample."}
     items = plan.judgeable_items(benchmark=benchmark, protocol=used_protocol, rejected=bool(sample)).select_related(

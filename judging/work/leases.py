@@ -45,7 +45,12 @@ def waiting() -> QuerySet[Any]:
     live = RunHold.objects.live().filter(run=OuterRef("pk")).order_by().values("run")
     workers = Coalesce(Subquery(live.annotate(n=Count("pk")).values("n")), 0)
     alone = Q(batched=True) | ~Q(judge__baseline="")
-    return unfinished().annotate(workers=workers).exclude(alone, workers__gt=0).order_by("workers", "pk")
+    # What is still being made of its pictures is waited for: without it, its items could only fail.
+    going = Run.objects.filter(state__in=Run.GOING, benchmark=OuterRef("benchmark"))
+    captions = Q(settings__context__in=("caption", "caption+objects")) & Exists(going.filter(kind=Run.Kind.CAPTIONS))
+    objects = Q(settings__context__in=("objects", "caption+objects")) & Exists(going.filter(kind=Run.Kind.OBJECTS))
+    ready = unfinished().exclude(pk__in=unfinished().filter(captions | objects).order_by().values("pk"))
+    return ready.annotate(workers=workers).exclude(alone, workers__gt=0).order_by("workers", "pk")
 
 
 def unfinished() -> QuerySet[Any]:

@@ -3,14 +3,14 @@
 import asyncio
 import heapq
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from judging.endpoints.answers import Answer, Outcome, Reply
 from judging.models import Attempt, Run
-from judging.protocols.replies import Reading, Status
-from judging.runs.requests import CallRequest
+from judging.protocols.replies import ParsedVerdict, Reading, Status, joined, read_reply
+from judging.runs.requests import STEPS, CallRequest
 from judging.work import run_kinds, store
 from judging.work.budget import Spending
 from judging.work.health import Health
@@ -19,6 +19,7 @@ from judging.work.loop import db
 from judging.work.pace import Pacer
 from judging.work.writer import Writer
 
+UNREADABLE = ("parse_failed", "refused")
 FINAL = {Outcome.GARBAGE, Outcome.PERMANENT, Outcome.FILTERED}  # no use in calling again
 PASSING = {Outcome.RATE, Outcome.TRANSIENT, Outcome.TIMEOUT, Outcome.UNREACHABLE}
 
@@ -31,8 +32,20 @@ class PendingCall:
     claim: int = 0  # under which it is this worker's
     failures: int = 0
     limits: int = 0
+    asked: int = 0  # times it was asked again for a reply that can be read
     why: str = ""  # the outcome it waits after
     since: float | None = None  # its first call failed
+    said: list[str] = field(default_factory=list)  # the replies to its steps so far, where each is a call
+    step_costs: list[tuple[float | None, int | None, int | None]] = field(default_factory=list)  # and tokens, of these
+
+
+def _with_steps(row: Any, pending: PendingCall) -> None:
+    """Add the steps to the row of their verdict: what was said, tokens and cost; unknown where one is."""
+    row.analysis = joined(*pending.said, row.analysis or "") or None
+    for number, name in enumerate(("cost", "prompt_tokens", "completion_tokens")):
+        values = [getattr(row, name), *(step[number] for step in pending.step_costs)]
+        known = [value for value in values if value is not None]
+        setattr(row, name, sum(known) if len(known) == len(values) else None)
 
 
 class CallResults(Writer):
@@ -81,7 +94,12 @@ class CallResults(Writer):
         if answer.outcome == Outcome.OK:
             self.limiter.succeeded()
             if self._accepted(answer):
+                if self.run.settings.get("step_calls") and self._stepped(pending, answer, cost):
+                    return
                 row = self.kind.read(pending.job, request, answer.reply or Reply())
+                if row.status in UNREADABLE and pending.asked < self.run.settings.get("ask_again", 0):
+                    self._ask_again(pending, row.status, at, answer, cost)
+                    return
             else:
                 pause = self._other_model(answer.model, self.reported.newest)
         elif answer.outcome in FINAL or (answer.outcome in PASSING and not self._again(pending, answer, now)):
@@ -91,12 +109,37 @@ class CallResults(Writer):
             row.prompt_sha256, row.call_key, row.reported_model = request.sha256, request.key, answer.model
             row.prompt_tokens, row.completion_tokens = answer.prompt_tokens, answer.completion_tokens
             row.cost, row.latency = cost, answer.seconds or None  # a batch tells none
+            if pending.said:
+                _with_steps(row, pending)
             self.unstored.add(id(row))
             self._done(pending, row)
         if row is None or row.status != "ok":
             self._log(pending.job, at, answer, cost)
         if pause:
             self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {pause}")
+
+    def _stepped(self, pending: PendingCall, answer: Answer, cost: float | None) -> bool:
+        """Go on with the next step; False where the reply is that of the last one, or no step."""
+        reply = answer.reply or Reply()
+        is_step = read_reply(reply, lambda text: ParsedVerdict({})).status == "ok"
+        if len(pending.said) == len(STEPS) - 1 or not is_step:
+            return False
+        pending.said.append(reply.text.strip())
+        pending.step_costs.append((cost, answer.prompt_tokens, answer.completion_tokens))
+        pending.failures = pending.limits = 0
+        pending.since = None
+        self.repeated(pending)
+        return True
+
+    def _ask_again(self, pending: PendingCall, status: str, at: datetime, answer: Answer, cost: float | None) -> None:
+        """Put a job back whose reply breaks the format or refuses; the reply stays in the log of attempts."""
+        pending.asked += 1
+        said = answer.reply or Reply()
+        self._log(pending.job, at, replace(answer, detail=said.refusal or said.text), cost, outcome=status)
+        self.repeated(pending)
+
+    def repeated(self, pending: PendingCall) -> None:
+        """Take a job that is to be asked again."""
 
     def _accepted(self, answer: Answer) -> bool:
         """Count a reply of a model that the run may hold; False for another one's."""
@@ -148,13 +191,13 @@ class CallResults(Writer):
             self.pacer.used(answer.prompt_tokens + (answer.completion_tokens or 0))
         return cost
 
-    def _log(self, job: Any, at: datetime, answer: Answer, cost: float | None) -> None:
+    def _log(self, job: Any, at: datetime, answer: Answer, cost: float | None, *, outcome: str = "") -> None:
         """Keep a call that brought no verdict."""
         self.batch.attempts.append(
             Attempt(
                 run=self.run,
                 at=at,
-                outcome=answer.outcome,
+                outcome=outcome or answer.outcome,
                 http_status=answer.http_status,
                 seconds=answer.seconds,
                 prompt_tokens=answer.prompt_tokens,
@@ -167,12 +210,18 @@ class CallResults(Writer):
 
     def _done(self, pending: PendingCall, row: run_kinds.Row) -> None:
         self.batch.rows.append(row)
-        if pending.claim in self.claimed:
+        following = None if self.run.batched else self.kind.follow_up(pending.job, row)
+        if following is not None:
+            self.followed(PendingCall(following, pending.claim))
+        elif pending.claim in self.claimed:
             self.claimed[pending.claim] -= 1
             if not self.claimed[pending.claim]:
                 del self.claimed[pending.claim]
                 self.batch.claims.append(pending.claim)
         self.fresh.set()
+
+    def followed(self, pending: PendingCall) -> None:
+        """Take a job that another one made possible."""
 
     def look(self, batch: store.Batch, seen: store.Seen) -> None:
         self.spending.see(spent=seen.spent + self.batch.spent, budget=seen.budget, elsewhere=seen.elsewhere)

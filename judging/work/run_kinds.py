@@ -12,14 +12,15 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q
 
 from bank.database import bulk
-from bank.models import SampleImage
+from bank.models import Response, SampleImage
 from bank.models.verdict import turned
 from judging import protocols
 from judging.endpoints.answers import Reply
 from judging.models import Collected, Judgment, Run, RunTask, Trial, reason_key
-from judging.protocols import prompts
+from judging.protocols import CannotAsk, prompts
 from judging.protocols.replies import ParsedVerdict, Reading, read_reply
 from judging.protocols.score import weighted_score
+from judging.recipes import answers, questions
 from judging.runs import collecting, plan, requests
 from judging.runs.collecting import Task
 from judging.runs.plan import Job
@@ -79,8 +80,16 @@ class Kind(ABC):
                 return Page(after, jobs)
         return None
 
+    def template(self) -> prompts.Prompt | None:
+        """What its requests are rendered from. Raises prompts.UnknownPrompt if it is not what it was."""
+        return requests.template_of(self.run)
+
     @abstractmethod
-    def request(self, job: Any, *, template: prompts.Prompt) -> CallRequest: ...
+    def request(self, job: Any, *, template: Any) -> CallRequest: ...
+
+    def follow_up(self, job: Any, row: Any) -> Any:
+        """The job that can be done now that this one is; None at the end of a task."""
+        return None
 
     @abstractmethod
     def row_without_call(self, job: Any, request: Any) -> Row | None:
@@ -202,22 +211,38 @@ class Trials(Judgments):
         return super().key(job) | {"attack": job.attack}
 
 
+NO_FAILURES = (Collected.Status.OK, Collected.Status.SKIPPED)
+
+
+def _as_response(row: Collected) -> Response:
+    """A rotation's reply as the response that it becomes."""
+    variant = collecting.variant(row.place)
+    order = collecting.rotated(list(row.sample.options), row.place) or None
+    return Response(sample=row.sample, variant=variant, text=row.text, status="ok", option_order=order)
+
+
 class Collecting(Kind):
+    collector: collecting.Collector
+
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         self.collector = collecting.COLLECTORS[run.kind]
+        self.right = collecting.RightAnswers(run) if run.settings.get("stop_rotations") else None
 
     def planned(self) -> int:
         return self.run.tasks.count()
 
     def missing(self, *, after: int = 0) -> Any:
-        done = Collected.objects.filter(run=self.run, sample=OuterRef("sample"), place=OuterRef("place"))
+        ended = Collected.objects.filter(run=self.run, last=True)
+        done = ended.filter(sample=OuterRef("sample"), place=OuterRef("place"))
         return RunTask.objects.filter(~Exists(done), run=self.run, pk__gt=after).select_related("sample").order_by("pk")
 
     def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Task]:
         images: dict[int, list[SampleImage]] = {}
         for image in SampleImage.objects.filter(sample__in={row.sample_id for row in rows}).order_by("position"):
             images.setdefault(image.sample_id, []).append(image)
+        if self.right:
+            self.right.look_up(list({row.sample_id: row.sample for row in rows}.values()))
         return [
             Task(row.sample, row.place, self.collector.task_images(row.place, images.get(row.sample_id, [])))
             for row in rows
@@ -226,13 +251,30 @@ class Collecting(Kind):
     def request(self, job: Task, *, template: prompts.Prompt) -> CallRequest:
         return self.collector.request(self.run, job, template=template)
 
-    def row_without_call(self, job: Task, request: CallRequest) -> None:
-        return None
+    def row_without_call(self, job: Task, request: CallRequest) -> Collected | None:
+        if not self.right or not job.place or job.sample.pk not in self.right.wrong:
+            return None
+        return Collected(
+            run=self.run,
+            sample=job.sample,
+            place=job.place,
+            status=Collected.Status.SKIPPED,
+            reason=collecting.WRONG_BEFORE,
+            reason_hash=reason_key(collecting.WRONG_BEFORE),
+        )
 
     def read(self, job: Task, request: CallRequest, reply: Reply) -> Collected:
-        reading = read_reply(reply, lambda text: ParsedVerdict({}))
-        row = self.row(job, reading)
-        row.text, row.thinking = reply.refusal or reply.text, reply.reasoning
+        kept = ""
+
+        def parse(text: str) -> ParsedVerdict:
+            nonlocal kept
+            kept = self.collector.read(text, self.run)
+            return ParsedVerdict({})
+
+        row = self.row(job, read_reply(reply, parse))
+        row.text, row.thinking = reply.refusal or kept or reply.text, reply.reasoning
+        if self.right and row.status == Collected.Status.OK:
+            self.right.mark(job.sample, _as_response(row))
         return row
 
     def row(self, job: Task, reading: Reading) -> Collected:
@@ -249,12 +291,13 @@ class Collecting(Kind):
         new_rows = [row for row in rows if (row.sample_id, row.place) not in stored]
         self.collector.keep(self.run, new_rows)
         Collected.objects.bulk_create(new_rows)
-        kept = sum(row.status == Collected.Status.OK for row in new_rows)
+        kept = sum(row.status in NO_FAILURES for row in new_rows)
         return kept, len(new_rows) - kept, 0
 
     def counts(self) -> dict[str, int]:
         counts = Collected.objects.filter(run=self.run).aggregate(
-            verdicts=Count("pk", filter=Q(status="ok")), failures=Count("pk", filter=~Q(status="ok"))
+            verdicts=Count("pk", filter=Q(status__in=NO_FAILURES)),
+            failures=Count("pk", filter=~Q(status__in=NO_FAILURES)),
         )
         return counts | {"undecided": 0}
 
@@ -264,8 +307,57 @@ class Collecting(Kind):
         if first is None:
             return None
         text = first.response.text if first.response else first.text
+        if not text:  # of a draft only the draft itself is stored
+            return None
         columns = {"thinking": first.thinking}
         return CachedCall(Reply(text), first.reported_model, first.prompt_tokens, first.completion_tokens, columns)
+
+
+class RecipeAnswers(Collecting):
+    """Answers by a recipe. A task is a conversation of one call or several; each is stored when it comes, the last one
+    with the responses of all turns.
+    """
+
+    def __init__(self, run: Run) -> None:
+        Kind.__init__(self, run)
+        self.right = None
+
+    def template(self) -> None:
+        return None
+
+    def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[questions.Job]:  # type: ignore[override]
+        return questions.jobs(self.run, rows)
+
+    def request(self, job: questions.Job, *, template: None) -> CallRequest:  # type: ignore[override]
+        if job.sample.absent_images:
+            raise CannotAsk("a picture of the sample is not stored here")
+        return answers.request(self.run, job)
+
+    def read(self, job: questions.Job, request: CallRequest, reply: Reply) -> Collected:  # type: ignore[override]
+        return answers.read(self.run, job, reply)
+
+    def row(self, job: questions.Job, reading: Reading) -> Collected:  # type: ignore[override]
+        row = super().row(job, reading)  # type: ignore[arg-type]
+        row.step = job.step
+        return row
+
+    def key(self, job: questions.Job) -> dict[str, Any]:  # type: ignore[override]
+        return {"sample_id": job.sample.pk, "order": str(job.place), "repeat": job.step}
+
+    def follow_up(self, job: questions.Job, row: Collected) -> questions.Job | None:
+        return None if row.last else answers.next_job(job, row)
+
+    def store(self, rows: Sequence[Collected]) -> tuple[int, int, int]:
+        return answers.store(self.run, rows)
+
+    def counts(self) -> dict[str, int]:
+        counts = Collected.objects.filter(run=self.run, last=True).aggregate(
+            verdicts=Count("pk", filter=Q(status="ok")), failures=Count("pk", filter=~Q(status="ok"))
+        )
+        return counts | {"undecided": 0}
+
+    def cached_call(self, key: str) -> CachedCall | None:
+        return None  # of a likelihood only its numbers are stored, not the reply
 
 
 def needs_pictures(run: Run) -> bool:
@@ -274,5 +366,10 @@ def needs_pictures(run: Run) -> bool:
 
 
 def of(run: Run) -> Kind:
-    kinds: dict[str, type[Kind]] = {Run.Kind.JUDGMENTS: Judgments, Run.Kind.ATTACKS: Trials}
+    kinds: dict[str, type[Kind]] = {
+        Run.Kind.JUDGMENTS: Judgments,
+        Run.Kind.MARKS: Judgments,
+        Run.Kind.ATTACKS: Trials,
+        Run.Kind.RECIPE: RecipeAnswers,
+    }
     return kinds.get(run.kind, Collecting)(run)

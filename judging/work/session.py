@@ -5,6 +5,7 @@ import heapq
 import logging
 import math
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -28,6 +29,7 @@ from judging.work.writer import CRASHED, Ended
 log = logging.getLogger(__name__)
 
 LACKS = "cannot read the pictures: its media folder is not the one that they are in"
+SEEDS_APART = 1_000  # more than repeats
 FEW = 8  # jobs that are read ahead at the least
 MISSING_PICTURE = "the file of a picture of the sample is gone"
 
@@ -61,7 +63,7 @@ class Session(CallResults):
         }
 
     async def session(self) -> None:
-        self.template = await db(requests.template_of, self.run)
+        self.template = await db(self.kind.template)
         self.key = self._key()
         if not (self.judge.any_host or host_allowed(self.judge.base_url, settings.JUDGE_HOSTS)):
             words = f"The host of {self.judge.name} is not among JUDGE_HOSTS any more."
@@ -250,6 +252,14 @@ class Session(CallResults):
         while self.ending is None and not self.stop.is_set() and (left := until - loop.time()) > 0:
             await self._sleep(left)
 
+    def followed(self, pending: PendingCall) -> None:
+        self.open_jobs += 1
+        self.repeated(pending)
+
+    def repeated(self, pending: PendingCall) -> None:
+        self.ready.appendleft(pending)
+        self.wake.set()
+
     # -- calls --------------------------------------------------------------------------------------------------
 
     def _start(self, pending: PendingCall) -> None:
@@ -291,19 +301,17 @@ class Session(CallResults):
         if row is not None:
             self._done(pending, row)
             return None
-        if self.run.reuse and await self._reused(pending, request):
+        if pending.asked and "seed" in request.parameters:  # the same seed would bring the same reply
+            seed = request.parameters["seed"] + SEEDS_APART * pending.asked
+            request = replace(request, parameters={**request.parameters, "seed": seed})
+        if self.run.reuse and not pending.asked and not pending.said and await self._reused(pending, request):
             return None
+        if self.run.settings.get("step_calls"):
+            request = requests.stepped(request, pending.said)
         try:
-            pictures = [
-                await self.shared.pictures.part(
-                    sha256=image.sha256,
-                    kind=image.kind,
-                    path=settings.MEDIA_ROOT / image.path,
-                    longest=self.run.settings.get("image_size"),
-                    detail=self.run.settings.get("detail"),
-                    overlay=request.overlay,
-                )
-                for image in request.images
+            messages = [
+                (message.role, message.text, [await self._part(picture) for picture in message.pictures])
+                for message in request.messages
             ]
         except OSError as error:
             # No number: it was read, and is no picture. Then, as where it is gone from the right folder, nobody has it.
@@ -315,8 +323,20 @@ class Session(CallResults):
                 log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error)
                 self._without_pictures()
             return None
-        body = encode(model=self.judge.model, text=request.text, pictures=pictures, parameters=request.parameters)
-        return request, body
+        return request, encode(model=self.judge.model, messages=messages, parameters=request.parameters)
+
+    async def _part(self, picture: requests.Picture) -> bytes:
+        image = picture.image
+        return await self.shared.pictures.part(
+            sha256=image.sha256,
+            kind=image.kind,
+            path=settings.MEDIA_ROOT / image.path,
+            longest=self.run.settings.get("image_size"),
+            detail=self.run.settings.get("detail"),
+            overlay=picture.overlay,
+            corruption=picture.corruption,
+            seed=picture.seed,
+        )
 
     # -- the writer ---------------------------------------------------------------------------------------------
 

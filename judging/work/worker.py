@@ -15,6 +15,8 @@ from django.db.models.functions import Now
 from bank import images
 from bank.intake.uploads.worker import LINGER, UploadWorkerProcess
 from judging.models import LEASE, Run, RunHold, WorkerBeat
+from judging.recipes import evaluations
+from judging.runs import submissions
 from judging.work import Shared, leases, run_kinds, work
 from judging.work.loop import db
 
@@ -67,6 +69,8 @@ async def serve(
                         log.error(NO_PICTURES, settings.MEDIA_ROOT)
                 if pictures:
                     await db(beside.poll)
+                await db(evaluations.advance_open)
+                await db(submissions.advance_open)
                 left = [pk for pk, until in resting.items() if until > now]
                 room = AT_ONCE - len(active)
                 for run in await db(take, room, busy=list(active), resting=left, name=name, pictures=pictures):

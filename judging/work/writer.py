@@ -20,7 +20,7 @@ from bank.models.imports import import_in_progress
 from judging.endpoints.messages import Pictures
 from judging.models import Run
 from judging.protocols import prompts
-from judging.runs import plan, requests
+from judging.runs import plan
 from judging.work import curve, leases, run_kinds, store
 from judging.work.loop import db
 from judging.work.pace import Limiter
@@ -269,7 +269,7 @@ def _check(run: Run) -> None:
         raise Ended(Run.State.PAUSED, f"{run.judge.name} has no endpoint: its judgments were imported.")
     if not run.judge.is_baseline:
         try:
-            requests.template_of(run)
+            run_kinds.of(run).template()
         except prompts.UnknownPrompt as error:
             raise Ended(Run.State.PAUSED, str(error)) from None
     if run.judges and run.criteria_fingerprint != plan.criteria_fingerprint(run):

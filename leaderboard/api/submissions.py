@@ -13,9 +13,11 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from bank.api.base import PlainJSON, StrictSerializer
+from bank.errors import BadInput
 from bank.models import Benchmark, Submission
 from bank.submissions import Closed, Exceeded, Refused, actions
 from bank.submissions.check import Checked
+from judging.runs import submissions as queue
 from leaderboard import submissions
 from leaderboard.forms import LARGEST, TOO_LARGE
 from leaderboard.pages import submissions as shown
@@ -37,12 +39,13 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
     open = serializers.BooleanField(source="model.open", default=None, allow_null=True)
     problems = serializers.SerializerMethodField()
     scores = serializers.SerializerMethodField()
+    judging = serializers.SerializerMethodField()
 
     class Meta:
         model = Submission
         fields = (
             *("id", "by", "benchmark", "model", "organisation", "open", "file_name", "file_sha256", "counts", "state"),
-            *("reason", "created_at", "changed_at", "released_at", "problems", "scores"),
+            *("reason", "created_at", "changed_at", "released_at", "problems", "scores", "judging"),
         )
 
     def get_problems(self, submission: Submission) -> dict[str, Any]:
@@ -53,6 +56,10 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
 
     def get_scores(self, submission: Submission) -> list[dict[str, Any]]:
         return shown.scores_as_json(submission, self.context["request"].user)
+
+    def get_judging(self, submission: Submission) -> dict[str, Any] | None:
+        """How far it is judged, its place in the queue, its row on the board and the best; none in a list."""
+        return shown.judging_as_json(submission, self.context["request"].user) if self.parent is None else None
 
 
 class SubmissionIn(StrictSerializer):
@@ -85,7 +92,7 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     """One's own submissions, for curators and administrators all; POST sends one (multipart)."""
 
     access_rule = "submit"
-    access_rules = {"restore": "manage-submissions", "release": "manage-submissions"}
+    access_rules = dict.fromkeys(("restore", "release", "judge_again"), "manage-submissions")
     serializer_class = SubmissionSerializer
     parser_classes = [MultiPartParser, FormParser, PlainJSON]
     queryset = Submission.objects.select_related("benchmark", "by", "model")
@@ -174,6 +181,17 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         try:
             actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
         except Refused as error:
+            raise Conflict({"detail": str(error)}) from None
+        return Response(self.get_serializer(submission).data)
+
+    @extend_schema(request=None, responses=SubmissionSerializer)
+    @action(detail=True, methods=["post"], url_path="judge-again")
+    def judge_again(self, request: Request, pk: str) -> Response:
+        """Let a submission whose judging was stopped queue again. For curators and administrators."""
+        submission = self.get_object()
+        try:
+            queue.judge_again(submission=submission)
+        except BadInput as error:
             raise Conflict({"detail": str(error)}) from None
         return Response(self.get_serializer(submission).data)
 

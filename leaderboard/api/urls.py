@@ -4,13 +4,18 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from leaderboard import api
-from leaderboard.api import comparisons, snapshots, submissions
+from leaderboard.api import comparisons, outside, recipes, snapshots, submissions
 
 router = SimpleRouter()
 router.register("submissions", submissions.Submissions, basename="api-submission")
+router.register("recipes", recipes.Recipes, basename="api-recipe")
+router.register("evaluations", recipes.Evaluations, basename="api-evaluation")
+router.register("outside-scores", outside.OutsideScores, basename="api-outside-score")
 router.register("snapshots", snapshots.Snapshots, basename="api-snapshot")
 urlpatterns = [
     *router.urls,
+    path("leaderboards/recipes/", recipes.RecipeRows.as_view(), name="api-leaderboard-recipes"),
+    path("leaderboards/desiderata/", recipes.Desiderata.as_view(), name="api-leaderboard-desiderata"),
     path("leaderboards/models/", api.Models.as_view(), name="api-leaderboard-models"),
     path("leaderboards/judges/", api.Judges.as_view(), name="api-leaderboard-judges"),
     path("leaderboards/bias/", api.Bias.as_view(), name="api-leaderboard-bias"),

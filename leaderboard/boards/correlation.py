@@ -10,9 +10,10 @@ import pandas as pd
 
 from leaderboard import kinds, votes
 from leaderboard.boards import models
-from leaderboard.boards.base import Board, ModelsBoard, cached
+from leaderboard.boards.base import Board, ModelsBoard, cached, level_names
 from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL, SEED
+from leaderboard.models import OutsideScore
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope, scope_of
 from stats.rankings import rank_correlation
@@ -26,7 +27,7 @@ class Ranking:
     """Models with the number that ranks them. ``key`` is its name in rows; ``about`` says what made it."""
 
     key: str
-    about: str  # people, judge, baseline, benchmark
+    about: str  # people, judge, baseline, benchmark, or typed: not computed here
     values: "pd.Series[float]"
 
 
@@ -56,8 +57,19 @@ class MetaRank(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RepeatsLevel(Row):
+    """The same within a level, over ``n`` items."""
+
+    mean: float
+    sd: float
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class RepeatsRow(Row):
-    """Mean and standard deviation (n - 1) of a model's win rate over a judge's repeats (MLLM-Bench, Table 7)."""
+    """Mean and standard deviation (n - 1) of a model's win rate over a judge's repeats, in all and by level
+    (MLLM-Bench, Table 7).
+    """
 
     judge: str
     run: int
@@ -65,6 +77,8 @@ class RepeatsRow(Row):
     repeats: int
     mean: float
     sd: float
+    n: int
+    levels: dict[str, RepeatsLevel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,12 +92,15 @@ class CorrelationBoard(Board):
 def correlations(scope: Scope, others: Sequence[Scope]) -> CorrelationBoard:
     """Spearman between every two rankings (MLLM-Bench, Tables 8 and 16; MIA-Bench, Table 5).
 
-    The rankings of the benchmark by people and by each judge, and those of ``others`` (scopes of other benchmarks or
-    versions). Provisional models, and anchors without a number, are left out.
+    The rankings of the benchmark by people and by each judge, those of ``others`` (scopes of other benchmarks or
+    versions), and scores of benchmarks that are not held here, as they were typed. Provisional models, and anchors
+    without a number, are left out.
     """
     own_rankings = _of_sources(scope)
     own_models = {model for ranking in own_rankings for model in ranking.values.index}
-    shared = (ranking for ranking in _of_others(others) if len(own_models & set(ranking.values.index)) >= FEWEST)
+    shared = (
+        ranking for ranking in (*_of_others(others), *_typed()) if len(own_models & set(ranking.values.index)) >= FEWEST
+    )
     rankings = [*own_rankings, *shared]
     rows: list[CorrelationRow] = []
     for a, b in combinations(rankings, 2):
@@ -141,6 +158,13 @@ def _of_others(others: Sequence[Scope]) -> list[Ranking]:
     return rankings
 
 
+def _typed() -> list[Ranking]:
+    boards: dict[str, dict[str, float]] = {}
+    for score in OutsideScore.objects.all():
+        boards.setdefault(score.board, {})[score.model] = -score.score if score.lower_is_better else score.score
+    return [Ranking(f"{board} (typed)", "typed", pd.Series(values, dtype=float)) for board, values in boards.items()]
+
+
 def usual_scope(benchmark: Any, *, staff: bool) -> Scope:
     """The view of another benchmark for a comparison: its default kind, by people or else by the newest judge's run."""
     kind = kinds.default_of(benchmark, "models", staff=staff)
@@ -184,18 +208,34 @@ def _repeats(scope: Scope) -> list[RepeatsRow]:
         frame = votes.join_items(items, outcomes.frame)
         anchor = scope.anchor if (frame[["a", "b"]] == scope.anchor).to_numpy().any() else ""
         sided = votes.sided(frame.assign(item=frame["item"] * outcomes.repeats + frame["repeat"]), anchor)
-        sided["repeat"] = sided["item"] % outcomes.repeats
-        win_rates = (sided["outcome"] == votes.WIN).groupby([sided["model"], sided["repeat"]]).mean().unstack()
-        for model, values in win_rates.iterrows():
-            rates = values.dropna()
-            if len(rates) > 1:
-                row = RepeatsRow(
+        sided = sided.assign(repeat=sided["item"] % outcomes.repeats, item=sided["item"] // outcomes.repeats)
+        sided["won"] = (sided["outcome"] == votes.WIN).astype(float)
+        for model, of_model in sided.groupby("model"):
+            of_all = _over_repeats(of_model)
+            if of_all is None:
+                continue
+            by_level = {str(name): _over_repeats(rows) for name, rows in of_model.groupby("level", observed=True)}
+            levels = {name: by_level[name] for name in level_names(scope) if by_level.get(name)}
+            rows.append(
+                RepeatsRow(
                     judge=runs[-1].judge.name,
                     run=runs[-1].pk,
                     model=str(model),
-                    repeats=len(rates),
-                    mean=float(rates.mean()),
-                    sd=float(rates.std(ddof=1)),
+                    repeats=of_all[1],
+                    mean=of_all[0].mean,
+                    sd=of_all[0].sd,
+                    n=of_all[0].n,
+                    levels={name: found[0] for name, found in levels.items() if found} if len(levels) > 1 else {},
                 )
-                rows.append(row)
+            )
     return rows
+
+
+def _over_repeats(rows: pd.DataFrame) -> tuple[RepeatsLevel, int] | None:
+    """The spread of the share won over repeats, and of how many; None for fewer than two."""
+    rates = rows.groupby("repeat")["won"].mean()
+    if len(rates) < 2:
+        return None
+    return RepeatsLevel(mean=float(rates.mean()), sd=float(rates.std(ddof=1)), n=int(rows["item"].nunique())), len(
+        rates
+    )

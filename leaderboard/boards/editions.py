@@ -27,7 +27,7 @@ from leaderboard.boards import keyed, models, scores
 from leaderboard.boards.base import as_stored
 from leaderboard.hidden import hidden_split, open_samples, rests_on_hidden
 from leaderboard.kinds import Kind
-from leaderboard.models import Edition
+from leaderboard.models import Edition, RecipeEdition
 from leaderboard.scope import BadScope, Scope, scope_of
 from stats.disclosure import MIN_SAMPLES, Cell, changed_samples, reveals_few
 
@@ -89,7 +89,7 @@ def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
     if not board.rows:
         raise Refused(f"No model has answers to {MIN_SAMPLES} samples or more that could be counted.")
     cells = cells_of(scope)
-    if reasons := list(refusals(cells, {name_of(previous, scope): previous.cells for previous in _seen_before(scope)})):
+    if reasons := list(refusals(cells, _cells_before(scope))):
         more = f" And {len(reasons) - TOLD} more." if len(reasons) > TOLD else ""
         raise Refused(
             f"This edition would reveal something about fewer than {MIN_SAMPLES} samples. "
@@ -150,6 +150,21 @@ def _seen_before(scope: Scope) -> QuerySet[Edition]:
     """The editions of this kind for all splits and versions of the benchmark: their samples have the same keys."""
     editions = Edition.objects.filter(benchmark__slug=scope.benchmark.slug, kind=scope.kind.name)
     return editions.select_related("benchmark").order_by("benchmark", "split", "number")
+
+
+def _cells_before(scope: Scope) -> dict[str, Cells]:
+    """What was published of the same keys, by the edition's name: by boards of this kind, and by recipes."""
+    earlier: dict[str, Cells] = {name_of(previous, scope): previous.cells for previous in _seen_before(scope)}
+    return earlier | (cells_of_recipes(scope.benchmark.slug) if scope.kind.keyed else {})
+
+
+def cells_of_recipes(slug: str) -> dict[str, Cells]:
+    """What the numbers of all recipes' editions over a benchmark are made of, by the edition's name."""
+    return {
+        f"edition {edition.number} of recipe {edition.recipe}": edition.cells[slug]
+        for edition in RecipeEdition.objects.select_related("recipe")
+        if slug in edition.cells
+    }
 
 
 def name_of(edition: Edition, scope: Scope) -> str:

@@ -22,7 +22,7 @@ from bank.submissions.scoring import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, ranks, share
-from leaderboard.definitions import EXCLUDE, WRONG
+from leaderboard.definitions import AS_POPE, BY_LABEL, EXCLUDE, WRONG
 from leaderboard.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, number
@@ -83,9 +83,12 @@ class YesNoLevel(Level):
 
 @dataclass(frozen=True, kw_only=True)
 class YesNoRow(ModelRow):
-    """``failures``: answers that say neither or are missing; the rest as in ``ChoiceRow``."""
+    """``failures``: answers that say neither or are missing; ``reading``: how yes or no was read; the rest as in
+    ``ChoiceRow``.
+    """
 
     failure_rule: str = WRONG
+    reading: str = BY_LABEL
     accuracy: Number = UNKNOWN
     accuracy_best: float | None = None
     accuracy_worst: float | None = None
@@ -159,7 +162,13 @@ def _answered_by(samples: QuerySet[Sample], model: str) -> QuerySet[Sample]:
 def _counted(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...]]:
     read, runs = read_by_judges(scope)
     samples = _answered_by(votes.samples_in(scope).exclude(split__in=scope.benchmark.hidden_splits), model)
-    return _named(marked_responses.as_frame(scope.benchmark, samples, kind=scope.kind.question, read=read), scope), runs
+    return _named(_marked(scope, samples, read), scope), runs
+
+
+def _marked(scope: Scope, samples: QuerySet[Sample], read: marked_responses.Read) -> pd.DataFrame:
+    return marked_responses.as_frame(
+        scope.benchmark, samples, kind=scope.kind.question, read=read, pope=scope.reading == AS_POPE
+    )
 
 
 # ---- what an edition reveals ----
@@ -296,8 +305,13 @@ def _board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoard:
         str(name): rows for name, rows in sorted(frame.groupby("model"), key=lambda pair: str(pair[0]).casefold())
     }
     paths = [path for depth in depths for path in depth]
-    board = _choice_board if scope.kind.rotates else _yes_no_board
-    return replace(board(answers, paths, published, samples, scope.failures or WRONG), items=items, depths=depths)
+    failures = scope.failures or WRONG
+    board: KeyedBoard
+    if scope.kind.rotates:
+        board = _choice_board(answers, paths, published, samples, failures)
+    else:
+        board = _yes_no_board(answers, paths, published, samples, failures, scope.reading)
+    return replace(board, items=items, depths=depths)
 
 
 def _read(answers: pd.DataFrame, failures: str) -> pd.DataFrame:
@@ -387,6 +401,7 @@ def _yes_no_board(
     published: dict[str, PublishedCells] | None,
     samples: int,
     failures: str,
+    reading: str,
 ) -> YesNoBoard:
     rows, counted = [], {}
     for name, answered in answers.items():
@@ -398,6 +413,7 @@ def _yes_no_board(
             scores |= dict.fromkeys(FROM_POSITIVES, UNKNOWN)
         row = YesNoRow(
             model=name,
+            reading=reading,
             **scores,
             levels={
                 path: YesNoLevel(
@@ -557,7 +573,7 @@ def _hidden_answers(scope: Scope, split: str, model: str = "") -> tuple[pd.DataF
     rules = SubmissionRules.objects.filter(benchmark=scope.benchmark).first()
     read, runs = read_by_judges(scope)
     samples = _answered_by(scope.benchmark.samples.in_use().filter(split=split), model)
-    frame = _named(marked_responses.as_frame(scope.benchmark, samples, kind=scope.kind.question, read=read), scope)
+    frame = _named(_marked(scope, samples, read), scope)
     if rules is None or not rules.private_half:
         return frame, runs, False
     in_kept_half = {group: is_kept(seed=rules.seed, cluster=group) for group in frame["group"].unique()}

@@ -24,6 +24,7 @@ REVIEWED = "assignment__campaign_item__reviewed"
 COLUMNS = {
     "verdict": REVIEWED,
     "run": f"{REVIEWED}__run",
+    "item": "item",
     "sample": "item__sample",
     "key": "item__sample__key",
     "group": "item__sample__group",
@@ -83,6 +84,20 @@ def reviews(scope: Scope) -> ReviewsBoard:
                 )
             )
     return ReviewsBoard(rows, [] if rows else [NONE_YET], tuple(run.pk for run in used))
+
+
+def said_of(scope: Scope, runs: Sequence[Run], name: str) -> pd.DataFrame:
+    """By item (index), the share of the runs' verdicts on it of which most of exactly three reviews say ``name``, agree
+    or hallucination; columns ``said, group``.
+    """
+    frame = _reviewed(scope, runs)
+    answered = frame[frame[name].notna()].astype({name: float})
+    of_verdict = answered.groupby("verdict").agg(
+        yes=(name, "sum"), n=(name, "size"), item=("item", "first"), group=("group", "first")
+    )
+    counted = of_verdict[of_verdict["n"] == THREE]
+    counted = counted.assign(said=(counted["yes"] > THREE / 2).astype(float))
+    return counted.groupby("item").agg(said=("said", "mean"), group=("group", "first"))
 
 
 def _reviewed(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:

@@ -1,20 +1,22 @@
 """The boards of models by scores and by components."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
+from bank.models.items import ItemResponse
+from bank.recipes.marked_answers import exact_matches
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, ranks
 from leaderboard.methods import SEED
-from leaderboard.rows import JSON, Number, number
+from leaderboard.rows import JSON, UNKNOWN, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import scores
 from stats.disclosure import MIN_SAMPLES
-from stats.proportions import mean
+from stats.proportions import mean, rate
 from stats.ranks import places_of_means
 
 NO_VERDICTS = "No verdicts yet."
@@ -64,6 +66,15 @@ class ComponentsRow(ScoreRow):
     levels_name: ClassVar[str] = "categories"
 
 
+@dataclass(frozen=True, kw_only=True)
+class MarksRow(ScoreRow):
+    """A model by marks for its open answers, and beside them the share that is the key to the letter (MMBench, Table
+    3), over the same answers.
+    """
+
+    exact_match: Number = UNKNOWN
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScoresBoard(ModelsBoard):
     """``level_order``: the levels or categories with numbers for some model, in the order shown."""
@@ -71,6 +82,11 @@ class ScoresBoard(ModelsBoard):
     rows: Sequence[ScoreRow] = field(default=(), kw_only=False)
     ranked_by: str = "score"
     level_order: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MarksBoard(ScoresBoard):
+    rows: Sequence[MarksRow] = field(default=(), kw_only=False)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -119,6 +135,31 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
     return ScoresBoard(
         sorted(rows, key=by_rank), shares.notes, runs, items=int(frame["item"].nunique()), level_order=order
     )
+
+
+NO_EXACT_MATCH = "an edition shows no share of answers that are the key: it would tell about keys"
+
+
+def with_exact_matches(scope: Scope, board: ScoresBoard) -> MarksBoard:
+    """The board of marks, with the share of the marked answers that are the key or a synonym of it, without case and
+    marks at the ends.
+    """
+    rows = [MarksRow(**{name.name: getattr(row, name.name) for name in fields(row)}) for row in board.rows]
+    marks = MarksBoard(**{f.name: getattr(board, f.name) for f in fields(board)} | {"rows": rows})
+    if scope.edition or not rows:
+        unknown = Number(reason=NO_EXACT_MATCH)
+        return replace(marks, rows=[replace(row, exact_match=unknown) for row in rows])
+    frame, _ = verdicts_on_models(scope)
+    places = ItemResponse.objects.filter(item__in=[int(item) for item in frame["item"].unique()])
+    response_of = dict(places.values_list("item", "response"))
+    matches = exact_matches(benchmark=scope.benchmark, responses=response_of.values())
+    frame = frame.assign(match=[matches.get(response_of.get(item, 0)) for item in frame["item"]])
+    frame = frame[frame["match"].notna()]
+    shares = {
+        str(model): number(rate(hits=of_model["match"].to_numpy(bool), cluster=of_model["group"].to_numpy()))
+        for model, of_model in frame.groupby("model")
+    }
+    return replace(marks, rows=[replace(row, exact_match=shares.get(row.model, UNKNOWN)) for row in rows])
 
 
 def verdicts_on_models(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards import keyed
+from leaderboard.boards import keyed, reviews
 from leaderboard.boards import scores as board_of_scores
 from leaderboard.boards.base import level_names
 from leaderboard.boards.controlled import strengths
@@ -250,7 +250,24 @@ def judges(scope: Scope, a: int, b: int) -> Versus:
     first, second = _group(scope, a), _group(scope, b)
     if first[-1].pk == second[-1].pk:
         raise BadScope("Choose two different judges, or two settings of one.")
-    return tested_together(scope.kind.compare_judges(scope, first, second))
+    result = scope.kind.compare_judges(scope, first, second)
+    return tested_together(replace(result, measures=[*result.measures, *_reviewed(scope, first, second)]))
+
+
+REVIEWED = {
+    "hallucination": "Hallucinates, by consensus of three reviews",
+    "agree": "Reviewers agree, by consensus of three",
+}
+
+
+def _reviewed(scope: Scope, first: list[Run], second: list[Run]) -> list[Measure]:
+    """What people said of both judges' verdicts on the same items (MLLM-as-a-Judge, Table 7); empty if nothing."""
+    measures = []
+    for name, words in REVIEWED.items():
+        a, b = (reviews.said_of(scope, runs, name) for runs in (first, second))
+        both = a.rename(columns={"said": "a"}).join(b[["said"]].rename(columns={"said": "b"}), how="inner")
+        measures += [of_rows(words, both)] if len(both) else []
+    return measures
 
 
 def named(runs: list[Run], other: list[Run]) -> str:

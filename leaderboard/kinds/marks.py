@@ -11,9 +11,12 @@ from django.db.models import QuerySet
 
 from annotations.models import Label
 from judging.protocols.base import KINDS_OF_REFERENCE
+from leaderboard.boards import scores
+from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.scores import Shares
-from leaderboard.kinds.base import Kind, Shape
+from leaderboard.figures import percent
+from leaderboard.kinds.base import Column, Kind, Shape
 from leaderboard.kinds.score import IN_WORDS, MEAN
 from leaderboard.scope import Scope
 
@@ -39,7 +42,19 @@ class Reference(_Marks):
     name = "reference"
     title = "Marks"
     aliases = ("reference-score",)
-    shape = Shape(MEAN, "mean mark", IN_WORDS, ends=(1.0, 5.0), unit=1.0, hundred=None)
+    board = scores.MarksBoard
+    shape = Shape(
+        MEAN,
+        "mean mark",
+        IN_WORDS,
+        ends=(1.0, 5.0),
+        unit=1.0,
+        hundred=None,
+        beside=(Column("exact_match", "Exact match %", percent, "Of the same answers, those that are the key"),),
+    )
+
+    def models(self, scope: Scope) -> ModelsBoard:
+        return scores.with_exact_matches(scope, scores.models(scope))
 
 
 class Reasoning(_Marks):

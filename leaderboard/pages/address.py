@@ -15,7 +15,7 @@ from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Capability, Sample
-from judging.models import OVERLAP, setting_text
+from judging.models import setting_text
 from leaderboard import kinds, votes
 from leaderboard.definitions import DEFINITIONS
 from leaderboard.hidden import is_kept_back
@@ -194,11 +194,11 @@ def _default_source(address: Address) -> tuple[str, str]:
         return HUMANS, ""  # the edition's own
     if address.kind.labels().filter(campaign__benchmark=address.benchmark, excluded=False).exists():
         return HUMANS, ""
-    runs = list(votes.judged_runs(address.scope()).exclude(judge__baseline=OVERLAP))
-    runs.sort(key=lambda run: (run.judge.is_baseline, run.pk))
-    if not runs:
+    # A baseline is a floor for judges; it never ranks models by itself.
+    first = votes.judged_runs(address.scope()).filter(judge__baseline="").order_by("pk").first()
+    if first is None:
         return HUMANS, ""
-    name = runs[0].judge.name
+    name = first.judge.name
     return name, f"People have not labelled this benchmark yet, so these are the verdicts of {name}."
 
 
@@ -212,11 +212,11 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
         words.append("text only" if context == "none" else context.replace("+", " and "))
     reasoning = {"first": "reason first", "after": "reason after", "three-step": "three steps"}
     if (reason := settings.get("reasoning")) in reasoning:
-        words.append(reasoning[str(reason)])
+        words.append(reasoning[str(reason)] + (", each a call" if settings.get("step_calls") else ""))
     if settings.get("repeats", 1) != 1:
         words.append(f"{settings['repeats']} repeats")
     for name, value in settings.items():
-        if name not in ("order", "criteria", "context", "reasoning", "repeats"):
+        if name not in ("order", "criteria", "context", "reasoning", "step_calls", "repeats"):
             words.append(f"{name} {setting_text(value)}")
     return ", ".join(words)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from leaderboard.boards.correlation import FEWEST, CorrelationBoard
+from leaderboard.boards.correlation import FEWEST, CorrelationBoard, RepeatsRow
 from leaderboard.boards.correlation import CorrelationRow as Row
 from leaderboard.figures import NONE, in_brackets, percent, two, whole
 from leaderboard.pages import marks
@@ -31,7 +31,8 @@ class CorrelationPage:
     rows: list[tuple[str, str, str, list[marks.HeatCell]]]  # name, what it is, models, cells
     lines: list[Line]
     meta: list[tuple[str, list[int], str, int]]
-    repeats: list[tuple[str, str, str, str, str]]
+    repeats: list[tuple[str, str, str, str, str, list[tuple[str, str]]]]  # with a cell and its title for each level
+    repeat_levels: list[str]
 
 
 def page_of(board: CorrelationBoard) -> CorrelationPage:
@@ -42,14 +43,17 @@ def page_of(board: CorrelationBoard) -> CorrelationPage:
         rows.append((ranking.key, ranking.about, whole(len(ranking.values)), cells))
     with_values = [row for row in board.rows if row.value.value is not None]
     with_values.sort(key=lambda row: -(row.value.value or 0.0))
+    levels = list(dict.fromkeys(name for row in board.repeats for name in row.levels))
     return CorrelationPage(
         heads=[(ranking.key, ranking.about) for ranking in board.rankings],
         rows=rows,
         lines=[_line(row) for row in with_values],
         meta=[(row.model, row.ranks, f"{row.mean:.2f}", row.meta) for row in board.ranks],
         repeats=[
-            (row.judge, row.model, percent(row.mean), percent(row.sd), whole(row.repeats)) for row in board.repeats
+            (row.judge, row.model, percent(row.mean), percent(row.sd), whole(row.repeats), _by_level(row, levels))
+            for row in board.repeats
         ],
+        repeat_levels=levels,
     )
 
 
@@ -62,6 +66,15 @@ def _cell(a: str, b: str, by_pair: dict[frozenset[str], Row]) -> marks.HeatCell:
         return marks.HeatCell(NONE, whole(row.n), "qx", few)
     title = f"p = {p_value(row.p)}, {row.test}; n = {row.n} models"
     return marks.HeatCell(two(row.value.value), whole(row.n), marks.heat(row.value.value, LOW, HIGH), title)
+
+
+def _by_level(row: RepeatsRow, levels: list[str]) -> list[tuple[str, str]]:
+    """Mean ± standard deviation within each level, with the number of items as title."""
+    cells = []
+    for name in levels:
+        level = row.levels.get(name)
+        cells.append((f"{percent(level.mean)} ± {percent(level.sd)}", f"n = {level.n} items") if level else (NONE, ""))
+    return cells
 
 
 def _line(row: Row) -> Line:

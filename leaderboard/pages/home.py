@@ -234,7 +234,7 @@ Ranked = tuple[Run, JudgeRow, Place | None]
 
 
 def _top_judges(place: _Place) -> list[Ranked]:
-    """The rows of the best judges by the metric, then of baselines, with their standing if they have one."""
+    """The rows of the best judges by the metric, with their standing; baselines are a floor, and none of them."""
     if not place.judges.against:
         return []
     standing = place.judges.against[MAJORITY].standing.get(place.metric.name, {})
@@ -246,8 +246,8 @@ def _top_judges(place: _Place) -> list[Ranked]:
     ]
     better = 1 if place.metric.lower_is_better else -1
     rows.sort(key=lambda row: (row.run not in standing, better * (row.value.value or 0.0)))
-    runs = Run.objects.select_related("judge").in_bulk([row.run for row in rows[:TOP]])
-    return [(runs[row.run], row, standing.get(row.run)) for row in rows[:TOP]]
+    runs = Run.objects.filter(judge__baseline="").select_related("judge").in_bulk([row.run for row in rows])
+    return [(runs[row.run], row, standing.get(row.run)) for row in rows if row.run in runs][:TOP]
 
 
 def _judge_row(
@@ -280,7 +280,7 @@ def _judges_note(place: _Place, rows: list[Ranked]) -> str:
         return ""
     if not place.counts.labels:
         return "No labels by people yet, so no judge can be compared with them."
-    return "No judge has a verdict on these items yet."
+    return "No judge yet."
 
 
 # ---- one item, as judged ----

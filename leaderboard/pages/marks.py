@@ -100,6 +100,53 @@ def interval_bar(
     return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" {role}>{body}</svg>')
 
 
+def dots(scale: Axis, values: Iterable[float], mean: float) -> SafeString:
+    """Several values as dots on one axis, with a line at their mean."""
+    lines = "".join(f"M{scale.x(tick)} -10V26" for tick in scale.ticks)
+    body = f'<path class="gl" d="{lines}"/>'
+    body += "".join(f'<circle class="ghostpt" cx="{scale.x(value)}" cy="8" r="2.4"/>' for value in values)
+    body += f'<path class="end" d="M{scale.x(mean)} 2v12"/>'
+    return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" aria-hidden="true">{body}</svg>')
+
+
+def share_bar(share: float) -> SafeString:
+    """A share of the whole width; the figure stands beside it."""
+    return _drawn(
+        '<svg class="sharebar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect class="all" width="100" height="6"/>'
+        f'<rect class="own" width="{round(100 * share, 1)}" height="6"/></svg>'
+    )
+
+
+def reliability(bins: list[tuple[float, float, int]]) -> SafeString:
+    """A reliability diagram: mean confidence across, share right up, a dot a bin, and its gap to the diagonal."""
+    edge, left, foot = 150, 22, 18
+
+    def at(confidence: float, accuracy: float) -> tuple[float, float]:
+        return round(left + confidence * edge, 1), round(4 + (1 - accuracy) * edge, 1)
+
+    body = [f'<path class="gl" d="M{left} 4V{4 + edge}H{left + edge}" fill="none" stroke="#868f95"/>']
+    for tick in (0.0, 0.5, 1.0):
+        x, y = at(tick, tick)
+        word = {0.0: "0", 0.5: ".5", 1.0: "1"}[tick]
+        body.append(f'<text x="{x}" y="{edge + foot}" text-anchor="middle" font-size="11" fill="#616C73">{word}</text>')
+        body.append(f'<text x="{left - 5}" y="{y + 4}" text-anchor="end" font-size="11" fill="#616C73">{word}</text>')
+    (x0, y0), (x1, y1) = at(0, 0), at(1, 1)
+    body.append(f'<path class="zero" d="M{x0} {y0}L{x1} {y1}" stroke="#616C73" stroke-dasharray="3 3"/>')
+    words = []
+    for confidence, accuracy, n in bins:
+        (x, y), (_, onto) = at(confidence, accuracy), at(confidence, confidence)
+        body.append(f'<path class="gap" d="M{x} {y}V{onto}" stroke="#c2691c" stroke-width="1.5"/>')
+        body.append(f'<circle class="pt" cx="{x}" cy="{y}" r="3" fill="#14191C"/>')
+        words.append(f"{100 * confidence:.0f}% sure, {100 * accuracy:.0f}% right of {n}")
+    label = format_html("{}", "; ".join(words))
+    return _drawn(
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest reliability" '
+        f'viewBox="0 0 {left + edge + 8} {edge + foot + 6}" '
+        f'font-family="system-ui, sans-serif" role="img" aria-label="{label}">{"".join(body)}</svg>'
+    )
+
+
 def micro_bar(wins: float, ties: float, losses: float) -> SafeString:
     """Won, tied, lost as three parts of 56 pixels; the figures stand in the cell's title."""
     parts = [(name, n) for name, n in (("w", wins), ("t", ties), ("l", losses)) if n]

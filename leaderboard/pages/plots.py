@@ -173,6 +173,78 @@ def steps(
     return _svg("forest overtime", width, top + tall + 28, title, body)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A point of a scatter plot: its name, its two numbers with their intervals' ends, and where a click leads."""
+
+    name: str
+    x: float
+    y: float
+    x_ends: tuple[float | None, float | None] = (None, None)
+    y_ends: tuple[float | None, float | None] = (None, None)
+    words: str = ""
+    link: str = ""
+
+
+def scatter(
+    places: Sequence[Place],
+    *,
+    title: str,
+    across: str,
+    up: str,
+    write_x: Callable[[float], str],
+    write_y: Callable[[float], str],
+    units: tuple[float, float] = (1.0, 1.0),
+) -> SafeString:
+    """Points on two axes cut to the data, with thin lines for intervals and names where they do not collide."""
+    width, tall, left, top = 520, 280, 62, 12
+    x_scale = marks.axis([end for place in places for end in (place.x, *place.x_ends)], most=6, unit=units[0])
+    y_scale = marks.axis([end for place in places for end in (place.y, *place.y_ends)], most=5, unit=units[1])
+
+    def x(value: float) -> float:
+        share = (value - x_scale.low) / (x_scale.high - x_scale.low)
+        return round(left + 10 + min(1.0, max(0.0, share)) * (width - left - 30), 1)
+
+    def y(value: float) -> float:
+        share = (value - y_scale.low) / (y_scale.high - y_scale.low)
+        return round(top + 8 + (tall - 16) * (1 - min(1.0, max(0.0, share))), 1)
+
+    body = []
+    for tick in x_scale.ticks:
+        body.append(f'<path class="gl" d="M{x(tick)} {top}V{top + tall}" stroke="{LINE}"/>')
+        body.append(_text(x(tick), top + tall + 18, write_x(tick), fill=QUIET, size=11, anchor="middle", css="tk"))
+    for tick in y_scale.ticks:
+        body.append(f'<path class="gl" d="M{left} {y(tick)}H{width - 8}" stroke="{LINE}"/>')
+        body.append(_text(left - 6, y(tick) + 4, write_y(tick), fill=QUIET, size=11, anchor="end", css="tk"))
+    body.append(_text((left + width) / 2, top + tall + 38, across, fill=INK, anchor="middle", css="lab"))
+    body.append(_text(12, top + tall / 2, up, fill=INK, anchor="middle", turn=True, css="lab"))
+    for place in places:
+        (low, high), (under, over) = place.x_ends, place.y_ends
+        lines = f"M{x(low)} {y(place.y)}H{x(high)}" if low is not None and high is not None else ""
+        lines += f"M{x(place.x)} {y(under)}V{y(over)}" if under is not None and over is not None else ""
+        body.append(f'<path class="thin" d="{lines}" stroke="#C6CDD1"/>' if lines else "")
+    taken: list[tuple[float, float, float]] = []
+    for place in places:
+        words = format_html("<title>{}</title>", place.words or place.name)
+        dot = f'<circle class="pt" cx="{x(place.x)}" cy="{y(place.y)}" r="4" fill="{INK}">{words}</circle>'
+        body.append(format_html('<a href="{}">{}</a>', place.link, mark_safe(dot)) if place.link else dot)  # noqa: S308
+    for place in places:
+        body.append(_label(place.name, x(place.x), y(place.y), left, width, taken))
+    return _svg("forest scatter", width, top + tall + 46, title, body, group=any(place.link for place in places))
+
+
+def _label(name: str, x: float, y: float, left: float, width: float, taken: list[tuple[float, float, float]]) -> str:
+    """The name beside its dot, right, left, above or below, where it covers no other; else none: its title has it."""
+    short = _short(name, 22)
+    wide = LETTER * len(short)
+    for begin, line in ((x + 7, y + 4), (x - 7 - wide, y + 4), (x - wide / 2, y - 8), (x - wide / 2, y + 17)):
+        free = all(abs(line - other) >= 13 or begin + wide < start or begin > end for start, end, other in taken)
+        if free and begin >= left and begin + wide <= width:
+            taken.append((begin, begin + wide, line))
+            return _text(round(begin, 1), line, short, fill=INK, css="lab", full=name)
+    return ""
+
+
 def standing_alone(svg: SafeString) -> str:
     """A plot as a file: with its size, which a program that has no page to fit it into needs."""
     parts = svg.split('viewBox="0 0 ', 1)
@@ -202,9 +274,10 @@ def _text(
     return f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{attributes}>{title}{format_html("{}", text)}</text>'
 
 
-def _svg(css: str, width: float, height: float, title: str, body: Sequence[str]) -> SafeString:
-    label = format_html("{}", title)
+def _svg(css: str, width: float, height: float, title: str, body: Sequence[str], *, group: bool = False) -> SafeString:
+    """``group``: it holds links, which a picture as a whole would hide."""
+    role, label = "group" if group else "img", format_html("{}", title)
     return mark_safe(  # noqa: S308 (numbers, and text escaped above)
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{css}" viewBox="0 0 {round(width)} {round(height)}" '
-        f'font-family="system-ui, sans-serif" role="img" aria-label="{label}">{"".join(body)}</svg>'
+        f'font-family="system-ui, sans-serif" role="{role}" aria-label="{label}">{"".join(body)}</svg>'
     )

@@ -1,14 +1,22 @@
 """What pages and the API say about a submission: its scores, what exactly each of them is, and its faults."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
-from accounts.rules import Viewer
+from accounts.rules import Viewer, allowed
 from bank.models import Submission, SubmissionScore
-from leaderboard.pages.marks import WIDE, Axis, axis_head, interval_bar
+from judging.runs import submissions as queue
+from judging.runs.submissions import Progress
+from leaderboard import submissions
+from leaderboard.figures import span, tick
+from leaderboard.pages.marks import WIDE, Axis, axis, axis_head, interval_bar
+from leaderboard.rows import UNKNOWN, Number
+from leaderboard.submissions import Standing
 from stats.disclosure import MIN_SAMPLES
 
 FIRST = 20  # faults of each kind that a page lists; the others are in the file
@@ -172,6 +180,131 @@ def _extraction(counts: dict[str, int] | None, kind: str) -> str:
     if counts["no_text"]:
         sentence += f"; {counts['no_text']:,} hold no answer (empty, refused, cut off)"
     return sentence + "."
+
+
+STATES = {
+    "waiting": "Waits to be judged",
+    "judging": "Being judged",
+    "judged": "Judged",
+    "stopped": "Not judged",
+    "withdrawn": "Withdrawn",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLine:
+    """A number of the submission beside that of the best."""
+
+    name: str
+    value: str
+    interval: str
+    bar: SafeString
+    n: int | None
+    method: str
+    best: str
+    best_interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How far the judging of a submission is, in words, and what came of it."""
+
+    progress: Progress
+    title: str
+    words: str
+    standing: Standing | None = None
+    heading: str = ""
+    rank: str = ""
+    ranks: str = ""
+    board: str = ""  # its address
+    ticks: SafeString | None = None
+    lines: list[JudgedLine] = field(default_factory=list)
+
+
+def judged(submission: Submission, viewer: Viewer) -> Judged | None:
+    """None where nobody judges the submissions of its benchmark."""
+    progress = queue.progress(submission, staff=allowed(viewer, "read-hidden"))
+    if progress is None:
+        return None
+    made = Judged(progress, STATES[progress.state], _judging_words(progress))
+    if progress.state == "withdrawn" or not (progress.done or progress.state == "judged"):
+        return made
+    standing = submissions.standing(submission, progress, viewer)
+    if standing.scope is None or standing.row is None:
+        return replace(made, standing=standing)
+    column, unit = standing.scope.kind.shape.main, standing.scope.kind.shape.unit
+    parts: list[tuple[str, Any, Any]] = [("All", standing.row, standing.best)]
+    parts += [
+        (name or "no level", level, standing.best and standing.best.level(name))
+        for name, level in standing.row.levels.items()
+    ]
+    numbers = [
+        (name, own.n, own.number(column.name), best.number(column.name) if best else UNKNOWN)
+        for name, own, best in parts
+    ]
+    scale = axis([end for *_, own, _ in numbers for end in own.ends], unit=unit)
+    row, scope = standing.row, standing.scope
+    view = {"kind": scope.kind.in_address} if scope.kind.in_address else {}
+    view |= {"source": scope.source}
+    return replace(
+        made,
+        standing=standing,
+        heading=column.label,
+        rank=f"{row.place} of {standing.models}" if row.rank is not None else "",
+        ranks=span(row.rank_low, row.rank_high) if row.rank_low is not None else "",
+        board=f"{reverse('leaderboard:models', args=[submission.benchmark])}?{urlencode(view)}",
+        ticks=axis_head(scale, _tick if unit == 0.01 else tick),
+        lines=[
+            JudgedLine(
+                name,
+                column.write(own.value),
+                _between(own, column.write),
+                interval_bar(scale, own.value, own.low, own.high, write=column.write),
+                n,
+                own.method or own.reason,
+                column.write(best.value),
+                _between(best, column.write),
+            )
+            for name, n, own, best in numbers
+        ],
+    )
+
+
+def _between(number: Number, write: Callable[[float | None], str]) -> str:
+    return "–" if number.low is None else f"{write(number.low)} to {write(number.high)}"
+
+
+def _judging_words(progress: Progress) -> str:
+    calls = f"{progress.done:,} of {progress.planned:,} judgments are made"
+    if progress.state == "waiting":
+        place = f"It is number {progress.place} of {progress.waiting} in the queue" if progress.place else "It waits"
+        why = f": {progress.reason}, it goes on with the next day's (UTC)" if progress.reason else ""
+        return f"{place}{why}.{f' {calls}.' if progress.planned else ''}"
+    if progress.state == "judging":
+        words = calls if progress.planned else "Its numbers are shown when all of it is judged"
+        return f"{words}{f', {progress.reason}' if progress.reason else ''}."
+    if progress.state == "stopped":
+        return f"{progress.reason[:1].upper()}{progress.reason[1:]}.{f' {calls}.' if progress.planned else ''}"
+    if progress.failures:
+        return f"{calls}; {progress.failures:,} failed and are counted as such."
+    return f"{calls}." if progress.planned else ""
+
+
+def judging_as_json(submission: Submission, viewer: Viewer) -> dict[str, Any] | None:
+    """The same for scripts, with the rows as boards write them."""
+    shown = judged(submission, viewer)
+    if shown is None:
+        return None
+    progress = shown.progress
+    written = {
+        name: getattr(progress, name)
+        for name in ("state", "reason", "place", "waiting", "done", "planned", "failures", "finished_at")
+    }
+    return written | {
+        "run": progress.run.pk if progress.run else None,
+        "judge": progress.run.judge.name if progress.run else None,
+        "standing": shown.standing.as_json() if shown.standing else None,
+    }
 
 
 @dataclass(frozen=True, slots=True)

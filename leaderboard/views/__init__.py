@@ -5,6 +5,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from accounts.rules import requires, role_of
+from bank.views.common import benchmark_named
 from leaderboard import queries
 from leaderboard.cache import until_written
 from leaderboard.kinds import available
@@ -12,6 +13,7 @@ from leaderboard.pages import address as addresses
 from leaderboard.pages import home as home_page
 from leaderboard.pages import method as method_page
 from leaderboard.pages import search
+from leaderboard.pages import steps as steps_page
 
 
 @requires("read-public")
@@ -19,6 +21,13 @@ def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks that the viewer may see, newest version each, with what they hold."""
     counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
     return render(request, "leaderboard/index.html", {"section": "leaderboards", "benchmarks": counts})
+
+
+@requires("read-bank")
+@require_safe
+def steps(request: HttpRequest, name: str) -> HttpResponse:
+    """The line of steps of a benchmark, which its page and the end of an import load."""
+    return render(request, "leaderboard/_steps.html", {"steps": steps_page.steps_of(benchmark_named(name))})
 
 
 @requires("read-public")

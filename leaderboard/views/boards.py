@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 from accounts.rules import allowed, requires
+from judging.protocols.prompts.stored import AS_PUBLISHED
 from leaderboard import boards, queries
 from leaderboard.boards import cached, reviews, standin
 from leaderboard.boards.agreement import AgreementBoard
@@ -168,7 +169,7 @@ def _judges(request: HttpRequest, address: Address) -> str:
 def _judges_context(address: Address, scope: Scope, board: JudgesBoard) -> dict[str, Any]:
     swayed = {}
     if scope.kind.biases:
-        swayed = bias_page.chips_of(address, cached(scope, "bias", boards.biases), scope.kind)
+        swayed = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
     page = judges_page.page_of(address, board, kind=scope.kind, biases=swayed)
     ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = None
@@ -183,9 +184,12 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard) -> dict[
         "plot": plot_link(address, "judges"),
         "ceiling": judges_page.ceiling_in_words(page.reference, ceiling.n, scope.kind) if ceiling else "",
         "facts": judges_page.facts(scope, board),
-        "notes": without_interval(
-            row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)
-        ),
+        "notes": [
+            *(note for note in board.notes if note == AS_PUBLISHED),
+            *without_interval(
+                row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)
+            ),
+        ],
         "defined": in_words(scope, "failures") if scope.kind.pairwise else "",
         "two_action": address.to("leaderboard:judges-compare"),
         "two_view": [(name, value) for name, value in address.view(("kind", *SAMPLES, *PEOPLE)).items() if value],
@@ -202,7 +206,7 @@ def bias(request: HttpRequest, name: str) -> HttpResponse:
 
 def _bias(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
-    board = cached(scope, "bias", boards.biases)
+    board = cached(scope, "bias", boards.bias_of)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "bias", selects, data=board.key) | {"board": board}
     context["kinds"] = addresses.kind_segments(address)
@@ -253,7 +257,7 @@ def _correlation(request: HttpRequest, address: Address) -> str:
         if shown
         for file in table_files("correlation", address, rows=words, part=part)
     ]
-    if board.rows:
+    if board.rows or board.repeats:
         context["page"] = correlation_page.page_of(board)
         context["plot"] = plot_link(address, "correlation")
     return render_to_string("leaderboard/correlation.html", context, request)

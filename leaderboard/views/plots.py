@@ -164,7 +164,7 @@ def _correlation(address: Address) -> SafeString:
 
 
 def _bias(address: Address) -> SafeString:
-    board = cached(address.scope(), "bias", boards.biases)
+    board = cached(address.scope(), "bias", boards.bias_of)
     return bias_page.plot_of(board, address.params.get("metric", ""), address.kind) if board.rows else SafeString()
 
 

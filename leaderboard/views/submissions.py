@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -17,8 +18,9 @@ from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Submission, SubmissionScore
 from bank.submissions import Exceeded, Refused, actions
+from judging.runs import submissions as queue
 from leaderboard import submissions
-from leaderboard.forms import OPEN, Reason, RulesForm, SubmissionForm
+from leaderboard.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm
 from leaderboard.pages import submissions as shown
 
 PAGE = 50
@@ -149,6 +151,7 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "blocks": blocks,
         "ticks": shown.axis_ticks(),
         "faults": shown.faults(submission.problems),
+        "judged": shown.judged(submission, request.user),
         "page": page,
         "staff": allowed(request.user, "manage-submissions"),
         "may_manage": allowed(request.user, "manage-submissions"),
@@ -222,6 +225,21 @@ def submission_restore(request: HttpRequest, pk: int) -> HttpResponse:
 
 @requires("manage-submissions")
 @require_POST
+def submission_judge_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Let a submission whose judging was stopped queue again."""
+
+    def judge_again(submission: Submission) -> str:
+        try:
+            queue.judge_again(submission=submission)
+        except BadInput as error:
+            raise Refused(str(error)) from None
+        return f"{submission.name} is in the queue again."
+
+    return _changed(request, pk, judge_again)
+
+
+@requires("manage-submissions")
+@require_POST
 def submission_release(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the score of the kept half to the submitter."""
 
@@ -290,10 +308,14 @@ def submission_rules(request: HttpRequest, name: str) -> HttpResponse:
     benchmark = _benchmark(request, name)
     rules = actions.rules_of(benchmark)
     splits = sorted(set(benchmark.samples.order_by().values_list("split", flat=True).distinct()))
-    form = RulesForm(request.POST if request.method == "POST" else None, rules=rules, splits=splits)
-    if request.method == "POST" and form.is_valid():
+    data, person = request.POST if request.method == "POST" else None, cast(User, request.user)
+    form = RulesForm(data, rules=rules, splits=splits)
+    judging = JudgingForm(data, benchmark=benchmark)
+    if request.method == "POST" and form.is_valid() and judging.is_valid():
         try:
-            actions.set_rules(by=cast(User, request.user), benchmark=benchmark, **form.cleaned_data)
+            with transaction.atomic():
+                actions.set_rules(by=person, benchmark=benchmark, **form.cleaned_data)
+                judging.save(by=person, benchmark=benchmark)
         except BadInput as error:
             form.add_error(None, str(error))
         else:
@@ -306,6 +328,7 @@ def submission_rules(request: HttpRequest, name: str) -> HttpResponse:
         "benchmark": benchmark,
         "rules": rules,
         "form": form,
+        "judging": judging,
         "splits": submissions.needed_splits(benchmark, rules),
         "count": benchmark.submissions.count(),
         "nothing_hidden": shown.NOTHING_HIDDEN,

@@ -23,6 +23,10 @@ POSTS = {
     "api-prompt-list": STAFF,
     "api-jury-list": STAFF,
     "api-item-list": STAFF,
+    "api-recipe-list": STAFF,
+    "api-evaluation-list": STAFF,
+    "api-outside-score-list": STAFF,
+    "leaderboard:outside-scores": STAFF,
 }
 # Who may ask what a route does, though not all of them get an answer from it.
 ASKED = {"api-judgment-analysis": READERS}
@@ -34,6 +38,9 @@ HIDDEN_TEXT = {
     "bank:criteria-history",
     "bank:sample-edit",
     "bank:sample-check",
+    "bank:benchmark-drafts",
+    "api-draft-list",
+    "api-draft-detail",
     "bank:review",
     "api-sample-criteria",
     "judging:judgment-detail",

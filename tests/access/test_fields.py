@@ -13,18 +13,22 @@ KEPT = {
     "Benchmark": "hidden_splits source_format checked_at edition",
     "Sample": "metadata status status_reason author edition quality_hints retired_in position",
     "EvaluatedModel": "",
-    "Response": "option_order submission",
-    "Item": "content_hash",
+    "Response": "submission",
+    "Item": "content_hash recipe",
     "Submission": "name changed_by",
     "Upload": "files received folder secret tries",
     "Judge": "paced_until any_host any_address created_at",
-    "Run": """items_hash criteria_fingerprint reported live by
+    "Recipe": "by",
+    "Evaluation": "judge model_name by",
+    "Run": """recipe evaluation items_hash criteria_fingerprint reported live by
         abilities batches planned verdicts failures undecided priced""",
     "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",
     "Campaign": """shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed imported
         open_to_all created_at""",
     "Snapshot": "id tables by",
+    "OutsideScore": "by",
+    "Draft": "by",
     "Label": "extraction reason assignment idempotency_key excluded",
 }
 # Models that have no serializer of their own and must never get one by accident.
@@ -51,6 +55,8 @@ NEVER = {
         "ScoredCells",
         "SampleRevision",
         "SampleReview",
+        "SubmissionJudging",
+        "QueuedSubmission",
     ),
 }
 ROOMS = ("bank", "judging", "annotations", "leaderboard")
@@ -59,6 +65,8 @@ APIS = (
     "bank.api.uploads",
     "judging.api.urls",
     "annotations.api.views",
+    "leaderboard.api.outside",
+    "leaderboard.api.recipes",
     "leaderboard.api.submissions",
     "leaderboard.api.snapshots",
 )

@@ -21,6 +21,27 @@ STAFF = {"curator", "administrator"}
 TABLE = {
     "home": EVERYBODY,
     "leaderboard:find": EVERYBODY,
+    "leaderboard:desiderata": EVERYBODY,
+    "leaderboard:recipes": READERS,
+    "leaderboard:recipe": READERS,
+    "leaderboard:recipe-new": STAFF,
+    "leaderboard:recipe-board": EVERYBODY,
+    "leaderboard:recipe-yaml": READERS,
+    "leaderboard:recipe-publish": STAFF,
+    "leaderboard:steps": STAFF,
+    "leaderboard:recipe-remove": STAFF,
+    "leaderboard:evaluate": STAFF,
+    "leaderboard:evaluation-retry": STAFF,
+    "leaderboard:corruptions": READERS,
+    "leaderboard:corrupted-picture": READERS,
+    "api-recipe-list": READERS,
+    "api-recipe-detail": READERS,
+    "api-evaluation-list": READERS,
+    "api-evaluation-detail": READERS,
+    "api-evaluation-retry": STAFF,
+    "api-recipe-publish": STAFF,
+    "api-leaderboard-recipes": EVERYBODY,
+    "api-leaderboard-desiderata": EVERYBODY,
     "accounts:sign-in": EVERYBODY,
     "accounts:sign-out": SIGNED_IN,
     "accounts:settings": SIGNED_IN,
@@ -45,6 +66,8 @@ TABLE = {
     "bank:benchmark-publish": STAFF,
     "bank:benchmark-export": STAFF,
     "bank:benchmark-check": STAFF,
+    "bank:benchmark-split": STAFF,
+    "bank:benchmark-drafts": STAFF,
     "bank:benchmark-reviews": STAFF,
     "bank:capabilities": STAFF,
     "bank:benchmark-models": STAFF,
@@ -171,6 +194,7 @@ TABLE = {
     "leaderboard:matrix": EVERYBODY,
     "leaderboard:profile": EVERYBODY,
     "leaderboard:together": EVERYBODY,
+    "leaderboard:outside-scores": EVERYBODY,
     "leaderboard:submission-list": READERS,
     "leaderboard:submission-new": READERS,
     "leaderboard:submission-export": STAFF,
@@ -183,11 +207,14 @@ TABLE = {
     "leaderboard:submission-restore": STAFF,
     "leaderboard:submission-release": STAFF,
     "leaderboard:submission-rescore": STAFF,
+    "leaderboard:submission-judge-again": STAFF,
+    "api-outside-score-list": EVERYBODY,
     "api-submission-list": READERS,
     "api-submission-detail": READERS,
     "api-submission-withdraw": READERS,
     "api-submission-restore": STAFF,
     "api-submission-release": STAFF,
+    "api-submission-judge-again": STAFF,
     "api-leaderboard-models": EVERYBODY,
     "api-leaderboard-judges": EVERYBODY,
     "api-leaderboard-agreement": EVERYBODY,
@@ -227,12 +254,19 @@ TABLE = {
     "api-judgment-analysis": STAFF,  # and of released runs researchers; see test_analyses.py
     "api-benchmark-list": EVERYBODY,
     "api-benchmark-detail": EVERYBODY,
+    "api-benchmark-quotas": STAFF,
+    "api-draft-list": STAFF,
+    "api-draft-detail": STAFF,
+    "api-draft-take": STAFF,
+    "api-draft-dismiss": STAFF,
     "api-sample-list": EVERYBODY,
     "api-sample-detail": EVERYBODY,
     "api-sample-criteria": STAFF,
     "api-model-list": EVERYBODY,
     "api-model-detail": EVERYBODY,
     "api-response-list": READERS,
+    "api-recipe-response-list": READERS,
+    "api-recipe-response-detail": READERS,
     "api-response-detail": READERS,
     "api-item-list": READERS,
     "api-item-detail": READERS,
@@ -354,10 +388,20 @@ def test_an_undeclared_view_is_closed(rf, people):
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
 def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
     # Nothing of a benchmark, no page, and a page that the rule closes before anything is looked for.
-    pages = ("index", "find", "method", "snapshot-new", "edition-new")
+    pages = (
+        "index",
+        "find",
+        "method",
+        "snapshot-new",
+        "edition-new",
+        "desiderata",
+        "recipes",
+        "corruptions",
+        "outside-scores",
+    )
     other = [f"leaderboard:{page}" for page in pages]
     for name, path in doors(world, PRIVATE):
-        if name.startswith("leaderboard:") and name not in other and "submission" not in name:
+        if name.startswith("leaderboard:") and name not in other and "submission" not in name and role in TABLE[name]:
             assert client_of(role).get(path, follow=True).status_code == 404, name
     for what in (*BOARDS, *TABLES, "models/compare", "judges/compare"):
         answer = client_of(role).get(f"/api/v1/leaderboards/{what}/?benchmark={PRIVATE}")

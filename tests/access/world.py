@@ -24,11 +24,12 @@ from annotations.models import Label
 from bank import images
 from bank.intake.uploads.actions import receive, start
 from bank.intake.uploads.worker import work
-from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
+from bank.models import Benchmark, Capability, Draft, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
+from bank.recipes import spec, store
 from bank.samples.items import ItemSpec, ensure_items
 from bank.samples.reviews import open_round
 from bank.submissions import actions as submissions
-from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, RunItem, Trial, WorkerBeat
+from judging.models import Attempt, Evaluation, Judge, Judgment, PromptTemplate, Run, RunItem, Trial, WorkerBeat
 from judging.protocols import prompts
 from leaderboard.models import Snapshot
 from tests.bank.conftest import picture
@@ -68,6 +69,8 @@ class World:
     upload: Upload = None
     template: PromptTemplate = None
     snapshots: dict = field(default_factory=dict)
+    evaluations: dict = field(default_factory=dict)
+    drafts: dict = field(default_factory=dict)
     places: dict = field(default_factory=dict)  # by benchmark, looked up once
 
     def arguments(self, route, slug):
@@ -78,7 +81,7 @@ class World:
         for prefix, made in by_prefix:
             if re.search(rf"(^|/|\^){prefix}", route):
                 place = place | {"pk": made.pk, "id": made.pk, "item": self.items[slug].pk}
-                if prefix == "campaigns/":
+                if prefix in ("campaigns/", "recipes/"):
                     place["name"] = made.name
                 break
         return {key: value for key, value in place.items() if re.search(rf"[:<]{key}>", route)}
@@ -106,8 +109,15 @@ class World:
             "invitation": self.invitations[slug].pk,
             "token": token_of(self.invitations[slug]),
             "subset": "hq",
+            "method": "fog",
+            "severity": 3,
         }
         return place, [
+            ("recipes/evaluations/", self.evaluations[slug]),
+            ("recipes/corruptions/", self.samples[slug].images.get()),
+            ("recipes/", self.evaluations[slug].recipe),
+            ("evaluations/", self.evaluations[slug]),
+            ("drafts/", self.drafts[slug]),
             ("annotate/assignments/", self.assignments[slug]),
             ("assignments/", self.assignments[slug]),
             ("annotate/", self.campaigns[slug]),
@@ -122,6 +132,7 @@ class World:
             ("judgments/", self.judgments[slug]),
             ("trials/", self.trials[slug]),
             ("items/", self.items[slug]),
+            ("recipe-responses/", Response.all_objects.filter(recipe=self.evaluations[slug].recipe).first()),
             ("responses/", response),
             ("benchmarks/", self.samples[slug].benchmark),
             ("models/", response.model),
@@ -248,9 +259,45 @@ def build(people, *, secret=CANARY):
         submit_label(assignment=first, verdict={"choice": "left"}, now=timezone.now(), idempotency_key=f"key-{slug}")
         Label.objects.filter(campaign=campaign).update(parts=parts)
         world.assignments[slug] = next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
+        world.drafts[slug] = Draft.objects.create(
+            sample=world.samples[slug],
+            part=Draft.SAMPLE,
+            text=json.dumps(
+                {"instruction": "", "criteria": [{"text": f"Drafted {secret}", "weight": None, "category": ""}]}
+            ),
+            origin="kestrel-vl, run 1",
+        )
         world.submissions[slug] = submitted(people, benchmark)
         world.snapshots[slug] = frozen(benchmark, unseen)
+        world.evaluations[slug] = evaluated(world, benchmark, unseen)
     return world
+
+
+def evaluated(world, benchmark, unseen):
+    """A recipe, and a model that answered by it: questions with hidden keys and with none."""
+    says = {"name": f"of-{benchmark.slug}", "scenario": [{"benchmark": benchmark.slug}], "metric": "accuracy"}
+    recipe, _ = store.save(spec.parsed(says | {"turns": [{"kind": "direct"}]}))
+    model, _ = EvaluatedModel.objects.get_or_create(name=f"model-three{unseen}")
+    for sample in benchmark.samples.filter(status="approved"):
+        Response.all_objects.create(sample=sample, model=model, text=f"A{unseen}", recipe=recipe)
+    evaluation = Evaluation.objects.create(recipe=recipe, judge=world.judge, model_name=model.name)
+    Run.objects.create(
+        kind=Run.Kind.RECIPE,
+        judge=world.judge,
+        benchmark=benchmark,
+        recipe=recipe,
+        evaluation=evaluation,
+        protocol="recipe",
+        settings={"queries": ["{{ instruction }}"], "temperature": 0.0},
+        settings_hash="z",
+        state=Run.State.PAUSED,
+        state_reason="Somebody paused it.",
+        model_name=model.name,
+        planned=20,
+        verdicts=15,
+        failures=0,
+    )
+    return evaluation
 
 
 def frozen(benchmark, unseen):

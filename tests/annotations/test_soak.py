@@ -27,7 +27,7 @@ ITEMS, PEOPLE, OVERLAP, KILLS = 2_000, 50, 3, 20
 PREPARE = """
 import json, sys
 from knox.models import AuthToken
-from annotations.actions import make_annotator, make_campaign
+from annotations.campaigns.actions import make_campaign
 from bank.samples.items import make_items, plan_items
 from accounts.models import User
 from bank.models import Benchmark, EvaluatedModel, Response, Sample

@@ -2,12 +2,13 @@
 
 import io
 import json
+from collections import Counter
 
 import pytest
 from django.core.management import call_command
 
 from bank.errors import BadInput
-from bank.models import EvaluatedModel, Item, ItemResponse, Response, Submission
+from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample, Submission
 from bank.samples.items import make_items, make_some, plan_items
 from tests.annotations.conftest import at_once
 from tests.bank.conftest import RESPONSES
@@ -175,3 +176,45 @@ def test_the_api_makes_items_for_staff_alone_and_names_what_is_wrong(small, clie
     assert "'nobody' has no responses" in flat(refused)
     assert "ancor" in post("curator", {"benchmark": "small", "kind": "pair", "ancor": "m2"}).json()
     assert "Unknown benchmark 'smal'" in flat(post("curator", asked | {"benchmark": "smal"}))
+
+
+@pytest.fixture
+def six_models(db):
+    """24 samples, each answered by six models; model number n writes texts of about n words, and one more by turns."""
+    benchmark = Benchmark.objects.create(slug="six", title="Six")
+    models = [EvaluatedModel.objects.create(name=f"m{n}") for n in range(6)]
+    for number in range(24):
+        sample = Sample.objects.create(benchmark=benchmark, key=str(number), instruction="?", position=number)
+        Response.objects.bulk_create(
+            Response(sample=sample, model=model, text="word " * ((place + number) % 6 + 1))
+            for place, model in enumerate(models)
+        )
+    return benchmark
+
+
+@pytest.mark.parametrize(("kind", "each"), [("batch", 1), ("pair", 6)])
+def test_batches_of_four_take_every_model_and_length_as_often_and_pairs_are_those_within_them(six_models, kind, each):
+    plan = plan_items(kind=kind, benchmark=six_models, size=4)
+    assert plan.count() == 24 * each
+    assert make_items(plan) == (24 * each, 24 * each)
+    assert make_items(plan_items(kind=kind, benchmark=six_models, size=4)) == (0, 24 * each)
+    of_model, of_length = Counter(), Counter()
+    for sample in six_models.samples.all():
+        answers = Response.objects.filter(sample=sample, items__kind=kind).distinct()
+        assert answers.count() == 4
+        of_model.update(answers.values_list("model__name", flat=True))
+        of_length.update(len(answer.text) for answer in answers)
+    assert max(of_model.values()) - min(of_model.values()) <= 1  # 16 each
+    assert max(of_length.values()) - min(of_length.values()) <= 4, of_length
+
+
+def test_a_size_is_for_batches_of_three_or_more_and_needs_as_many_answers(six_models):
+    for values in (
+        {"kind": "score", "size": 4},
+        {"kind": "batch", "size": 2},
+        {"kind": "pair", "size": 4, "anchor": "m0"},
+    ):
+        with pytest.raises(BadInput, match="--size"):
+            plan_items(benchmark=six_models, **values)
+    with pytest.raises(BadInput, match="no sample has so many answers"):
+        plan_items(kind="batch", benchmark=six_models, size=7)

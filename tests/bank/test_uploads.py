@@ -290,6 +290,39 @@ def test_samples_responses_judgments_and_labels_come_in_together(sent, shape, se
     assert (again.state, again.report["made"], rows()) == ("done", {}, counts)
 
 
+def test_another_name_is_checked_and_comes_in_without_a_second_press(sent, client_of):
+    upload = checked(sent(bundle()))
+    form = ChoicesForm.first(upload) | {"benchmark": "ships"}
+    post(client_of, upload, "confirm/", form)
+    upload.refresh_from_db()
+    assert upload.state == "received"
+    assert worker.work(upload)
+    upload.refresh_from_db()
+    assert upload.state == "importing"
+    assert worker.work(upload)
+    upload.refresh_from_db()
+    assert (upload.state, Benchmark.objects.get().slug) == ("done", "ships")
+    assert actions.GO_ON not in upload.choices
+
+
+@pytest.mark.parametrize("why", ["bad rows", "a benchmark of this name"])
+def test_what_a_person_must_see_waits_after_the_check_and_says_so(why, sent, client_of):
+    if why == "bad rows":
+        upload = checked(sent(bundle(responses=[*RESPONSES, RESPONSES[0]])))
+    else:
+        Benchmark.objects.create(slug="ships", title="Ships")
+        upload = checked(sent(bundle()))
+    form = ChoicesForm.first(upload) | {"benchmark": "ships"}
+    post(client_of, upload, "confirm/", form)
+    upload.refresh_from_db()
+    assert worker.work(upload)
+    upload.refresh_from_db()
+    assert upload.state == "checked"
+    page = get(client_of, upload, "").decode()
+    assert "Checked again for ships, and not brought in" in " ".join(page.split())
+    assert not Sample.objects.exists()
+
+
 def test_bad_rows_are_named_and_only_the_good_ones_come_in_when_asked(sent, client_of, settings):
     bad = [*SAMPLES[:3], SAMPLES[0], {"key": "=1+1", "instruction": ""}, SAMPLES[3] | {"images": ["no.png"]}]
     upload = checked(sent(bundle(bad, responses=RESPONSES[:6], labels=[], judgments=[])))

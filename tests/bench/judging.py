@@ -1,4 +1,4 @@
-"""A judge run against the barest loop that makes the same calls: its rate, and its CPU time."""
+"""Runs of judges, of models' answers and of recipes against the barest loop that makes the same calls: rate and CPU."""
 
 import asyncio
 import base64
@@ -19,57 +19,15 @@ from django.db import connection, transaction
 from django.test import Client
 from PIL import Image
 
+from tests.bench.endpoint import serve
 from tests.bench.parts import Result, cpu, database
 from tests.judging.outside import installation
 
-CALLS, AT_ONCE, MANY_AT_ONCE, ANSWERS_AFTER = 2_000, 64, 256, 0.2
+CALLS, AT_ONCE, MANY_AT_ONCE = 2_000, 64, 256
 WARM = 8  # calls of a run before, so that no run pays for what a process loads once
 MEMORY = 200  # megabytes
 PLANNED = 1_000_000
 SIDE = 244  # pixels of noise that make about 100 KB of JPEG
-
-REPLY = (
-    b'{"id":"c","object":"chat.completion","model":"bench","choices":[{"index":0,"finish_reason":"stop",'
-    b'"message":{"role":"assistant","content":"Answer1"}}],"usage":{"prompt_tokens":1400,"completion_tokens":2}}'
-)
-RESPONSE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(REPLY), REPLY)
-
-
-class _Endpoint(asyncio.Protocol):
-    """Reads a request, waits, answers. As little work as possible: it shares the machine with what is measured."""
-
-    def connection_made(self, transport: Any) -> None:
-        self.transport, self.missing, self.head = transport, 0, b""
-
-    def data_received(self, data: bytes) -> None:
-        if not self.missing:
-            self.head += data
-            end = self.head.find(b"\r\n\r\n")
-            if end < 0:
-                return
-            start = self.head.lower().index(b"content-length:") + 15
-            length = int(self.head[start : self.head.index(b"\r\n", start)])
-            self.missing = length - (len(self.head) - end - 4)
-            self.head = b""
-        else:
-            self.missing -= len(data)
-        if self.missing <= 0:
-            self.missing = 0
-            asyncio.get_running_loop().call_later(ANSWERS_AFTER, self.transport.write, RESPONSE)
-
-
-def _serve(port: Any) -> None:
-    async def main() -> None:
-        server = await asyncio.get_running_loop().create_server(_Endpoint, "127.0.0.1", 0)
-        port.send(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    try:
-        import uvloop
-
-        uvloop.run(main())
-    except ImportError:
-        asyncio.run(main())
 
 
 def _prepare(base_url: str) -> Any:
@@ -106,7 +64,32 @@ def _prepare(base_url: str) -> Any:
     }
 
 
-def _bare(base_url: str, at_once: int) -> None:
+def _collecting(base_url: str) -> dict[str, Any]:
+    """A run of each kind that collects answers to the prepared benchmark, by its name."""
+    from bank.criteria import Criterion
+    from bank.models import Benchmark
+    from bank.recipes import spec, store
+    from judging.endpoints.judges import add_judge
+    from judging.recipes import evaluations
+    from judging.runs import actions
+
+    benchmark = Benchmark.objects.get(slug="bench")
+    judge = add_judge(name="collected", base_url=base_url, model="bench", concurrency=AT_ONCE, any_host=True)
+    benchmark.samples.update(options={"A": "a bowl", "B": "a plate"})
+    for sample in benchmark.samples.all():
+        Criterion.unguarded.create(sample=sample, key="key", kind="answer_key", text="Answer1")
+    recipe = {"name": "bench", "scenario": [{"benchmark": "bench"}], "turns": [{"kind": "direct"}]}
+    stored, _ = store.save(spec.parsed(recipe | {"metric": "exact-match", "repeats": 2}))
+    evaluation = evaluations.start_evaluation(recipe=stored, judge=judge, model="by recipe")
+    return {
+        "answers collected": actions.start_collecting(
+            kind="responses", judge=judge, benchmark=benchmark, settings={"circular": True}
+        ),
+        "answers by a recipe": evaluations.advance(evaluation),
+    }
+
+
+def _bare(base_url: str, at_once: int, calls: int = CALLS) -> None:
     """The loop that anybody would write: httpx2, a semaphore, the picture encoded for each call."""
     from bank.models import SampleImage
 
@@ -119,7 +102,7 @@ def _bare(base_url: str, at_once: int) -> None:
 
             async def call(number: int) -> None:
                 async with room:
-                    encoded = base64.b64encode(paths[number // 2].read_bytes()).decode()
+                    encoded = base64.b64encode(paths[number % len(paths)].read_bytes()).decode()
                     content = [
                         {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{encoded}"}},
                         {"type": "text", "text": "Which answer is better?" * 60},
@@ -128,7 +111,7 @@ def _bare(base_url: str, at_once: int) -> None:
                     reply = await client.post(f"{base_url}/chat/completions", json=body)
                     assert reply.json()["choices"][0]["message"]["content"] == "Answer1"
 
-            await asyncio.gather(*(call(number) for number in range(CALLS)))
+            await asyncio.gather(*(call(number) for number in range(calls)))
 
     asyncio.run(main())
 
@@ -146,7 +129,7 @@ def _ours(run: Any) -> None:
     loop.run(main)
     run.refresh_from_db()
     assert run.state == "finished", run.state_reason
-    assert run.judgments.filter(status="ok").count() == run.planned
+    assert (run.verdicts, run.failures) == (run.planned, 0)
 
 
 def _timed(work: Any, *arguments: Any) -> tuple[float, float]:
@@ -171,6 +154,13 @@ def judging() -> Iterator[Result]:
                 what = f"judge run beside a bare httpx2 loop, {at_once} at once"
                 yield Result(f"{what}: rate", CALLS / bare_wall, CALLS / our_wall, rate, unit="/s", more_is_better=True)
                 yield Result(f"{what}: CPU", bare_cpu, our_cpu, cpu)
+            for name, run in _collecting(base_url).items():
+                bare_wall, bare_cpu = _timed(_bare, base_url, AT_ONCE, run.planned)
+                loop.settle()
+                our_wall, our_cpu = _timed(_ours, run)
+                what, calls = f"{name} beside a bare httpx2 loop, {AT_ONCE} at once", run.planned
+                yield Result(f"{what}: rate", calls / bare_wall, calls / our_wall, 0.95, unit="/s", more_is_better=True)
+                yield Result(f"{what}: CPU", bare_cpu, our_cpu, 2.0)
         connection.close()
         yield Result("  most memory of a worker at it", MEMORY, _memory(base_url), 1, unit="MB")
     yield from _large()
@@ -180,7 +170,7 @@ def judging() -> Iterator[Result]:
 @contextmanager
 def _endpoint() -> Iterator[str]:
     here, there = multiprocessing.Pipe()
-    endpoint = multiprocessing.get_context("spawn").Process(target=_serve, args=(there,), daemon=True)
+    endpoint = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
     endpoint.start()
     try:
         yield f"http://127.0.0.1:{here.recv()}/v1"

@@ -35,7 +35,7 @@ def write(page, key, question, criterion):
     )
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])
+@pytest.mark.parametrize("script", [pytest.param(True, marks=pytest.mark.soak, id="with script"), False])
 def test_three_samples_are_written_reviewed_checked_and_published(script, desk, people, media, live_server):
     mine = desk("curator", script=script)
     mine.goto("/bank/")

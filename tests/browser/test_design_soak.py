@@ -19,8 +19,8 @@ ITEMS, BROWSERS, OVERLAP = 252, 3, 3
 WAIT = 120_000  # milliseconds
 
 PREPARE = """
-from annotations.actions import make_campaign
-from annotations.sampling import Plan
+from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.sampling import Plan
 from accounts.models import User
 from bank.models import Benchmark, EvaluatedModel
 users = [User.objects.create_user(f"person-{n}", password="a-long-password", role="annotator") for n in range(3)]

@@ -113,9 +113,13 @@ def status(code: int, body: Any = "", **headers: str) -> Act:
     return act
 
 
-def completion(message: Any, *, finish: str = "stop", model: str = "test-vl-1", **extra: Any) -> Act:
-    """A chat completion with this message, whatever it is."""
+def completion(
+    message: Any, *, finish: str = "stop", model: str = "test-vl-1", logprobs_of: Any = None, **extra: Any
+) -> Act:
+    """A chat completion with this message, whatever it is; ``logprobs_of`` are the tokens with their candidates."""
     choice = {"index": 0, "message": message, "finish_reason": finish}
+    if logprobs_of is not None:
+        choice["logprobs"] = {"content": logprobs_of}
     usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
     return status(
         200, {"id": "c", "object": "chat.completion", "model": model, "choices": [choice], "usage": usage} | extra

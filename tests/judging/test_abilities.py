@@ -88,7 +88,7 @@ EVERYTHING += ("top_logprobs", "response_format")
 def test_a_test_call_shows_what_an_endpoint_can_do(judge_at, script, expected):
     with Server(script) as server:
         found = probe_judge(judge=judge_at(server.url))
-    assert len(server.calls) == 9
+    assert len(server.calls) == 10
     shown = {name if value is True else f"{name}={value}" for name, value in found.items() if value is not False}
     assert shown - {f"at={found['at']}"} == expected
     assert Judge.objects.get(name="kestrel").abilities == found

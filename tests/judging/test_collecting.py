@@ -7,11 +7,14 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from bank.criteria import Criterion
 from bank.errors import BadInput
-from bank.models import Response, SampleImage
+from bank.models import Benchmark, Response, Sample, SampleImage
 from judging.models import Attempt, Collected, Run
 from judging.runs import actions
 from judging.runs.actions import start_collecting
+from leaderboard.boards import models
+from leaderboard.scope import scope_of
 from tests.judging.server import Server, answer, completion, error
 from tests.judging.small import make_benchmark
 from tests.markup import flat
@@ -260,3 +263,84 @@ def test_by_page(client_of, quiz, judge_at, work_on):
     assert wrong.status_code == 422
     assert "has no level" in flat(wrong)
     assert client_of("researcher").get(f"/judging/runs/{run.pk}/").status_code == 200
+
+
+def keyed(count=4):
+    """Questions of four options whose keys, C, everybody may see."""
+    benchmark = Benchmark.objects.create(slug="mm", title="MM", visibility="public")
+    for n in range(count):
+        options = {"A": f"one {n}", "B": "two", "C": "three", "D": "four"}
+        sample = Sample.objects.create(
+            benchmark=benchmark, key=f"q{n}", instruction=f"Question {n}?", options=options, position=n
+        )
+        Criterion.unguarded.create(sample=sample, key="answer", kind="answer_key", text="C", shown_to="public")
+    return benchmark
+
+
+def knows_the_even(call):
+    """Right about questions 0 and 2; says A, whatever stands there, about 1; says nothing readable about 3."""
+    number = int(call.text.split("Question ")[1][0])
+    if number == 3:
+        return answer("It depends.")
+    right = next(line[0] for line in call.text.splitlines() if line.endswith("three"))
+    return answer(right if number % 2 == 0 else "A")
+
+
+def begin(judge, benchmark, **values):
+    return start_collecting(kind="responses", judge=judge, benchmark=benchmark, **values)
+
+
+STOP = {"circular": True, "stop_rotations": True}
+
+
+def test_the_rotations_of_a_question_stop_after_a_wrong_one_and_the_board_counts_it_as_wrong(
+    judge_at, work_on, client_of
+):
+    benchmark = keyed()
+    with Server(knows_the_even) as server:
+        run = work_on(begin(judge_at(server.url, concurrency=1), benchmark, settings=STOP))
+        asked = Counter(call.text.split("Question ")[1][0] for call in server.calls)
+    assert asked == {"0": 4, "1": 1, "2": 4, "3": 4}  # what nobody can read does not stop
+    assert (run.state, run.verdicts, run.failures, run.saved) == ("finished", 16, 0, 3)
+    skipped = Response.objects.filter(status="skipped")
+    assert set(skipped.values_list("sample__key", "variant", "text")) == {
+        ("q1", f"circular-{n}", "") for n in (1, 2, 3)
+    }
+    page = flat(client_of("researcher").get(f"/judging/runs/{run.pk}/"))
+    assert "3 of 16 calls saved" in page
+    assert client_of("researcher").get(f"/api/v1/runs/{run.pk}/").json()["saved"] == 3
+    for failures in ("wrong", "exclude"):
+        scope = scope_of(benchmark="mm", kind="choice", failures=failures)
+        (row,) = models(scope).as_json()
+        of = 4 if failures == "wrong" else 3
+        assert (row["vanilla"], row["vanilla_n"]) == (2 / of, of)
+        assert (row["circular"], row["circular_n"]) == (2 / of, of)
+    assert row["failures"] == 1
+    assert row["circular_best"] == 3 / 4
+
+
+def test_a_rotation_that_was_not_asked_counts_only_while_one_that_was_is_wrong(judge_at, work_on):
+    benchmark = keyed()
+    with Server(knows_the_even) as server:
+        work_on(begin(judge_at(server.url, concurrency=1), benchmark, settings=STOP))
+    Criterion.unguarded.filter(sample__key="q1").delete()
+    q1 = Sample.objects.get(key="q1")
+    Criterion.unguarded.create(sample=q1, key="answer", kind="answer_key", text="A", shown_to="public")
+    (row,) = models(scope_of(benchmark="mm", kind="choice")).as_json()
+    assert (row["vanilla_n"], row["circular_n"]) == (4, 3)  # nobody knows what q1's rotations would have been
+
+
+def test_what_would_tell_a_hidden_key_is_refused(judge_at, people, client_of):
+    benchmark = keyed()
+    judge = judge_at("http://127.0.0.1:9/v1")
+    Criterion.unguarded.filter(sample__key="q3").update(shown_to="staff")
+    with pytest.raises(BadInput, match="would tell the answer keys"):
+        begin(judge, benchmark, settings=STOP)
+    body = {"kind": "responses", "judge": judge.name, "benchmark": "mm", "settings": STOP}
+    assert client_of("curator").post("/api/v1/runs/", body, content_type="application/json").status_code == 400
+    Criterion.unguarded.update(shown_to="public")
+    with pytest.raises(BadInput, match="batch asks all rotations"):
+        begin(judge, benchmark, settings=STOP, batched=True)
+    with pytest.raises(BadInput, match="without circular"):
+        begin(judge, benchmark, settings={"stop_rotations": True})
+    assert not Run.objects.exists()

@@ -18,13 +18,16 @@ def judge(**options) -> str:
 
 
 @pytest.mark.django_db
-def test_a_run_is_worked_here_with_wait_and_reports_in_plain_lines(benchmark, judge_at):
+def test_a_run_is_worked_here_with_wait_and_reports_in_plain_lines(benchmark, judge_at, capsys):
     replies = [answer("Answer1"), answer("Hm."), answer("Answer2")]
     with Server(lambda call: replies[call.number % 3]) as server:
         judge_at(server.url)
         said = judge(wait=True, chosen='{"order": "fixed"}')
     assert "kestrel on everyday@1, pairwise-criteria, 3 items" in said
     assert "is finished: 2 verdicts, 1 without a verdict" in said
+    told = capsys.readouterr().err
+    assert "1 x parse_failed: " in told
+    assert "The same command with --retry asks these again." in told
     assert Run.objects.get().settings["order"] == "fixed"
 
 

@@ -91,3 +91,48 @@ def test_settings_on_the_command_line_are_those_of_the_protocol(here):
         _, problem = process.communicate(timeout=60)
         assert process.returncode == 1
         assert "Settings are a JSON object" in problem
+
+
+RECIPE = """
+import json
+from bank.recipes import spec, store
+from judging.endpoints.judges import add_judge
+from tests.judging.small import make_benchmark
+make_benchmark(samples=20, slug="asked", pictures=False).samples.update(options={"A": "a bowl", "B": "a lamp"})
+add_judge(name="asked", base_url=URL, model="m", concurrency=4, any_host=True)
+turns = [{"kind": "cot"}, {"kind": "direct"}]
+value = {"name": "asked", "scenario": [{"benchmark": "asked"}], "turns": turns, "metric": "accuracy"}
+answer = store.save(spec.parsed(value))[0].pk
+"""
+
+
+@pytest.mark.check("F6")
+def test_an_evaluation_that_is_killed_between_the_turns_of_its_questions_goes_on_where_it_stopped(here):
+    gate = Gate(answer("A"))
+    with Server(gate) as server:
+        here.ask_helper(f"URL = {server.url!r}\n{RECIPE}")
+        command = ("evaluate", "--recipe", "asked", "--endpoint", "asked", "--wait")
+        gate.limit = 24
+        process = here.start(*command)
+        deadline = time.monotonic() + 120
+        while len(rows_of(here)) < 24 or server.in_flight < CONCURRENCY:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+        here.sql("UPDATE judging_runhold SET until = '2026-01-01 00:00:00'")
+        here.sql("UPDATE judging_judgeshare SET until = '2026-01-01 00:00:00'")
+        stored = rows_of(here)
+        gate.limit = 1000
+        here.manage(*command)
+        rows = rows_of(here)
+    assert set(stored) <= set(rows)
+    assert len(rows) == len(set(rows)) == 40  # two turns of each question, once
+    assert len(server.calls) <= 40 + CONCURRENCY
+    answers = here.sql("SELECT count(*) FROM bank_response WHERE recipe_id IS NOT NULL AND text = 'A'")
+    assert answers[0][0] == 40
+
+
+def rows_of(here):
+    return here.sql("SELECT sample_id, place, step FROM judging_collected WHERE run_id IN (SELECT id FROM judging_run)")

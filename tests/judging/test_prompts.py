@@ -43,6 +43,7 @@ VERSIONS = {
     ("batch", "default", 1): "a8512a994be8b8a53ea94b258b7636eeae7d69ca45049ca9bf8d2213a09a5300",
     ("components", "default", 1): "a56a5720c7ef3c7807d115230dcd4f14a269f14ef4addc51c0770ec330a7c743",
     ("choice-extraction", "default", 1): "2514a8c511e5b56066c54bf229648221dae9b43007019a701c9f1c85961ce71f",
+    ("choice-extraction", "examples", 1): "e8c545982c1a8a2c484b3a2a08e5d6b3ab5555b97667276951150b647425ebb2",
     ("reference-score", "default", 1): "37ee5144622a2451e34d606f60b7e415740b2435e91c77475f2d1eca6d6e06dc",
     ("reasoning-quality", "default", 1): "f4ee30e0a513111b3148d4a73a1ed5deb2696831c9184809f6191e7dc623aedd",
     ("label", "default", 1): "46020a8416e362f41b1c0ce824366a05649e037a39d2ec1eb1727766b983b1e4",

@@ -479,6 +479,32 @@ def test_a_retry_removes_failures_only_and_keeps_the_log_of_their_calls(start, j
     assert (run.calls, run.attempts.count()) == (9, 3)
 
 
+def test_a_reply_that_breaks_the_format_or_refuses_is_asked_again_and_each_is_kept(start, judge_at, work_on):
+    asked: dict[str, int] = {}
+
+    def script(call):
+        key = re.search(r"table (\d)", call.text)[1]
+        asked[key] = asked.get(key, 0) + 1
+        refusal = completion({"role": "assistant", "content": None, "refusal": "I would rather not."})
+        return {1: answer("Hm."), 2: refusal}.get(asked[key], fair(call))
+
+    with Server(script) as server:
+        run = work_on(start(judge_at(server.url), settings={"ask_again": 2, "seed": 7, "order": "fixed"}))
+        seeds = Counter(call.body["seed"] for call in server.calls)
+    assert (run.state, run.verdicts, run.failures, run.calls) == ("finished", 3, 0, 9)
+    assert Counter(run.attempts.values_list("outcome", flat=True)) == {"parse_failed": 3, "refused": 3}
+    assert {one.detail for one in run.attempts.all()} == {"Hm.", "I would rather not."}
+    assert seeds == {7: 3, 1007: 3, 2007: 3}  # the same seed would bring the same reply
+
+
+def test_what_cannot_be_read_after_so_many_times_ends_without_a_verdict(start, judge_at, work_on):
+    with Server(lambda call: answer("Hm.")) as server:
+        run = work_on(start(judge_at(server.url), settings={"ask_again": 1, "order": "fixed"}))
+        assert len(server.calls) == 6
+    assert set(run.judgments.values_list("status", flat=True)) == {"parse_failed"}
+    assert "ask_again" not in start(judge_at(server.url), settings={"ask_again": 0, "order": "fixed"}).settings
+
+
 def test_a_retry_asked_for_while_the_run_works_is_taken_up_before_it_ends(start, judge_at, work_on):
     with Server(lambda call: answer("Hm.") if call.number == 0 else after(0.1, fair(call))) as server:
         run = start(judge_at(server.url, concurrency=1))
@@ -784,3 +810,70 @@ def test_a_folder_is_known_by_its_mark_or_by_the_newest_pictures(benchmark, sett
     assert (right / images.MARK).read_text() == PictureStorage.objects.get().token
     (right / images.MARK).write_text("another")
     assert not images.media_matches_database()
+
+
+# -- three steps, each in a call of its own ---------------------------------------------------------------------------
+
+
+STEPWISE = {"reasoning": "three-step", "step_calls": True}
+
+
+def step_by_step(call):
+    """What a judge says to each step."""
+    said = [message for message in call.body["messages"] if message["role"] == "assistant"]
+    return answer("[[A]]" if len(said) == 3 else f"Step {len(said) + 1}: a bowl.")
+
+
+def stepwise(judge, benchmark, **values):
+    return actions.start_run(judge=judge, benchmark=benchmark, protocol="pair", settings=STEPWISE, **values)
+
+
+def test_three_steps_are_asked_one_after_the_other_and_the_verdict_last(benchmark, judge_at, work_on):
+    with Server(step_by_step) as server:
+        run = work_on(stepwise(judge_at(server.url, price_in=1.0, price_out=1.0), benchmark))
+    assert (run.state, run.verdicts, run.failures, run.calls) == ("finished", 6, 0, 24)
+    talks = {}
+    for call in server.calls:
+        messages = call.body["messages"]
+        talks.setdefault(len(messages), []).append(messages)
+    assert {length: len(of) for length, of in talks.items()} == {1: 6, 3: 6, 5: 6, 7: 6}
+    last = talks[7][0]
+    assert [message["role"] for message in last] == ["user", "assistant"] * 3 + ["user"]
+    said = [str(message["content"]) for message in last]
+    assert [f"Step {n}: a bowl." in text for n, text in zip((1, 2, 3), said[1::2], strict=True)] == [True] * 3
+    assert "the second step only" in said[2]
+    assert "give your judgement" in said[6]
+    judgment = run.judgments.first()
+    assert [f"Step {n}" in judgment.analysis for n in (1, 2, 3)] == [True] * 3
+    assert judgment.completion_tokens == 4 * 10
+    assert sum(row.cost for row in run.judgments.all()) == pytest.approx(run.spent)
+
+
+def test_a_step_that_fails_is_asked_again_alone_and_one_that_is_refused_ends_the_judgment(benchmark, judge_at, work_on):
+    failed = []
+
+    def once(call):
+        said = [message for message in call.body["messages"] if message["role"] == "assistant"]
+        if len(said) == 2 and not failed:
+            failed.append(call)
+            return status(500)
+        return step_by_step(call)
+
+    with Server(once) as server:
+        run = work_on(stepwise(judge_at(server.url), benchmark))
+    assert (run.verdicts, len(server.calls)) == (6, 25)  # the steps before it are not asked again
+    other = make_benchmark(slug="other")
+    with Server(lambda call: answer("I'm sorry, I can't help with that.")) as server:
+        run = work_on(stepwise(judge_at(server.url, name="shy"), other))
+    # In words alone a refusal is only told from an answer where a verdict is missing: at the last step.
+    assert {row.status for row in run.judgments.all()} == {"refused"}
+
+
+def test_steps_as_calls_need_three_steps_and_no_batch(benchmark, judge_at):
+    judge = judge_at("http://127.0.0.1:9/v1")
+    with pytest.raises(BadInput, match="needs the reasoning three-step"):
+        actions.start_run(judge=judge, benchmark=benchmark, protocol="pair", settings={"step_calls": True})
+    with pytest.raises(BadInput, match="a batch asks every call at once"):
+        stepwise(judge, benchmark, batched=True)
+    one = actions.start_run(judge=judge, benchmark=benchmark, protocol="pair", settings={"reasoning": "three-step"})
+    assert "step_calls" not in one.settings

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from io import StringIO
 
 import pytest
 from django.core.management import call_command
@@ -70,6 +71,35 @@ BOMBS = {
     "captured": "{% set b %}{{ a }}{{ a }}{% endset %}{% set a = b %}",
     "nested": "{% set a = [a, a] %}",
 }
+
+
+PLAIN = "Question: {{ instruction }}\nFirst: {{ answers[0] }}\nSecond: {{ answers[1] }}\nWhich is better? Judge."
+
+
+@pytest.mark.check("A11")
+def test_a_papers_prompt_is_taken_as_it_is_judged_by_and_told_on_every_board(
+    client_of, start, judge_at, work_on, benchmark
+):
+    curator = client_of("curator")
+    form = {"protocol": "pairwise-criteria", "name": "paper", "text": PLAIN}
+    assert "must be between a line" in text_of(curator.post("/judging/prompts/new/", form))
+    answered = curator.post("/judging/prompts/new/", form | {"as_published": "on"})
+    assert answered.status_code == 302
+    assert PromptTemplate.objects.get().as_published
+    page = text_of(curator.get("/judging/prompts/pairwise-criteria/paper/1/"))
+    assert "As published: without fences" in page
+    hidden = {"protocol": "pairwise-criteria", "name": "half", "text": "{{ instruction }} {{ answers[0] }}"}
+    refused = curator.post("/api/v1/prompts/", hidden | {"as_published": True}, content_type="application/json")
+    assert refused.status_code == 400
+    assert "Answer 2 is not shown" in refused.content.decode()
+    with Server(lambda call: answer("Answer1")) as server:
+        work_on(start(judge_at(server.url), settings={"prompt": "paper", "order": "fixed"}))
+    assert any("Question: What is on table 0?\nFirst: A walnut bowl" in call.text for call in server.calls)
+    board = client_of("researcher").get("/leaderboards/everyday/models/?source=kestrel")
+    assert "Judged with a prompt as published: it has no fences" in text_of(board)
+    out = StringIO()
+    call_command("leaderboard", "models", benchmark="everyday", source="kestrel", stdout=out)
+    assert "Judged with a prompt as published" in out.getvalue()
 
 
 @pytest.mark.parametrize("line", BOMBS.values(), ids=BOMBS)

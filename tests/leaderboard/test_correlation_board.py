@@ -65,6 +65,14 @@ def test_the_spread_over_a_judges_repeats_is_told_by_model(brought, client):
     whole = by_model(boards.models(scope_of(benchmark=grove, source="keen")).as_json())
     for row in rows:  # every repeat has the same items: the mean of the rates is the rate of all
         assert row["mean"] == pytest.approx(whole[row["model"]]["win_rate"])
+        levels = whole[row["model"]]["levels"]
+        assert set(row["levels"]) == set(levels) > {"Perception"}
+        for name, level in row["levels"].items():
+            assert level["mean"] == pytest.approx(levels[name]["win_rate"])
+            assert level["sd"] >= 0
+        assert sum(level["n"] for level in row["levels"].values()) == row["n"]
+    page = client.get("/leaderboards/grove/correlation/").content.decode()
+    assert f"{100 * rows[0]['levels']['Perception']['mean']:.1f} ±" in page
 
 
 def test_another_benchmark_counts_once_it_ranks_three_of_the_models_and_the_viewer_may_see_it(

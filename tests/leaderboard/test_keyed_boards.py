@@ -11,6 +11,7 @@ from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
+from bank.criteria import Criterion
 from bank.models import Benchmark, Submission
 from bank.submissions import actions
 from leaderboard.boards import editions, models
@@ -18,6 +19,7 @@ from leaderboard.scope import BadScope, scope_of
 from tests.annotations import kinds
 from tests.bank.conftest import folder, manage
 from tests.hidden import criteria
+from tests.markup import flat
 
 __all__ = ["folder", "manage"]
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -265,6 +267,28 @@ def test_yes_or_no_has_the_measures_of_pope(folder, manage):
     assert row["yes_ratio"] == pytest.approx(28 / 58)
     assert (row["n"], row["rank"]) == (58, 1)
     assert row["f1_low"] < row["f1"] < row["f1_high"]
+
+
+def test_answers_can_be_read_as_popes_own_script_reads_them(folder, manage, client_of):
+    """What holds no "no" or "not" in its first sentence is a yes there, an evasion too (POPE, evaluate.py)."""
+    asked = [{"key": f"y{n}", "instruction": "Is it?", "answer": "yes" if n < 6 else "no"} for n in range(12)]
+    evasions = ["Hard to tell.", "I cannot see it. No.", "It could be, not sure"]
+    said = ["Yes."] * 3 + evasions + ["No."] * 3 + evasions
+    rows = [{"sample": f"y{n}", "model": "Finch", "text": text} for n, text in enumerate(said)]
+    assert manage("import_benchmark", "generic", folder("samples", asked), "--benchmark", "there", "--public")[0] == 0
+    assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "there")[0] == 0
+    Criterion.unguarded.update(shown_to="public")
+    client = client_of("researcher")
+    address = "/api/v1/leaderboards/models/?benchmark=there&kind=yes-no"
+    (ours,) = client.get(address).json()
+    assert (ours["reading"], ours["accuracy"], ours["failures"]) == ("label", 7 / 12, 4)
+    (theirs,) = client.get(f"{address}&reading=pope").json()
+    # Three and two evasions are a yes of questions whose answer is yes; of the others two are, wrongly.
+    assert (theirs["reading"], theirs["accuracy"], theirs["yes_ratio"]) == ("pope", 9 / 12, 7 / 12)
+    assert theirs["failures"] == 0
+    page = flat(client.get("/leaderboards/there/models/?kind=yes-no&reading=pope"))
+    assert "nswers are read as POPE" in page
+    assert client.get("/api/v1/leaderboards/judges/?benchmark=there&kind=yes-no&reading=pope").status_code == 400
 
 
 def test_components_are_a_share_of_their_weights_whole_and_by_category(folder, manage, client_of):

@@ -48,7 +48,8 @@ def marked():
         sample = Sample.objects.create(benchmark=benchmark, key=f"s{n}", instruction="?", status="approved")
         Criterion.unguarded.create(sample=sample, key="r", kind="exact_reference", text=f"answer {n}")
         for place, maker in enumerate(makers):
-            given = Response.objects.create(sample=sample, model=maker, text="It is so.")
+            text = f" Answer {n}." if place == 0 and n < 9 else "It is so."
+            given = Response.objects.create(sample=sample, model=maker, text=text)
             hashed = content_hash(kind="score", sample_id=sample.pk, response_ids=[given.pk])
             item = Item.objects.create(kind="score", sample=sample, content_hash=hashed)
             item.places.create(position=0, response=given)
@@ -66,6 +67,24 @@ def test_marks_against_a_reference_rank_models_by_their_mean(marked, kind, expec
     assert [row["model"] for row in board.as_json()] == ["heron", "egret"]
     assert {row["n"] for row in board.as_json()} == {12}
     assert not judges(scope_of(benchmark="open", kind=kind, staff=True)).as_json()
+
+
+def test_beside_the_marks_stands_the_share_of_answers_that_are_the_key(marked, client_of):
+    rows = {
+        row["model"]: row
+        for row in models(scope_of(benchmark="open", kind="reference", staff=True, source="marker")).as_json()
+    }
+    heron, egret = rows["heron"], rows["egret"]
+    assert (heron["exact_match"], heron["exact_match_n"], egret["exact_match"]) == (0.75, 12, 0.0)
+    assert heron["exact_match_low"] < 0.75 < heron["exact_match_high"]
+    page = client_of("curator").get("/leaderboards/open/models/?kind=reference&source=marker").content.decode()
+    assert "Exact match %" in page
+    assert "75.0" in page
+    run = Run.objects.get(protocol="reference-score")
+    client_of("curator").post("/leaderboards/open/models/editions/new/?kind=reference", {"run": run.pk})
+    told = client_of("researcher").get("/api/v1/leaderboards/models/?benchmark=open&kind=reference").json()
+    assert [row["exact_match"] for row in told] == [None, None]  # it would tell about keys
+    assert "would tell about keys" in " ".join(told[0]["notes"])
 
 
 @pytest.mark.parametrize("kind", ["reference", "reasoning"])

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from annotations.campaigns.actions import make_campaign
 from annotations.models import Annotator, Assignment, Label
+from judging.models import Run
 from leaderboard import boards, votes
 from leaderboard.boards import judges
 from leaderboard.boards.agreement import METRICS
@@ -194,15 +195,11 @@ def test_a_kept_board_is_made_again_when_anything_under_it_changes(voted):
     assert len(seen) == len(changes) + 1
 
 
-@pytest.mark.django_db
-def test_reviews_of_verdicts_count_by_the_consensus_of_three_and_by_data_set(brought, grove, board, client, people):
-    brought("judgments", list(judgments("keen", noise=0.6, seed=2))[:96])
-    brought("labels", labels())
-    campaign = make_campaign(name="reviews", benchmark=grove, protocol="review", overlap=3)
-    places = list(campaign.campaign_items.select_related("reviewed", "item").order_by("pk"))
-    now, grades = timezone.now(), {}
+def review(campaign, places, said, *, of=lambda n: 3):
+    """So many people review each verdict as ``said(n, place, who)`` says."""
+    now = timezone.now()
     for n, place in enumerate(places):
-        for who in range(2 if n == 0 else 3):  # one verdict has two reviews alone
+        for who in range(of(n)):
             annotator = Annotator.objects.get_or_create(name=f"reviewer-{who}", pseudonym=f"reviewer-{who}")[0]
             held = Assignment.objects.create(
                 campaign_item=place,
@@ -213,13 +210,59 @@ def test_reviews_of_verdicts_count_by_the_consensus_of_three_and_by_data_set(bro
                 leased_at=now,
                 lease_until=now,
             )
-            grade = 1 + (n + who) % 5
-            grades.setdefault(place.reviewed_id, []).append(grade)
             Label.objects.create(
-                assignment=held, campaign=campaign, item=place.item, annotator=annotator,
-                created_at=now, changed_at=now,
-                agree=who < n % 4, hallucination=n % 2 == 0, grade=grade,
-            )  # fmt: skip
+                assignment=held,
+                campaign=campaign,
+                item=place.item,
+                annotator=annotator,
+                created_at=now,
+                changed_at=now,
+                **said(n, place, who),
+            )
+
+
+@pytest.mark.django_db
+def test_two_runs_are_compared_by_what_reviewers_found_in_the_verdicts_on_the_same_items(brought, grove, client):
+    """MLLM-as-a-Judge, Table 7: hallucinations with and without reasoning step by step."""
+    for name in ("keen", "calm"):
+        brought("judgments", list(judgments(name, noise=0.6, seed=2))[:160])
+    brought("labels", labels())
+    campaign = make_campaign(name="reviews", benchmark=grove, protocol="review", overlap=3)
+    places = list(campaign.campaign_items.select_related("reviewed__run__judge", "item").order_by("pk"))
+    hallucinating = {"keen": 2, "calm": 4}  # of how many items one
+
+    def said(n, place, who):
+        judge = place.reviewed.run.judge.name
+        return {"agree": True, "hallucination": place.item_id % hallucinating[judge] == 0, "grade": 3}
+
+    review(campaign, places, said)
+    runs = {run.judge.name: run.pk for run in Run.objects.select_related("judge")}
+    rows = client.get(f"/api/v1/leaderboards/compare/?benchmark=grove&a=run-{runs['keen']}&b=run-{runs['calm']}").json()
+    (row,) = [row for row in rows if row["measure"].startswith("Hallucinates")]
+    items = {place.item_id for place in places}
+    shares = [sum(pk % of == 0 for pk in items) / len(items) for of in (2, 4)]
+    assert [row["a"], row["b"]] == pytest.approx(shares)
+    assert row["difference"] == pytest.approx(shares[0] - shares[1])
+    assert row["n"] == len(items)
+    assert row["difference_low"] < row["difference"] < row["difference_high"]
+    page = client.get(f"/leaderboards/grove/judges/compare/?a=run-{runs['keen']}&b=run-{runs['calm']}").content.decode()
+    assert "Hallucinates, by consensus of three reviews" in page
+
+
+@pytest.mark.django_db
+def test_reviews_of_verdicts_count_by_the_consensus_of_three_and_by_data_set(brought, grove, board, client, people):
+    brought("judgments", list(judgments("keen", noise=0.6, seed=2))[:96])
+    brought("labels", labels())
+    campaign = make_campaign(name="reviews", benchmark=grove, protocol="review", overlap=3)
+    places = list(campaign.campaign_items.select_related("reviewed", "item").order_by("pk"))
+    grades = {place.reviewed_id: [] for place in places}
+
+    def said(n, place, who):
+        grade = 1 + (n + who) % 5
+        grades[place.reviewed_id].append(grade)
+        return {"agree": who < n % 4, "hallucination": n % 2 == 0, "grade": grade}
+
+    review(campaign, places, said, of=lambda n: 2 if n == 0 else 3)  # one verdict has two reviews alone
     (row,) = board("reviews")
     of_three = range(1, len(places))
     assert (row["judge"], row["verdicts"], row["reviews"]) == ("keen", len(places), 3 * len(places) - 1)

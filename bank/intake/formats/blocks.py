@@ -227,7 +227,7 @@ def _verdicts(columns: Columns) -> list[bool] | None:
         return None
     if any(not {bool, NONE}.issuperset(map(type, columns[name])) for name in ("answer", "agree", "hallucination")):
         return None
-    if any(columns["spans"]) or [] in columns["spans"]:
+    if columns["spans"].count(None) < len(columns["spans"]):
         return None
     for name in ("score", "confidence", "preference"):
         columns[name] = _floats(columns[name])

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from accounts.csv import unescape
 from bank.intake.formats.blocks import COLUMN_READERS, Block, json_blocks, table_blocks
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, kind_of, parse_json, rows, validated
-from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
+from bank.intake.formats.records import JudgmentRecord, LabelRecord, RecipeResponseRecord, ResponseRecord, SampleRecord
 
 NAME = "generic"
 TITLE = "Project's own (JSON Lines, CSV, Parquet)"
@@ -18,22 +18,24 @@ LOOKED_AT = 50
 FILES = {
     "samples": ("samples.jsonl", "samples.csv", "samples.parquet"),
     "responses": ("responses.jsonl", "responses.csv", "responses.parquet"),
+    "recipe_responses": ("recipe_responses.jsonl", "recipe_responses.csv", "recipe_responses.parquet"),
     "labels": ("labels.jsonl", "labels.csv", "labels.parquet"),
     "judgments": ("judgments.jsonl", "judgments.csv", "judgments.parquet"),
 }
 RECORDS: dict[str, type[BaseModel]] = {
     "samples": SampleRecord,
     "responses": ResponseRecord,
+    "recipe_responses": RecipeResponseRecord,
     "labels": LabelRecord,
     "judgments": JudgmentRecord,
 }
 # How the text cells of a table become values.
 LISTS = frozenset(
     """images capability options criteria metadata option_order responses ranking parts spans flags order
-    settings revisions""".split()
+    settings revisions likelihoods""".split()
 )
 FLOATS = frozenset({"score", "preference", "seconds", "confidence", "cost"})
-INTEGERS = frozenset(["tokens", "situation", "grade", "repeat", "prompt_tokens", "completion_tokens"])
+INTEGERS = frozenset(["tokens", "situation", "grade", "repeat", "turn", "prompt_tokens", "completion_tokens"])
 BOOLEANS = frozenset({"answer", "agree", "hallucination"})
 
 
@@ -55,6 +57,8 @@ def parts(path: Path) -> tuple[str, ...]:
         return ("samples",)
     if {"kind", "sample"} <= names:
         return ("labels",) if "annotator" in names else ("judgments",)
+    if {"recipe", "sample"} <= names:
+        return ("recipe_responses",)
     return ("responses",) if {"sample", "text"} <= names else ()
 
 
@@ -64,6 +68,10 @@ def samples(path: Path) -> Iterator[Row | Problem]:
 
 def responses(path: Path) -> Iterator[Row | Problem]:
     return _read(path, "responses")
+
+
+def recipe_responses(path: Path) -> Iterator[Row | Problem]:
+    return _read(path, "recipe_responses")
 
 
 def labels(path: Path, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Iterator[Row | Problem]:

@@ -196,6 +196,24 @@ def _needed(key: str, info: ValidationInfo) -> str:
     return key
 
 
+def _candidates(pool: list[Any]) -> list[Any]:
+    """The answers of a pool, each with its log-likelihood or null."""
+    for pair in pool:
+        if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)):
+            raise ValueError("is not a list of [answer, log-likelihood or null]")
+        if pair[1] is not None and (isinstance(pair[1], bool) or not isinstance(pair[1], int | float)):
+            raise ValueError("holds a log-likelihood that is no number")
+    plain: list[Any] = plain_json(pool)
+    return plain
+
+
+class LikelihoodsRecord(Record):
+    by: Literal["prompt", "first-token"]
+    sum: Literal["total", "per-token"] = "total"
+    pool: Annotated[list[Any], Field(min_length=2), AfterValidator(_candidates)]
+    mass: Annotated[Number, Field(ge=0, le=1)] | None = None
+
+
 class ResponseRecord(Record):
     """A response. A format that knows its samples by the picture's address names that instead of the key; one that
     counts the rotations of a circular evaluation gives the number in place of the variant."""
@@ -206,20 +224,42 @@ class ResponseRecord(Record):
     model: OptionalName = ""
     variant: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
     text: Text = ""
-    status: Literal["ok", "refused", "filtered", "truncated", "empty", "error"] | None = None
+    status: Literal["ok", "refused", "filtered", "truncated", "empty", "error", "skipped"] | None = None
     reason: Text = ""
     option_order: list[Short] | None = None
     tokens: Count | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> "ResponseRecord":
-        if self.status == "ok" and not self.text.strip():
+        if self.status == "ok" and not (self.text.strip() or self._without_text):
             raise ValueError("text is empty although status is ok")
         return self
 
     @property
+    def _without_text(self) -> bool:
+        """Whether it can be an answer although it has no text."""
+        return False
+
+    @property
     def known_status(self) -> str:
         return self.status or ("ok" if self.text.strip() else "empty")
+
+
+Turns = Annotated[int, Field(ge=0, le=1000)]
+
+
+class RecipeResponseRecord(ResponseRecord):
+    """One turn of a model's answer by a recipe, NAME@VERSION. ``recipe_sha256``: what the recipe was when asked by."""
+
+    recipe: Annotated[Short, AfterValidator(_needed), Field(validate_default=True)] = ""
+    recipe_sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
+    repeat: Turns = 0
+    turn: Turns = 0
+    likelihoods: LikelihoodsRecord | None = None
+
+    @property
+    def _without_text(self) -> bool:
+        return self.likelihoods is not None  # of a pool of which no answer was returned
 
 
 class ResponseRef(Record):

@@ -134,6 +134,9 @@ def receive_form(*, by: User, files: Sequence[UploadedFile]) -> Upload:
     return upload
 
 
+GO_ON = "go_on"  # a choice: bring the files in after the check if it finds nothing that a person must see
+
+
 def check(*, upload: Upload, choices: dict[str, Any]) -> None:
     """Have the files checked (again) with these choices. Raises WrongState."""
     _step(upload, Upload.State.CHECKED, Upload.State.RECEIVED, choices=choices)

@@ -148,6 +148,7 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
         source = sources.inspect(opened)
         proposed = preview.propose(upload, source)
         choices = proposed | upload.choices
+        go_on = bool(choices.pop(actions.GO_ON, False))
         keep_preview(upload, source)
         findings = {
             "format": source.format,
@@ -172,8 +173,12 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
                 benchmark=newest, rows=rows, images=sources.PictureFolder(source.images), cancelled=reporter.cancelled
             ) | {"retires": choices["version"] != newest.version}
     findings |= summary(reports, upload)
+    known_before = upload.found.get("checked", {}).get("benchmark") == choices["benchmark"]
+    nothing_to_see = not findings.get("fault") and (choices.get("skip_bad") or not findings["bad"])
+    findings["again"] = go_on  # somebody pressed the button already, and must see what changed
+    goes_on = go_on and nothing_to_see and (newest is None or known_before)
     changed = Upload.objects.filter(pk=upload.pk, state=Upload.State.CHECKING).update(
-        state=Upload.State.CHECKED,
+        state=Upload.State.IMPORTING if goes_on else Upload.State.CHECKED,
         tries=0,
         found=findings,
         choices=choices,

@@ -20,6 +20,12 @@ class Command(InstallationCommand):
         parser.add_argument("--anchor", default="", metavar="MODEL", help="pair every model with this one")
         parser.add_argument("--sample", type=int, metavar="N", help="draw N samples")
         parser.add_argument("--seed", type=int, default=0, metavar="S")
+        parser.add_argument(
+            "--size",
+            type=int,
+            metavar="N",
+            help="of batches, balanced by model and length; of pairs, those within",
+        )
         parser.add_argument("--rotations", action="store_true", help="score: the answers to rotated options, too")
 
         parser.add_argument(
@@ -37,6 +43,7 @@ class Command(InstallationCommand):
                 seed=options["seed"],
                 rotations=options["rotations"],
                 bare=options["bare"],
+                size=options["size"],
             )
             made, everything = items.make_items(plan)
         self.stdout.write(f"Made {made} items; {everything - made} were there already.")

@@ -18,7 +18,18 @@ from judging.models import PromptTemplate
 from judging.protocols.prompts import sandbox
 from judging.protocols.prompts.sandbox import TooMuch
 
-__all__ = ["Prompt", "TooMuch", "UnknownPrompt", "chosen", "get", "names", "parsed", "split", "stored_names"]
+__all__ = [
+    "Prompt",
+    "TooMuch",
+    "UnknownPrompt",
+    "chosen",
+    "get",
+    "names",
+    "parsed",
+    "rendered",
+    "split",
+    "stored_names",
+]
 
 FOLDER = Path(__file__).resolve().parent
 # Texts are inserted as values, never as templates, so braces in an answer do nothing. Prompts are plain text, not HTML.
@@ -52,8 +63,13 @@ class Prompt:
 
     def render(self, values: Mapping[str, Any]) -> str:
         """The text of a request. Raises TooMuch if it exceeds the limits."""
-        with sandbox.metered():
-            return _compiled(self.text).render(values)
+        return rendered(self.text, values)
+
+
+def rendered(text: str, values: Mapping[str, Any]) -> str:
+    """A template's text with these values. Raises TooMuch if it exceeds the limits."""
+    with sandbox.metered():
+        return str(_compiled(text).render(values))
 
 
 def names(protocol: str) -> list[str]:

@@ -31,7 +31,7 @@ ALLOWED = (
 FILTERS = frozenset({"join", "length", "count", "reverse", "first", "last", "upper", "lower"})
 TESTS = frozenset({"odd", "even", "divisibleby"})
 # What a template may compare: settings and positions, never the content of a text.
-COMPARED = frozenset({"picture", "reasoning", "images", "letters", "loop", "scale", "total"})
+COMPARED = frozenset({"picture", "reasoning", "images", "language", "letters", "loop", "scale", "total"})
 PLAIN_FORMAT = re.compile(r"(?:[^%]|%%|%[ds])*")
 
 
@@ -48,8 +48,12 @@ class Marks:
         return f"{mark} begins\n{mark} ends"
 
 
-def faults(protocol: Protocol, text: str) -> list[str]:
-    """Everything that keeps a template from being used; empty for a good one."""
+def faults(protocol: Protocol, text: str, *, as_published: bool = False) -> list[str]:
+    """Everything that keeps a template from being used; empty for a good one.
+
+    One that is ``as_published`` needs no fences, and may ask for the verdict in its own words; it must show the
+    instruction and the answers somewhere.
+    """
     if not text.strip():
         return ["The template is empty."]
     if len(text) > MOST_CHARACTERS:
@@ -57,12 +61,48 @@ def faults(protocol: Protocol, text: str) -> list[str]:
     try:
         tree = prompts.parsed(text)
         # In this order: a forbidden construct could cost a gigabyte while names are looked up.
-        problems = list(_forbidden(tree)) or list(_unknown(tree, protocol)) or list(_rendering_faults(protocol, text))
+        problems = (
+            list(_forbidden(tree))
+            or list(_unknown(tree, protocol))
+            or list(_rendering_faults(protocol, text, as_published=as_published))
+        )
     except TemplateSyntaxError as error:
         return [f"Line {error.lineno}: {error.message}"]
     except RecursionError:
         return ["The template is nested too deeply."]
     return list(dict.fromkeys(problems))[:MOST_FAULTS]
+
+
+QUERY_VARIABLES = ("ask", "hint", "images", "instruction", "language", "options")  # of prompts for answering models
+
+
+def query_faults(text: str) -> list[str]:
+    """Everything that keeps a template from asking a model: it must show the instruction and all options.
+
+    What a model is asked needs no fences: the questions are staff's own.
+    """
+    if not text.strip():
+        return ["The template is empty."]
+    if len(text) > MOST_CHARACTERS:
+        return [f"The template is longer than {MOST_CHARACTERS:,} characters."]
+    try:
+        tree = prompts.parsed(text)
+        if problems := list(_forbidden(tree)):
+            return problems[:MOST_FAULTS]
+        if unknown := find_undeclared_variables(tree) - set(QUERY_VARIABLES):
+            return [f"Unknown variable: {_list(unknown)}. Prompts for models have: {_list(QUERY_VARIABLES)}."]
+        marks = Marks()
+        options = [("A", marks("Option A")), ("B", marks("Option B"))]
+        values = {"instruction": marks("The instruction"), "hint": "", "images": 1, "language": "en", "ask": "Which?"}
+        rendered = prompts.rendered(text, values | {"options": options})
+        prompts.rendered(text, values | {"options": [], "images": 0, "language": "zh", "hint": "h"})
+    except TemplateSyntaxError as error:
+        return [f"Line {error.lineno}: {error.message}"]
+    except RecursionError:
+        return ["The template is nested too deeply."]
+    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return [f"It cannot be rendered: {str(error)[:200]}"]
+    return [f"{label} is not shown in full." for mark, label in marks.labels.items() if f"{mark} ends" not in rendered]
 
 
 def variables(protocol: Protocol) -> list[str]:
@@ -129,7 +169,7 @@ def _list(words: Iterable[str]) -> str:
 # -- the renderings -------------------------------------------------------------------------------------------------
 
 
-def _rendering_faults(protocol: Protocol, text: str) -> Iterator[str]:
+def _rendering_faults(protocol: Protocol, text: str, *, as_published: bool) -> Iterator[str]:
     template = prompts.Prompt(protocol.name, "draft", 0, text, "")
     for settings, picture, hinted in _combinations(protocol):
         marks = Marks()
@@ -141,6 +181,14 @@ def _rendering_faults(protocol: Protocol, text: str) -> Iterator[str]:
             return
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             yield f"It cannot be rendered ({_combination(settings, picture)}): {str(error)[:200]}"
+            continue
+        if as_published:
+            shown = {"The instruction", *(label for label in marks.labels.values() if label.startswith("Answer "))}
+            yield from (
+                f"{label} is not shown ({_combination(settings, picture)})."
+                for mark, label in marks.labels.items()
+                if label in shown and mark not in rendered
+            )
             continue
         fenced, outside = _split_fenced(rendered)
         needed = _needed(protocol, settings, picture, hinted)

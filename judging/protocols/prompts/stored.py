@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -14,6 +15,41 @@ from judging import protocols
 from judging.models import PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.prompts import checks
+
+ANSWERS = "responses"  # prompts that models are asked with, by runs that collect and by recipes
+ANSWERS_TITLE = "Answers of a model"
+
+
+def titles() -> dict[str, str]:
+    """What prompts can be written for: protocols of judges, and answers of models."""
+    return {name: protocol.title for name, protocol in protocols.all_by_name().items()} | {ANSWERS: ANSWERS_TITLE}
+
+
+AS_PUBLISHED = (
+    "Judged with a prompt as published: it has no fences, so what an answer says to the judge may be followed like its "
+    "own instructions."
+)
+
+
+def any_as_published(runs: Iterable[int]) -> bool:
+    """Whether one of these runs asked with a template that is exempt from the rules about fences."""
+    exempt = PromptTemplate.objects.filter(as_published=True)
+    names = {(f"{row.protocol}.{row.name}", row.version) for row in exempt.only("protocol", "name", "version")}
+    if not names:
+        return False
+    used = Run.objects.filter(pk__in=list(runs)).values_list("template", "template_version")
+    return not names.isdisjoint(used)
+
+
+def faults_of(protocol: str, text: str, *, as_published: bool = False) -> list[str]:
+    """Everything that keeps a template from being used. Raises UnknownProtocol."""
+    if protocol == ANSWERS:
+        return checks.query_faults(text)
+    return checks.faults(protocols.get(protocol), text, as_published=as_published)
+
+
+def variables_of(protocol: str) -> list[str]:
+    return list(checks.QUERY_VARIABLES) if protocol == ANSWERS else checks.variables(protocols.get(protocol))
 
 
 def runs_with(protocol: str, name: str, version: int) -> QuerySet[Run]:
@@ -43,26 +79,29 @@ def templates(viewer: Viewer) -> list[Template]:
     for row in PromptTemplate.objects.select_related("by"):
         stored.setdefault(row.protocol, []).append(row)
     templates_with_use = []
-    for protocol in protocols.all_by_name().values():
+    for protocol, title in titles().items():
         versions: list[tuple[prompts.Prompt, PromptTemplate | None]] = [
-            (prompts.get(protocol.name, name), None) for name in prompts.names(protocol.name)
+            (prompts.get(protocol, name), None) for name in prompts.names(protocol)
         ]
-        versions += [(prompts.Prompt.from_row(row), row) for row in stored.get(protocol.name, [])]
+        versions += [(prompts.Prompt.from_row(row), row) for row in stored.get(protocol, [])]
         names_seen: set[str] = set()
         for prompt, stored_row in versions:
-            runs = used.get((f"{protocol.name}.{prompt.name}", prompt.version), 0)
-            templates_with_use.append(Template(prompt, protocol.title, stored_row, runs, prompt.name not in names_seen))
+            runs = used.get((f"{protocol}.{prompt.name}", prompt.version), 0)
+            templates_with_use.append(Template(prompt, title, stored_row, runs, prompt.name not in names_seen))
             names_seen.add(prompt.name)
     return templates_with_use
 
 
 @transaction.atomic
-def add_template(*, protocol: str, name: str, text: str, note: str = "", by: User | None = None) -> PromptTemplate:
-    """Store a template as the next version of its name. Raises BadInput with all faults of the text."""
-    try:
-        used_protocol = protocols.get(protocol)
-    except protocols.UnknownProtocol as error:
-        raise BadInput(str(error), "protocol") from None
+def add_template(
+    *, protocol: str, name: str, text: str, note: str = "", as_published: bool = False, by: User | None = None
+) -> PromptTemplate:
+    """Store a template as the next version of its name. Raises BadInput with all faults of the text.
+
+    ``as_published``: it is a paper's own prompt, exempt from the rules about fences; boards made with it say so.
+    """
+    if protocol not in titles():
+        raise BadInput(f"Unknown protocol {protocol!r}. Known: {', '.join(titles())}.", "protocol")
     name, text = name.strip(), text.replace("\r\n", "\n").rstrip("\n")
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
         raise BadInput(
@@ -70,7 +109,7 @@ def add_template(*, protocol: str, name: str, text: str, note: str = "", by: Use
         )
     if name in prompts.names(protocol):
         raise BadInput(f"{name} is built in and cannot be changed. Choose another name.", "name")
-    if faults := checks.faults(used_protocol, text):
+    if faults := faults_of(protocol, text, as_published=as_published):
         raise BadInput("\n".join(faults), "text")
     sha256_of_text = hashlib.sha256(text.encode()).hexdigest()
     earlier = PromptTemplate.objects.filter(protocol=protocol, name=name).select_for_update()
@@ -79,7 +118,14 @@ def add_template(*, protocol: str, name: str, text: str, note: str = "", by: Use
         raise BadInput(f"Version {same[0]} of {name} has exactly this text.", "text")
     number = max(versions, default=0) + 1
     return PromptTemplate.objects.create(
-        protocol=protocol, name=name, version=number, text=text, sha256=sha256_of_text, note=note.strip()[:300], by=by
+        protocol=protocol,
+        name=name,
+        version=number,
+        text=text,
+        sha256=sha256_of_text,
+        note=note.strip()[:300],
+        as_published=as_published,
+        by=by,
     )
 
 

@@ -1,4 +1,4 @@
-"""manage.py publish SLUG [--private | --edition KIND [--split NAME] [--run ID]]"""
+"""manage.py publish {SLUG [--private | --edition KIND [--split NAME] [--run ID]] | NAME --recipe}"""
 
 from typing import Any
 
@@ -6,9 +6,10 @@ from django.core.management.base import CommandParser
 
 from accounts.management.base import InstallationCommand
 from bank.management.importing import Failed, bad_input_fails
+from bank.recipes import store
 from bank.samples.benchmarks import find_benchmark, set_visibility
 from judging.models import Run
-from leaderboard.boards import editions
+from leaderboard.boards import editions, recipe_editions
 from leaderboard.models import CAN_REST_ON_HIDDEN
 from leaderboard.scope import scope_of
 
@@ -16,19 +17,25 @@ from leaderboard.scope import scope_of
 class Command(InstallationCommand):
     help = (
         "Publish a benchmark: everybody sees its approved samples and its boards. With --edition publish a board that "
-        "depends on hidden answers or weights, as it is now."
+        "depends on hidden answers or weights, as it is now; with --recipe the board of a recipe."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("benchmark", metavar="SLUG", help="SLUG or SLUG@VERSION")
+        parser.add_argument("benchmark", metavar="SLUG", help="SLUG or SLUG@VERSION; a recipe's NAME")
         group = parser.add_mutually_exclusive_group()
         group.add_argument("--private", action="store_true", help="make it staff's alone again")
         group.add_argument("--edition", choices=CAN_REST_ON_HIDDEN, metavar="KIND", help=", ".join(CAN_REST_ON_HIDDEN))
+        group.add_argument("--recipe", action="store_true", help="an edition of the board of this recipe")
         parser.add_argument("--split", default="", metavar="NAME", help="a hidden split, with --edition")
         parser.add_argument("--run", type=int, metavar="ID", help="whose readings count; default as last time")
 
-    def handle(self, *, private: bool, edition: str | None, split: str, run: int | None, **options: Any) -> None:
+    def handle(
+        self, *, private: bool, recipe: bool, edition: str | None, split: str, run: int | None, **options: Any
+    ) -> None:
         with bad_input_fails():
+            if recipe:
+                self._publish_recipe(options["benchmark"])
+                return
             benchmark = find_benchmark(options["benchmark"])
             if not edition:
                 set_visibility(benchmark=benchmark, visibility="private" if private else "public", command="publish")
@@ -41,3 +48,11 @@ class Command(InstallationCommand):
                 benchmark=benchmark, kind=edition, split=split, run=judge_run, command="publish"
             )
         self.stdout.write(f"Published edition {published.number} of the {edition} board of {benchmark}.")
+
+    def _publish_recipe(self, name: str) -> None:
+        try:
+            recipe = store.get(name)
+        except store.UnknownRecipe as error:
+            raise Failed(str(error)) from None
+        published = recipe_editions.publish(recipe, command="publish")
+        self.stdout.write(f"Published edition {published.number} of the board of {recipe}.")

@@ -1,0 +1,127 @@
+"""Corrupted pictures and questions, to measure robustness (ChEF, arXiv 2311.02692, Appendix C.5, Tables 2 and 3)."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bank.corruptions import texts
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from bank.corruptions import images  # loads numpy, which most workers never need
+
+# How a composed corruption is made (C.5): of these categories one method at random each, in this order, and all of the
+# others in sequence: of pictures at the end, of questions at the beginning.
+IMAGE_RANDOM, IMAGE_ALL = ("noise", "blur", "weather", "digital"), "other"
+TEXT_ALL, TEXT_RANDOM = "basic", ("sentence", "word", "character", "choice")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One corruption. ``severity`` from 1 to 5, and 1 where a method has only one."""
+
+    method: str
+    severity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """What is done to a picture and to a question; ``left_out``: categories of which no method could be used."""
+
+    image: tuple[Step, ...] = ()
+    text: tuple[Step, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def compose(*, seed: str, image: bool, text: bool, options: int = 0, written: Collection[str] = ()) -> Composition:
+    """A composed corruption, drawn by the seed. ``written``: methods of sentences whose text is stored; ``options``:
+    how many the question has.
+    """
+    from bank.corruptions import images
+
+    rng = _random("compose", seed)
+
+    def drawn(methods: Sequence[images.Method | texts.Method]) -> Step:
+        method = rng.choice(methods)
+        return Step(method.name, rng.randint(1, _most(method)))
+
+    of_image: list[Step] = []
+    if image:
+        by_category = {name: [m for m in images.METHODS.values() if m.category == name] for name in images.CATEGORIES}
+        of_image = [drawn(by_category[name]) for name in IMAGE_RANDOM]
+        of_image += [drawn([method]) for method in by_category[IMAGE_ALL]]
+    of_text: list[Step] = []
+    left_out: list[str] = []
+    if text:
+        of_text = [Step(m.name, 1) for m in texts.METHODS.values() if m.category == TEXT_ALL]
+        for name in TEXT_RANDOM:
+            usable = [m for m in texts.METHODS.values() if m.category == name]
+            usable = [m for m in usable if (not m.written or m.name in written) and (not m.of_options or options > 1)]
+            if usable:
+                of_text.append(drawn(usable))
+            else:
+                left_out.append(name)
+        # A sentence is written anew before its words and letters are changed, lower case and all.
+        of_text.sort(key=lambda step: not texts.METHODS[step.method].written)
+    return Composition(tuple(of_image), tuple(of_text), tuple(left_out))
+
+
+def _most(method: images.Method | texts.Method) -> int:
+    return method.severities if isinstance(method.severities, int) else len(method.severities)
+
+
+def single(method: str, *, severity: int | None = None, seed: str = "") -> Composition:
+    """One corruption alone, its severity drawn by the seed if none is given. Raises ValueError for what is unknown."""
+    from bank.corruptions import images
+
+    found = images.METHODS.get(method) or texts.METHODS.get(method)
+    if found is None:
+        raise ValueError(f"there is no corruption called {method}")
+    most = _most(found)
+    step = Step(method, min(severity, most) if severity else _random("single", seed).randint(1, most))
+    return Composition(image=(step,)) if method in images.METHODS else Composition(text=(step,))
+
+
+def apply_image(image: Image.Image, steps: Sequence[Step], seed: str) -> Image.Image:
+    """The picture after these corruptions, in sequence."""
+    from bank.corruptions import images
+
+    image = images.as_rgb(image)
+    for step in steps:
+        image = images.corrupt(image, method=step.method, severity=step.severity, seed=seed)
+    return image
+
+
+def encoded(image: Image.Image) -> bytes:
+    """The picture as PNG."""
+    from bank.corruptions import images
+
+    return images.encoded(image)
+
+
+def apply_text(text: str, steps: Sequence[Step], seed: str, written: Mapping[str, str] | None = None) -> str:
+    """The question after these corruptions, in sequence. ``written``: the stored texts, by method."""
+    for step in steps:
+        text = texts.corrupt(
+            text, method=step.method, severity=step.severity, seed=seed, written=(written or {}).get(step.method)
+        )
+    return text
+
+
+def apply_order(labels: Sequence[str], steps: Sequence[Step], seed: str) -> list[str]:
+    """The labels of options in the order in which these corruptions put them."""
+    order = list(labels)
+    for step in steps:
+        if texts.METHODS[step.method].of_options:
+            order = texts.reorder(order, method=step.method, seed=seed)
+    return order
+
+
+def _random(what: str, seed: str) -> random.Random:
+    digest = hashlib.blake2b(f"{what}\x1f{seed}".encode(), digest_size=16).digest()
+    return random.Random(int.from_bytes(digest, "big"))

@@ -1,0 +1,434 @@
+"""Corruptions of pictures (ChEF, Table 2): 22 methods of five categories, each with five severities.
+
+Noise, blur, weather and digital ones follow ImageNet-C (Hendrycks and Dietterich 2019, arXiv 1903.12261), whose
+parameters stand in the table; it is made for pictures of 224 pixels, so lengths grow with the shorter edge. What
+differs is in docs/corruptions.md. The same picture, method, severity and seed give the same result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps
+
+Pixels = npt.NDArray[np.float32]  # (height, width, 3), 0 to 1
+Severity = tuple[float, ...]
+BASE = 224  # pixels of the shorter edge that lengths are given for
+CATEGORIES = ("noise", "blur", "weather", "digital", "other")
+Bilinear, Bicubic, Box = Image.Resampling.BILINEAR, Image.Resampling.BICUBIC, Image.Resampling.BOX
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """``parameters`` names what the numbers of each severity are."""
+
+    name: str
+    title: str
+    category: str
+    parameters: tuple[str, ...]
+    severities: tuple[Severity, Severity, Severity, Severity, Severity]
+    make: Callable[[Image.Image, Severity, np.random.Generator], Image.Image]
+
+
+def corrupt(image: Image.Image, *, method: str, severity: int, seed: str) -> Image.Image:
+    """The picture after one corruption: RGB, as large as before. Raises ValueError for what is unknown."""
+    if method not in METHODS:
+        raise ValueError(f"there is no corruption of pictures called {method}")
+    if not 1 <= severity <= 5:
+        raise ValueError("a severity is a number from 1 to 5")
+    chosen = METHODS[method]
+    digest = hashlib.blake2b(f"{method}\x1f{severity}\x1f{seed}".encode(), digest_size=16).digest()
+    rng = np.random.default_rng(int.from_bytes(digest, "big"))
+    return chosen.make(as_rgb(image), chosen.severities[severity - 1], rng)
+
+
+def as_rgb(image: Image.Image) -> Image.Image:
+    """The picture in RGB; what is transparent stands on white."""
+    if image.mode == "RGB":
+        return image
+    if "transparency" in image.info or image.mode in ("RGBA", "LA", "PA"):
+        image = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        return Image.alpha_composite(white, image).convert("RGB")
+    return image.convert("RGB")
+
+
+def encoded(image: Image.Image) -> bytes:
+    """The picture as PNG: without loss, and as quick as it can be."""
+    out = io.BytesIO()
+    image.save(out, "PNG", compress_level=1)
+    return out.getvalue()
+
+
+# ---- helpers ----
+
+
+def _pixels(image: Image.Image) -> Pixels:
+    return np.asarray(image, dtype=np.float32) / np.float32(255)
+
+
+def _image(pixels: Pixels) -> Image.Image:
+    return Image.fromarray((np.clip(pixels, 0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8))
+
+
+def _scale(image: Image.Image) -> float:
+    return min(image.size) / BASE
+
+
+def _normal(image: Image.Image, rng: np.random.Generator) -> Pixels:
+    return rng.standard_normal((image.height, image.width, 3), dtype=np.float32)
+
+
+def _field(size: tuple[int, int], cells: float, rng: np.random.Generator) -> Pixels:
+    """Smooth noise with mean 0 and deviation 1, (height, width); ``cells`` along the shorter edge."""
+    width, height = size
+    per_cell = min(size) / max(cells, 1)
+    grid = (max(2, round(height / per_cell)), max(2, round(width / per_cell)))
+    coarse = Image.fromarray(rng.standard_normal(grid, dtype=np.float32))
+    field = np.asarray(coarse.resize(size, Bicubic), dtype=np.float32)
+    return (field - field.mean()) / max(float(field.std()), 1e-6)
+
+
+def _plasma(size: tuple[int, int], decay: float, rng: np.random.Generator) -> Pixels:
+    """Clouds from 0 to 1, (height, width): octaves of smooth noise, each ``decay`` times weaker than the one before."""
+    clouds = sum(_field(size, 2.0**octave, rng) * np.float32(decay**-octave) for octave in range(1, 8))
+    low, high = float(np.min(clouds)), float(np.max(clouds))
+    return np.asarray((clouds - low) / max(high - low, 1e-6), dtype=np.float32)
+
+
+def _smear(layer: Pixels, length: float, angle: float, *, sigma: float) -> Pixels:
+    """A mean along a line of this length in pixels, weighted by a Gaussian from one of its ends."""
+    taps = int(min(max(2, round(length)), 24))
+    at = np.linspace(0, length, taps)
+    weights = np.exp(-0.5 * (at / max(sigma, 0.5)) ** 2)
+    weights /= weights.sum()
+    total = np.zeros_like(layer)
+    for distance, weight in zip(at, weights, strict=True):
+        across, down = round(distance * np.cos(angle)), round(distance * np.sin(angle))
+        total += np.float32(weight) * _shifted(layer, across, down)
+    return total
+
+
+def _shifted(layer: Pixels, across: int, down: int) -> Pixels:
+    """The layer moved by so many pixels; its edges are repeated."""
+    rows = np.clip(np.arange(layer.shape[0]) - down, 0, layer.shape[0] - 1)
+    columns = np.clip(np.arange(layer.shape[1]) - across, 0, layer.shape[1] - 1)
+    return layer[rows][:, columns]
+
+
+def _resized(image: Image.Image, factor: float, *, up: Image.Resampling = Bilinear, down: Any = Box) -> Image.Image:
+    """Made smaller by the factor, and as large as before again."""
+    return image.resize(_smaller(image, factor), down).resize(image.size, up)
+
+
+def _smaller(image: Image.Image, factor: float) -> tuple[int, int]:
+    return max(1, round(image.width * factor)), max(1, round(image.height * factor))
+
+
+# ---- noise ----
+
+
+def _gaussian_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    return _image(_pixels(image) + _normal(image, rng) * np.float32(severity[0]))
+
+
+def _shot_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    """Photons counted: a normal distribution with the variance of Poisson's, which costs a tenth."""
+    pixels = _pixels(image)
+    return _image(pixels + _normal(image, rng) * np.sqrt(pixels / np.float32(severity[0])))
+
+
+def _impulse_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    pixels = _pixels(image)
+    drawn = rng.random(pixels.shape, dtype=np.float32)
+    share = np.float32(severity[0] / 2)
+    pixels = np.where(drawn < share, np.float32(0), pixels)
+    return _image(np.where(drawn > 1 - share, np.float32(1), pixels))
+
+
+def _speckle_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    pixels = _pixels(image)
+    return _image(pixels + pixels * _normal(image, rng) * np.float32(severity[0]))
+
+
+# ---- blur ----
+
+
+def _gaussian_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    return image.filter(ImageFilter.GaussianBlur(severity[0] * _scale(image)))
+
+
+def _defocus_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    """A mean over a disc. A large disc is applied to a smaller picture: what that loses, the disc would take anyway."""
+    radius = severity[0] * _scale(image)
+    factor = min(1.0, 5 / max(radius, 1e-6))
+    small = image.resize(_smaller(image, factor), Box)
+    pixels, reach = _pixels(small), max(0, round(radius * factor))
+    total, count = np.zeros_like(pixels), 0
+    for down in range(-reach, reach + 1):
+        for across in range(-reach, reach + 1):
+            if down * down + across * across <= reach * reach:
+                total += _shifted(pixels, across, down)
+                count += 1
+    return _image(total / np.float32(count)).resize(image.size, Bilinear)
+
+
+def _frosted_glass_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    sigma, reach, rounds = severity
+    scale = _scale(image)
+    far = max(1, round(reach * scale))
+    blurred = np.asarray(image.filter(ImageFilter.GaussianBlur(sigma * scale)))
+    own_row, own_column = np.arange(image.height)[:, None], np.arange(image.width)[None, :]
+    rows, columns = np.broadcast_to(own_row, blurred.shape[:2]), np.broadcast_to(own_column, blurred.shape[:2])
+    for _ in range(int(rounds)):
+        moved = rng.integers(-far, far, size=(2, image.height, image.width), dtype=np.int32, endpoint=True)
+        at = np.clip(own_row + moved[0], 0, image.height - 1)
+        beside = np.clip(own_column + moved[1], 0, image.width - 1)
+        rows, columns = rows[at, beside], columns[at, beside]
+    return Image.fromarray(blurred[rows, columns]).filter(ImageFilter.GaussianBlur(sigma * scale))
+
+
+def _motion_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    length, sigma = (value * _scale(image) for value in severity)
+    return _image(_smear(_pixels(image), length, rng.uniform(-np.pi / 4, np.pi / 4), sigma=sigma))
+
+
+def _zoom_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    """The mean of the picture and of ever nearer ones, up to this much nearer."""
+    steps = np.linspace(1, severity[0], 8)
+    total = np.zeros((image.height, image.width, 3), dtype=np.float32)
+    for zoom in steps:
+        width, height = image.width / zoom, image.height / zoom
+        left, top = (image.width - width) / 2, (image.height - height) / 2
+        nearer = image.resize(image.size, Bilinear, box=(left, top, left + width, top + height))
+        total += np.asarray(nearer, dtype=np.float32)
+    return _image(total / np.float32(255 * len(steps)))
+
+
+# ---- weather ----
+
+
+def _snow(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    """Flakes: the peaks of noise, smeared as they fall; and a picture as pale as on a day of snow."""
+    mean, threshold, length, pale = severity
+    scale = _scale(image)
+    size = tuple(max(2, round(edge / max(scale, 0.2))) for edge in image.size)
+    flakes = rng.normal(mean, 0.3, size=(size[1], size[0])).astype(np.float32)
+    flakes = np.where(flakes < threshold, np.float32(0), flakes)
+    angle = rng.uniform(np.pi / 4, 3 * np.pi / 4)
+    layer = _smear(np.clip(flakes, 0, 1), length, angle, sigma=length / 2)
+    layer = np.asarray(Image.fromarray(layer).resize(image.size, Bilinear), dtype=np.float32)[..., None]
+    pixels = _pixels(image)
+    grey = np.asarray(image.convert("L"), dtype=np.float32)[..., None] / np.float32(255)
+    pixels = np.float32(pale) * pixels + np.float32(1 - pale) * np.maximum(
+        pixels, grey * np.float32(1.5) + np.float32(0.5)
+    )
+    return _image(pixels + layer + layer[::-1, ::-1])
+
+
+def _frost(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    """Ice on a pane: ridges of noise, thicker towards the edges, in place of the photographs of ImageNet-C."""
+    kept, ice = severity
+    ridges = sum(
+        np.float32(0.6**octave) * (1 - np.minimum(np.abs(_field(image.size, 4.0 * 2**octave, rng)), 1))
+        for octave in range(4)
+    ) / np.float32(2.2)
+    across, down = (np.abs(np.linspace(-1, 1, edge, dtype=np.float32)) for edge in image.size)
+    edge = np.maximum(across[None, :], down[:, None]) ** 2
+    cover = np.clip(ridges**2 * (np.float32(0.45) + edge), 0, 1)[..., None]
+    colour = np.array([0.86, 0.93, 1.0], dtype=np.float32)
+    return _image(np.float32(kept) * _pixels(image) + np.float32(ice) * cover * colour)
+
+
+def _fog(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    amount, decay = severity
+    pixels = _pixels(image)
+    highest = float(pixels.max())
+    pixels = pixels + np.float32(amount) * _plasma(image.size, decay, rng)[..., None]
+    return _image(pixels * np.float32(highest / (highest + amount)) if highest else pixels)
+
+
+def _brightness(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    hue, saturation, value = image.convert("HSV").split()
+    brighter = value.point([min(255, round(level + 255 * severity[0])) for level in range(256)])
+    return Image.merge("HSV", (hue, saturation, brighter)).convert("RGB")
+
+
+def _spatter(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    """Drops of water, or from severity 4 of mud: where smooth noise is high."""
+    share, opacity, mud = severity
+    field = _field(image.size, 40, rng) + np.float32(0.5) * _field(image.size, 90, rng)
+    border = np.quantile(field[::4, ::4], 1 - share)
+    cover = np.clip((field - np.float32(border)) * np.float32(3), 0, 1)[..., None] * np.float32(opacity)
+    colour = np.array([0.25, 0.16, 0.08] if mud else [0.69, 0.93, 0.93], dtype=np.float32)
+    return _image(_pixels(image) * (1 - cover) + colour * cover)
+
+
+# ---- digital ----
+
+
+def _contrast(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    pixels = _pixels(image)
+    mean = pixels.mean(axis=(0, 1), keepdims=True)
+    return _image((pixels - mean) * np.float32(severity[0]) + mean)
+
+
+def _elastic(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    """A mesh whose knots are moved at random: by so much of the shorter edge, with so many cells along it."""
+    moved, cells = severity
+    width, height = image.size
+    per_cell = max(4.0, min(image.size) / cells)
+    columns, rows = (max(1, round(edge / per_cell)) for edge in image.size)
+    across, down = np.linspace(0, width, columns + 1), np.linspace(0, height, rows + 1)
+    knots = np.stack(np.meshgrid(across, down), axis=-1)
+    shift = rng.normal(0, moved * min(image.size), size=knots.shape)
+    shift[[0, -1], :] = shift[:, [0, -1]] = 0
+    source = knots + shift
+    mesh = []
+    for row in range(rows):
+        for column in range(columns):
+            box = tuple(round(edge) for edge in (across[column], down[row], across[column + 1], down[row + 1]))
+            corners = [source[row + y, column + x] for y, x in ((0, 0), (1, 0), (1, 1), (0, 1))]
+            mesh.append((box, tuple(float(part) for corner in corners for part in corner)))
+    return image.transform(image.size, Image.Transform.MESH, mesh, Bilinear)
+
+
+def _pixelate(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    return _resized(image, severity[0] / max(_scale(image), 1.0), up=Image.Resampling.NEAREST)
+
+
+def _jpeg_compression(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=int(severity[0]))
+    return Image.open(out).convert("RGB")
+
+
+def _saturate(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    return ImageEnhance.Color(image).enhance(severity[0])
+
+
+# ---- other ----
+
+
+def _centre_crop(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    kept = severity[0] ** 0.5  # of each edge
+    width, height = image.width * kept, image.height * kept
+    left, top = (image.width - width) / 2, (image.height - height) / 2
+    return image.resize(image.size, Bilinear, box=(left, top, left + width, top + height))
+
+
+def _resize(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    return _resized(image, severity[0], down=Bilinear)
+
+
+def _rotate(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    angle = severity[0] * (1 if rng.random() < 0.5 else -1)
+    fill = tuple(int(level) for level in np.asarray(ImageOps.fit(image, (1, 1), Box)).ravel()[:3])
+    return image.rotate(angle, Bilinear, fillcolor=fill)
+
+
+def _of(*values: float | Severity) -> Any:
+    return tuple(value if isinstance(value, tuple) else (value,) for value in values)
+
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method(
+            "gaussian-noise",
+            "Gaussian noise",
+            "noise",
+            ("deviation",),
+            _of(0.08, 0.12, 0.18, 0.26, 0.38),
+            _gaussian_noise,
+        ),
+        Method("shot-noise", "Shot noise", "noise", ("photons",), _of(60, 25, 12, 5, 3), _shot_noise),
+        Method(
+            "impulse-noise", "Impulse noise", "noise", ("share",), _of(0.03, 0.06, 0.09, 0.17, 0.27), _impulse_noise
+        ),
+        Method(
+            "speckle-noise", "Speckle noise", "noise", ("deviation",), _of(0.15, 0.2, 0.35, 0.45, 0.6), _speckle_noise
+        ),
+        Method("defocus-blur", "Defocus blur", "blur", ("radius",), _of(3, 4, 6, 8, 10), _defocus_blur),
+        Method(
+            "frosted-glass-blur",
+            "Frosted glass blur",
+            "blur",
+            ("sigma", "reach", "rounds"),
+            _of((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
+            _frosted_glass_blur,
+        ),
+        Method(
+            "motion-blur",
+            "Motion blur",
+            "blur",
+            ("length", "sigma"),
+            _of((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
+            _motion_blur,
+        ),
+        Method("zoom-blur", "Zoom blur", "blur", ("zoom",), _of(1.10, 1.15, 1.20, 1.25, 1.30), _zoom_blur),
+        Method("gaussian-blur", "Gaussian blur", "blur", ("sigma",), _of(1, 2, 3, 4, 6), _gaussian_blur),
+        Method(
+            "snow",
+            "Snow",
+            "weather",
+            ("mean", "threshold", "length", "kept"),
+            _of(
+                (0.1, 0.7, 6, 0.8),
+                (0.2, 0.75, 8, 0.7),
+                (0.35, 0.9, 10, 0.7),
+                (0.45, 0.9, 10, 0.65),
+                (0.55, 0.9, 12, 0.55),
+            ),
+            _snow,
+        ),
+        Method(
+            "frost",
+            "Frost",
+            "weather",
+            ("kept", "ice"),
+            _of((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
+            _frost,
+        ),
+        Method(
+            "fog",
+            "Fog",
+            "weather",
+            ("amount", "decay"),
+            _of((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
+            _fog,
+        ),
+        Method("brightness", "Brightness", "weather", ("added",), _of(0.1, 0.2, 0.3, 0.4, 0.5), _brightness),
+        Method(
+            "spatter",
+            "Spatter",
+            "weather",
+            ("share", "opacity", "mud"),
+            _of((0.06, 0.6, 0), (0.1, 0.65, 0), (0.16, 0.7, 0), (0.14, 0.8, 1), (0.2, 0.9, 1)),
+            _spatter,
+        ),
+        Method("contrast", "Contrast", "digital", ("kept",), _of(0.4, 0.3, 0.2, 0.1, 0.05), _contrast),
+        Method(
+            "elastic",
+            "Elastic",
+            "digital",
+            ("moved", "cells"),
+            _of((0.008, 6), (0.012, 6), (0.008, 14), (0.011, 14), (0.015, 14)),
+            _elastic,
+        ),
+        Method("pixelate", "Pixelate", "digital", ("kept",), _of(0.6, 0.5, 0.4, 0.3, 0.25), _pixelate),
+        Method(
+            "jpeg-compression", "JPEG compression", "digital", ("quality",), _of(25, 18, 15, 10, 7), _jpeg_compression
+        ),
+        Method("saturate", "Saturate", "digital", ("colour",), _of(0.6, 0.3, 1.8, 2.5, 4), _saturate),
+        Method("centre-crop", "Centre crop", "other", ("area kept",), _of(0.98, 0.96, 0.94, 0.92, 0.9), _centre_crop),
+        Method("resize", "Resize", "other", ("edge kept",), _of(0.9, 0.8, 0.7, 0.6, 0.5), _resize),
+        Method("rotate", "Rotate", "other", ("degrees",), _of(3, 6, 9, 12, 15), _rotate),
+    )
+}

@@ -1,0 +1,45 @@
+"""Other labels for the options of a question (ChEF, C.3), to see whether a model follows instructions that it has never
+been trained on: natural, neutral and unnatural ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+GROUPS = ("natural", "neutral", "unnatural")
+_LABELS = {
+    "natural-1": ("1", "2", "3", "4", "5"),
+    "natural-2": ("I", "II", "III", "IV", "V"),
+    "natural-3": ("first", "second", "third", "fourth", "fifth"),
+    "neutral-1": ("Smith", "Johnson", "Williams", "Jones", "Brown"),
+    "neutral-2": ("foo", "dog", "hip", "oh", "cat"),
+}
+SHIFTED = "unnatural-1"  # the sample's own labels, each standing for the one before it
+MOST_OPTIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verbalizer:
+    name: str
+
+    def labels(self, own: Sequence[str]) -> list[str]:
+        """What is written in place of each of the sample's ``own`` labels. Raises ValueError for too many options."""
+        if self.name == SHIFTED:
+            return [*own[-1:], *own[:-1]]
+        if len(own) > MOST_OPTIONS:
+            raise ValueError(f"a question with {len(own)} options: other labels are known for {MOST_OPTIONS}")
+        return list(_LABELS[self.name][: len(own)])
+
+    def own(self, label: str, own: Sequence[str]) -> str:
+        """The sample's own label behind one of these; "" for what is none."""
+        labels = self.labels(own)
+        return own[labels.index(label)] if label in labels else ""
+
+
+def of_group(group: str) -> list[Verbalizer]:
+    names = [*_LABELS, SHIFTED]
+    return [Verbalizer(name) for name in names if name.startswith(group)]
+
+
+def named(name: str) -> Verbalizer | None:
+    """The verbalizer of a condition; None for a condition without one."""
+    return Verbalizer(name) if name in (*_LABELS, SHIFTED) else None

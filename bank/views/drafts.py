@@ -1,0 +1,51 @@
+"""What endpoints drafted for a benchmark's samples, to be read by people."""
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+import bank.criteria
+from accounts.rules import requires
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
+from bank.models import Draft
+from bank.models.drafts import REWRITINGS
+from bank.samples import drafts
+from bank.views.common import benchmark_named, person
+
+PAGE = 25
+
+
+@requires("write-bank")
+@require_http_methods(["GET", "HEAD", "POST"])
+def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
+    """The drafts that wait. Questions in other words are taken here, instructions and criteria in the editor."""
+    benchmark = benchmark_named(name)
+    waiting = drafts.waiting(benchmark)
+    if request.method == "POST":
+        chosen = waiting.filter(pk__in=[pk for text in request.POST.getlist("draft") if (pk := whole_number(text))])
+        try:
+            if "take" in request.POST:
+                messages.success(request, f"{drafts.take(drafts=chosen, by=person(request)):,} drafts are taken.")
+            else:
+                messages.success(
+                    request, f"{drafts.dismiss(drafts=chosen, by=person(request)):,} drafts are dismissed."
+                )
+        except BadInput as error:
+            messages.error(request, str(error))
+        return redirect("bank:benchmark-drafts", benchmark)
+    page = Paginator(waiting, PAGE).get_page(request.GET.get("page"))
+    if proposed := [draft.sample_id for draft in page if draft.part == Draft.SAMPLE]:  # they may become criteria
+        bank.criteria.record(who=person(request), how="drafts", sample_ids=proposed)
+    taken = Draft.objects.filter(sample__benchmark=benchmark, state=Draft.State.TAKEN)
+    context = {
+        "section": "bank",
+        "tab": "drafts",
+        "benchmark": benchmark,
+        "page": page,
+        "rows": [(draft, None if draft.part in REWRITINGS else drafts.proposal(draft)) for draft in page],
+        "taken": taken.count(),
+    }
+    return render(request, "bank/drafts.html", context)

@@ -1,0 +1,40 @@
+"""How what researchers submit is judged, and the queue in which it waits."""
+
+from django.db import models
+
+from accounts.models import User
+from bank.models import Benchmark, Submission
+from judging.models.runs import Run
+
+
+class SubmissionJudging(models.Model):
+    """A benchmark's judge for submissions: the judge, protocol and settings of ``like``, so that they share its board.
+
+    Budgets are in US dollars; None is no limit. Days end at midnight UTC.
+    """
+
+    benchmark = models.OneToOneField(Benchmark, on_delete=models.CASCADE, related_name="submission_judging")
+    like = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
+    active = models.BooleanField(default=True)
+    per_submission = models.FloatField(null=True, blank=True)
+    per_day = models.FloatField(null=True, blank=True)
+    changed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    changed_at = models.DateTimeField(auto_now=True)
+
+
+class QueuedSubmission(models.Model):
+    """A submission whose turn has come. Those that wait for the first time have no row."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"  # again, for the next day's budget
+        JUDGING = "judging"
+        JUDGED = "judged"
+        STOPPED = "stopped"  # for the reason given
+
+    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="queued")
+    run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, related_name="+")
+    state = models.CharField(max_length=7, choices=State.choices)
+    reason = models.TextField(blank=True)
+    day = models.DateField()  # UTC, on which the run was last given money
+    spent_before = models.FloatField(default=0)  # US dollars, that the run had spent until then
+    finished_at = models.DateTimeField(null=True)

@@ -1,0 +1,1 @@
+"""Asking models by recipes: conversations, likelihoods, evaluations."""

@@ -1,0 +1,310 @@
+"""What a recipe says to a model about one question, call by call.
+
+Pure: the question and what was answered so far decide the next call, so that a conversation goes on after a kill where
+it stood.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from bank.models import Sample
+from bank.recipes.spec import OPTIONS, YES_NO, Condition, Nearest, Numbers, Spec, Tree, Turn
+from judging.endpoints.answers import Reply
+from judging.endpoints.messages import PREFILLED
+from judging.protocols import CannotAsk, prompts
+from judging.recipes.likelihoods import Likelihoods, of_first_token, of_prompt
+from judging.runs.requests import Message, Picture
+
+FIRST_TOKENS = 4  # of which the first may be white space
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# How a model is asked, by the language of the sample: English unless it is here.
+SENTENCES = {
+    "en": {
+        "option": "Answer with the letter of the option.",
+        "cot": "Let's think step by step.",
+        "then option": "So which option is right? Answer with its letter.",
+        "then": "So what is the answer?",
+        "yes-no": "Answer yes or no.",
+        "classes": "Which of these is right? Answer with its letter.",
+        "labels": "In your answer write {pairs} in place of the letter.",
+        "pair": "{new} for {old}",
+        "about others": "These examples are about other pictures, not about the one that is shown.",
+        "answer": "Answer: {answer}",
+    },
+    "zh": {
+        "option": "请直接回答选项字母。",
+        "cot": "让我们一步一步地思考。",
+        "then option": "因此，哪个选项是正确的？请只回答选项字母。",
+        "then": "因此，答案是什么？",
+        "yes-no": "请回答 yes 或 no。",
+        "classes": "以下哪一项是正确的？请只回答字母。",
+        "labels": "回答时请用以下写法代替选项字母：{pairs}。",
+        "pair": "{old} 写作 {new}",
+        "about others": "以下示例与其他图片有关，与当前展示的图片无关。",
+        "answer": "答案：{answer}",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question that is shown with its answer (the key: a label of its options, yes, no, or a text)."""
+
+    sample: Sample
+    key: str
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What one call brought: a text, or the likelihoods of a pool, or of one of its answers."""
+
+    text: str
+    status: str = "ok"
+    likelihoods: dict[str, Any] | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The next call: its messages, parameters beyond those of the run, and what its reply is read for."""
+
+    messages: tuple[Message, ...]
+    turn: int
+    pool: tuple[str, ...] = ()
+    candidate: str = ""  # the answer put into the model's mouth
+    by: str = ""
+    per_token: bool = False
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnAnswer:
+    """What a model said in one turn. Down a tree each step is a turn, and the text is the path so far."""
+
+    turn: int
+    text: str
+    status: str = "ok"
+    likelihoods: dict[str, Any] | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question as it is put: ``order`` lists the sample's own labels in the order in which their options stand,
+    ``instruction`` is its text, corrupted or not, ``pool_keys`` what a pool made of keys holds, ``problem`` why it
+    cannot be asked.
+    """
+
+    spec: Spec
+    sample: Sample
+    condition: Condition
+    order: tuple[str, ...]
+    instruction: str
+    query: str
+    pictures: tuple[Picture, ...] = ()
+    examples: tuple[Example, ...] = ()
+    pool_keys: tuple[str, ...] = ()
+    problem: str = ""
+
+    @cached_property
+    def words(self) -> dict[str, str]:
+        return SENTENCES["zh" if self.sample.language.lower().startswith(("zh", "cn")) else "en"]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels behind which the options stand: the sample's own, whatever their order."""
+        return list(self.sample.options)
+
+    @cached_property
+    def answers(self) -> list[str]:
+        """What the model is to write for each option: the labels, or those of the verbalizer."""
+        verbalizer = self.condition.verbalizer
+        try:
+            return verbalizer.labels(self.labels) if verbalizer else self.labels
+        except ValueError as error:
+            raise CannotAsk(str(error)) from None
+
+    # -- the conversation -----------------------------------------------------------------------------------------
+
+    def next_call(self, done: Sequence[Done]) -> Call | None:
+        """The call that follows those which are done; None at the end. Raises CannotAsk."""
+        return self._walk(done)[0]
+
+    def turn_answers(self, done: Sequence[Done]) -> list[TurnAnswer]:
+        """What was answered in the turns that are over."""
+        return self._walk(done)[1]
+
+    def _walk(self, done: Sequence[Done]) -> tuple[Call | None, list[TurnAnswer]]:
+        history, answers, rest = self._examples_as_messages(), list[TurnAnswer](), iter(done)
+        for at, turn in enumerate(self.spec.turns):
+            if turn.kind != "likelihood":
+                message = self._message(turn, first=at == 0)
+                said = next(rest, None)
+                if said is None:
+                    return Call((*history, message), len(answers)), answers
+                history += [message, Message("assistant", said.text)]
+                answers.append(TurnAnswer(len(answers), said.text, said.status, tokens=said.tokens))
+                continue
+            path: tuple[str, ...] = ()
+            while pool := self._pool(turn, path):
+                first = at == 0 and not path
+                message = self._message(turn, first=first, pool=pool)
+                call, found, other = self._likelihood((*history, message), turn, pool, rest, len(answers))
+                if call is not None:
+                    return call, answers
+                assert found is not None
+                if not found.best:  # it said something else: that is what stands, and is read as no answer
+                    answers.append(TurnAnswer(len(answers), other, likelihoods=found.as_json()))
+                    return None, answers
+                path = (*path, found.best) if isinstance(turn.pool, Tree) else path
+                text = "/".join(path) if path else found.best
+                history += [message, Message("assistant", found.best)]
+                answers.append(TurnAnswer(len(answers), text, likelihoods=found.as_json()))
+                if not path:
+                    break
+        return None, answers
+
+    def _likelihood(
+        self, messages: tuple[Message, ...], turn: Turn, pool: tuple[str, ...], rest: Iterator[Done], number: int
+    ) -> tuple[Call | None, Likelihoods | None, str]:
+        """The next call for the likelihoods of a pool, or the likelihoods and what was said beside them."""
+        if len(pool) == 1:  # a step down a tree without a choice
+            return None, Likelihoods(((pool[0], 0.0),), turn.by, 1.0), ""
+        if turn.by == "first-token":
+            done = next(rest, None)
+            if done is None or done.likelihoods is None:
+                parameters = {"logprobs": True, "top_logprobs": 20, "max_tokens": FIRST_TOKENS}
+                return Call(messages, number, pool, by=turn.by, parameters=parameters), None, ""
+            return None, Likelihoods.from_json(done.likelihoods), done.text
+        values = []
+        for candidate in pool:
+            done = next(rest, None)
+            if done is None or done.likelihoods is None:
+                spoken = (*messages, Message("assistant", candidate))
+                return Call(spoken, number, pool, candidate, turn.by, turn.sum == "per-token", PREFILLED), None, ""
+            values.append((candidate, float(done.likelihoods["value"])))
+        return None, Likelihoods(tuple(values), turn.by, None, turn.sum), ""
+
+    def read(self, call: Call, reply: Reply) -> Done:
+        """What a reply brought. Raises NoLikelihood."""
+        if not call.by:
+            return Done(reply.text)
+        if call.by == "first-token":
+            shown = self._shown(call.pool)
+            found = of_first_token(reply.tokens, shown)
+            pool = tuple((answer, logp) for answer, (_, logp) in zip(call.pool, found.pool, strict=True))
+            return Done(reply.text, likelihoods=Likelihoods(pool, found.by, found.mass).as_json())
+        value = of_prompt(reply.prompt_tail, call.candidate, per_token=call.per_token)
+        return Done("", likelihoods={"answer": call.candidate, "value": value})
+
+    # -- pools ----------------------------------------------------------------------------------------------------
+
+    def _pool(self, turn: Turn, path: tuple[str, ...]) -> tuple[str, ...]:
+        """The answers to choose from; none below the end of a tree. Raises CannotAsk."""
+        pool = turn.pool
+        if isinstance(pool, Tree):
+            below = (tuple(leaf.split("/")) for leaf in pool.tree)
+            steps = dict.fromkeys(
+                leaf[len(path)].strip() for leaf in below if len(leaf) > len(path) and _starts(leaf, path)
+            )
+            return tuple(steps)
+        if pool == YES_NO:
+            return ("yes", "no")
+        if pool == OPTIONS:
+            answers = tuple(self.answers)
+        else:
+            answers = self.pool_keys if isinstance(pool, Numbers | Nearest) else tuple(pool)
+        if len(answers) < 2:
+            raise CannotAsk("the pool has fewer than two answers to choose from")
+        return answers
+
+    def _shown(self, pool: Sequence[str]) -> list[str]:
+        """What stands for the answers of a pool where only the first token counts: letters, unless they are labels."""
+        if tuple(pool) in (tuple(self.answers) if self.labels else (), ("yes", "no")):
+            return list(pool)
+        if len(pool) > len(LETTERS):
+            raise CannotAsk(f"a pool of {len(pool)} answers has more than one letter can name: use by: prompt")
+        return list(LETTERS[: len(pool)])
+
+    # -- texts ----------------------------------------------------------------------------------------------------
+
+    def _message(self, turn: Turn, *, first: bool, pool: Sequence[str] = ()) -> Message:
+        """What is asked in a turn: the question with it in the first, the sentence alone later."""
+        ask = turn.ask or self._sentence(turn, first=first, pool=pool)
+        if pool and turn.by == "first-token" and (shown := self._shown(pool)) != list(pool):
+            ask = "\n".join([ask, *(f"{letter}. {answer}" for letter, answer in zip(shown, pool, strict=True))])
+        if not first:
+            return Message("user", ask or self.words["then"])
+        return Message("user", self._asked(ask), self.pictures)
+
+    def _sentence(self, turn: Turn, *, first: bool, pool: Sequence[str]) -> str:
+        if turn.kind == "cot":
+            return self.words["cot"]
+        if turn.kind == "likelihood" and turn.pool == YES_NO:
+            return self.words["yes-no"]
+        if self.labels and (turn.kind == "direct" or turn.pool == OPTIONS):
+            return self.words["option" if first else "then option"]
+        if turn.kind == "likelihood" and turn.by == "first-token":
+            return self.words["classes"]
+        return "" if first else self.words["then"]
+
+    def _asked(self, ask: str) -> str:
+        """The whole question: examples as text, the query, other labels, and what is asked for."""
+        parts = []
+        spec = self.spec.instruction
+        if self.examples and not spec.examples.images:
+            parts = [self.words["about others"], *(self._example_as_text(example) for example in self.examples)]
+        own = [(label, str(self.sample.options[key])) for label, key in zip(self.labels, self.order, strict=True)]
+        sentences = [self._labels_sentence(self.labels, self.answers), ask]
+        sentence = "\n".join(each for each in sentences if each)
+        return "\n\n".join([*parts, self._query(self.instruction, self.sample, own, sentence, len(self.pictures))])
+
+    def _query(self, instruction: str, sample: Sample, options: list[tuple[str, str]], ask: str, images: int) -> str:
+        values = {
+            "instruction": instruction,
+            "hint": sample.hint,
+            "options": options,
+            "images": images,
+            "language": sample.language,
+            "ask": ask,
+        }
+        text = prompts.rendered(self.query, values).strip()
+        return text if not ask or ask in text else f"{text}\n{ask}"
+
+    def _labels_sentence(self, labels: Sequence[str], answers: Sequence[str]) -> str:
+        if list(labels) == list(answers):
+            return ""
+        pairs = (self.words["pair"].format(new=new, old=old) for old, new in zip(labels, answers, strict=True))
+        return self.words["labels"].format(pairs=", ".join(pairs))
+
+    def _example(self, example: Example) -> tuple[str, str]:
+        """An example's question and its answer."""
+        sample = example.sample
+        options = [(label, str(text)) for label, text in sample.options.items()]
+        verbalizer = self.condition.verbalizer
+        answer = example.key
+        if verbalizer and answer in sample.options:
+            labels = list(sample.options)
+            answer = verbalizer.labels(labels)[labels.index(answer)]
+        return self._query(sample.instruction, sample, options, "", len(example.pictures)), answer
+
+    def _example_as_text(self, example: Example) -> str:
+        question, answer = self._example(example)
+        return f"{question}\n{self.words['answer'].format(answer=answer)}"
+
+    def _examples_as_messages(self) -> list[Message]:
+        """Examples with pictures are turns of their own: the question, then its answer."""
+        if not self.spec.instruction.examples.images:
+            return []
+        messages = []
+        for example in self.examples:
+            question, answer = self._example(example)
+            messages += [Message("user", question, example.pictures), Message("assistant", answer)]
+        return messages
+
+
+def _starts(leaf: tuple[str, ...], path: tuple[str, ...]) -> bool:
+    return tuple(step.strip() for step in leaf[: len(path)]) == path

@@ -1,0 +1,442 @@
+"""Evaluations: one model asked by one recipe over all its scenarios, and marked where its metric needs marks."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from accounts.models import User
+from bank.criteria import answer_keys
+from bank.database import bulk
+from bank.errors import BadInput
+from bank.models import Benchmark, Recipe, Response, Sample, SampleImage
+from bank.models.drafts import REWRITINGS
+from bank.recipes import store
+from bank.recipes.spec import OPTIONS, Nearest, Numbers, Scenario, Spec, Tree
+from bank.samples import drafts
+from judging import protocols
+from judging.models import Evaluation, Judge, Run, RunTask
+from judging.protocols import CannotAsk, prompts
+from judging.protocols.prompts import checks
+from judging.recipes import questions
+from judging.runs import item_sets
+from judging.runs.actions import check_budget, check_limit, retry_failed
+from judging.runs.estimates import REPLY_TOKENS, image_tokens, text_tokens
+from judging.work.budget import price
+
+PROTOCOL = "recipe"
+ABILITIES = {
+    "first-token": ("logprobs", "the log-probabilities of its first token"),
+    "prompt": ("prompt_logprobs", "the likelihood of an answer it is given"),
+}
+TRIED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """What a run of a recipe asks in one scenario: (sample, place) with what each shows."""
+
+    benchmark: Benchmark
+    samples: tuple[Sample, ...]
+    rows: tuple[tuple[Sample, int, dict[str, list[int]]], ...]
+
+
+# ---- what is asked ----
+
+
+def benchmark_of(scenario: Scenario) -> Benchmark:
+    """Raises BadInput."""
+    try:
+        return Benchmark.objects.named(scenario.benchmark)
+    except Benchmark.DoesNotExist:
+        raise BadInput(
+            f"This recipe asks {scenario.benchmark}, and no benchmark here is called that. Import it, or save the "
+            "recipe under another name with yours.",
+            "recipe",
+        ) from None
+
+
+def samples_of(spec: Spec, scenario: Scenario) -> tuple[Benchmark, list[Sample]]:
+    """The questions of a scenario, in the benchmark's order. Raises BadInput."""
+    benchmark = benchmark_of(scenario)
+    query = Sample.objects.filter(benchmark=benchmark).in_use().order_by("position", "pk")
+    draw = {"sample": scenario.sample, "seed": spec.seed} if scenario.sample else {}
+    split = {"split": scenario.split} if scenario.split else {}
+    try:
+        if not scenario.levels:
+            found = list(
+                item_sets.samples(item_sets.canonical(split | draw, of_items=False), benchmark=benchmark, query=query)
+            )
+        else:
+            ids = {
+                pk
+                for level in scenario.levels
+                for pk in item_sets.samples(
+                    item_sets.canonical(split | {"level": level}, of_items=False), benchmark=benchmark, query=query
+                ).values_list("pk", flat=True)
+            }
+            drawn = item_sets.canonical(draw, of_items=False)
+            found = list(item_sets.samples(drawn, benchmark=benchmark, query=query.filter(pk__in=ids)))
+    except item_sets.BadItemSet as error:
+        raise BadInput(str(error), "recipe") from None
+    if not found:
+        raise BadInput(
+            f"{benchmark} has no questions {f'in the split {scenario.split}' if scenario.split else ''}.", "recipe"
+        )
+    return benchmark, found
+
+
+def tasks_of(recipe: Recipe, spec: Spec, scenario: Scenario, *, limit: int | None = None) -> Tasks:
+    """The tasks of a recipe in one scenario. Raises BadInput in words for what it cannot ask."""
+    from bank.recipes import examples  # loads scipy, which most workers never need
+
+    benchmark, samples = samples_of(spec, scenario)
+    samples = samples[:limit]
+    _check_samples(spec, benchmark, samples)
+    about = f"recipe {recipe}"
+    shown = examples.chosen(spec.instruction.examples, benchmark=benchmark, asked=samples, seed=spec.seed, about=about)
+    pools = _pools(spec, benchmark, samples, about)
+    written = _written(spec, benchmark, samples)
+    rows = []
+    for sample in samples:
+        shows = {"examples": shown[sample.pk]} if sample.pk in shown else {}
+        shows |= {"written": written[sample.pk]} if sample.pk in written else {}
+        shows |= {"pool": pools[sample.pk]} if sample.pk in pools else {}
+        rows += [(sample, place, shows) for place in questions.places(spec, sample)]
+    return Tasks(benchmark, tuple(samples), tuple(rows))
+
+
+def _check_samples(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample]) -> None:
+    turns = [turn for turn in spec.turns if turn.kind == "likelihood"]
+    of_options = any(turn.pool == OPTIONS for turn in turns) or spec.rotates or spec.metric in ("mr", "riam")
+    if of_options and (without := [sample.key for sample in samples if len(sample.options) < 2]):
+        raise BadInput(
+            f"{benchmark}: {len(without):,} questions have no options to choose from, such as {without[0]}. "
+            "Give the likelihood turn another pool (yes-no, a list of answers).",
+            "recipe",
+        )
+    if len(spec.conditions) * spec.repeats * 30 > 32_767:
+        raise BadInput("So many conditions and repeats are more than a run can hold.", "recipe")
+
+
+def _written(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample]) -> dict[int, list[int]]:
+    """By question, the drafts of it in other words that people have taken, for corruptions of sentences."""
+    rule = spec.corruption
+    if not rule.text:
+        return {}
+    taken = drafts.rewritings(sample.pk for sample in samples)
+    if rule.text in REWRITINGS:
+        missing = [sample.key for sample in samples if rule.text not in taken.get(sample.pk, {})]
+        if missing:
+            raise BadInput(
+                f"{benchmark}: {len(missing):,} questions are not written as {rule.text}, such as {missing[0]}. Let an "
+                f"endpoint write them (manage.py collect rewrites) and take its drafts on the benchmark's page Drafts.",
+                "recipe",
+            )
+    return {sample: sorted(draft.pk for draft in by_part.values()) for sample, by_part in taken.items()}
+
+
+def _pools(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample], about: str) -> dict[int, list[int]]:
+    """By question, the other questions whose keys are in its pool; empty where the pool is made of its own key."""
+    from bank.recipes import examples
+
+    pool = next((turn.pool for turn in spec.turns if isinstance(turn.pool, Numbers | Nearest)), None)
+    if pool is None:
+        return {}
+    in_use = benchmark.samples.in_use()
+    keys = answer_keys.open_keys(about=about, samples=in_use)
+    if missing := [sample.key for sample in samples if sample.pk not in keys]:
+        raise BadInput(
+            f"{benchmark}: a pool made of keys needs keys that everybody may see; {len(missing):,} questions have "
+            f"none, such as {missing[0]}.",
+            "recipe",
+        )
+    if isinstance(pool, Numbers):
+        for sample in samples:
+            try:
+                list(questions.numbers_around(keys[sample.pk], pool.numbers))
+            except CannotAsk:
+                raise BadInput(f"{benchmark}: the key of {sample.key} is not a whole number.", "recipe") from None
+        return {sample.pk: [] for sample in samples}
+    return examples.nearest_keys(keys, samples=in_use.filter(pk__in=keys), asked=samples, n=pool.nearest)
+
+
+def calls_of(spec: Spec, sample: Sample) -> int:
+    """The calls of one task: a turn each, and with ``by: prompt`` one for each answer of a pool."""
+    calls = 0
+    for turn in spec.turns:
+        if turn.kind != "likelihood":
+            calls += 1
+        elif isinstance(turn.pool, Tree):
+            steps = max(len(leaf.split("/")) for leaf in turn.pool.tree)
+            width = round(len(turn.pool.tree) ** (1 / steps)) or 1
+            calls += steps * (width if turn.by == "prompt" else 1)
+        elif turn.by == "first-token":
+            calls += 1
+        elif isinstance(turn.pool, Numbers):
+            calls += 2 * turn.pool.numbers + 1
+        elif isinstance(turn.pool, Nearest):
+            calls += turn.pool.nearest + 1
+        else:
+            calls += (
+                {OPTIONS: len(sample.options), "yes-no": 2}.get(turn.pool, len(turn.pool))
+                if isinstance(turn.pool, str)
+                else len(turn.pool)
+            )
+    return calls
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What an evaluation takes: ``stored`` answers need no call. ``cost`` in US dollars, None without prices."""
+
+    questions: int
+    answers: int
+    stored: int
+    calls: int
+    sent: int
+    received: int
+    cost: float | None
+
+
+def estimate(recipe: Recipe, *, judge: Judge, model: str = "", limit: int | None = None) -> Estimate:
+    """What is left to do, estimated from the texts of a few questions. Raises BadInput."""
+    spec = store.spec_of(recipe)
+    checked_queries(spec)
+    name = model.strip() or judge.model
+    asked = answers = stored = calls = 0
+    sent = received = 0.0
+    for scenario in spec.scenario:
+        tasks = tasks_of(recipe, spec, scenario, limit=limit)
+        missing = _missing(recipe, spec, tasks, name)
+        asked, answers, stored = (
+            asked + len(tasks.samples),
+            answers + len(tasks.rows),
+            stored + len(tasks.rows) - len(missing),
+        )
+        few = missing[:: max(1, len(missing) // 24)]
+        made = [(calls_of(spec, sample), _tokens(spec, sample, shows)) for sample, _, shows in few]
+        if made:
+            per_task = sum(number for number, _ in made) / len(made)
+            calls += round(per_task * len(missing))
+            sent += sum(number * tokens for number, tokens in made) / len(made) * len(missing)
+            thoughts = sum(turn.kind == "cot" for turn in spec.turns)
+            received += len(missing) * (thoughts * REPLY_TOKENS["first"] + (per_task - thoughts) * 4)
+    return Estimate(
+        asked, answers, stored, calls, round(sent), round(received), price(judge, round(sent), round(received))
+    )
+
+
+def _tokens(spec: Spec, sample: Sample, shows: dict[str, list[int]]) -> float:
+    """Of one call: the question, and its examples reckoned to be as long."""
+    images = list(SampleImage.objects.filter(sample=sample))
+    own = text_tokens("\n".join((sample.instruction, sample.hint, *map(str, sample.options.values()))))
+    pictures = sum(image_tokens(image, {}) for image in images)
+    shots = len(shows.get("examples", ()))
+    return own * (1 + shots) + pictures * (1 + (shots if spec.instruction.examples.images else 0)) + 20
+
+
+# ---- starting and going on ----
+
+
+@transaction.atomic
+def start_evaluation(
+    *,
+    recipe: Recipe,
+    judge: Judge,
+    model: str = "",
+    limit: int | None = None,
+    budget: float | None = None,
+    by: User | None = None,
+) -> Evaluation:
+    """Let an endpoint answer by a recipe, or go on with the evaluation that does the same. Raises BadInput.
+
+    What is answered already is not asked again. A new ``budget`` replaces the old one.
+    """
+    spec = store.spec_of(recipe)
+    if not judge.base_url:
+        raise BadInput(f"{judge.name} has no endpoint, so it cannot answer.", "judge")
+    check_abilities(spec, judge)
+    check_budget(judge, budget)
+    check_limit(limit)
+    name = model.strip() or judge.model
+    if len(name) > 200:
+        raise BadInput("model: at most 200 characters.", "model")
+    checked_queries(spec)
+    if spec.metric == "language" and not Judge.objects.filter(name=spec.judge).exists():
+        raise BadInput(
+            f"{spec.judge} is to mark the reasons, and no judge here is called that. Save the recipe under another "
+            "name with yours.",
+            "recipe",
+        )
+    for scenario in spec.scenario:  # what cannot be asked is said before anything is paid for
+        tasks_of(recipe, spec, scenario, limit=limit)
+    same = Evaluation.objects.select_for_update().filter(recipe=recipe, judge=judge, model_name=name, limit=limit)
+    evaluation = same.order_by("-pk").first()
+    if evaluation is None or evaluation.runs.filter(state=Run.State.CANCELLED).exists():
+        evaluation = Evaluation.objects.create(
+            recipe=recipe, judge=judge, model_name=name, limit=limit, budget=budget, by=by
+        )
+    else:
+        if budget is not None:
+            evaluation.budget = budget
+        evaluation.state_reason, evaluation.finished_at = "", None
+        evaluation.save(update_fields=["budget", "state_reason", "finished_at"])
+        for run in evaluation.runs.filter(state=Run.State.PAUSED):
+            run.budget = _left(evaluation, but=run)
+            run.state, run.state_reason = Run.State.QUEUED, ""
+            run.save(update_fields=["budget", "state", "state_reason"])
+    advance(evaluation)
+    evaluation.refresh_from_db()
+    return evaluation
+
+
+def check_abilities(spec: Spec, judge: Judge) -> None:
+    """Raises BadInput for a recipe that the endpoint cannot carry out, or was never tested for."""
+    for way in sorted(spec.ways):
+        ability, words = ABILITIES[way]
+        if ability not in judge.abilities:
+            raise BadInput(
+                f"It is not known whether {judge.name} returns {words}: test it first (manage.py probe_judge "
+                f"{judge.name}, or the button on its page).",
+                "judge",
+            )
+        if not judge.abilities[ability]:
+            raise BadInput(
+                f"{judge.name} does not return {words}, as its test showed. Use a recipe whose last turn is direct"
+                f"{' or reads the first token (by: first-token)' if way == 'prompt' else ''}.",
+                "judge",
+            )
+    if judge.abilities.get("vision") is False:
+        raise BadInput(f"{judge.name} cannot see pictures, as its test showed.", "judge")
+
+
+def checked_queries(spec: Spec) -> list[str]:
+    """The templates of a recipe's queries, each rendered once with marked texts. Raises BadInput."""
+    texts = []
+    for query in spec.instruction.queries:
+        try:
+            built_in = query in prompts.names(PROTOCOL)
+            owner = PROTOCOL if built_in else "responses"  # what staff wrote for answers of models
+            text = query if "{{" in query else prompts.get(owner, *prompts.split(query)).text
+        except prompts.UnknownPrompt as error:
+            words = f"{error} A query is the name of a prompt, or a template with {{{{ instruction }}}}."
+            raise BadInput(words, "recipe") from None
+        if faults := checks.query_faults(text):
+            raise BadInput(f"The query {query[:60]!r}: {' '.join(faults)}", "recipe")
+        texts.append(text)
+    return texts
+
+
+def advance(evaluation: Evaluation) -> Run | None:
+    """Start what comes next, if its time has come; returns the run that is under way. Repeating it changes nothing."""
+    with transaction.atomic():
+        evaluation = Evaluation.objects.select_for_update().select_related("recipe", "judge").get(pk=evaluation.pk)
+        if evaluation.finished_at:
+            return None
+        spec = store.spec_of(evaluation.recipe)
+        going = evaluation.runs.exclude(state=Run.State.FINISHED).order_by("pk").first()
+        if going is not None:
+            return going
+        try:
+            for scenario in spec.scenario:
+                if run := _start_run(evaluation, spec, scenario):
+                    return run
+            if spec.metric == "language":
+                from judging.recipes.marking import start_marks  # loads pandas, which most workers never need
+
+                for scenario in spec.scenario:
+                    benchmark = benchmark_of(scenario)
+                    if run := start_marks(evaluation, spec, benchmark, budget=_left(evaluation)):
+                        return run
+        except BadInput as error:
+            Evaluation.objects.filter(pk=evaluation.pk).update(state_reason=str(error), finished_at=Now())
+            return None
+        Evaluation.objects.filter(pk=evaluation.pk).update(finished_at=Now())
+        return None
+
+
+def retry(evaluation: Evaluation) -> int:
+    """Ask again what failed, and go on with what paused; returns how many answers had failed. Raises BadInput."""
+    number = sum(retry_failed(run=run) for run in evaluation.runs.exclude(state=Run.State.CANCELLED))
+    start_evaluation(
+        recipe=evaluation.recipe, judge=evaluation.judge, model=evaluation.model_name, limit=evaluation.limit
+    )
+    return number
+
+
+def advance_open() -> None:
+    """Start what comes next in every evaluation that is not over: workers call it when they look for work."""
+    for evaluation in Evaluation.objects.filter(finished_at=None):
+        if not evaluation.runs.exclude(state=Run.State.FINISHED).exists():
+            advance(evaluation)
+
+
+def _left(evaluation: Evaluation, but: Run | None = None) -> float | None:
+    """What is left of the budget for another run, in US dollars."""
+    if evaluation.budget is None:
+        return None
+    others = evaluation.runs.exclude(pk=but.pk) if but else evaluation.runs
+    spent = sum(others.values_list("spent", flat=True))
+    return max(evaluation.budget - spent, 1e-9)
+
+
+def _missing(recipe: Recipe, spec: Spec, tasks: Tasks, model: str) -> list[tuple[Sample, int, dict[str, list[int]]]]:
+    """The tasks without an answer."""
+    answered = set(
+        Response.all_objects.filter(recipe=recipe, model__name=model, sample__benchmark=tasks.benchmark).values_list(
+            "sample_id", "variant", "repeat"
+        )
+    )
+
+    def key(sample: Sample, number: int) -> tuple[int, str, int]:
+        place = questions.Place.of(number, spec)
+        return sample.pk, questions.variant(spec.conditions[place.condition], place.rotation), place.repeat
+
+    return [row for row in tasks.rows if key(row[0], row[1]) not in answered]
+
+
+def _start_run(evaluation: Evaluation, spec: Spec, scenario: Scenario) -> Run | None:
+    """The run of what nobody has asked in a scenario yet; None if there is nothing. What failed waits for a retry."""
+    tasks = tasks_of(evaluation.recipe, spec, scenario, limit=evaluation.limit)
+    asked = set(RunTask.objects.filter(run__evaluation=evaluation).values_list("sample", "place"))
+    missing = [
+        row
+        for row in _missing(evaluation.recipe, spec, tasks, evaluation.model_name)
+        if (row[0].pk, row[1]) not in asked
+    ]
+    if not missing:
+        return None
+    settings: dict[str, Any] = {"recipe": str(evaluation.recipe), "queries": checked_queries(spec)}
+    settings["temperature"] = spec.temperature
+    if spec.max_tokens:
+        settings["max_tokens"] = spec.max_tokens
+    if spec.repeats > 1:
+        settings["seed"] = spec.seed
+    run = Run.objects.create(
+        kind=Run.Kind.RECIPE,
+        judge=evaluation.judge,
+        benchmark=tasks.benchmark,
+        recipe=evaluation.recipe,
+        evaluation=evaluation,
+        protocol=PROTOCOL,
+        settings=settings,
+        settings_hash=protocols.settings_hash(settings),
+        items_hash=hashlib.sha256(repr([(sample.pk, place) for sample, place, _ in missing]).encode()).hexdigest(),
+        model_name=evaluation.model_name,
+        seed=secrets.randbelow(2**31),
+        abilities=evaluation.judge.abilities,
+        budget=_left(evaluation),
+        by=evaluation.by,
+        planned=len(missing),
+        verdicts=0,
+        failures=0,
+        undecided=0,
+    )
+    rows = [RunTask(run=run, sample=sample, place=place, shows=shows) for sample, place, shows in missing]
+    bulk.insert_objects(RunTask, rows)
+    return run

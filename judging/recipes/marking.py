@@ -1,0 +1,87 @@
+"""Marks for the reasons that models gave by a recipe (ChEF, C.4): only of right conclusions, five each."""
+
+import secrets
+from typing import Any
+
+from bank.database import bulk
+from bank.models import Benchmark, Item, Response
+from bank.models.items import ItemResponse, content_hash
+from bank.recipes import marked_answers
+from bank.recipes.spec import Spec
+from judging import protocols
+from judging.models import STRICT, Evaluation, Judge, Run, RunItem
+from judging.protocols import prompts
+from judging.runs import plan
+from judging.runs.actions import items_hash
+
+PROTOCOL = "reasoning-quality"
+MARKS_EACH = 5
+
+
+def start_marks(evaluation: Evaluation, spec: Spec, benchmark: Benchmark, *, budget: float | None) -> Run | None:
+    """The run in which the recipe's judge marks the reasons of right answers that have no marks; None if all have.
+
+    To be called in a transaction that holds the evaluation.
+    """
+    frame = marked_answers.as_frame(evaluation.recipe, spec, benchmark, model=evaluation.model_name)
+    right = frame[(frame["right"] == 1) & (frame["condition"] == "") & (frame["repeat"] == 0)]
+    if right.empty:
+        return None
+    reasoning = next(at for at, turn in enumerate(spec.turns) if turn.kind == "cot")
+    reasons = Response.all_objects.filter(
+        recipe=evaluation.recipe,
+        model__name=evaluation.model_name,
+        sample__in=right["sample"].tolist(),
+        variant="",
+        repeat=0,
+        turn=reasoning,
+    )
+    marked = RunItem.objects.filter(run__recipe=evaluation.recipe, run__kind=Run.Kind.MARKS)
+    reasons = reasons.exclude(pk__in=marked.values("item__places__response"))
+    items = [_item(evaluation, response) for response in reasons.order_by("sample__position", "pk")]
+    if not items:
+        return None
+    protocol = protocols.get(PROTOCOL)
+    settings: dict[str, Any] = protocol.settings({"repeats": MARKS_EACH})
+    judge = Judge.objects.get(name=spec.judge)
+    template = None if judge.is_baseline else prompts.get(PROTOCOL, *prompts.split(str(settings["prompt"])))
+    run = Run.objects.create(
+        kind=Run.Kind.MARKS,
+        judge=judge,
+        benchmark=benchmark,
+        recipe=evaluation.recipe,
+        evaluation=evaluation,
+        model_name=evaluation.model_name,
+        protocol=PROTOCOL,
+        settings=settings,
+        settings_hash=protocols.settings_hash(settings),
+        items_hash=items_hash([item.pk for item in items]),
+        template=f"{PROTOCOL}.{template.name}" if template else "",
+        template_version=template.version if template else None,
+        template_sha256=template.sha256 if template else "",
+        seed=secrets.randbelow(2**31),
+        reading=STRICT,
+        abilities=judge.abilities,
+        budget=budget,
+        by=evaluation.by,
+        planned=len(items) * MARKS_EACH,
+        verdicts=0,
+        failures=0,
+        undecided=0,
+    )
+    bulk.insert(RunItem, ("run_id", "item_id"), [(run.pk, item.pk) for item in items])
+    run.criteria_fingerprint = plan.criteria_fingerprint(run)
+    run.save(update_fields=["criteria_fingerprint"])
+    return run
+
+
+def _item(evaluation: Evaluation, response: Response) -> Item:
+    """The item of one explanation: out of sight of boards, campaigns and other runs."""
+    digest = content_hash(kind=Item.Kind.SCORE, sample_id=response.sample_id, response_ids=[response.pk])
+    item, made = Item.all_objects.get_or_create(
+        content_hash=digest,
+        defaults={"kind": Item.Kind.SCORE, "sample_id": response.sample_id, "recipe": evaluation.recipe},
+    )
+    if made:
+        ItemResponse.objects.create(item=item, position=0, response=response)
+    return item

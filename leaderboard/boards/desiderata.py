@@ -1,0 +1,154 @@
+"""Models by what ChEF asks of them besides accuracy (arXiv 2311.02692, Appendix C), and how these go together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.db.models import Exists, Max, OuterRef
+
+from accounts.rules import Viewer
+from bank.models import Recipe, Response
+from bank.recipes import store
+from leaderboard.boards import recipes as boards
+from leaderboard.boards.base import Board
+from leaderboard.boards.recipes import RecipeBoard, RecipeRow
+from leaderboard.rows import UNKNOWN, Number, Row, number
+from stats.correlation import pearson
+
+FEWEST = 5  # models that a correlation needs
+FEW = f"fewer than {FEWEST} models with both"
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """``metrics``: those of recipes that measure it, the best first."""
+
+    name: str
+    title: str
+    under: str
+    metrics: tuple[str, ...]
+    needs: str = ""
+
+
+QUALITIES = {
+    quality.name: quality
+    for quality in (
+        Quality("accuracy", "Accuracy", "right %", ("accuracy", "circular")),
+        Quality("calibration", "Calibration", "1 − ECE, %", ("ece",), "log-probabilities"),
+        Quality("in_context", "In-context", "RIAM, %", ("riam",), "a recipe with examples"),
+        Quality("following", "Following", "match ratio, %", ("mr",), "a recipe with other labels"),
+        Quality("language", "Language", "marks, %", ("language",), "a judge that marks reasons"),
+        Quality("robustness", "Robustness", "RRM, %", ("rrm",), "a recipe with corruptions"),
+        Quality("hallucination", "Hallucination", "right on yes or no, %", ("yes-no",), "questions of yes or no"),
+    )
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesiderataRow(Row):
+    """A model with its accuracy and six qualities, each a share; ``recipes``: the one that measured each."""
+
+    model: str
+    rank: int | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    accuracy: Number = UNKNOWN
+    calibration: Number = UNKNOWN
+    in_context: Number = UNKNOWN
+    following: Number = UNKNOWN
+    language: Number = UNKNOWN
+    robustness: Number = UNKNOWN
+    hallucination: Number = UNKNOWN
+    chance: float | None = None
+    recipes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TogetherRow(Row):
+    """Pearson's correlation of two qualities over the models that have both (Figure 7a)."""
+
+    a: str
+    b: str
+    pearson: Number
+    p: float | None = None
+    n: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DesiderataBoard(Board):
+    """``recipes``: the one that each quality was measured with; ``boards`` theirs."""
+
+    rows: Sequence[DesiderataRow] = field(default=(), kw_only=False)
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    boards: Mapping[str, RecipeBoard] = field(default_factory=dict)
+    together: Sequence[TogetherRow] = ()
+
+
+def measuring(quality: Quality) -> list[Recipe]:
+    """The recipes with answers that measure a quality, the one used last first."""
+    answers = Response.all_objects.filter(recipe=OuterRef("pk"))
+    used = list(Recipe.objects.filter(Exists(answers)))
+    fitting = [recipe for recipe in used if store.spec_of(recipe).metric in quality.metrics]
+    last = dict(
+        Response.all_objects.filter(recipe__in=fitting).order_by().values_list("recipe").annotate(last=Max("pk"))
+    )
+    order = {metric: at for at, metric in enumerate(quality.metrics)}
+    return sorted(fitting, key=lambda recipe: (order[store.spec_of(recipe).metric], -last[recipe.pk]))
+
+
+def desiderata(viewer: Viewer, wanted: Mapping[str, str] | None = None) -> DesiderataBoard:
+    """All models with an answer by one of the recipes. ``wanted``: recipes by quality, NAME or NAME@VERSION; others are
+    chosen by when they were last used.
+    """
+    chosen: dict[str, Recipe] = {}
+    made: dict[str, RecipeBoard] = {}
+    notes: list[str] = []
+    for quality in QUALITIES.values():
+        name = (wanted or {}).get(quality.name, "")
+        fitting = measuring(quality)
+        recipe = next((one for one in fitting if name in ("", one.name, str(one))), None)
+        if recipe is None:
+            continue
+        board = boards.board(recipe, viewer)
+        notes += [note for note in board.notes if note not in notes]
+        if board.rows:
+            chosen[quality.name], made[quality.name] = recipe, board
+    rows: dict[str, DesiderataRow] = {}
+    for quality_name, board in made.items():
+        for row in board.overall():
+            of_model = rows.get(row.model, DesiderataRow(model=row.model))
+            recipes = of_model.recipes | {quality_name: row.recipe}
+            changes: dict[str, Any] = {"recipes": recipes, quality_name: row.value}
+            if quality_name == "accuracy":
+                changes |= {name: getattr(row, name) for name in ("rank", "rank_low", "rank_high", "chance")}
+            rows[row.model] = replace(of_model, **changes)
+    if "accuracy" not in made and "calibration" in made:  # its questions are asked plainly, too
+        rows = {name: _with_accuracy(row, made["calibration"].overall()) for name, row in rows.items()}
+    in_order = sorted(rows.values(), key=lambda row: (row.rank is None, row.rank or 0, row.model.casefold()))
+    return DesiderataBoard(in_order, notes, recipes=chosen, boards=made, together=together(in_order))
+
+
+def _with_accuracy(row: DesiderataRow, found: Sequence[RecipeRow]) -> DesiderataRow:
+    own = next((each for each in found if each.model == row.model), None)
+    return row if own is None else replace(row, accuracy=own.accuracy, chance=own.chance)
+
+
+def together(rows: Sequence[DesiderataRow]) -> list[TogetherRow]:
+    """The correlation of every two qualities; null for fewer than five models."""
+    made = []
+    names = list(QUALITIES)
+    for at, a in enumerate(names):
+        for b in names[at + 1 :]:
+            pairs = [
+                (one.value, other.value)
+                for row in rows
+                if (one := row.number(a)).value is not None and (other := row.number(b)).value is not None
+            ]
+            if len(pairs) < FEWEST:
+                if pairs:
+                    made.append(TogetherRow(a=a, b=b, pearson=Number(reason=FEW, n=len(pairs)), n=len(pairs)))
+                continue
+            first, second = zip(*pairs, strict=True)
+            found = pearson(x=first, y=second, cluster=range(len(pairs)))
+            made.append(TogetherRow(a=a, b=b, pearson=number(found.estimate), p=found.p, n=len(pairs)))
+    return made

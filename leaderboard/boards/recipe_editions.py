@@ -1,0 +1,169 @@
+"""Publishing what models reach by a recipe in scenarios that rest on hidden keys (ADR 26).
+
+A model's numbers in a scenario are its value and the accuracy under the plain condition. What they are made of is kept
+as in ``boards.editions``, and checked together with the editions of the benchmark's own boards: the same model may have
+given nearly the same answers there.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any, cast
+
+import pandas as pd
+from django.db import transaction
+from pydantic import TypeAdapter
+
+from accounts import audit
+from accounts.installation_key import keyed as keyed_hash
+from accounts.models import User
+from bank.models import Benchmark, Recipe, SubmissionRules
+from bank.recipes import store
+from bank.recipes.spec import PLAIN, Spec
+from bank.submissions.scoring import is_kept
+from leaderboard.boards import editions
+from leaderboard.boards import recipes as boards
+from leaderboard.boards.editions import Cells, Refused
+from leaderboard.boards.recipes import RecipeRow
+from leaderboard.hidden import samples_with_open_keys
+from leaderboard.models import Edition, RecipeEdition
+from leaderboard.rows import UNKNOWN, Number, number
+from stats.disclosure import MIN_SAMPLES, Cell, publishable
+from stats.proportions import rate_by_sizes
+
+DIGITS = 3  # decimals of a share, as on pages
+ENDS = 2  # decimals of the ends of intervals that depend on more than the share and the sizes of groups
+# Not in an edition: numbers by part, each of which would be about fewer questions.
+LEFT_OUT: dict[str, Any] = {
+    "conditions": {},
+    "bins": [],
+    "levels": {},
+    "queries": {},
+    "query_sd": None,
+    "pool_mass": None,
+    **dict.fromkeys(("precision", "recall", "f1", "yes_ratio"), UNKNOWN),
+}
+SHARES = ("accuracy", "exact-match", "circular", "yes-no")
+
+
+def publish(recipe: Recipe, *, by: User | None = None, command: str = "") -> RecipeEdition:
+    """Publish the closed scenarios of a recipe's board as they are now. Raises Refused."""
+    with transaction.atomic():
+        recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
+        edition = _publish(recipe, by)
+        subject = f"recipe {recipe}, edition {edition.number}"
+        audit.record("edition-published", by=by, command=command, about=subject)
+        return edition
+
+
+def _publish(recipe: Recipe, by: User | None) -> RecipeEdition:
+    spec = store.spec_of(recipe)
+    rows: list[RecipeRow] = []
+    cells: dict[str, Cells] = {}
+    closed = boards.closed_scenarios(recipe)
+    if not closed:
+        raise Refused("This board depends on nothing hidden: everybody sees it live.")
+    for benchmark in closed:
+        frame = _counted(recipe, spec, benchmark)
+        of_scenario = _cells(recipe, spec, frame, benchmark)
+        shown = frame[frame["model"].isin(of_scenario)]
+        if shown.empty:
+            continue
+        _check(recipe, benchmark, of_scenario)
+        of_slug = cells.setdefault(benchmark.slug, {})
+        for model, numbers in of_scenario.items():
+            of_slug[model] = of_slug.get(model, {}) | numbers
+        made = boards.rows_of_scenario(recipe, spec, benchmark, shown)
+        rows += [_published(row, spec, shown[shown["model"] == row.model]) for row in made]
+    if not rows:
+        raise Refused(f"No model has answers to {MIN_SAMPLES} samples or more that could be counted.")
+    dumped = TypeAdapter(list[RecipeRow]).dump_python(rows, mode="json")
+    shares = spec.metric in SHARES
+    text = json.dumps(editions.rounded(dumped, digits=DIGITS, ends=DIGITS if shares else ENDS))
+    last = RecipeEdition.objects.filter(recipe=recipe).last()
+    if last is not None and last.board == text:
+        raise Refused(f"Nothing has changed since edition {last.number}.")
+    return RecipeEdition.objects.create(
+        recipe=recipe, number=last.number + 1 if last else 1, board=text, cells=cast(Any, cells), by=by
+    )
+
+
+def _counted(recipe: Recipe, spec: Spec, benchmark: Benchmark) -> pd.DataFrame:
+    """The marked answers of a scenario, of a hidden split with a kept half only that half (ADR 11)."""
+    frame = boards.marked(recipe, spec, benchmark)
+    rules = SubmissionRules.objects.filter(benchmark=benchmark).first()
+    if rules is None or not rules.private_half:
+        return frame
+    hidden = frame["split"].isin(benchmark.hidden_splits)
+    kept = {group: is_kept(seed=rules.seed, cluster=group) for group in frame["group"].unique()}
+    return frame[~hidden | frame["group"].map(kept).astype(bool)]
+
+
+def _check(recipe: Recipe, benchmark: Benchmark, new: Cells) -> None:
+    """Raises Refused where these numbers, compared with what was published before, would reveal few samples."""
+    earlier = editions.cells_of_recipes(benchmark.slug)
+    for edition in Edition.objects.filter(benchmark__slug=benchmark.slug).select_related("benchmark"):
+        earlier[f"edition {edition.number} of {edition.kind} on {edition.benchmark}"] = edition.cells
+    if reasons := list(editions.refusals(new, earlier)):
+        raise Refused(
+            f"This edition would reveal something about fewer than {MIN_SAMPLES} samples of {benchmark}. "
+            f"{' '.join(reasons[: editions.TOLD])} Wait until {MIN_SAMPLES} changes have accumulated."
+        )
+
+
+def _cells(recipe: Recipe, spec: Spec, frame: pd.DataFrame, benchmark: Benchmark) -> Cells:
+    """By model and number, what a closed sample contributes; models whose numbers reveal few samples are left out.
+
+    A sample contributes nothing if its key is open, if nothing was read in its answers, or, by CircularEval, if the
+    rotations do not agree: it is wrong whatever its key is.
+    """
+    closed = frame[~frame["sample"].isin(samples_with_open_keys(benchmark))]
+    name, cells = f"{recipe.name} on {benchmark}", cast(Cells, {})
+    for model, rows in closed.groupby("model"):
+        plain = rows[rows["condition"] == PLAIN]
+        numbers = {f"{name}, accuracy": _cell(plain)}
+        if not _is_accuracy(spec, rows) and spec.metric not in ("mr", "language"):
+            numbers[f"{name}, {spec.metric}"] = _cell(_valued(spec, rows), function=spec.metric)
+        if published := publishable([numbers]):
+            cells[str(model)] = published
+    return cells
+
+
+def _is_accuracy(spec: Spec, rows: pd.DataFrame) -> bool:
+    """Whether the recipe's value is the accuracy under the plain condition itself."""
+    return spec.metric in ("accuracy", "exact-match", "yes-no") and bool((rows["condition"] == PLAIN).all())
+
+
+def _valued(spec: Spec, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that the recipe's value may depend on."""
+    if spec.metric == "ece":
+        return rows[rows["confidence"].notna() & (rows["repeat"] == 0)]
+    if spec.metric == "circular":
+        return rows[rows.groupby(["sample", "repeat"])["said"].transform("nunique") == 1]
+    return rows
+
+
+def _cell(rows: pd.DataFrame, function: str = "") -> Cell:
+    """By sample, a hash of its key and of all that was read in its answers; the share of right ones has no name."""
+    cell: dict[str, str] = {}
+    in_order = rows.sort_values(["key", "condition", "rotation", "repeat"])
+    for key, answers in in_order.groupby("key", sort=False):
+        if (answers["said"] == "").all():
+            continue
+        fact = "\x1f".join([*([function] if function else []), str(answers["truth"].iloc[0]), *answers["said"]])
+        cell[str(key)] = keyed_hash("cell", fact)[:16]
+    return cell
+
+
+def _published(row: RecipeRow, spec: Spec, answers: pd.DataFrame) -> RecipeRow:
+    """The row without its parts, and with intervals of shares that reveal no more than the share does."""
+    plain = answers[answers["condition"] == PLAIN]
+    changes: dict[str, Any] = {**LEFT_OUT, "accuracy": _by_sizes(plain) if len(plain) else row.accuracy}
+    if spec.metric == "language":
+        changes["value"] = Number(reason="which answers were marked tells which are right: staff see it")
+    elif spec.metric in SHARES:
+        changes["value"] = _by_sizes(boards.circular_questions(answers) if spec.metric == "circular" else answers)
+    return replace(row, **changes)
+
+
+def _by_sizes(answers: pd.DataFrame) -> Number:
+    return number(rate_by_sizes(hits=int(answers["right"].sum()), n=len(answers), cluster=answers["group"]))

@@ -1,0 +1,628 @@
+"""Boards of recipes: what each model reaches by one recipe's metric, by scenario and over all of them (ChEF).
+
+What rests on answer keys that are not open is live for staff alone: of a scenario with such keys everybody else sees
+the newest edition (``boards.recipe_editions``), or that there is none.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from django.db.models import Count, Max, Sum
+from pydantic import TypeAdapter
+
+from accounts.rules import Viewer, allowed
+from bank.errors import BadInput
+from bank.models import Benchmark, Recipe, Response
+from bank.recipes import store
+from bank.recipes.marked_answers import as_frame
+from bank.recipes.spec import PLAIN, Scenario, Spec
+from judging.models import Judgment, Run
+from leaderboard import cache, methods
+from leaderboard.boards import versus
+from leaderboard.boards.base import Board, share
+from leaderboard.hidden import keys_are_open, keys_state
+from leaderboard.methods import SEED
+from leaderboard.models import RecipeEdition
+from leaderboard.rows import UNKNOWN, Number, Row, number
+from stats import desiderata
+from stats.answers import yes_no_scores
+from stats.bleu import bleu
+from stats.proportions import mean, rate
+from stats.ranks import benjamini_hochberg, places_of_means
+from stats.results import Estimate, Interval
+
+ALL = "all"
+HIDDEN = "{} rests on answer keys that are not open to everybody: staff see it, and others what they publish of it."
+EDITION = "{} rests on answer keys that are not open to everybody: this is edition {}, of {:%-d %b %Y}."
+FEW = f"n < {desiderata.PROVISIONAL}: provisional"
+NO_MARKS = "no reasons of right answers were marked"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """``title`` of its column; ``estimates`` gives the number of one model in one scenario."""
+
+    name: str
+    title: str
+    words: str
+    desideratum: str = ""
+    signed: bool = False
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("accuracy", "Right %", "share of right answers", "accuracy"),
+        Metric("circular", "Circular %", "right in every rotation of the options"),
+        Metric("weighted-accuracy", "Weighted %", "mean share of the way down the tree that is right"),
+        Metric("exact-match", "Exact match %", "the key, or one of its synonyms, to the letter"),
+        Metric("bleu", "BLEU", "n-grams shared with the reference (sacrebleu)"),
+        Metric("yes-no", "Right %", "share of right answers to yes or no", "hallucination"),
+        Metric("ece", "1 − ECE %", "how near confidence is to being right", "calibration"),
+        Metric("riam", "RIAM %", "gain from examples, of what lies above chance", "in-context", signed=True),
+        Metric("mr", "Match %", "answers that follow other labels", "following"),
+        Metric("language", "Marks %", "marks for the reasons of right answers", "language"),
+        Metric("rrm", "RRM %", "what is left when corrupted, of what lies above chance", "robustness"),
+    )
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConditionRow(Row):
+    """Accuracy under one condition."""
+
+    accuracy: Number = UNKNOWN
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinRow(Row):
+    """A bin of the reliability diagram: mean confidence, share right, questions."""
+
+    confidence: float
+    accuracy: float
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeRow(Row):
+    """A model by a recipe in one scenario, or over ``all`` weighted by samples.
+
+    ``value`` is the recipe's metric; ``accuracy`` that of the plain condition; ``chance`` that of random answers.
+    ``unread`` answers name no option and are not right; ``coverage`` is the share of the scenario's questions with an
+    answer under every condition. ``ece_calibrated`` (and its 95th percentile) is what a perfectly calibrated model
+    would show at the same confidences.
+    """
+
+    model: str
+    recipe: str
+    scenario: str
+    metric: str
+    rank: int | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    value: Number
+    accuracy: Number = UNKNOWN
+    chance: float | None = None
+    conditions: dict[str, ConditionRow] = field(default_factory=dict)
+    bins: list[BinRow] = field(default_factory=list)
+    ece_calibrated: float | None = None
+    ece_calibrated_high: float | None = None
+    precision: Number = UNKNOWN
+    recall: Number = UNKNOWN
+    f1: Number = UNKNOWN
+    yes_ratio: Number = UNKNOWN
+    levels: dict[str, ConditionRow] = field(default_factory=dict)
+    pool_mass: float | None = None
+    queries: dict[str, float] = field(default_factory=dict)
+    query_sd: float | None = None
+    unread: int = 0
+    coverage: float | None = None
+    n: int
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecipeBoard(Board):
+    """``scenarios``: the names of those that are shown; ``published``: those of them that are shown by an edition."""
+
+    rows: Sequence[RecipeRow] = field(default=(), kw_only=False)
+    scenarios: Sequence[str] = ()
+    published: Sequence[str] = ()
+    metric: Metric = METRICS["accuracy"]
+
+    def overall(self) -> list[RecipeRow]:
+        """A row a model: over all scenarios, or of the only one."""
+        return [row for row in self.rows if row.scenario == (ALL if len(self.scenarios) > 1 else row.scenario)]
+
+
+def board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
+    """What everybody with answers by this recipe reaches."""
+    staff = allowed(viewer, "read-hidden")
+    made: RecipeBoard = cache.cached("recipe", (_state(recipe), staff), lambda: _board(recipe, viewer))
+    return made
+
+
+def _state(recipe: Recipe) -> list[Any]:
+    """What a recipe's board is made of: it changes whenever the board may."""
+    responses = Response.all_objects.filter(recipe=recipe).aggregate(n=Count("pk"), last=Max("pk"))
+    marks = Judgment.objects.filter(run__recipe=recipe).aggregate(n=Count("pk"), last=Max("pk"))
+    editions = [
+        (benchmark.pk, keys_state(benchmark), benchmark.visibility, benchmark.hidden_splits, _in_use(benchmark))
+        for scenario in store.spec_of(recipe).scenario
+        if (benchmark := benchmark_of(scenario)) is not None
+    ]
+    published = RecipeEdition.objects.filter(recipe=recipe).aggregate(last=Max("number"))
+    return [recipe.pk, recipe.sha256, responses, marks, editions, published, methods.VERSION]
+
+
+def _in_use(benchmark: Benchmark) -> dict[str, Any]:
+    samples = benchmark.samples.in_use()
+    return dict(samples.aggregate(n=Count("pk"), last=Max("pk"), editions=Sum("edition")))
+
+
+def benchmark_of(scenario: Scenario) -> Benchmark | None:
+    try:
+        return Benchmark.objects.named(scenario.benchmark)
+    except Benchmark.DoesNotExist:
+        return None
+
+
+def visible(benchmark: Benchmark, viewer: Viewer) -> bool:
+    return bool(Benchmark.objects.visible_to(viewer).filter(pk=benchmark.pk).exists())
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a viewer may see of a recipe: marked answers by scenario, rows of an edition by scenario, and notes."""
+
+    frames: dict[str, pd.DataFrame]
+    published: dict[str, list[RecipeRow]]
+    benchmarks: dict[str, Benchmark]
+    notes: list[str]
+
+
+def _seen(recipe: Recipe, spec: Spec, viewer: Viewer) -> _Seen:
+    seen = _Seen({}, {}, {}, [])
+    edition = newest_edition(recipe)
+    of_edition = TypeAdapter(list[RecipeRow]).validate_json(edition.board) if edition else []
+    for scenario in spec.scenario:
+        benchmark = benchmark_of(scenario)
+        if benchmark is None or not visible(benchmark, viewer):
+            continue
+        name = str(benchmark)
+        if not allowed(viewer, "read-hidden") and not _is_open(recipe, benchmark):
+            rows = [row for row in of_edition if row.scenario == name]
+            if edition and rows:
+                seen.published[name] = rows
+                seen.notes.append(EDITION.format(benchmark.titled, edition.number, edition.published_at))
+            else:
+                seen.notes.append(HIDDEN.format(benchmark.titled))
+            continue
+        frame = marked(recipe, spec, benchmark)
+        if len(frame):
+            seen.frames[name], seen.benchmarks[name] = frame, benchmark
+    return seen
+
+
+def newest_edition(recipe: Recipe) -> RecipeEdition | None:
+    return RecipeEdition.objects.filter(recipe=recipe).last()
+
+
+def closed_scenarios(recipe: Recipe) -> list[Benchmark]:
+    """The benchmarks of a recipe with answers compared with keys that are not open to everybody."""
+    found = dict.fromkeys(benchmark_of(scenario) for scenario in store.spec_of(recipe).scenario)
+    return [benchmark for benchmark in found if benchmark is not None and not _is_open(recipe, benchmark)]
+
+
+def marked(recipe: Recipe, spec: Spec, benchmark: Benchmark) -> pd.DataFrame:
+    """The answers by a recipe to a benchmark's samples in use, compared with their keys."""
+    return as_frame(recipe, spec, benchmark, samples=benchmark.samples.in_use())
+
+
+def rows_of_scenario(recipe: Recipe, spec: Spec, benchmark: Benchmark, frame: pd.DataFrame) -> list[RecipeRow]:
+    """A row for each model with answers among these, with ranks."""
+    name = str(benchmark)
+    models = sorted(frame["model"].unique(), key=str.casefold)
+    rows = [_row(recipe, spec, model, name, frame[frame["model"] == model], benchmark) for model in models]
+    return _ranked(rows, {name: frame}, spec)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedRow(Row):
+    """Two models on the questions that both answered: the share right of each under a ``condition`` (plain, so many
+    examples, other labels, corrupted), ``difference`` a minus b; ``p`` by McNemar's test or sign flips by group.
+    """
+
+    recipe: str
+    scenario: str
+    condition: str
+    model_a: str
+    model_b: str
+    a: float | None = None
+    b: float | None = None
+    difference: Number = UNKNOWN
+    p: float | None = None
+    n: int = 0
+    method: str = ""
+    significant: bool | None = None
+
+
+def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[ComparedRow]:
+    """Two models pairwise on one recipe, by scenario and condition; tests of all rows together (Benjamini-Hochberg).
+
+    Raises BadInput for a model without answers by it that the viewer may see.
+    """
+    seen = _seen(recipe, store.spec_of(recipe), viewer)
+    frames, notes = seen.frames, seen.notes
+    known = {str(name) for frame in frames.values() for name in frame["model"].unique()}
+    if notes and not known:
+        raise BadInput(f"Two models are compared where everybody may see the answer keys. {' '.join(notes)}")
+    for name in (a, b):
+        if name not in known:
+            reason = f" {' '.join(notes)}" if notes else ""
+            raise BadInput(
+                f"{name!r} has no answers by {recipe}. With some: {', '.join(sorted(known)) or 'none'}.{reason}"
+            )
+    if a == b:
+        raise BadInput("Choose two different models.")
+    rows = []
+    for scenario, frame in frames.items():
+        for condition, answers in frame.groupby("condition", sort=False):
+            one, other = (answers[answers["model"] == name].groupby("sample")["right"].mean() for name in (a, b))
+            groups = answers.drop_duplicates("sample").set_index("sample")["group"]
+            both = pd.DataFrame({"a": one, "b": other}).dropna().join(groups)
+            if both.empty:
+                continue
+            measure = versus.of_rows("right", both)
+            rows.append(
+                ComparedRow(
+                    recipe=str(recipe),
+                    scenario=scenario,
+                    condition=str(condition) or "plain",
+                    model_a=a,
+                    model_b=b,
+                    **{name: getattr(measure, name) for name in ("a", "b", "difference", "p", "n", "method")},
+                )
+            )
+    tested = [row.p for row in rows if row.p is not None]
+    marks = iter(benjamini_hochberg(p=tested) if tested else ())
+    return [row if row.p is None else replace(row, significant=bool(next(marks))) for row in rows]
+
+
+def _board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
+    spec = store.spec_of(recipe)
+    seen = _seen(recipe, spec, viewer)
+    by_scenario = {
+        name: rows_of_scenario(recipe, spec, seen.benchmarks[name], frame) for name, frame in seen.frames.items()
+    } | seen.published
+    rows = [row for of_scenario in by_scenario.values() for row in of_scenario]
+    if len(by_scenario) > 1:
+        models = sorted({row.model for row in rows}, key=str.casefold)
+        of_models = [[row for row in rows if row.model == model] for model in models]
+        over = [_overall(recipe, spec, each, complete=len(each) == len(by_scenario)) for each in of_models]
+        rows += _ranked(over, seen.frames if not seen.published else {}, spec)
+    return RecipeBoard(
+        rows,
+        seen.notes,
+        scenarios=tuple(by_scenario),
+        published=tuple(seen.published),
+        metric=METRICS[spec.metric],
+        runs=tuple(_runs(recipe)),
+    )
+
+
+def _runs(recipe: Recipe) -> list[int]:
+    return list(Run.objects.filter(recipe=recipe).order_by("pk").values_list("pk", flat=True))
+
+
+def _is_open(recipe: Recipe, benchmark: Benchmark) -> bool:
+    """Whether all keys that answers by this recipe are compared with are open to everybody."""
+    answered = Response.all_objects.filter(recipe=recipe, sample__benchmark=benchmark).order_by().values("sample")
+    return keys_are_open(benchmark.samples.in_use().filter(pk__in=answered))
+
+
+# ---- one model in one scenario ----
+
+Columns = dict[str, Any]
+
+
+def _row(
+    recipe: Recipe, spec: Spec, model: str, scenario: str, answers: pd.DataFrame, benchmark: Benchmark
+) -> RecipeRow:
+    plain = answers[answers["condition"] == PLAIN] if (answers["condition"] == PLAIN).any() else answers
+    columns = _MEASURES[spec.metric](answers, spec, recipe, model, benchmark)
+    estimate: Estimate = columns.pop("value")
+    notes = columns.pop("notes", [])
+    conditions = {}
+    if answers["condition"].nunique() > 1:
+        conditions = {
+            name or "plain": ConditionRow(accuracy=_right(part), n=int(part["sample"].nunique()))
+            for name, part in answers.groupby("condition", sort=False)
+        }
+    complete = answers.groupby("sample").size() >= answers.groupby("sample").size().max()
+    chance = plain.drop_duplicates("sample")["chance"]
+    if spec.rotates:
+        chance = chance ** (1 / chance.where(chance > 0))
+    queries = _by_query(spec, plain)
+    return RecipeRow(
+        model=model,
+        recipe=str(recipe),
+        scenario=scenario,
+        metric=spec.metric,
+        value=number(estimate),
+        accuracy=_right(plain),
+        chance=None if chance.isna().any() else float(chance.mean()),
+        conditions=conditions,
+        pool_mass=None if plain["mass"].isna().any() else float(plain["mass"].mean()),
+        queries=queries,
+        query_sd=found.sd if (found := desiderata.spread(list(queries.values()))) else None,
+        unread=int((~answers["read"]).sum()),
+        coverage=share(int(complete.sum()), _asked(spec, benchmark)),
+        n=int(answers["sample"].nunique()),
+        notes=[*notes, *([f"value: {estimate.reason}"] if estimate.reason else [])],
+        **columns,
+    )
+
+
+def _asked(spec: Spec, benchmark: Benchmark) -> int:
+    """How many questions the scenario has; 0 where all of them were retired or are drafts again."""
+    from judging.recipes.evaluations import samples_of
+
+    scenario = next(scenario for scenario in spec.scenario if benchmark_of(scenario) == benchmark)
+    try:
+        return len(samples_of(spec, scenario)[1])
+    except BadInput:
+        return 0
+
+
+def _right(answers: pd.DataFrame) -> Number:
+    if not len(answers):
+        return UNKNOWN
+    return number(rate(hits=answers["right"].to_numpy(), cluster=answers["group"].to_numpy()))
+
+
+def _by_query(spec: Spec, answers: pd.DataFrame) -> dict[str, float]:
+    """The accuracy with each wording of a pool, and of each repeat (Figures 6 and 21)."""
+    if spec.instruction.deal != "seeded" and spec.repeats < 2:
+        return {}
+    from judging.recipes.questions import dealt_query
+
+    number_of = len(spec.instruction.queries)
+    which = [
+        dealt_query(spec.seed, key, number_of, repeat) if spec.instruction.deal == "seeded" else 0
+        for key, repeat in zip(answers["key"], answers["repeat"], strict=True)
+    ]
+    grouped = answers.assign(query=which).groupby(["query", "repeat"])["right"].mean()
+    return {f"query {query + 1}, repeat {repeat + 1}": float(value) for (query, repeat), value in grouped.items()}
+
+
+def _accuracy(answers: pd.DataFrame, *_: Any) -> Columns:
+    return {
+        "value": rate(
+            hits=answers["right"].to_numpy(),
+            cluster=answers["group"].to_numpy(),
+            stratum=answers["condition"].to_numpy() if answers["condition"].nunique() > 1 else None,
+        )
+    }
+
+
+def circular_questions(answers: pd.DataFrame) -> pd.DataFrame:
+    """A row for each question that was asked in every rotation: ``right`` in all of them."""
+    by_sample = answers.groupby(["sample", "repeat"])
+    questions = by_sample[["group", "options"]].first()
+    questions["right"] = by_sample["right"].min()
+    return questions[by_sample.size() >= questions["options"]]
+
+
+def _circular(answers: pd.DataFrame, *_: Any) -> Columns:
+    questions = circular_questions(answers)
+    return {"value": rate(hits=questions["right"].to_numpy(), cluster=questions["group"].to_numpy())}
+
+
+def _weighted(answers: pd.DataFrame, *_: Any) -> Columns:
+    return {"value": mean(values=answers["credit"].to_numpy(), cluster=answers["group"].to_numpy(), ends=(0.0, 1.0))}
+
+
+def _yes_no(answers: pd.DataFrame, *_: Any) -> Columns:
+    codes = {"yes": 1, "no": 0}
+    key = answers["truth"].str.lower().map(codes)
+    known = answers[key.notna()]
+    scores = yes_no_scores(
+        key=key[key.notna()].astype(int).to_numpy(),
+        said=known["said"].map(codes).fillna(-1).astype(int).to_numpy(),
+        cluster=known["group"].to_numpy(),
+    )
+    levels = {
+        str(path): ConditionRow(accuracy=_right(part), n=int(part["sample"].nunique()))
+        for path, part in known.groupby("path")
+        if path
+    }
+    return {
+        "value": scores.accuracy,
+        "precision": number(scores.precision),
+        "recall": number(scores.recall),
+        "f1": number(scores.f1),
+        "yes_ratio": number(scores.yes_ratio),
+        "levels": levels,
+    }
+
+
+def _ece(answers: pd.DataFrame, *_: Any) -> Columns:
+    sure = answers[answers["confidence"].notna() & (answers["repeat"] == 0)]
+    found = desiderata.calibration(
+        confidence=sure["confidence"].to_numpy(dtype=np.float64),
+        right=sure["right"].to_numpy(),
+        key=sure["key"].tolist(),
+        cluster=sure["group"].to_numpy(),
+        rng=np.random.default_rng(SEED),
+    )
+    return {
+        "value": found.score,
+        "bins": [BinRow(confidence=part.confidence, accuracy=part.accuracy, n=part.n) for part in found.bins],
+        "ece_calibrated": found.calibrated,
+        "ece_calibrated_high": found.calibrated_high,
+        "notes": [FEW] if len(sure) < desiderata.PROVISIONAL else [],
+    }
+
+
+def _paired(answers: pd.DataFrame) -> pd.DataFrame:
+    """By question with an answer under every condition: the share right under each, its group and chance."""
+    wide = answers.pivot_table(index="sample", columns="condition", values="right", aggfunc="mean").dropna()
+    return wide.join(answers.drop_duplicates("sample").set_index("sample")[["group", "chance"]])
+
+
+def _riam(answers: pd.DataFrame, spec: Spec, *_: Any) -> Columns:
+    paired = _paired(answers)
+    shots = [condition.name for condition in spec.conditions if condition.name != PLAIN]
+    if not {PLAIN, *shots} <= set(paired.columns):
+        return {"value": Estimate(None, 0, None, "RIAM", "no question has an answer with every number of examples")}
+    return {
+        "value": desiderata.relative(
+            part=(paired[shots].mean(axis=1) - paired[PLAIN]).to_numpy(),
+            whole=(paired[PLAIN] - paired["chance"]).to_numpy(dtype=np.float64),
+            cluster=paired["group"].to_numpy(),
+            method="RIAM",
+        )
+    }
+
+
+def _rrm(answers: pd.DataFrame, spec: Spec, *_: Any) -> Columns:
+    paired = _paired(answers)
+    if not {PLAIN, "corrupted"} <= set(paired.columns):
+        return {"value": Estimate(None, 0, None, "RRM", "no question has an answer both plain and corrupted")}
+    chance = paired["chance"].to_numpy(dtype=np.float64)
+    return {
+        "value": desiderata.relative(
+            part=paired["corrupted"].to_numpy() - chance,
+            whole=paired[PLAIN].to_numpy() - chance,
+            cluster=paired["group"].to_numpy(),
+            method="RRM",
+        )
+    }
+
+
+def _mr(answers: pd.DataFrame, *_: Any) -> Columns:
+    plain = answers[answers["condition"] == PLAIN].set_index(["sample", "repeat"])["said"]
+    others = answers[answers["condition"] != PLAIN].join(plain.rename("own"), on=["sample", "repeat"])
+    others = others[others["own"].notna() & (others["own"] != "")]
+    return {
+        "value": rate(
+            hits=(others["said"] == others["own"]).to_numpy(),
+            cluster=others["group"].to_numpy(),
+            stratum=others["condition"].to_numpy(),
+        )
+    }
+
+
+def _language(answers: pd.DataFrame, spec: Spec, recipe: Recipe, model: str, benchmark: Benchmark) -> Columns:
+    runs = Run.objects.filter(recipe=recipe, kind=Run.Kind.MARKS, benchmark=benchmark, model_name=model)
+    marks = pd.DataFrame(
+        Judgment.objects.filter(run__in=runs, status="ok").values_list("item__sample", "score"),
+        columns=["sample", "score"],
+    )
+    if marks.empty:
+        return {"value": Estimate(None, 0, None, "mean of marks", NO_MARKS)}
+    by_sample = marks.groupby("sample")["score"].mean() / 10
+    groups = answers.drop_duplicates("sample").set_index("sample")["group"]
+    estimate = mean(values=by_sample.to_numpy(), cluster=groups.loc[by_sample.index].to_numpy(), ends=(0.0, 1.0))
+    return {"value": estimate}
+
+
+def _bleu(answers: pd.DataFrame, *_: Any) -> Columns:
+    return {
+        "value": bleu(
+            said=answers["said"].tolist(), references=answers["truth"].tolist(), cluster=answers["group"].to_numpy()
+        )
+    }
+
+
+_MEASURES: Mapping[str, Callable[..., Columns]] = {
+    "accuracy": _accuracy,
+    "exact-match": _accuracy,
+    "circular": _circular,
+    "weighted-accuracy": _weighted,
+    "yes-no": _yes_no,
+    "ece": _ece,
+    "riam": _riam,
+    "rrm": _rrm,
+    "mr": _mr,
+    "language": _language,
+    "bleu": _bleu,
+}
+
+
+# ---- over scenarios and models ----
+
+
+def _overall(recipe: Recipe, spec: Spec, rows: Sequence[RecipeRow], *, complete: bool) -> RecipeRow:
+    """The mean over scenarios, weighted by samples; no value where one is missing."""
+    weights = [row.n for row in rows]
+
+    def over(name: str) -> Number:
+        numbers = [row.number(name) for row in rows]
+        if not complete:
+            return Number(reason="not every scenario was asked", n=sum(weights))
+        return number(desiderata.weighted([_estimate(each) for each in numbers], weights))
+
+    chances = [row.chance for row in rows]
+    covered = [row.coverage for row in rows]
+    total = sum(weights)
+    return RecipeRow(
+        model=rows[0].model,
+        recipe=str(recipe),
+        scenario=ALL,
+        metric=spec.metric,
+        value=over("value"),
+        accuracy=over("accuracy"),
+        chance=None
+        if None in chances
+        else sum(chance * n for chance, n in zip(chances, weights, strict=True) if chance is not None) / total,
+        unread=sum(row.unread for row in rows),
+        coverage=None if None in covered or not complete else min(each for each in covered if each is not None),
+        n=total,
+        notes=[] if complete else ["not every scenario was asked"],
+    )
+
+
+def _estimate(value: Number) -> Estimate:
+    interval = None
+    if value.low is not None and value.high is not None:
+        interval = Interval(value.low, value.high, 0.95, value.method)
+    return Estimate(value.value, value.n or 0, interval, value.method, value.reason, value.se, value.groups)
+
+
+def _ranked(rows: Sequence[RecipeRow], frames: Mapping[str, pd.DataFrame], spec: Spec) -> list[RecipeRow]:
+    """Rows of one scenario, or over all of them, with ranks; ranges where the metric is a share of the questions in
+    ``frames``.
+    """
+    ranges = _ranges(frames) if frames and spec.metric in ("accuracy", "exact-match", "yes-no") else {}
+    ranked: list[RecipeRow] = []
+    in_order = sorted(rows, key=lambda row: (row.value.value is None, -(row.value.value or 0), row.model.casefold()))
+    for place, row in enumerate(in_order, start=1):
+        if row.value.value is None:
+            ranked.append(row)
+            continue
+        low, high = ranges.get(row.model, (None, None))
+        ranked.append(replace(row, rank=place, rank_low=low and min(low, place), rank_high=high and max(high, place)))
+    return ranked
+
+
+def _ranges(frames: Mapping[str, pd.DataFrame]) -> dict[str, tuple[int | None, int | None]]:
+    """By model, the range of its rank (``stats.ranks``), by its answers."""
+    answers = pd.concat(frames.values())
+    names = sorted(answers["model"].unique())
+    codes = {name: at for at, name in enumerate(names)}
+    if len(names) < 2:
+        return {}
+    places = places_of_means(
+        values=answers["right"].to_numpy(np.float64),
+        model=answers["model"].map(codes).to_numpy(),
+        models=len(names),
+        cluster=answers["group"].to_numpy(),
+        rng=np.random.default_rng(SEED),
+    )
+    return {name: (place.rank_low, place.rank_high) for name, place in zip(names, places, strict=True)}

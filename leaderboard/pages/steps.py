@@ -1,0 +1,110 @@
+"""The line of steps from a file to a board: what is there of a benchmark, and what comes next."""
+
+from dataclasses import dataclass, field
+
+from django.db.models import Count
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts.models import Role, User
+from annotations.models import Campaign
+from bank.models import Benchmark, Item, Response
+from judging.models import Run
+from leaderboard import queries
+from leaderboard.figures import number_of
+
+DONE, NOW, LATER = "done", "now", "later"
+STATES = {DONE: "done", NOW: "next", LATER: "not yet"}
+KINDS = {"pair": "pair", "score": "single answer", "batch": "ranking"}
+STAFF = User(role=Role.CURATOR)
+
+
+@dataclass(slots=True)
+class Step:
+    """One of the four steps. ``actions``: the words of a button and where it leads, the usual one first."""
+
+    title: str
+    count: str
+    detail: str
+    is_done: bool
+    actions: list[tuple[str, str]] = field(default_factory=list)
+    state: str = LATER
+
+    @property
+    def state_words(self) -> str:
+        return STATES[self.state]
+
+
+def steps_of(benchmark: Benchmark) -> list[Step]:
+    """The steps of a benchmark, for staff; the first that is not done is the next one."""
+    (counts,) = queries.benchmark_counts([benchmark], STAFF)
+    steps = [_import(benchmark, counts), _items(benchmark), _verdicts(benchmark, counts), _board(benchmark, counts)]
+    waiting = next((step for step in steps if not step.is_done), steps[-1])
+    for step in steps:
+        step.state = DONE if step.is_done else NOW if step is waiting else LATER
+        if step.state == LATER:
+            step.actions = []
+    return steps
+
+
+def _import(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
+    answers = Response.objects.filter(sample__benchmark=benchmark).count()
+    samples = benchmark.samples.in_use().count()
+    return Step(
+        "Import",
+        f"{number_of(samples, 'sample')}, {number_of(counts.models, 'model')}",
+        number_of(answers, "answer") if answers else "no answers yet: bring them in, or have endpoints write them",
+        samples > 0,
+        [
+            ("Add a file", reverse("bank:upload-list")),
+            ("Have a model answer", f"{reverse('judging:collect-new')}?{urlencode({'benchmark': benchmark.pk})}"),
+        ],
+    )
+
+
+def _items(benchmark: Benchmark) -> Step:
+    kinds = dict(Item.objects.filter(sample__benchmark=benchmark).order_by().values_list("kind").annotate(Count("pk")))
+    made = [number_of(kinds[kind], noun) for kind, noun in KINDS.items() if kind in kinds]
+    return Step(
+        "Items",
+        ", ".join(made) or "none yet",
+        "what a judge or a person gives a verdict on: answers, or samples alone",
+        bool(kinds),
+        [("Make more items" if kinds else "Make items", reverse("bank:benchmark-items", args=[benchmark]))],
+    )
+
+
+def _verdicts(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
+    going = Run.objects.filter(
+        benchmark=benchmark, kind=Run.Kind.JUDGMENTS, state__in=(Run.State.QUEUED, Run.State.RUNNING)
+    ).count()
+    open_campaigns = Campaign.objects.filter(benchmark=benchmark, state=Campaign.State.OPEN).count()
+    under_way = [
+        *([f"{number_of(open_campaigns, 'campaign')} open"] if open_campaigns else []),
+        *([f"{number_of(going, 'run')} under way"] if going else []),
+    ]
+    chosen = urlencode({"benchmark": benchmark.pk})
+    return Step(
+        "Judge or label",
+        f"{number_of(counts.labels, 'label')}, {number_of(counts.judges, 'judge')}",
+        ", ".join(under_way) or "nothing under way",
+        bool(counts.labels or counts.judges),
+        [
+            ("New run", f"{reverse('judging:run-new')}?{chosen}"),
+            ("New campaign", f"{reverse('annotations:campaign-new')}?{chosen}"),
+        ],
+    )
+
+
+def _board(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
+    public = benchmark.visibility == Benchmark.Visibility.PUBLIC
+    has_verdicts = bool(counts.labels or counts.judgments)
+    board = ("Open the board", reverse("leaderboard:benchmark", args=[benchmark]))
+    publish = ("Publish", reverse("bank:benchmark-publish", args=[benchmark]))
+    return Step(
+        "Board",
+        number_of(counts.labels + counts.judgments, "verdict"),
+        "everybody sees it" if public else "only staff see it",
+        public and has_verdicts,
+        [board] if public else [board, publish],
+    )

@@ -1,0 +1,307 @@
+"""Pages of recipes: all of them, one with its board, writing one, asking models by it; and of the desiderata."""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.models import User
+from accounts.rules import allowed, requires
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
+from bank.models import Recipe, Response, Sample
+from bank.recipes import spec as specs
+from bank.recipes import store
+from judging.models import Evaluation, Judge
+from judging.recipes import evaluations
+from leaderboard import files
+from leaderboard.boards import recipe_editions
+from leaderboard.boards import recipes as boards
+from leaderboard.boards.desiderata import QUALITIES, desiderata
+from leaderboard.pages import recipes as pages
+
+HERE = {"section": "recipes"}
+EXAMPLE = """\
+name: my-recipe
+scenario:
+- benchmark: my-benchmark
+turns:
+- kind: cot
+- kind: likelihood
+metric: accuracy
+"""
+
+
+class RecipeForm(forms.Form):
+    yaml = forms.CharField(
+        label="Recipe in YAML",
+        max_length=500_000,
+        widget=forms.Textarea(attrs={"class": "input mono", "rows": 24, "spellcheck": "false"}),
+        strip=False,
+    )
+
+
+class EvaluateForm(forms.Form):
+    endpoint = forms.ModelChoiceField(
+        Judge.objects.exclude(base_url="").order_by("name"),
+        label="Endpoint",
+        empty_label=None,
+        widget=forms.Select(attrs={"class": "input"}),
+    )
+    model = forms.CharField(
+        label="Model",
+        required=False,
+        max_length=200,
+        help_text="the name that its answers belong to; the endpoint's model if empty",
+        widget=forms.TextInput(attrs={"class": "input"}),
+    )
+    limit = forms.IntegerField(
+        label="Only the first",
+        required=False,
+        min_value=1,
+        help_text="questions of each scenario",
+        widget=forms.NumberInput(attrs={"class": "input"}),
+    )
+    budget = forms.FloatField(
+        label="Budget, $", required=False, min_value=0.0001, widget=forms.NumberInput(attrs={"class": "input"})
+    )
+
+
+def _recipe(request: HttpRequest, name: str) -> Recipe:
+    try:
+        recipe = store.get(name)
+    except store.UnknownRecipe:
+        raise Http404("unknown recipe") from None
+    if not store.may_see(recipe, request.user):
+        raise Http404("unknown recipe")
+    return recipe
+
+
+@requires("read-judging")
+@require_safe
+def recipe_list(request: HttpRequest) -> HttpResponse:
+    """The newest version of every recipe."""
+    answered = dict.fromkeys(Response.all_objects.exclude(recipe=None).values_list("recipe", flat=True).distinct())
+    rows = [
+        (recipe, spec := store.spec_of(recipe), boards.METRICS[spec.metric], recipe.pk in answered)
+        for recipe in store.visible_to(request.user)
+    ]
+    context = {
+        "own": [row for row in rows if not row[0].built_in],
+        "built_in": [row for row in rows if row[0].built_in],
+    }
+    return render(request, "leaderboard/recipes.html", HERE | context)
+
+
+@requires("read-judging")
+@require_safe
+def recipe_detail(request: HttpRequest, name: str) -> HttpResponse:
+    """What a recipe does, which endpoints can be asked by it, what is under way, its board, and one answer as given."""
+    recipe = _recipe(request, name)
+    return _detail(request, recipe, EvaluateForm() if allowed(request.user, "write-judging") else None)
+
+
+def _detail(request: HttpRequest, recipe: Recipe, form: EvaluateForm | None, **more: Any) -> HttpResponse:
+    spec = store.spec_of(recipe)
+    board = boards.board(recipe, request.user)
+    context = {
+        "recipe": recipe,
+        "spec": spec,
+        "parts": pages.parts_of(spec),
+        "yaml": specs.to_yaml(spec),
+        "endpoints": pages.endpoints_for(spec),
+        # Whether there is anything to mark tells whether answers are right.
+        "under_way": pages.under_way(recipe)
+        if spec.metric != "language" or allowed(request.user, "read-hidden")
+        else [],
+        "board": board,
+        "page": pages.board_page(board) if board.rows else None,
+        "closed": boards.closed_scenarios(recipe) if allowed(request.user, "publish") and board.rows else [],
+        "edition": boards.newest_edition(recipe),
+        "form": form,
+        "seen": _seen(request, recipe),
+        "versions": Recipe.objects.filter(name=recipe.name).exclude(pk=recipe.pk),
+        "used": store.is_used(recipe),
+    }
+    return render(request, "leaderboard/recipe.html", HERE | context | more)
+
+
+def _seen(request: HttpRequest, recipe: Recipe) -> dict[str, Any] | None:
+    """One answer: the one after ``?after=``, or the first."""
+    responses = Response.all_objects.visible_to(request.user).filter(recipe=recipe)
+    after = whole_number(request.GET.get("after", "")) or 0
+    first = responses.filter(pk__gt=after, turn=0).order_by("pk").first() or responses.order_by("pk").first()
+    if first is None:
+        return None
+    same = {"sample": first.sample_id, "model": first.model_id, "variant": first.variant, "repeat": first.repeat}
+    turns = list(responses.filter(**same).order_by("turn"))
+    sample = Sample.objects.select_related("benchmark").prefetch_related("images").get(pk=first.sample_id)
+    return {
+        "sample": sample,
+        "images": list(sample.images.all()),
+        "model": first.model.name,
+        "variant": first.variant,
+        "turns": pages.seen_turns(turns),
+        "next": f"?after={turns[-1].pk}#seen",
+    }
+
+
+@requires("write-judging")
+@require_http_methods(["GET", "HEAD", "POST"])
+def recipe_new(request: HttpRequest) -> HttpResponse:
+    """Write a recipe, or the next version of one, starting from the YAML of ``?from=``."""
+    source = request.GET.get("from", "")
+    initial = EXAMPLE
+    if source:
+        spec = store.spec_of(_recipe(request, source))
+        if store.get(source).built_in or "copy" in request.GET:
+            spec = spec.model_copy(update={"name": f"my-{spec.name}", "version": 1})
+        initial = specs.to_yaml(spec)
+    form = RecipeForm(request.POST if request.method == "POST" else None, initial={"yaml": initial})
+    if request.method == "POST" and form.is_valid():
+        try:
+            recipe, changed = store.save(specs.from_yaml(form.cleaned_data["yaml"]), by=cast(User, request.user))
+        except BadInput as error:
+            form.add_error("yaml", str(error))
+        else:
+            words = f"{recipe} is stored." if changed else f"{recipe} says the same already."
+            messages.success(request, words)
+            return redirect("leaderboard:recipe", str(recipe))
+    return render(request, "leaderboard/recipe-new.html", HERE | {"form": form, "metrics": boards.METRICS.values()})
+
+
+@requires("read-judging")
+@require_safe
+def recipe_yaml(request: HttpRequest, name: str) -> HttpResponse:
+    recipe = _recipe(request, name)
+    response = HttpResponse(specs.to_yaml(store.spec_of(recipe)), content_type="application/yaml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{recipe.name}-{recipe.version}.yaml"'
+    return response
+
+
+@requires("write-judging")
+@require_POST
+def recipe_remove(request: HttpRequest, name: str) -> HttpResponse:
+    recipe = _recipe(request, name)
+    try:
+        store.remove(recipe)
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("leaderboard:recipe", str(recipe))
+    messages.success(request, f"{recipe} is removed.")
+    return redirect("leaderboard:recipes")
+
+
+@requires("publish")
+@require_POST
+def recipe_publish(request: HttpRequest, name: str) -> HttpResponse:
+    """Publish an edition of what rests on hidden keys in a recipe's board."""
+    recipe = _recipe(request, name)
+    try:
+        edition = recipe_editions.publish(recipe, by=cast(User, request.user))
+    except recipe_editions.Refused as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"Edition {edition.number} is published.")
+    return redirect(reverse("leaderboard:recipe", args=[str(recipe)]) + "#board")
+
+
+@requires("write-judging")
+@require_POST
+def evaluate(request: HttpRequest, name: str) -> HttpResponse:
+    """Ask an endpoint by a recipe, or say what it would take. ``try`` asks the first five questions alone."""
+    recipe = _recipe(request, name)
+    form = EvaluateForm(request.POST)
+    if not form.is_valid():
+        return _detail(request, recipe, form)
+    data = form.cleaned_data
+    asked = {"judge": data["endpoint"], "model": data["model"], "limit": data["limit"]}
+    if "try" in request.POST:
+        asked["limit"] = evaluations.TRIED
+    try:
+        if "estimate" in request.POST:
+            evaluations.check_abilities(store.spec_of(recipe), data["endpoint"])
+            return _detail(request, recipe, form, estimate=evaluations.estimate(recipe, **asked))
+        evaluation = evaluations.start_evaluation(
+            recipe=recipe, budget=data["budget"], by=cast(User, request.user), **asked
+        )
+    except BadInput as error:
+        form.add_error("endpoint" if error.field == "judge" else None, str(error))
+        return _detail(request, recipe, form)
+    done = evaluation.finished_at and not evaluation.state_reason
+    words = "Everything is answered already." if done else f"{evaluation.model_name} is being asked."
+    messages.success(request, words)
+    return redirect(reverse("leaderboard:recipe", args=[str(recipe)]) + "#board")
+
+
+@requires("write-judging")
+@require_POST
+def evaluation_retry(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask again what failed, and go on with what paused."""
+    evaluation = get_object_or_404(Evaluation.objects.select_related("recipe", "judge"), pk=pk)
+    try:
+        number = evaluations.retry(evaluation)
+    except BadInput as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{number:,} failed answers are asked for again." if number else "It goes on.")
+    return redirect("leaderboard:recipe", str(evaluation.recipe))
+
+
+@requires("read-public")
+@require_safe
+def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
+    """The board of a recipe, for everybody: what rests on hidden keys is left out below staff."""
+    recipe = _recipe(request, name)
+    spec = store.spec_of(recipe)
+    board = boards.board(recipe, request.user)
+    a, b = (request.GET.get(name, "")[:200] for name in ("a", "b"))
+    compared, problem = None, ""
+    if a and b:
+        try:
+            compared = boards.compare(recipe, request.user, a, b)
+        except BadInput as error:
+            problem = str(error)
+    if "format" in request.GET:
+        rows = board.as_json() if compared is None else [row.as_json() for row in compared]
+        return files.answer(rows, request.GET["format"], f"recipe-{recipe.name}")
+    context = {
+        "section": "leaderboards",
+        "compared": pages.compared_page(compared) if compared else None,
+        "problem": problem,
+        "pick": [("a", "One"), ("b", "Other")],
+        "chosen": (a, b),
+        "models": list(
+            dict.fromkeys(row.model for row in board.rows if row.scenario not in (*board.published, boards.ALL))
+        ),
+        "recipe": recipe,
+        "spec": spec,
+        "parts": pages.parts_of(spec),
+        "board": board,
+        "page": pages.board_page(board) if board.rows else None,
+        "offered": files.offered(),
+    }
+    return render(request, "leaderboard/recipe-board.html", context)
+
+
+@requires("read-public")
+@require_safe
+def desiderata_page(request: HttpRequest) -> HttpResponse:
+    """Models by accuracy and the six desiderata of ChEF. ``?calibration=NAME`` and so on choose recipes."""
+    known = (*QUALITIES, pages.TOGETHER)
+    chosen = {name: request.GET[name][:100] for name in known if request.GET.get(name)}
+    board = desiderata(request.user, chosen)
+    if "format" in request.GET:
+        part = board.together if request.GET.get("part") == "together" else board.rows
+        return files.answer([row.as_json() for row in part], request.GET["format"], "desiderata")
+    context = {
+        "section": "leaderboards",
+        "board": board,
+        "page": pages.desiderata_page(board, request.user, chosen) if board.rows else None,
+        "offered": files.offered(),
+    }
+    return render(request, "leaderboard/desiderata.html", context)

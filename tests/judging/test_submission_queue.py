@@ -1,0 +1,228 @@
+"""Submissions to an open benchmark are judged like one of its runs: in a fair order, within budgets, until a rank."""
+
+import asyncio
+import json
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.utils import timezone
+
+from bank.models import EvaluatedModel, Item
+from bank.submissions import actions
+from judging.models import Judge, QueuedSubmission, Run, SubmissionJudging
+from judging.runs import submissions as queue
+from judging.runs.actions import start_run
+from judging.work import loop, worker
+from tests.bank.conftest import manage
+from tests.judging.server import Server, answer
+from tests.judging.small import make_benchmark
+from tests.markup import flat
+
+__all__ = ["manage"]
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+API = "/api/v1/submissions/"
+
+
+def prefers_walnut(call):
+    first = 0 <= call.text.find("walnut bowl stands") < call.text.find("nice to me")
+    return answer("[[A]]" if first else "[[B]]")
+
+
+@pytest.fixture
+def bench(db):
+    """12 samples, answered by the anchor osprey-13b and by heron-7b, open for submissions."""
+    benchmark = make_benchmark(samples=12, pictures=False)
+    benchmark.anchor = EvaluatedModel.objects.get(name="osprey-13b")
+    benchmark.save()
+    return benchmark
+
+
+@pytest.fixture
+def opened(bench, people):
+    rules = {"per_day": None, "in_all": None, "count_failed": False, "hidden_splits": (), "required_splits": ()}
+    actions.set_rules(by=people["curator"], benchmark=bench, open=True, private_half=False, **rules)
+    return bench
+
+
+@pytest.fixture
+def like(opened):
+    """``like(judge)``: a finished run of the judge over the pairs that are there."""
+
+    def make(judge: Judge, **settings) -> Run:
+        settings = {"context": "none", "criteria": False} | settings
+        run = start_run(judge=judge, benchmark=opened, protocol="pair", settings=settings)
+        serve()
+        return Run.objects.get(pk=run.pk)
+
+    return make
+
+
+@pytest.fixture
+def submit(opened, people, tmp_path):
+    def make(name, *, person="researcher", text="A walnut bowl stands here."):
+        path = tmp_path / f"{name}.jsonl"
+        rows = [{"sample": key, "text": text} for key in opened.samples.values_list("key", flat=True)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        who = people[person]
+        return actions.submit(person=who, benchmark=opened, name=name, path=path, now=timezone.now())
+
+    return make
+
+
+def serve():
+    """A worker that works until nothing waits that may begin."""
+    loop.run(lambda: worker.serve(stop=asyncio.Event(), until_idle=True))
+
+
+def at(submission, *, staff=True):
+    return queue.progress(submission, staff=staff)
+
+
+def test_a_submission_is_paired_with_the_anchor_judged_and_its_page_ends_with_its_rank(
+    like, submit, opened, people, client_of, judge_at, settings
+):
+    people["researcher"].email = "researcher@example.org"
+    people["researcher"].save()
+    with Server(prefers_walnut) as server:
+        run = like(judge_at(server.url))
+        queue.set_judging(by=people["curator"], benchmark=opened, like=run)
+        finch = submit("Finch")
+        calls = len(server.calls)
+        serve()
+        made = len(server.calls) - calls
+    assert made == 24  # 12 pairs in both orders, and nothing that was judged before
+    pairs = Item.objects.filter(kind="pair", places__response__submission=finch)
+    assert pairs.count() == 12
+    assert set(pairs.first().places.values_list("response__model__name", flat=True)) == {"Finch", "osprey-13b"}
+    client = client_of("researcher")
+    said = client.get(f"{API}{finch.pk}/").json()["judging"]
+    assert (said["state"], said["judge"], said["done"], said["failures"]) == ("judged", "kestrel", 24, 0)
+    standing = said["standing"]
+    assert standing["models"] == 3
+    assert standing["row"]["model"] == "Finch"
+    assert (standing["row"]["wins"], standing["row"]["n"], standing["row"]["win_rate"]) == (12, 12, 1.0)
+    assert standing["row"]["win_rate_low"] < 1
+    assert standing["best"]["model"] == "heron-7b"
+    page = flat(client.get(f"/submissions/{finch.pk}/"))
+    assert "Rank 1 of 3" in page
+    assert "24 of 24 judgments are made" in page
+    (message,) = mail.outbox
+    assert message.to == ["researcher@example.org"]
+    assert f"/submissions/{finch.pk}/" in message.body
+    serve()
+    assert len(mail.outbox) == 1
+
+
+def test_next_is_the_oldest_of_whoever_had_the_fewest_that_day(like, submit, opened, baseline):
+    run = like(baseline("first"))
+    first = [submit(name) for name in ("A1", "A2", "A3")]
+    other = submit("B1", person="curator")
+    rules = queue.set_judging(by=None, benchmark=opened, like=run)
+    today = queue.day_of(timezone.now())
+    assert [one.name for one in queue.waiting(opened, today=today)] == ["A1", "B1", "A2", "A3"]
+    assert (at(other).state, at(other).place, at(other).waiting) == ("waiting", 2, 4)
+    queue.advance(rules.pk)
+    assert at(first[0]).state == "judging"
+    queue.advance(rules.pk)  # one at a time, however often workers look
+    assert [one.name for one in queue.waiting(opened, today=today)] == ["B1", "A2", "A3"]
+    serve()
+    assert {at(one).state for one in [*first, other]} == {"judged"}
+
+
+def test_when_the_budget_of_the_day_is_spent_a_submission_waits_and_goes_on_the_next_day(
+    like, submit, opened, judge_at, monkeypatch
+):
+    with Server(prefers_walnut) as server:
+        run = like(judge_at(server.url, price_in=1000.0, price_out=1000.0, concurrency=1))
+        call = run.spent / run.calls
+        queue.set_judging(by=None, benchmark=opened, like=run, per_day=call * 10)
+        finch, wren = submit("Finch"), submit("Wren", person="curator")
+        serve()
+        assert (at(finch).state, at(finch).reason) == ("waiting", "the day's budget is used up")
+        assert 0 < at(finch).done <= 10
+        assert (at(finch).place, at(wren).place) == (2, 1)  # today, Finch has had its turn
+        assert queue.spent_on(opened, queue.day_of(timezone.now())) <= call * 10
+        spent = Run.objects.get(pk=at(finch).run.pk).spent
+        serve()
+        assert Run.objects.get(pk=at(finch).run.pk).spent == spent  # nothing more on this day
+        done, later = at(finch).done, timezone.now() + timedelta(days=1)
+        monkeypatch.setattr(queue.timezone, "now", lambda: later)
+        serve()
+        assert at(finch).done > done
+        for days in range(2, 12):
+            later = timezone.now() + timedelta(days=1) if days else later
+            monkeypatch.setattr(queue.timezone, "now", lambda later=later: later)
+            serve()
+        assert {at(one).state for one in (finch, wren)} == {"judged"}
+
+
+def test_a_submission_that_would_cost_more_than_it_may_is_not_begun_and_can_queue_again(
+    like, submit, opened, judge_at, client_of
+):
+    with Server(prefers_walnut) as server:
+        run = like(judge_at(server.url, price_in=1000.0, price_out=1000.0))
+        queue.set_judging(by=None, benchmark=opened, like=run, per_submission=0.0001)
+        finch, calls = submit("Finch"), len(server.calls)
+        serve()
+        assert at(finch).state == "stopped"
+        assert "a submission may cost $0.00" in at(finch).reason
+        assert len(server.calls) == calls
+        assert client_of("researcher").post(f"{API}{finch.pk}/judge-again/").status_code == 403
+        queue.set_judging(by=None, benchmark=opened, like=run, per_submission=1000.0)
+        assert client_of("curator").post(f"{API}{finch.pk}/judge-again/").status_code == 200
+        serve()
+        assert at(finch).state == "judged"
+
+
+def test_a_withdrawn_submission_leaves_the_queue_and_its_run_ends(like, submit, opened, people, baseline):
+    rules = queue.set_judging(by=None, benchmark=opened, like=like(baseline("first")))
+    finch, wren = submit("Finch"), submit("Wren")
+    queue.advance(rules.pk)
+    run = at(finch).run
+    actions.withdraw(submission=finch, by=people["researcher"], now=timezone.now())
+    actions.withdraw(submission=wren, by=people["researcher"], now=timezone.now())
+    serve()
+    assert Run.objects.get(pk=run.pk).state == "cancelled"
+    finch.refresh_from_db()
+    assert at(finch).state == "withdrawn"
+    assert not QueuedSubmission.objects.exists()
+    actions.restore(submission=finch, by=people["curator"], reason="asked for", now=timezone.now())
+    serve()
+    finch.refresh_from_db()
+    assert at(finch).state == "judged"
+
+
+def test_while_a_run_with_criteria_is_going_only_staff_see_how_far_it_is(like, submit, opened, judge_at):
+    with Server(prefers_walnut) as server:
+        run = start_run(judge=judge_at(server.url), benchmark=opened, protocol="pairwise-criteria", settings={})
+        serve()
+        rules = queue.set_judging(by=None, benchmark=opened, like=run)
+        finch = submit("Finch")
+        queue.advance(rules.pk)
+        assert (at(finch).state, at(finch).planned) == ("judging", 24)
+        assert (at(finch, staff=False).state, at(finch, staff=False).planned) == ("judging", 0)
+
+
+def test_rules_are_set_by_page_and_command_and_refused_in_words(like, opened, baseline, client_of, manage):
+    run = like(baseline("first"))
+    client = client_of("curator")
+    form = {"open": "on", "like": run.pk, "per_submission": "", "budget_per_day": "", "per_day": "", "in_all": ""}
+    assert client.post(f"/submissions/rules/{opened}/", form).status_code == 302
+    assert SubmissionJudging.objects.get().active
+    assert f"run {run.pk}: baseline-first" in flat(client.get(f"/submissions/rules/{opened}/"))
+    client.post(f"/submissions/rules/{opened}/", form | {"like": ""})
+    assert not SubmissionJudging.objects.get().active
+    code, out, _ = manage("submission_queue", str(opened), "--like", str(run.pk))
+    assert code == 0
+    assert f"Judged like run {run.pk} (baseline-first); no limit each, no limit a day." in out
+    kestrel = Judge.objects.create(name="without prices", base_url="http://127.0.0.1:9/v1", model="m")
+    unpriced = Run.objects.create(benchmark=opened, judge=kestrel, protocol="pair", settings_hash="y")
+    code, _, words = manage("submission_queue", str(opened), "--like", str(unpriced.pk), "--per-day", "1")
+    assert code == 2
+    assert "has no prices" in words
+    opened.anchor = None
+    opened.save()
+    code, _, words = manage("submission_queue", str(opened), "--like", str(run.pk))
+    assert code == 2
+    assert "has no anchor" in words
