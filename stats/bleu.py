@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stats.arrays import dense_codes
-from stats.proportions import no_interval, within
+from stats.proportions import jackknifed, no_interval
 from stats.results import Estimate
 
 METHOD = "BLEU, delete-a-group jackknife"
@@ -48,9 +47,4 @@ def bleu(*, said: Sequence[str], references: Sequence[str], cluster: npt.ArrayLi
     if reason := no_interval(groups=groups, effective=effective):
         return Estimate(value, len(said), None, METHOD, reason, groups=groups)
     without = np.array([score(total - row) for row in of_group])
-    deviations = without - without.mean()
-    error = sqrt((groups - 1) / groups * float(deviations @ deviations))
-    if error < 1e-12:
-        return Estimate(value, len(said), None, METHOD, "the same whichever group is left out", groups=groups)
-    interval = within(value, error, ends=(0.0, 1.0), df=effective - 1, level=level, method=METHOD)
-    return Estimate(value, len(said), interval, METHOD, se=error, groups=groups)
+    return jackknifed(value, without, n=len(said), effective=effective, level=level, method=METHOD)

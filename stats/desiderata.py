@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.arrays import FloatArray, check_finite, check_lengths, dense_codes
-from stats.proportions import Clustered, no_interval, t_quantile, within
+from stats.proportions import Clustered, jackknifed, no_interval, t_quantile
 from stats.results import Estimate, Interval, InvalidCount
 
 BINS = 10
@@ -128,12 +128,7 @@ def _calibration_score(
         return Estimate(1 - ece, n, None, ECE, reason, groups=groups)
     of_group = np.bincount(codes * BINS + bin_of, weights=gap, minlength=groups * BINS).reshape(groups, BINS)
     without = np.abs(gaps - of_group).sum(axis=1) / (n - sizes)
-    deviations = without - without.mean()
-    error = sqrt((groups - 1) / groups * float(deviations @ deviations))
-    if error < _ROUNDING:
-        return Estimate(1 - ece, n, None, ECE, "the same whichever group is left out", groups=groups)
-    interval = within(1 - ece, error, ends=(0.0, 1.0), df=effective - 1, level=level, method=ECE)
-    return Estimate(1 - ece, n, interval, ECE, se=error, groups=groups)
+    return jackknifed(1 - ece, without, n=n, effective=effective, level=level, method=ECE)
 
 
 # ---- what lies above chance ----

@@ -326,3 +326,18 @@ def within(
     return Interval(
         min(low + (high - low) * scaled.low, value), max(low + (high - low) * scaled.high, value), level, method
     )
+
+
+def jackknifed(
+    value: float, without: FloatArray, *, n: int, effective: float, level: float = 0.95, method: str = ""
+) -> Estimate:
+    """A number between 0 and 1 over n rows with an interval from what it is ``without`` each group (groups,).
+
+    ``effective`` is how many equal groups these are worth.
+    """
+    groups, deviations = len(without), without - without.mean()
+    error = sqrt((groups - 1) / groups * float(deviations @ deviations))
+    if error < 1e-12:
+        return Estimate(value, n, None, method, "the same whichever group is left out", groups=groups)
+    interval = within(value, error, ends=(0.0, 1.0), df=effective - 1, level=level, method=method)
+    return Estimate(value, n, interval, method, se=error, groups=groups)

@@ -286,8 +286,7 @@ class RecipeResponses(Responses):
     filters = {**Responses.filters, "recipe": "recipe__name", "variant": "variant"}
 
     def get_queryset(self) -> Any:
-        closed = [recipe.pk for recipe in Recipe.objects.all() if not store.may_see(recipe, self.request.user)]
-        return super().get_queryset().exclude(recipe__in=closed)
+        return super().get_queryset().filter(recipe__in=store.visible_to(self.request.user))
 
 
 class ItemSerializer(serializers.ModelSerializer[Item]):

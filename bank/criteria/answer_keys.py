@@ -14,6 +14,11 @@ from bank.models.catalogue import Sample, in_hidden_splits
 KEY, COMPONENT = str(Criterion.Kind.ANSWER_KEY), str(Criterion.Kind.COMPONENT)
 
 
+def synonyms(key: str) -> list[str]:
+    """The texts that a key takes for right, ``cat | kitten``; the first is the one that is shown."""
+    return [text for part in key.split("|") if (text := part.strip())] or [key.strip()]
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A component as boards need it: its maximum points, never its text. ``lent``: only a campaign gives the weight."""

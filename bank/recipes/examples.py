@@ -82,7 +82,7 @@ def nearest_keys(keys: Mapping[int, str], *, samples: Any, asked: Sequence[Sampl
     those that say the same. ``keys``: by id, of all ``samples`` (a QuerySet). Raises BadInput.
     """
     ids = sorted(keys)
-    texts = [keys[pk].split("|")[0].strip() for pk in ids]
+    texts = [answer_keys.synonyms(keys[pk])[0] for pk in ids]
     place = {pk: at for at, pk in enumerate(ids)}
     groups = dict(samples.values_list("pk", "group"))
     near = _Rows(*tf_idf([texts[place[sample.pk]] for sample in asked], texts))
@@ -148,7 +148,7 @@ def _nearness(rule: Examples, asked: Sequence[Candidate], candidates: Sequence[C
 
 
 def tf_idf(asked: Sequence[str], others: Sequence[str]) -> tuple[csr_array, csr_array]:
-    """Rows of unit length: (1 + log tf) x log(N / df) of the words; N and df are of the ``others``."""
+    """Rows of unit length: (1 + log tf) x (1 + log((1 + N) / (1 + df))) of the words; N and df are of the ``others``."""
     vocabulary: dict[str, int] = {}
     counts = [_counts(text, vocabulary) for text in (*others, *asked)]
     frequency = np.zeros(len(vocabulary))

@@ -20,7 +20,6 @@ from stats.desiderata import softmax, tree_credit
 
 PAGE = 500
 CIRCULAR = "circular-"
-SEPARATOR = "|"  # between synonyms in a key
 COLUMNS = [
     *("model", "response", "sample", "key", "split", "path", "group", "language", "options", "condition", "rotation"),
     *("repeat", "said", "text", "truth", "right", "credit", "read", "confidence", "mass", "chance"),
@@ -72,16 +71,16 @@ def _row(spec: Spec, sample: Sample, key: str, response: Any) -> tuple[Any, ...]
     confidence, mass, size = _confidence(response.likelihoods)
     answered = response.status == Response.Status.OK and (response.likelihoods is None or confidence is not None)
     said = _said(spec, labels, condition, response) if answered else ""
-    synonyms = synonyms_of(key)
-    truth = synonyms[0]
+    right_texts = answer_keys.synonyms(key)
+    truth = right_texts[0]
     credit = 0.0
     if labels and _of_options(spec):
         right = said == key.strip()
     elif isinstance(spec.turns[-1].pool, Tree):
-        credit = max(tree_credit(_steps(said), _steps(synonym)) for synonym in synonyms)
+        credit = max(tree_credit(_steps(said), _steps(each)) for each in right_texts)
         right = credit == 1.0 and len(_steps(said)) >= 1
     else:
-        right = bool(said) and plain(said) in {plain(synonym) for synonym in synonyms}
+        right = bool(said) and plain(said) in {plain(each) for each in right_texts}
     chance = 1 / len(labels) if labels and _of_options(spec) else _chance(spec, size)
     about = (sample.key, sample.split, sample.capability.path if sample.capability else "", sample.cluster)
     return (
@@ -141,11 +140,6 @@ def _steps(path: str) -> list[str]:
     return [plain(step) for step in path.split("/") if step.strip()]
 
 
-def synonyms_of(key: str) -> list[str]:
-    """The answers that a key takes for right: ``cat | kitten``."""
-    return [text for part in key.split(SEPARATOR) if (text := part.strip())] or [key.strip()]
-
-
 def exact_matches(*, benchmark: Benchmark, responses: Iterable[int]) -> dict[int, bool]:
     """By response, whether its whole text is a right one: the key, a synonym, the text of the option that is the key,
     or an exact reference.
@@ -159,7 +153,7 @@ def exact_matches(*, benchmark: Benchmark, responses: Iterable[int]) -> dict[int
         references = answer_keys.references_for_boards(benchmark=benchmark, sample_ids=asked)
         for row in rows:
             if row.sample_id in references:
-                right = {plain(text) for key in references[row.sample_id] for text in synonyms_of(key)}
+                right = {plain(text) for key in references[row.sample_id] for text in answer_keys.synonyms(key)}
                 options = {
                     key.strip(): str(row.sample.options.get(key.strip(), "")) for key in references[row.sample_id]
                 }

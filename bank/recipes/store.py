@@ -10,7 +10,7 @@ from accounts.rules import Viewer, allowed
 from bank.errors import BadInput
 from bank.models import Benchmark, Recipe, Response
 from bank.recipes import spec as specs
-from bank.recipes.spec import Spec
+from bank.recipes.spec import Scenario, Spec
 
 DEFAULTS = Path(__file__).resolve().parent / "defaults"
 
@@ -19,10 +19,26 @@ class UnknownRecipe(LookupError):
     """There is no recipe of that name and version."""
 
 
-def get(name: str) -> Recipe:
-    """The recipe called NAME (its newest version) or NAME@VERSION. Raises UnknownRecipe."""
+def visible_to(viewer: Viewer) -> "QuerySet[Recipe]":
+    """All versions that the viewer may know of: below staff not those about benchmarks that are not public."""
+    if allowed(viewer, "read-bank"):
+        return Recipe.objects.all()
+    visibility: dict[str, str] = {}  # a slug alone is its newest version
+    for slug, version, value in Benchmark.objects.order_by("pk").values_list("slug", "version", "visibility"):
+        visibility |= {slug: value, f"{slug}@{version}": value}
+    closed = {name for name, value in visibility.items() if value != Benchmark.Visibility.PUBLIC}
+    asked = Recipe.objects.values_list("pk", "spec")
+    hidden = [pk for pk, spec in asked if not closed.isdisjoint(part["benchmark"] for part in spec["scenario"])]
+    return Recipe.objects.exclude(pk__in=hidden)
+
+
+def get(name: str, viewer: Viewer | None = None) -> Recipe:
+    """The recipe called NAME (its newest version) or NAME@VERSION, of those that the ``viewer`` may know of.
+
+    Raises UnknownRecipe.
+    """
     slug, _, version = name.partition("@")
-    rows = Recipe.objects.filter(name=slug).order_by("-version")
+    rows = (Recipe.objects.all() if viewer is None else visible_to(viewer)).filter(name=slug).order_by("-version")
     if version:
         rows = rows.filter(version=int(version)) if version.isdecimal() and len(version) < 9 else rows.none()
     recipe = rows.first()
@@ -36,10 +52,18 @@ def spec_of(recipe: Recipe) -> Spec:
     return specs.parsed(recipe.spec | {"name": recipe.name, "version": recipe.version})
 
 
-def newest() -> "QuerySet[Recipe]":
-    """The newest version of every recipe, by name."""
-    later = Recipe.objects.filter(name=OuterRef("name"), version__gt=OuterRef("version"))
-    return Recipe.objects.filter(~Exists(later))
+def newest(recipes: "QuerySet[Recipe]") -> "QuerySet[Recipe]":
+    """Of these, the newest version of each, by name."""
+    later = recipes.filter(name=OuterRef("name"), version__gt=OuterRef("version"))
+    return recipes.filter(~Exists(later))
+
+
+def benchmark_of(scenario: Scenario) -> Benchmark | None:
+    """The benchmark that a scenario names; None where there is none of that name."""
+    try:
+        return Benchmark.objects.named(scenario.benchmark)
+    except Benchmark.DoesNotExist:
+        return None
 
 
 def is_used(recipe: Recipe) -> bool:
@@ -94,25 +118,3 @@ def ensure_defaults() -> None:
     """Store the recipes that come with the installation; those that are there stay."""
     for path in sorted(DEFAULTS.glob("*.yaml")):
         save(specs.from_yaml(path.read_text(encoding="utf-8")), built_in=True)
-
-
-def visible_to(viewer: Viewer) -> list[Recipe]:
-    """The newest version of each recipe that the viewer may know of: not those about benchmarks that are not public."""
-    recipes = list(newest())
-    if allowed(viewer, "read-bank"):
-        return recipes
-    closed = _closed()
-    return [recipe for recipe in recipes if not _names(recipe) & closed]
-
-
-def may_see(recipe: Recipe, viewer: Viewer) -> bool:
-    return allowed(viewer, "read-bank") or not _names(recipe) & _closed()
-
-
-def _closed() -> set[str]:
-    rows = Benchmark.objects.exclude(visibility=Benchmark.Visibility.PUBLIC).values_list("slug", "version")
-    return {name for slug, version in rows for name in (slug, f"{slug}@{version}")}
-
-
-def _names(recipe: Recipe) -> set[str]:
-    return {str(scenario["benchmark"]) for scenario in recipe.spec["scenario"]}

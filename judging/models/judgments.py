@@ -1,6 +1,6 @@
 """Results of calls: judgments, trials of attacks, collected texts; the log of failed calls; releases of analyses."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db import models
 from django.db.models import F, Q
@@ -43,6 +43,7 @@ class Collected(models.Model):
     step = models.PositiveSmallIntegerField(default=0, db_default=0)  # of a recipe's answer: its calls, in order
     last = models.BooleanField(default=True, db_default=True)  # its task is over with it
     likelihoods = models.JSONField(null=True, blank=True)  # of the answers of a pool, see judging.recipes.likelihoods
+    job: Any  # of a recipe's answer, until it is stored: the conversation that its call went on with
     response = models.ForeignKey(Response, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     text = models.TextField(blank=True)  # a description, or a text that is no response; responses hold their own text
     thinking = models.TextField(blank=True)  # reasoning returned beside the text

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MARKS_AGAINST_REFERENCES = ("reference-score", "reasoning-quality")  # protocols
 NO_CRITERIA = hashlib.sha256().hexdigest()  # the fingerprint of samples without criteria
 JURY = "jury"  # the setting that lists the runs of a jury's members
+BUDGET_SPENT = "The budget is used up"  # how the reason of a pause begins
 STRICT = "strict"  # verdicts are read on their own line and nowhere else
 
 
@@ -183,6 +184,10 @@ class Run(models.Model):
         """Whether its calls show the images of their samples, if there are any."""
         sees = not self.judge.is_baseline and self.kind != Run.Kind.REWRITES
         return sees and self.settings.get("context", "image") == "image"
+
+    @property
+    def is_out_of_budget(self) -> bool:
+        return self.state == Run.State.PAUSED and self.state_reason.startswith(BUDGET_SPENT)
 
     @property
     def makes(self) -> str:

@@ -75,7 +75,7 @@ def read(run: Run, job: Job, reply: Reply) -> Collected:
             done = replace(done, status=row.status)
             row.last = job.question.next_call((*job.done, done)) is None
     row.reason_hash = reason_key(row.reason)
-    row.job = job  # type: ignore[attr-defined]
+    row.job = job
     return row
 
 
@@ -137,7 +137,7 @@ def _store_responses(run: Run, rows: Sequence[Collected]) -> None:
                 reason=row.reason if answer.status != OK else "",
                 likelihoods=answer.likelihoods,
                 tokens=answer.tokens,
-                option_order=list(row.job.question.order) or None,  # type: ignore[attr-defined]
+                option_order=list(row.job.question.order) or None,
             )
             for answer in _answers(row)
         ]
@@ -150,7 +150,7 @@ def _store_responses(run: Run, rows: Sequence[Collected]) -> None:
 
 def _answers(row: Collected) -> list[TurnAnswer]:
     """The answers of a conversation's turns, the one in which it ended included."""
-    job: Job = row.job  # type: ignore[attr-defined]
+    job: Job = row.job
     done = Done(row.text, row.status, row.likelihoods, row.completion_tokens)
     if row.status in (OK, TRUNCATED):
         answers = job.question.turn_answers((*job.done, done))

@@ -49,15 +49,15 @@ class Tasks:
 
 
 def benchmark_of(scenario: Scenario) -> Benchmark:
-    """Raises BadInput."""
-    try:
-        return Benchmark.objects.named(scenario.benchmark)
-    except Benchmark.DoesNotExist:
+    """The benchmark that a scenario asks. Raises BadInput."""
+    benchmark = store.benchmark_of(scenario)
+    if benchmark is None:
         raise BadInput(
             f"This recipe asks {scenario.benchmark}, and no benchmark here is called that. Import it, or save the "
             "recipe under another name with yours.",
             "recipe",
-        ) from None
+        )
+    return benchmark
 
 
 def samples_of(spec: Spec, scenario: Scenario) -> tuple[Benchmark, list[Sample]]:

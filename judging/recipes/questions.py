@@ -16,7 +16,6 @@ from judging.runs.requests import Picture
 
 MOST_OPTIONS = 27
 WRITTEN = "written"  # what a task shows: the drafts of its question in other words
-KEY_SEPARATOR = "|"  # between synonyms in a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +155,12 @@ class _Questions:
         if pk not in self.samples or pk not in self.keys:
             raise CannotAsk("an example's key is no longer open to everybody")
         pictures = [Picture(image) for image in self.images.get(pk, [])]
-        return Example(self.samples[pk], synonyms(self.keys[pk])[0], tuple(pictures))
+        return Example(self.samples[pk], answer_keys.synonyms(self.keys[pk])[0], tuple(pictures))
 
     def _pool(self, row: RunTask) -> tuple[str, ...]:
         if "pool" not in row.shows:
             return ()
-        texts = [synonyms(self.keys[pk])[0] for pk in (row.sample_id, *row.shows["pool"]) if pk in self.keys]
+        texts = [answer_keys.synonyms(self.keys[pk])[0] for pk in (row.sample_id, *row.shows["pool"]) if pk in self.keys]
         span = next((turn.pool.numbers for turn in self.spec.turns if isinstance(turn.pool, Numbers)), 0)
         if span and texts:
             texts = list(numbers_around(texts[0], span))
@@ -176,11 +175,6 @@ def numbers_around(key: str, span: int) -> Iterator[str]:
     except ValueError:
         raise CannotAsk("the key is not a whole number") from None
     return (str(value + step) for step in range(-span, span + 1))
-
-
-def synonyms(key: str) -> list[str]:
-    """The texts that a key takes for right: ``cat | kitten``; the first is the one that is shown."""
-    return [text for part in key.split(KEY_SEPARATOR) if (text := part.strip())] or [key.strip()]
 
 
 def corruption_of(

@@ -265,8 +265,8 @@ class Rewrites(Collector):
         return ()
 
     def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
-        drafts = Draft.objects.filter(sample__benchmark=benchmark, part__in=REWRITINGS)
-        kept = drafts.exclude(state=Draft.State.DISMISSED).values_list("sample", "part")
+        rewritten = Draft.objects.filter(sample__benchmark=benchmark, part__in=REWRITINGS)
+        kept = rewritten.exclude(state=Draft.State.DISMISSED).values_list("sample", "part")
         return {(sample, REWRITINGS.index(part)) for sample, part in kept}
 
     def values(self, task: Task, settings: Settings) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def _follow(row: QueuedSubmission, judging: SubmissionJudging) -> None:
         _end(row, STOPPED, "its run was cancelled")
     elif run.state == Run.State.FINISHED:
         _end(row, JUDGED)
-    elif run.state == Run.State.PAUSED and run.budget is not None and run.state_reason.startswith("The budget"):
+    elif run.is_out_of_budget and run.budget is not None:
         most = judging.per_submission
         if most is not None and run.budget >= most:
             _end(row, STOPPED, f"a submission may cost ${most:.2f}, and that is used up. A curator can allow more")

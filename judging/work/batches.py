@@ -83,7 +83,7 @@ class Batches(Session):
             await self._flush()
             if not number:
                 if not self.exhausted and not self.out and self.ending is None:
-                    self._no_room()
+                    self.end_without_budget()
                 return
             batch = {"id": "", "name": secrets.token_hex(8), "number": number, "at": timezone.now().isoformat()}
             await self._note([*self.out, batch])
@@ -142,13 +142,6 @@ class Batches(Session):
         if self.ending is None:
             await self._note([other for other in self.out if other["id"]])
             self.exhausted = bool(self.out)
-
-    def _no_room(self) -> None:
-        self.end(
-            Run.State.PAUSED,
-            f"The budget is used up: ${self.spending.spent:.2f} of ${self.spending.budget:.2f} spent. "
-            "Start the run again with a higher one to go on.",
-        )
 
     # -- collecting ---------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from judging.endpoints.answers import Answer, Outcome, Reply
 from judging.models import Attempt, Run
+from judging.models.runs import BUDGET_SPENT
 from judging.protocols.replies import ParsedVerdict, Reading, Status, joined, read_reply
 from judging.runs.requests import STEPS, CallRequest
 from judging.work import run_kinds, store
@@ -140,6 +141,11 @@ class CallResults(Writer):
 
     def repeated(self, pending: PendingCall) -> None:
         """Take a job that is to be asked again."""
+
+    def end_without_budget(self) -> None:
+        spent, budget = self.spending.spent, self.spending.budget
+        words = f"{BUDGET_SPENT}: ${spent:.2f} of ${budget:.2f} spent. Start the run again with a higher one to go on."
+        self.end(Run.State.PAUSED, words)
 
     def _accepted(self, answer: Answer) -> bool:
         """Count a reply of a model that the run may hold; False for another one's."""

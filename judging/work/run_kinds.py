@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from django.db.models import Count, Exists, OuterRef, Q
 
 from bank.database import bulk
-from bank.models import Response, SampleImage
+from bank.models import Response, Sample, SampleImage
 from bank.models.verdict import turned
 from judging import protocols
 from judging.endpoints.answers import Reply
@@ -50,8 +50,22 @@ class CachedCall:
     columns: dict[str, Any]  # of the new row, as far as the reply does not determine them
 
 
-class Kind(ABC):
-    """How one run makes rows. A ``job`` is whatever ``page`` returned."""
+class OfSample(Protocol):
+    """A job about a sample."""
+
+    @property
+    def sample(self) -> Sample: ...
+
+    @property
+    def place(self) -> int: ...
+
+
+J = TypeVar("J")
+S = TypeVar("S", bound=OfSample)
+
+
+class Kind(ABC, Generic[J]):
+    """How one run makes rows. A job is what ``page`` returned."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -69,7 +83,7 @@ class Kind(ABC):
         """The unfinished rows of the run, in order."""
 
     @abstractmethod
-    def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Any]:
+    def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[J]:
         """The jobs that these rows still need."""
 
     def page(self, *, after: int = 0, read_criteria: bool = True) -> Page | None:
@@ -85,25 +99,25 @@ class Kind(ABC):
         return requests.template_of(self.run)
 
     @abstractmethod
-    def request(self, job: Any, *, template: Any) -> CallRequest: ...
+    def request(self, job: J, *, template: Any) -> CallRequest: ...
 
-    def follow_up(self, job: Any, row: Any) -> Any:
+    def follow_up(self, job: J, row: Any) -> J | None:
         """The job that can be done now that this one is; None at the end of a task."""
         return None
 
     @abstractmethod
-    def row_without_call(self, job: Any, request: Any) -> Row | None:
+    def row_without_call(self, job: J, request: Any) -> Row | None:
         """The row of a job that needs no call; None if it needs one."""
 
     @abstractmethod
-    def read(self, job: Any, request: Any, reply: Reply) -> Row: ...
+    def read(self, job: J, request: Any, reply: Reply) -> Row: ...
 
     @abstractmethod
-    def row(self, job: Any, reading: Reading) -> Row:
+    def row(self, job: J, reading: Reading) -> Row:
         """The row of a job with a reading, or with the reason why there is none."""
 
     @abstractmethod
-    def key(self, job: Any) -> dict[str, Any]:
+    def key(self, job: J) -> dict[str, Any]:
         """The columns that identify the job in the log of attempts."""
 
     @abstractmethod
@@ -118,7 +132,7 @@ class Kind(ABC):
         """The result of an identical call in any run; failed calls and calls without a verdict do not count."""
 
 
-class Judgments(Kind):
+class Judgments(Kind[Job]):
     made: type[Judgment] | type[Trial] = Judgment
 
     def __init__(self, run: Run) -> None:
@@ -211,9 +225,6 @@ class Trials(Judgments):
         return super().key(job) | {"attack": job.attack}
 
 
-NO_FAILURES = (Collected.Status.OK, Collected.Status.SKIPPED)
-
-
 def _as_response(row: Collected) -> Response:
     """A rotation's reply as the response that it becomes."""
     variant = collecting.variant(row.place)
@@ -221,13 +232,10 @@ def _as_response(row: Collected) -> Response:
     return Response(sample=row.sample, variant=variant, text=row.text, status="ok", option_order=order)
 
 
-class Collecting(Kind):
-    collector: collecting.Collector
+class OfTasks(Kind[S]):
+    """A run over ``RunTask``, whose results are ``Collected``."""
 
-    def __init__(self, run: Run) -> None:
-        super().__init__(run)
-        self.collector = collecting.COLLECTORS[run.kind]
-        self.right = collecting.RightAnswers(run) if run.settings.get("stop_rotations") else None
+    good: ClassVar[tuple[str, ...]] = (Collected.Status.OK, Collected.Status.SKIPPED)
 
     def planned(self) -> int:
         return self.run.tasks.count()
@@ -236,6 +244,24 @@ class Collecting(Kind):
         ended = Collected.objects.filter(run=self.run, last=True)
         done = ended.filter(sample=OuterRef("sample"), place=OuterRef("place"))
         return RunTask.objects.filter(~Exists(done), run=self.run, pk__gt=after).select_related("sample").order_by("pk")
+
+    def row(self, job: S, reading: Reading) -> Collected:
+        reason = reading.reason.replace("the judge", "the model")
+        result = {"status": reading.status, "reason": reason, "reason_hash": reason_key(reason)}
+        return Collected(run=self.run, sample=job.sample, place=job.place, **result)
+
+    def counts(self) -> dict[str, int]:
+        counts = Collected.objects.filter(run=self.run, last=True).aggregate(
+            verdicts=Count("pk", filter=Q(status__in=self.good)), failures=Count("pk", filter=~Q(status__in=self.good))
+        )
+        return counts | {"undecided": 0}
+
+
+class Collecting(OfTasks[Task]):
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.collector = collecting.COLLECTORS[run.kind]
+        self.right = collecting.RightAnswers(run) if run.settings.get("stop_rotations") else None
 
     def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Task]:
         images: dict[int, list[SampleImage]] = {}
@@ -277,11 +303,6 @@ class Collecting(Kind):
             self.right.mark(job.sample, _as_response(row))
         return row
 
-    def row(self, job: Task, reading: Reading) -> Collected:
-        reason = reading.reason.replace("the judge", "the model")
-        result = {"status": reading.status, "reason": reason, "reason_hash": reason_key(reason)}
-        return Collected(run=self.run, sample=job.sample, place=job.place, **result)
-
     def key(self, job: Task) -> dict[str, Any]:
         return {"sample_id": job.sample.pk, "order": str(job.place), "repeat": 0}
 
@@ -291,15 +312,8 @@ class Collecting(Kind):
         new_rows = [row for row in rows if (row.sample_id, row.place) not in stored]
         self.collector.keep(self.run, new_rows)
         Collected.objects.bulk_create(new_rows)
-        kept = sum(row.status in NO_FAILURES for row in new_rows)
+        kept = sum(row.status in self.good for row in new_rows)
         return kept, len(new_rows) - kept, 0
-
-    def counts(self) -> dict[str, int]:
-        counts = Collected.objects.filter(run=self.run).aggregate(
-            verdicts=Count("pk", filter=Q(status__in=NO_FAILURES)),
-            failures=Count("pk", filter=~Q(status__in=NO_FAILURES)),
-        )
-        return counts | {"undecided": 0}
 
     def cached_call(self, key: str) -> CachedCall | None:
         earlier = Collected.objects.filter(call_key=key, status=Collected.Status.OK, run__kind=self.run.kind)
@@ -313,48 +327,41 @@ class Collecting(Kind):
         return CachedCall(Reply(text), first.reported_model, first.prompt_tokens, first.completion_tokens, columns)
 
 
-class RecipeAnswers(Collecting):
+class RecipeAnswers(OfTasks[questions.Job]):
     """Answers by a recipe. A task is a conversation of one call or several; each is stored when it comes, the last one
     with the responses of all turns.
     """
 
-    def __init__(self, run: Run) -> None:
-        Kind.__init__(self, run)
-        self.right = None
-
     def template(self) -> None:
         return None
 
-    def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[questions.Job]:  # type: ignore[override]
+    def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[questions.Job]:
         return questions.jobs(self.run, rows)
 
-    def request(self, job: questions.Job, *, template: None) -> CallRequest:  # type: ignore[override]
+    def request(self, job: questions.Job, *, template: None) -> CallRequest:
         if job.sample.absent_images:
             raise CannotAsk("a picture of the sample is not stored here")
         return answers.request(self.run, job)
 
-    def read(self, job: questions.Job, request: CallRequest, reply: Reply) -> Collected:  # type: ignore[override]
+    def read(self, job: questions.Job, request: CallRequest, reply: Reply) -> Collected:
         return answers.read(self.run, job, reply)
 
-    def row(self, job: questions.Job, reading: Reading) -> Collected:  # type: ignore[override]
-        row = super().row(job, reading)  # type: ignore[arg-type]
+    def row(self, job: questions.Job, reading: Reading) -> Collected:
+        row = super().row(job, reading)
         row.step = job.step
         return row
 
-    def key(self, job: questions.Job) -> dict[str, Any]:  # type: ignore[override]
+    def key(self, job: questions.Job) -> dict[str, Any]:
         return {"sample_id": job.sample.pk, "order": str(job.place), "repeat": job.step}
+
+    def row_without_call(self, job: questions.Job, request: CallRequest) -> None:
+        return None
 
     def follow_up(self, job: questions.Job, row: Collected) -> questions.Job | None:
         return None if row.last else answers.next_job(job, row)
 
     def store(self, rows: Sequence[Collected]) -> tuple[int, int, int]:
         return answers.store(self.run, rows)
-
-    def counts(self) -> dict[str, int]:
-        counts = Collected.objects.filter(run=self.run, last=True).aggregate(
-            verdicts=Count("pk", filter=Q(status="ok")), failures=Count("pk", filter=~Q(status="ok"))
-        )
-        return counts | {"undecided": 0}
 
     def cached_call(self, key: str) -> CachedCall | None:
         return None  # of a likelihood only its numbers are stored, not the reply
@@ -365,8 +372,8 @@ def needs_pictures(run: Run) -> bool:
     return run.shows_pictures and SampleImage.objects.filter(sample__benchmark=run.benchmark_id).exists()
 
 
-def of(run: Run) -> Kind:
-    kinds: dict[str, type[Kind]] = {
+def of(run: Run) -> Kind[Any]:
+    kinds: dict[str, type[Kind[Any]]] = {
         Run.Kind.JUDGMENTS: Judgments,
         Run.Kind.MARKS: Judgments,
         Run.Kind.ATTACKS: Trials,

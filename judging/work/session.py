@@ -169,11 +169,7 @@ class Session(CallResults):
             elif self.calls or self.unstored or self.spending.elsewhere:
                 await self._sleep(INFINITE)  # they may cost less than was reckoned
             else:
-                self.end(
-                    Run.State.PAUSED,
-                    f"The budget is used up: ${self.spending.spent:.2f} of ${self.spending.budget:.2f} spent. "
-                    "Start the run again with a higher one to go on.",
-                )
+                self.end_without_budget()
 
     def _due(self, now: float) -> bool:
         return bool(self.later) and self.later[0][0] <= now

@@ -58,17 +58,13 @@ class Recipes(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
     lookup_value_regex = "[-a-z0-9@]+"
 
     def get_queryset(self) -> Any:
-        closed = [recipe.pk for recipe in Recipe.objects.all() if not store.may_see(recipe, self.request.user)]
-        return self.queryset.exclude(pk__in=closed)
+        return store.visible_to(self.request.user).order_by("pk")
 
     def get_object(self) -> Recipe:
         try:
-            recipe = store.get(self.kwargs["name"])
+            return store.get(self.kwargs["name"], self.request.user)
         except store.UnknownRecipe:
             raise NotFound from None
-        if not store.may_see(recipe, self.request.user):
-            raise NotFound
-        return recipe
 
     @extend_schema(request=OpenApiTypes.OBJECT, responses=RecipeSerializer)
     def create(self, request: Request) -> Response:
@@ -151,8 +147,7 @@ class Evaluations(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
 
     def get_queryset(self) -> Any:
         viewer = self.request.user
-        closed = [recipe.pk for recipe in Recipe.objects.all() if not store.may_see(recipe, viewer)]
-        shown = self.queryset.exclude(recipe__in=closed)
+        shown = self.queryset.filter(recipe__in=store.visible_to(viewer))
         return shown if allowed(viewer, "read-hidden") else shown.exclude(recipe__spec__metric="language")
 
     @extend_schema(request=EvaluationIn, responses=EvaluationSerializer)
@@ -224,11 +219,9 @@ class RecipeRows(RowsView):
         if not name:
             raise ValidationError({"recipe": "Say which: NAME or NAME@VERSION."})
         try:
-            recipe = store.get(name)
+            recipe = store.get(name, request.user)
         except store.UnknownRecipe:
             raise NotFound from None
-        if not store.may_see(recipe, request.user):
-            raise NotFound
         if "a" not in given and "b" not in given:
             return Response(boards.board(recipe, request.user).as_json())
         try:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Max
 
 from accounts.rules import Viewer
 from bank.models import Recipe, Response
@@ -76,24 +76,28 @@ class TogetherRow(Row):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DesiderataBoard(Board):
-    """``recipes``: the one that each quality was measured with; ``boards`` theirs."""
+    """``recipes``: the one that each quality was measured with, of the ``choices``; ``boards`` theirs."""
 
     rows: Sequence[DesiderataRow] = field(default=(), kw_only=False)
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    choices: Mapping[str, Sequence[Recipe]] = field(default_factory=dict)
     boards: Mapping[str, RecipeBoard] = field(default_factory=dict)
     together: Sequence[TogetherRow] = ()
 
 
-def measuring(quality: Quality) -> list[Recipe]:
-    """The recipes with answers that measure a quality, the one used last first."""
-    answers = Response.all_objects.filter(recipe=OuterRef("pk"))
-    used = list(Recipe.objects.filter(Exists(answers)))
-    fitting = [recipe for recipe in used if store.spec_of(recipe).metric in quality.metrics]
-    last = dict(
-        Response.all_objects.filter(recipe__in=fitting).order_by().values_list("recipe").annotate(last=Max("pk"))
-    )
-    order = {metric: at for at, metric in enumerate(quality.metrics)}
-    return sorted(fitting, key=lambda recipe: (order[store.spec_of(recipe).metric], -last[recipe.pk]))
+def measuring(viewer: Viewer) -> dict[str, list[Recipe]]:
+    """By quality, the recipes with answers that measure it and that the viewer may know of: first those of its best
+    metric, then the one used last.
+    """
+    last = dict(Response.all_objects.exclude(recipe=None).order_by().values_list("recipe").annotate(last=Max("pk")))
+    metrics = {recipe: store.spec_of(recipe).metric for recipe in store.visible_to(viewer).filter(pk__in=last)}
+    return {
+        quality.name: sorted(
+            (recipe for recipe, metric in metrics.items() if metric in quality.metrics),
+            key=lambda recipe, of=quality.metrics: (of.index(metrics[recipe]), -last[recipe.pk]),  # type: ignore[misc]
+        )
+        for quality in QUALITIES.values()
+    }
 
 
 def desiderata(viewer: Viewer, wanted: Mapping[str, str] | None = None) -> DesiderataBoard:
@@ -103,16 +107,17 @@ def desiderata(viewer: Viewer, wanted: Mapping[str, str] | None = None) -> Desid
     chosen: dict[str, Recipe] = {}
     made: dict[str, RecipeBoard] = {}
     notes: list[str] = []
-    for quality in QUALITIES.values():
-        name = (wanted or {}).get(quality.name, "")
-        fitting = measuring(quality)
-        recipe = next((one for one in fitting if name in ("", one.name, str(one))), None)
-        if recipe is None:
-            continue
-        board = boards.board(recipe, viewer)
-        notes += [note for note in board.notes if note not in notes]
-        if board.rows:
-            chosen[quality.name], made[quality.name] = recipe, board
+    choices = measuring(viewer)
+    for quality, fitting in choices.items():
+        name = (wanted or {}).get(quality, "")
+        for recipe in fitting:
+            if name not in ("", recipe.name, str(recipe)):
+                continue
+            board = boards.board(recipe, viewer)
+            notes += [note for note in board.notes if note not in notes]
+            if board.rows:
+                chosen[quality], made[quality] = recipe, board
+                break
     rows: dict[str, DesiderataRow] = {}
     for quality_name, board in made.items():
         for row in board.overall():
@@ -125,7 +130,9 @@ def desiderata(viewer: Viewer, wanted: Mapping[str, str] | None = None) -> Desid
     if "accuracy" not in made and "calibration" in made:  # its questions are asked plainly, too
         rows = {name: _with_accuracy(row, made["calibration"].overall()) for name, row in rows.items()}
     in_order = sorted(rows.values(), key=lambda row: (row.rank is None, row.rank or 0, row.model.casefold()))
-    return DesiderataBoard(in_order, notes, recipes=chosen, boards=made, together=together(in_order))
+    return DesiderataBoard(
+        in_order, notes, recipes=chosen, choices=choices, boards=made, together=together(in_order)
+    )
 
 
 def _with_accuracy(row: DesiderataRow, found: Sequence[RecipeRow]) -> DesiderataRow:

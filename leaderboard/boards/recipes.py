@@ -5,7 +5,7 @@ the newest edition (``boards.recipe_editions``), or that there is none.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,14 @@ from bank.errors import BadInput
 from bank.models import Benchmark, Recipe, Response
 from bank.recipes import store
 from bank.recipes.marked_answers import as_frame
-from bank.recipes.spec import PLAIN, Scenario, Spec
+from bank.recipes.spec import PLAIN, Spec
 from judging.models import Judgment, Run
+from judging.recipes.evaluations import samples_of
+from judging.recipes.questions import dealt_query
 from leaderboard import cache, methods
 from leaderboard.boards import versus
 from leaderboard.boards.base import Board, share
+from leaderboard.boards.versus import Measure
 from leaderboard.hidden import keys_are_open, keys_state
 from leaderboard.methods import SEED
 from leaderboard.models import RecipeEdition
@@ -31,7 +34,7 @@ from stats import desiderata
 from stats.answers import yes_no_scores
 from stats.bleu import bleu
 from stats.proportions import mean, rate
-from stats.ranks import benjamini_hochberg, places_of_means
+from stats.ranks import places_of_means
 from stats.results import Estimate, Interval
 
 ALL = "all"
@@ -153,7 +156,7 @@ def _state(recipe: Recipe) -> list[Any]:
     editions = [
         (benchmark.pk, keys_state(benchmark), benchmark.visibility, benchmark.hidden_splits, _in_use(benchmark))
         for scenario in store.spec_of(recipe).scenario
-        if (benchmark := benchmark_of(scenario)) is not None
+        if (benchmark := store.benchmark_of(scenario)) is not None
     ]
     published = RecipeEdition.objects.filter(recipe=recipe).aggregate(last=Max("number"))
     return [recipe.pk, recipe.sha256, responses, marks, editions, published, methods.VERSION]
@@ -162,17 +165,6 @@ def _state(recipe: Recipe) -> list[Any]:
 def _in_use(benchmark: Benchmark) -> dict[str, Any]:
     samples = benchmark.samples.in_use()
     return dict(samples.aggregate(n=Count("pk"), last=Max("pk"), editions=Sum("edition")))
-
-
-def benchmark_of(scenario: Scenario) -> Benchmark | None:
-    try:
-        return Benchmark.objects.named(scenario.benchmark)
-    except Benchmark.DoesNotExist:
-        return None
-
-
-def visible(benchmark: Benchmark, viewer: Viewer) -> bool:
-    return bool(Benchmark.objects.visible_to(viewer).filter(pk=benchmark.pk).exists())
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +180,11 @@ class _Seen:
 def _seen(recipe: Recipe, spec: Spec, viewer: Viewer) -> _Seen:
     seen = _Seen({}, {}, {}, [])
     edition = newest_edition(recipe)
+    visible = set(Benchmark.objects.visible_to(viewer).values_list("pk", flat=True))
     of_edition = TypeAdapter(list[RecipeRow]).validate_json(edition.board) if edition else []
     for scenario in spec.scenario:
-        benchmark = benchmark_of(scenario)
-        if benchmark is None or not visible(benchmark, viewer):
+        benchmark = store.benchmark_of(scenario)
+        if benchmark is None or benchmark.pk not in visible:
             continue
         name = str(benchmark)
         if not allowed(viewer, "read-hidden") and not _is_open(recipe, benchmark):
@@ -214,7 +207,7 @@ def newest_edition(recipe: Recipe) -> RecipeEdition | None:
 
 def closed_scenarios(recipe: Recipe) -> list[Benchmark]:
     """The benchmarks of a recipe with answers compared with keys that are not open to everybody."""
-    found = dict.fromkeys(benchmark_of(scenario) for scenario in store.spec_of(recipe).scenario)
+    found = dict.fromkeys(store.benchmark_of(scenario) for scenario in store.spec_of(recipe).scenario)
     return [benchmark for benchmark in found if benchmark is not None and not _is_open(recipe, benchmark)]
 
 
@@ -232,9 +225,9 @@ def rows_of_scenario(recipe: Recipe, spec: Spec, benchmark: Benchmark, frame: pd
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedRow(Row):
+class ComparedRow(Measure):
     """Two models on the questions that both answered: the share right of each under a ``condition`` (plain, so many
-    examples, other labels, corrupted), ``difference`` a minus b; ``p`` by McNemar's test or sign flips by group.
+    examples, other labels, corrupted).
     """
 
     recipe: str
@@ -242,13 +235,6 @@ class ComparedRow(Row):
     condition: str
     model_a: str
     model_b: str
-    a: float | None = None
-    b: float | None = None
-    difference: Number = UNKNOWN
-    p: float | None = None
-    n: int = 0
-    method: str = ""
-    significant: bool | None = None
 
 
 def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[ComparedRow]:
@@ -277,20 +263,19 @@ def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[ComparedRow]
             both = pd.DataFrame({"a": one, "b": other}).dropna().join(groups)
             if both.empty:
                 continue
-            measure = versus.of_rows("right", both)
+            condition = str(condition) or "plain"
+            measure = versus.of_rows(f"{scenario}, {condition}", both)
             rows.append(
                 ComparedRow(
                     recipe=str(recipe),
                     scenario=scenario,
-                    condition=str(condition) or "plain",
+                    condition=condition,
                     model_a=a,
                     model_b=b,
-                    **{name: getattr(measure, name) for name in ("a", "b", "difference", "p", "n", "method")},
+                    **{each.name: getattr(measure, each.name) for each in fields(measure)},
                 )
             )
-    tested = [row.p for row in rows if row.p is not None]
-    marks = iter(benjamini_hochberg(p=tested) if tested else ())
-    return [row if row.p is None else replace(row, significant=bool(next(marks))) for row in rows]
+    return versus.tested(rows)
 
 
 def _board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
@@ -370,9 +355,7 @@ def _row(
 
 def _asked(spec: Spec, benchmark: Benchmark) -> int:
     """How many questions the scenario has; 0 where all of them were retired or are drafts again."""
-    from judging.recipes.evaluations import samples_of
-
-    scenario = next(scenario for scenario in spec.scenario if benchmark_of(scenario) == benchmark)
+    scenario = next(scenario for scenario in spec.scenario if store.benchmark_of(scenario) == benchmark)
     try:
         return len(samples_of(spec, scenario)[1])
     except BadInput:
@@ -389,8 +372,6 @@ def _by_query(spec: Spec, answers: pd.DataFrame) -> dict[str, float]:
     """The accuracy with each wording of a pool, and of each repeat (Figures 6 and 21)."""
     if spec.instruction.deal != "seeded" and spec.repeats < 2:
         return {}
-    from judging.recipes.questions import dealt_query
-
     number_of = len(spec.instruction.queries)
     which = [
         dealt_query(spec.seed, key, number_of, repeat) if spec.instruction.deal == "seeded" else 0

@@ -5,8 +5,9 @@ with several rows, and means: sign flips by group. Correlations: Williams' t if 
 the jackknife's error by group. Strengths: the contrast of the fit.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -115,12 +116,19 @@ def by_level_of(scope: Scope, frame: pd.DataFrame, ends: tuple[float, float] = S
     return levels if len(levels) > 1 else []
 
 
-def tested_together(versus: Versus) -> Versus:
+M = TypeVar("M", bound=Measure)
+
+
+def tested(measures: Sequence[M]) -> list[M]:
     """With the tests that are significant at 5% after Benjamini-Hochberg marked."""
-    tested = [row.p for row in versus.measures if row.p is not None]
-    counts = iter(benjamini_hochberg(p=tested) if tested else ())
-    measures = [row if row.p is None else replace(row, significant=bool(next(counts))) for row in versus.measures]
-    return replace(versus, measures=measures)
+    found = [row.p for row in measures if row.p is not None]
+    counts = iter(benjamini_hochberg(p=found) if found else ())
+    return [row if row.p is None else replace(row, significant=bool(next(counts))) for row in measures]
+
+
+def tested_together(versus: Versus) -> Versus:
+    """With the tests of all its measures together."""
+    return replace(versus, measures=tested(versus.measures))
 
 
 def refuse_unknown(known: set[str], *names: str) -> None:

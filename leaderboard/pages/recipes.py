@@ -8,18 +8,16 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
-from accounts.rules import Viewer
 from bank.models import Recipe, Response
 from bank.recipes.spec import OPTIONS, Nearest, Numbers, Spec, Tree, Turn
 from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
-from leaderboard.boards import desiderata as of_desiderata
-from leaderboard.boards.desiderata import QUALITIES, DesiderataBoard, Quality
-from leaderboard.boards.recipes import METRICS, ComparedRow, RecipeBoard, RecipeRow
+from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, Quality
+from leaderboard.boards.recipes import METRICS, RecipeBoard, RecipeRow
 from leaderboard.figures import MINUS, NONE, in_brackets, percent, signed_points, two, whole
 from leaderboard.pages import marks, plots
 from leaderboard.rows import Number
-from stats.desiderata import spread
+from stats.desiderata import softmax, spread
 
 
 def points(share: float | None) -> str:
@@ -306,8 +304,6 @@ class SeenTurn:
 
 
 def seen_turns(responses: Sequence[Response]) -> list[SeenTurn]:
-    from stats.desiderata import softmax
-
     turns = []
     for response in responses:
         pool: list[tuple[str, str, SafeString, bool]] = []
@@ -372,7 +368,7 @@ class Scatter:
 TOGETHER = "together"  # the parameter that names the two qualities of the scatter plot
 
 
-def desiderata_page(board: DesiderataBoard, viewer: Viewer, chosen: Mapping[str, str]) -> DesiderataPage:
+def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> DesiderataPage:
     """The table of qualities, the matrix, reliability diagrams and spreads."""
     heads, axes = [], {}
     for quality in QUALITIES.values():
@@ -387,7 +383,7 @@ def desiderata_page(board: DesiderataBoard, viewer: Viewer, chosen: Mapping[str,
                 marks.axis_head(scale, lambda tick: f"{100 * tick:.0f}".replace("-", MINUS)),
                 [
                     (str(other), _with(chosen, quality.name, str(other)), other == recipe)
-                    for other in of_desiderata.measuring(quality)
+                    for other in board.choices[quality.name]
                 ],
             )
         )
@@ -423,14 +419,14 @@ def desiderata_page(board: DesiderataBoard, viewer: Viewer, chosen: Mapping[str,
         for row in (calibration.rows if calibration else ())
         if row.bins
     ][:4]
-    enough = len(board.rows) >= of_desiderata.FEWEST
+    enough = len(board.rows) >= FEWEST
     steady = [line for each in board.boards.values() for line in steady_of(each.overall())]
     return DesiderataPage(
         heads=heads,
         rows=rows,
         matrix_heads=[quality.title for quality in measured],
         matrix=matrix if enough and len(measured) > 1 else [],
-        few="" if enough else f"A correlation needs {of_desiderata.FEWEST} models; there are {len(board.rows)}.",
+        few="" if enough else f"A correlation needs {FEWEST} models; there are {len(board.rows)}.",
         reliability=reliability,
         steady=steady,
         scatter=_scatter(board, chosen.get(TOGETHER, "")),
@@ -447,7 +443,7 @@ def _quality_cell(
     quality: Quality, value: Number, scale: marks.Axis, best: float | None, recipes: Mapping[str, str]
 ) -> QualityCell:
     write = signed_points if quality.name == "in_context" else points
-    recipe = recipes.get(quality.name, "").partition("@")[0]
+    recipe = recipes.get(quality.name, "")
     link = reverse("leaderboard:recipe-board", args=[recipe]) if recipe else ""
     if value.value is None:
         title = value.reason or (f"not measured: needs {quality.needs}" if quality.needs else "not measured")
@@ -529,53 +525,3 @@ def _finding(board: DesiderataBoard) -> str:
         return ""
     model = max(counts, key=lambda name: counts[name])
     return f"{model} is the best, or its interval reaches that of the best, in {counts[model]} of {columns} columns."
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedLine:
-    scenario: str
-    condition: str
-    a: str
-    b: str
-    difference: str
-    interval: str
-    bar: SafeString
-    p: str
-    significant: bool
-    n: str
-    method: str
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedPage:
-    """Two models on one recipe."""
-
-    a: str
-    b: str
-    axis: SafeString
-    lines: list[ComparedLine]
-
-
-def compared_page(rows: Sequence[ComparedRow]) -> ComparedPage:
-    ends = [end for row in rows for end in row.difference.ends if end is not None]
-    scale = marks.axis([0.0, *ends], width=marks.WIDE, unit=0.01)
-    lines = [
-        ComparedLine(
-            row.scenario,
-            row.condition,
-            percent(row.a),
-            percent(row.b),
-            signed_points(row.difference.value),
-            f"{signed_points(row.difference.low)} to {signed_points(row.difference.high)}"
-            if row.difference.low is not None
-            else row.difference.reason or NONE,
-            marks.interval_bar(scale, *row.difference.ends, write=signed_points),
-            "–" if row.p is None else f"{row.p:.3f}" if row.p >= 0.001 else "< .001",
-            bool(row.significant),
-            whole(row.n),
-            row.method,
-        )
-        for row in rows
-    ]
-    axis = marks.axis_head(scale, lambda value: f"{100 * value:.0f}".replace("-", MINUS))
-    return ComparedPage(rows[0].model_a, rows[0].model_b, axis, lines)

@@ -6,7 +6,7 @@ from django.db.models import Count
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.models import Role, User
+from accounts.rules import Viewer
 from annotations.models import Campaign
 from bank.models import Benchmark, Item, Response
 from judging.models import Run
@@ -16,7 +16,6 @@ from leaderboard.figures import number_of
 DONE, NOW, LATER = "done", "now", "later"
 STATES = {DONE: "done", NOW: "next", LATER: "not yet"}
 KINDS = {"pair": "pair", "score": "single answer", "batch": "ranking"}
-STAFF = User(role=Role.CURATOR)
 
 
 @dataclass(slots=True)
@@ -35,9 +34,9 @@ class Step:
         return STATES[self.state]
 
 
-def steps_of(benchmark: Benchmark) -> list[Step]:
+def steps_of(benchmark: Benchmark, viewer: Viewer) -> list[Step]:
     """The steps of a benchmark, for staff; the first that is not done is the next one."""
-    (counts,) = queries.benchmark_counts([benchmark], STAFF)
+    (counts,) = queries.benchmark_counts([benchmark], viewer)
     steps = [_import(benchmark, counts), _items(benchmark), _verdicts(benchmark, counts), _board(benchmark, counts)]
     waiting = next((step for step in steps if not step.is_done), steps[-1])
     for step in steps:

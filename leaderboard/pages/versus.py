@@ -43,6 +43,16 @@ class MeasureRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasureTable:
+    """Measures of two, on one axis of their differences."""
+
+    a: str
+    b: str
+    rows: list[MeasureRow]
+    axis: SafeString
+
+
+@dataclass(frozen=True, slots=True)
 class LevelRow:
     label: str
     difference: str
@@ -53,9 +63,8 @@ class LevelRow:
 
 @dataclass(frozen=True, slots=True)
 class VersusPage:
-    measures: list[MeasureRow]
+    measures: MeasureTable
     levels: list[LevelRow]
-    axis: SafeString
     levels_axis: SafeString
     said: str
     by_level: str = ""  # which measure the levels are about
@@ -103,12 +112,9 @@ def run_of(text: str) -> int:
 
 
 def page_of(versus: Versus) -> VersusPage:
-    # Strengths have another unit than shares, so they get an axis of their own.
-    shares = [row.difference for row in versus.measures if row.measure != STRENGTH]
-    scale = _scale(shares or [row.difference for row in versus.measures])
     level_scale = _scale([row.difference for row in versus.levels])
     return VersusPage(
-        [_measure(row, versus.unit, scale) for row in versus.measures],
+        table_of(versus.a, versus.b, versus.measures, versus.unit),
         [
             LevelRow(
                 row.level or "No level",
@@ -118,12 +124,19 @@ def page_of(versus: Versus) -> VersusPage:
             )
             for row in versus.levels
         ],
-        marks.axis_head(scale, lambda value: _tick(value, versus.unit)),
         marks.axis_head(level_scale, lambda value: _tick(value, versus.unit)),
         _said(versus),
         versus.by_level or (versus.measures[0].measure if versus.measures else ""),
         "By data set" if versus.of_sets else "By level",
     )
+
+
+def table_of(a: str, b: str, measures: Sequence[Measure], unit: str) -> MeasureTable:
+    # Strengths have another unit than shares, so they get an axis of their own.
+    shares = [row.difference for row in measures if row.measure != STRENGTH]
+    scale = _scale(shares or [row.difference for row in measures])
+    rows = [_measure(row, unit, scale) for row in measures]
+    return MeasureTable(a, b, rows, marks.axis_head(scale, lambda value: _tick(value, unit)))
 
 
 def _scale(differences: list[Number]) -> marks.Axis:

@@ -27,7 +27,8 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def steps(request: HttpRequest, name: str) -> HttpResponse:
     """The line of steps of a benchmark, which its page and the end of an import load."""
-    return render(request, "leaderboard/_steps.html", {"steps": steps_page.steps_of(benchmark_named(name))})
+    steps = steps_page.steps_of(benchmark_named(name), request.user)
+    return render(request, "leaderboard/_steps.html", {"steps": steps})
 
 
 @requires("read-public")

@@ -23,6 +23,7 @@ from leaderboard.boards import recipe_editions
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import QUALITIES, desiderata
 from leaderboard.pages import recipes as pages
+from leaderboard.pages import versus
 
 HERE = {"section": "recipes"}
 EXAMPLE = """\
@@ -73,12 +74,9 @@ class EvaluateForm(forms.Form):
 
 def _recipe(request: HttpRequest, name: str) -> Recipe:
     try:
-        recipe = store.get(name)
+        return store.get(name, request.user)
     except store.UnknownRecipe:
         raise Http404("unknown recipe") from None
-    if not store.may_see(recipe, request.user):
-        raise Http404("unknown recipe")
-    return recipe
 
 
 @requires("read-judging")
@@ -88,7 +86,7 @@ def recipe_list(request: HttpRequest) -> HttpResponse:
     answered = dict.fromkeys(Response.all_objects.exclude(recipe=None).values_list("recipe", flat=True).distinct())
     rows = [
         (recipe, spec := store.spec_of(recipe), boards.METRICS[spec.metric], recipe.pk in answered)
-        for recipe in store.visible_to(request.user)
+        for recipe in store.newest(store.visible_to(request.user))
     ]
     context = {
         "own": [row for row in rows if not row[0].built_in],
@@ -157,8 +155,9 @@ def recipe_new(request: HttpRequest) -> HttpResponse:
     source = request.GET.get("from", "")
     initial = EXAMPLE
     if source:
-        spec = store.spec_of(_recipe(request, source))
-        if store.get(source).built_in or "copy" in request.GET:
+        recipe = _recipe(request, source)
+        spec = store.spec_of(recipe)
+        if recipe.built_in or "copy" in request.GET:
             spec = spec.model_copy(update={"name": f"my-{spec.name}", "version": 1})
         initial = specs.to_yaml(spec)
     form = RecipeForm(request.POST if request.method == "POST" else None, initial={"yaml": initial})
@@ -271,7 +270,7 @@ def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
         return files.answer(rows, request.GET["format"], f"recipe-{recipe.name}")
     context = {
         "section": "leaderboards",
-        "compared": pages.compared_page(compared) if compared else None,
+        "compared": versus.table_of(a, b, compared, "points") if compared else None,
         "problem": problem,
         "pick": [("a", "One"), ("b", "Other")],
         "chosen": (a, b),
@@ -301,7 +300,7 @@ def desiderata_page(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "leaderboards",
         "board": board,
-        "page": pages.desiderata_page(board, request.user, chosen) if board.rows else None,
+        "page": pages.desiderata_page(board, chosen) if board.rows else None,
         "offered": files.offered(),
     }
     return render(request, "leaderboard/desiderata.html", context)

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from bank.errors import BadInput
+from bank.models import Recipe
 from bank.recipes import spec as specs
 from bank.recipes import store
 
@@ -31,7 +32,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
 
     def _list(self, **_: Any) -> None:
-        for recipe in store.newest():
+        for recipe in store.newest(Recipe.objects.all()):
             spec = store.spec_of(recipe)
             asked = ", ".join(scenario.benchmark for scenario in spec.scenario)
             self.stdout.write(f"{recipe}  {spec.metric}  {asked}")

@@ -8,7 +8,7 @@ settings and on what exists, never on the content of a text, so these renderings
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from jinja2 import TemplateError, TemplateSyntaxError, nodes
 from jinja2.meta import find_undeclared_variables
@@ -32,6 +32,7 @@ FILTERS = frozenset({"join", "length", "count", "reverse", "first", "last", "upp
 TESTS = frozenset({"odd", "even", "divisibleby"})
 # What a template may compare: settings and positions, never the content of a text.
 COMPARED = frozenset({"picture", "reasoning", "images", "language", "letters", "loop", "scale", "total"})
+UNRENDERED = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError)
 PLAIN_FORMAT = re.compile(r"(?:[^%]|%%|%[ds])*")
 
 
@@ -54,18 +55,24 @@ def faults(protocol: Protocol, text: str, *, as_published: bool = False) -> list
     One that is ``as_published`` needs no fences, and may ask for the verdict in its own words; it must show the
     instruction and the answers somewhere.
     """
+
+    def rules(tree: nodes.Template) -> Iterator[list[str]]:
+        yield list(_unknown(tree, protocol))
+        yield list(_rendering_faults(protocol, text, as_published=as_published))
+
+    return _faults(text, rules)
+
+
+def _faults(text: str, rules: Callable[[nodes.Template], Iterator[list[str]]]) -> list[str]:
+    """The faults by the first rule that finds any, after those that hold for every template."""
     if not text.strip():
         return ["The template is empty."]
     if len(text) > MOST_CHARACTERS:
         return [f"The template is longer than {MOST_CHARACTERS:,} characters."]
     try:
         tree = prompts.parsed(text)
-        # In this order: a forbidden construct could cost a gigabyte while names are looked up.
-        problems = (
-            list(_forbidden(tree))
-            or list(_unknown(tree, protocol))
-            or list(_rendering_faults(protocol, text, as_published=as_published))
-        )
+        # A forbidden construct could cost a gigabyte while names are looked up: it comes first.
+        problems = list(_forbidden(tree)) or next(filter(None, rules(tree)), [])
     except TemplateSyntaxError as error:
         return [f"Line {error.lineno}: {error.message}"]
     except RecursionError:
@@ -81,26 +88,23 @@ def query_faults(text: str) -> list[str]:
 
     What a model is asked needs no fences: the questions are staff's own.
     """
-    if not text.strip():
-        return ["The template is empty."]
-    if len(text) > MOST_CHARACTERS:
-        return [f"The template is longer than {MOST_CHARACTERS:,} characters."]
-    try:
-        tree = prompts.parsed(text)
-        if problems := list(_forbidden(tree)):
-            return problems[:MOST_FAULTS]
+
+    def rules(tree: nodes.Template) -> Iterator[list[str]]:
         if unknown := find_undeclared_variables(tree) - set(QUERY_VARIABLES):
-            return [f"Unknown variable: {_list(unknown)}. Prompts for models have: {_list(QUERY_VARIABLES)}."]
-        marks = Marks()
-        options = [("A", marks("Option A")), ("B", marks("Option B"))]
-        values = {"instruction": marks("The instruction"), "hint": "", "images": 1, "language": "en", "ask": "Which?"}
-        rendered = prompts.rendered(text, values | {"options": options})
-        prompts.rendered(text, values | {"options": [], "images": 0, "language": "zh", "hint": "h"})
-    except TemplateSyntaxError as error:
-        return [f"Line {error.lineno}: {error.message}"]
-    except RecursionError:
-        return ["The template is nested too deeply."]
-    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            yield [f"Unknown variable: {_list(unknown)}. Prompts for models have: {_list(QUERY_VARIABLES)}."]
+        yield _not_shown(text)
+
+    return _faults(text, rules)
+
+
+def _not_shown(query: str) -> list[str]:
+    marks = Marks()
+    options = [("A", marks("Option A")), ("B", marks("Option B"))]
+    values = {"instruction": marks("The instruction"), "hint": "", "images": 1, "language": "en", "ask": "Which?"}
+    try:
+        rendered = prompts.rendered(query, values | {"options": options})
+        prompts.rendered(query, values | {"options": [], "images": 0, "language": "zh", "hint": "h"})
+    except UNRENDERED as error:
         return [f"It cannot be rendered: {str(error)[:200]}"]
     return [f"{label} is not shown in full." for mark, label in marks.labels.items() if f"{mark} ends" not in rendered]
 
@@ -179,7 +183,7 @@ def _rendering_faults(protocol: Protocol, text: str, *, as_published: bool) -> I
         except CannotAsk as error:  # it produces too much text: no use in trying further combinations
             yield f"It cannot be rendered: {error}."
             return
-        except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except UNRENDERED as error:
             yield f"It cannot be rendered ({_combination(settings, picture)}): {str(error)[:200]}"
             continue
         if as_published:
