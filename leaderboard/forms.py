@@ -1,4 +1,4 @@
-"""Forms of the submission pages. The actions validate the data, so the forms do not repeat that."""
+"""Forms of submissions and recipes. The actions validate the data, so the forms do not repeat that."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from accounts.models import User
 from bank.forms.fields import BenchmarkChoice
 from bank.models import Benchmark, SubmissionRules
 from bank.submissions.actions import HIGHEST_LIMIT
-from judging.models import Run
+from judging.models import Judge, Run
 from judging.runs import submissions as queue
 
 LARGEST = 128 * 2**20  # bytes of a submitted file
@@ -162,3 +162,27 @@ class Reason(forms.Form):
     """The reason for a change."""
 
     reason = forms.CharField(max_length=2000, required=False)
+
+
+class RecipeForm(Styled):
+    yaml = forms.CharField(
+        label="Recipe in YAML",
+        max_length=500_000,
+        widget=forms.Textarea(attrs={"class": "input mono", "rows": 24, "spellcheck": "false"}),
+        strip=False,
+    )
+
+
+class EvaluateForm(Styled):
+    """Which endpoint is asked by a recipe."""
+
+    endpoint = forms.ModelChoiceField(Judge.objects.exclude(base_url="").order_by("name"), empty_label=None)
+    model = forms.CharField(
+        required=False,
+        max_length=200,
+        help_text="the name that its answers belong to; the endpoint's model if empty",
+    )
+    limit = forms.IntegerField(
+        label="Only the first", required=False, min_value=1, help_text="questions of each scenario"
+    )
+    budget = forms.FloatField(label="Budget, $", required=False, min_value=0.0001)

@@ -16,7 +16,7 @@ from accounts.models import User
 from accounts.rules import allowed
 from bank.api.base import StrictSerializer
 from bank.errors import BadInput
-from bank.models import Benchmark, Draft, EvaluatedModel, Item, Recipe, Sample
+from bank.models import Benchmark, Draft, EvaluatedModel, Item, Sample
 from bank.models import Response as ModelResponse
 from bank.recipes import store
 from bank.samples import capabilities, drafts

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bank.corruptions import texts
+from bank.text.digests import generator
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -44,7 +43,7 @@ def compose(*, seed: str, image: bool, text: bool, options: int = 0, written: Co
     """
     from bank.corruptions import images
 
-    rng = _random("compose", seed)
+    rng = generator("compose", seed)
 
     def drawn(methods: Sequence[images.Method | texts.Method]) -> Step:
         method = rng.choice(methods)
@@ -83,7 +82,7 @@ def single(method: str, *, severity: int | None = None, seed: str = "") -> Compo
     if found is None:
         raise ValueError(f"there is no corruption called {method}")
     most = _most(found)
-    step = Step(method, min(severity, most) if severity else _random("single", seed).randint(1, most))
+    step = Step(method, min(severity, most) if severity else generator("single", seed).randint(1, most))
     return Composition(image=(step,)) if method in images.METHODS else Composition(text=(step,))
 
 
@@ -120,8 +119,3 @@ def apply_order(labels: Sequence[str], steps: Sequence[Step], seed: str) -> list
         if texts.METHODS[step.method].of_options:
             order = texts.reorder(order, method=step.method, seed=seed)
     return order
-
-
-def _random(what: str, seed: str) -> random.Random:
-    digest = hashlib.blake2b(f"{what}\x1f{seed}".encode(), digest_size=16).digest()
-    return random.Random(int.from_bytes(digest, "big"))

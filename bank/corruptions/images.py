@@ -7,7 +7,6 @@ differs is in docs/corruptions.md. The same picture, method, severity and seed g
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
+
+from bank.text.digests import drawn_number
 
 Pixels = npt.NDArray[np.float32]  # (height, width, 3), 0 to 1
 Severity = tuple[float, ...]
@@ -43,8 +44,7 @@ def corrupt(image: Image.Image, *, method: str, severity: int, seed: str) -> Ima
     if not 1 <= severity <= 5:
         raise ValueError("a severity is a number from 1 to 5")
     chosen = METHODS[method]
-    digest = hashlib.blake2b(f"{method}\x1f{severity}\x1f{seed}".encode(), digest_size=16).digest()
-    rng = np.random.default_rng(int.from_bytes(digest, "big"))
+    rng = np.random.default_rng(drawn_number(method, severity, seed))
     return chosen.make(as_rgb(image), chosen.severities[severity - 1], rng)
 
 

@@ -7,13 +7,14 @@ changed in English only: in another language the methods of words and characters
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from bank.text.digests import generator
 
 CATEGORIES = ("basic", "sentence", "word", "character", "choice")
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25)  # of the words, by severity
@@ -80,7 +81,7 @@ def corrupt(text: str, *, method: str, severity: int, seed: str, written: str | 
         return written
     if not applies(text):
         return text
-    return _MAKERS[method](text, severity, _random(method, severity, seed))
+    return _MAKERS[method](text, severity, generator(method, severity, seed))
 
 
 def reorder(labels: Sequence[str], *, method: str, seed: str) -> list[str]:
@@ -91,7 +92,7 @@ def reorder(labels: Sequence[str], *, method: str, seed: str) -> list[str]:
         raise ValueError(f"{method} orders no options")
     if len(labels) < 2:
         return [*labels]
-    shift = _random(method, 1, seed).randrange(1, len(labels))
+    shift = generator(method, 1, seed).randrange(1, len(labels))
     return [*labels[shift:], *labels[:shift]]
 
 
@@ -99,11 +100,6 @@ def applies(text: str) -> bool:
     """Whether the methods of words and characters change a text: most of its letters are Latin ones."""
     letters = [char for char in text if char.isalpha()]
     return bool(letters) and sum(char < "\u0250" for char in letters) >= 0.6 * len(letters)
-
-
-def _random(method: str, severity: int, seed: str) -> random.Random:
-    digest = hashlib.blake2b(f"{method}\x1f{severity}\x1f{seed}".encode(), digest_size=16).digest()
-    return random.Random(int.from_bytes(digest, "big"))
 
 
 def _outside(text: str, change: Callable[[str], str]) -> str:

@@ -4,7 +4,6 @@ They come from the same benchmark and language, never from a hidden split, never
 and never from the question's own group.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from bank.errors import BadInput
 from bank.intake import parquet
 from bank.models import Benchmark, Sample, SampleImage
 from bank.recipes.spec import Examples
+from bank.text.digests import keyed_digest
 
 WORD = re.compile(r"[^\W_]+|[\u4e00-\u9fff]")
 AT_ONCE = 512  # questions compared with all others: 512 x 20,000 numbers are 40 MB
@@ -38,8 +38,7 @@ class Candidate:
 
 def seeded(seed: int, *parts: str) -> np.random.Generator:
     """A generator that is the same on every machine for the same seed and parts."""
-    digest = hashlib.blake2b("\x1f".join(parts).encode(), key=str(seed).encode(), digest_size=16).digest()
-    return np.random.default_rng(int.from_bytes(digest, "big"))
+    return np.random.default_rng(int.from_bytes(keyed_digest(seed, *parts), "big"))
 
 
 def chosen(
@@ -148,7 +147,7 @@ def _nearness(rule: Examples, asked: Sequence[Candidate], candidates: Sequence[C
 
 
 def tf_idf(asked: Sequence[str], others: Sequence[str]) -> tuple[csr_array, csr_array]:
-    """Rows of unit length: (1 + log tf) x (1 + log((1 + N) / (1 + df))) of the words; N and df are of the ``others``."""
+    """Rows of unit length: (1 + log tf) (1 + log((1 + N) / (1 + df))) of the words; N and df are of the ``others``."""
     vocabulary: dict[str, int] = {}
     counts = [_counts(text, vocabulary) for text in (*others, *asked)]
     frequency = np.zeros(len(vocabulary))

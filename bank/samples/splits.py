@@ -1,6 +1,5 @@
 """Drawing a dev and a test split by stratified sampling (MMBench, 3.3: 4 to 6 within each leaf ability)."""
 
-import hashlib
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ from accounts.models import User
 from bank.errors import BadInput
 from bank.models import Benchmark, Sample
 from bank.samples.editor import change_many
+from bank.text.digests import keyed_digest
 
 DEV, TEST = "dev", "test"
 SHARE = 0.4
@@ -48,7 +48,7 @@ def draw(*, benchmark: Benchmark, share: float = SHARE, seed: int = 0) -> Drawn:
         wanted = share * total + owed
         chosen: list[int] = []
         rest: list[int] = []
-        for name in sorted(groups, key=lambda name: _digest(seed, name)):
+        for name in sorted(groups, key=lambda name: keyed_digest(seed, name)):
             fits = len(chosen) + len(groups[name]) / 2 <= wanted
             (chosen if fits else rest).extend(groups[name])
         owed = wanted - len(chosen)
@@ -77,7 +77,3 @@ def set_splits(*, benchmark: Benchmark, drawn: Drawn, by: User | None = None, de
             some = Sample.objects.filter(pk__in=chosen[begin : begin + 500])
             changed += change_many(by=by, samples=some, values={"split": name}, note=note)
     return changed
-
-
-def _digest(seed: int, name: str) -> bytes:
-    return hashlib.blake2b(name.encode(), key=str(seed).encode(), digest_size=16).digest()

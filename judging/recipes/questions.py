@@ -1,6 +1,5 @@
 """The questions of a recipe's run: which there are, and each with all that its calls may show."""
 
-import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +8,7 @@ from bank.criteria import answer_keys
 from bank.models import Draft, Sample, SampleImage
 from bank.recipes import store
 from bank.recipes.spec import Condition, Numbers, Spec
+from bank.text.digests import keyed_digest
 from judging.models import Collected, Run, RunTask
 from judging.protocols import CannotAsk
 from judging.recipes.conversation import Call, Done, Example, Question
@@ -160,12 +160,14 @@ class _Questions:
     def _pool(self, row: RunTask) -> tuple[str, ...]:
         if "pool" not in row.shows:
             return ()
-        texts = [answer_keys.synonyms(self.keys[pk])[0] for pk in (row.sample_id, *row.shows["pool"]) if pk in self.keys]
+        texts = [
+            answer_keys.synonyms(self.keys[pk])[0] for pk in (row.sample_id, *row.shows["pool"]) if pk in self.keys
+        ]
         span = next((turn.pool.numbers for turn in self.spec.turns if isinstance(turn.pool, Numbers)), 0)
         if span and texts:
             texts = list(numbers_around(texts[0], span))
         texts = list(dict.fromkeys(texts))
-        return tuple(sorted(texts, key=lambda text: _digest(self.spec.seed, row.sample.key, text)))
+        return tuple(sorted(texts, key=lambda text: keyed_digest(self.spec.seed, row.sample.key, text)))
 
 
 def numbers_around(key: str, span: int) -> Iterator[str]:
@@ -207,13 +209,9 @@ def query_of(spec: Spec, sample: Sample, queries: Sequence[str], repeat: int) ->
 
 def dealt_query(seed: int, key: str, queries: int, repeat: int) -> int:
     """Which of so many wordings a question gets; its repeats get one after the other."""
-    dealt = sorted(range(queries), key=lambda at: _digest(seed, key, str(at)))
+    dealt = sorted(range(queries), key=lambda at: keyed_digest(seed, key, str(at)))
     return dealt[repeat % queries]
 
 
 def rotated(labels: Sequence[str], shift: int) -> list[str]:
     return [*labels[shift:], *labels[:shift]]
-
-
-def _digest(seed: int, *parts: str) -> bytes:
-    return hashlib.blake2b("\x1f".join(parts).encode(), key=str(seed).encode(), digest_size=16).digest()

@@ -4,13 +4,13 @@ Given as ``{"split", "level", "models", "ids", "campaign", "run", "sample", "see
 run.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from bank.models import Benchmark, Capability, Item, ItemResponse, Sample
+from bank.text.digests import keyed_digest
 from judging.models import Run, RunItem
 
 NAMES = ("split", "level", "models", "ids", "campaign", "run", "sample", "seed")
@@ -137,8 +137,7 @@ def _of_samples(item_set: ItemSet, benchmark: Benchmark, prefix: str) -> Q:
 
 def _drawn(rows: Any, item_set: ItemSet) -> list[int]:
     """The ids with the smallest keyed hashes: the same for the same seed, whatever items are added."""
-    key = str(item_set["seed"]).encode()
-    ranked = sorted((hashlib.blake2b(name.encode(), key=key, digest_size=16).digest(), pk) for pk, name in rows)
+    ranked = sorted((keyed_digest(item_set["seed"], name), pk) for pk, name in rows)
     return [pk for _, pk in ranked[: item_set["sample"]]]
 
 

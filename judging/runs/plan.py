@@ -1,6 +1,5 @@
 """Which judgments a run is made of: items x orders x repeats (x attacks), minus those already stored."""
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from django.db.models.functions import Coalesce
 
 import bank.criteria
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
+from bank.text.digests import keyed_digest
 from judging import protocols
 from judging.models import OVERLAP, Run, RunItem, Trial, judgment_table_of
 from judging.protocols import Criterion, Option, Protocol
@@ -220,4 +220,4 @@ def random_seed(run: Run, job: Job) -> bytes:
 
 def seeded_hash(run: Run, *parts: str) -> bytes:
     """A hash of these strings keyed by the run's seed: the same on every machine and after every crash."""
-    return hashlib.blake2b("\x1f".join(parts).encode(), key=str(run.seed).encode(), digest_size=32).digest()
+    return keyed_digest(run.seed, *parts, size=32)

@@ -130,9 +130,7 @@ def desiderata(viewer: Viewer, wanted: Mapping[str, str] | None = None) -> Desid
     if "accuracy" not in made and "calibration" in made:  # its questions are asked plainly, too
         rows = {name: _with_accuracy(row, made["calibration"].overall()) for name, row in rows.items()}
     in_order = sorted(rows.values(), key=lambda row: (row.rank is None, row.rank or 0, row.model.casefold()))
-    return DesiderataBoard(
-        in_order, notes, recipes=chosen, choices=choices, boards=made, together=together(in_order)
-    )
+    return DesiderataBoard(in_order, notes, recipes=chosen, choices=choices, boards=made, together=together(in_order))
 
 
 def _with_accuracy(row: DesiderataRow, found: Sequence[RecipeRow]) -> DesiderataRow:

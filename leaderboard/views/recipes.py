@@ -2,7 +2,6 @@
 
 from typing import Any, cast
 
-from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -16,12 +15,13 @@ from bank.forms.fields import whole_number
 from bank.models import Recipe, Response, Sample
 from bank.recipes import spec as specs
 from bank.recipes import store
-from judging.models import Evaluation, Judge
+from judging.models import Evaluation
 from judging.recipes import evaluations
 from leaderboard import files
 from leaderboard.boards import recipe_editions
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import QUALITIES, desiderata
+from leaderboard.forms import EvaluateForm, RecipeForm
 from leaderboard.pages import recipes as pages
 from leaderboard.pages import versus
 
@@ -35,41 +35,6 @@ turns:
 - kind: likelihood
 metric: accuracy
 """
-
-
-class RecipeForm(forms.Form):
-    yaml = forms.CharField(
-        label="Recipe in YAML",
-        max_length=500_000,
-        widget=forms.Textarea(attrs={"class": "input mono", "rows": 24, "spellcheck": "false"}),
-        strip=False,
-    )
-
-
-class EvaluateForm(forms.Form):
-    endpoint = forms.ModelChoiceField(
-        Judge.objects.exclude(base_url="").order_by("name"),
-        label="Endpoint",
-        empty_label=None,
-        widget=forms.Select(attrs={"class": "input"}),
-    )
-    model = forms.CharField(
-        label="Model",
-        required=False,
-        max_length=200,
-        help_text="the name that its answers belong to; the endpoint's model if empty",
-        widget=forms.TextInput(attrs={"class": "input"}),
-    )
-    limit = forms.IntegerField(
-        label="Only the first",
-        required=False,
-        min_value=1,
-        help_text="questions of each scenario",
-        widget=forms.NumberInput(attrs={"class": "input"}),
-    )
-    budget = forms.FloatField(
-        label="Budget, $", required=False, min_value=0.0001, widget=forms.NumberInput(attrs={"class": "input"})
-    )
 
 
 def _recipe(request: HttpRequest, name: str) -> Recipe:

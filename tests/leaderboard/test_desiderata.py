@@ -51,6 +51,16 @@ def test_each_model_stands_with_what_was_measured_of_it(measured):
     assert -1 <= pair.pearson.value <= 1
 
 
+def test_a_recipe_about_a_private_benchmark_is_neither_named_nor_taken_below_staff(measured, client):
+    private = quiz("secret-animals", visibility="private")
+    says = {"name": "their-own", "scenario": [{"benchmark": "secret-animals"}], "turns": [{"kind": "likelihood"}]}
+    recipe, _ = store.save(spec.parsed(says | {"metric": "accuracy"}))
+    answered(recipe, private, "model 0", ["A"] * 40)
+    assert desiderata(STAFF).recipes["accuracy"] == recipe  # the one used last
+    assert desiderata(AnonymousUser()).recipes["accuracy"] == measured["accuracy"]
+    assert "their-own" not in client.get("/desiderata/").content.decode()
+
+
 def test_the_papers_columns_correlate_as_they_do():
     # Figure 7(a) is a picture; these follow from the paper's tables.
     rows = [
