@@ -3,10 +3,11 @@
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from django.core.management.base import BaseCommand
 from django.http import Http404, HttpResponse
 from django.utils.text import get_valid_filename
 from rich.console import Console
@@ -206,6 +207,32 @@ def _cell(row: JSON, name: str) -> str:
     if isinstance(value, dict | list):
         return str(len(value)) if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
     return "–" if value is None else str(value)
+
+
+PRINTED = ("table", "json", "jsonl", "csv")
+
+
+def print_rows(
+    command: BaseCommand,
+    rows: list[JSON],
+    shape: str,
+    *,
+    title: str,
+    names: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> None:
+    """Print rows as a command's output: as a table, of these columns alone if any are named, with notes below it."""
+    if shape == "json":
+        command.stdout.write(json.dumps(rows, ensure_ascii=False, indent=1))
+    elif shape == "jsonl":
+        command.stdout.write(json_lines(rows), ending="")
+    elif shape == "csv":
+        command.stdout.write(csv_text(rows), ending="")
+    else:
+        chosen = [{name: row[name] for name in names} for row in rows] if names else rows
+        print_table(title, chosen, stream=command.stdout)
+        for note in notes:
+            command.stdout.write(note)
 
 
 def print_table(what: str, rows: list[JSON], *, stream: Any) -> None:

@@ -1,6 +1,5 @@
 """manage.py desiderata"""
 
-import json
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -8,7 +7,7 @@ from django.core.management.base import CommandParser
 from accounts.management.base import InstallationCommand
 from accounts.models import Role, User
 from leaderboard.boards.desiderata import QUALITIES, desiderata
-from leaderboard.files import csv_text, json_lines, print_table
+from leaderboard.files import PRINTED, print_rows
 
 
 class Command(InstallationCommand):
@@ -19,21 +18,12 @@ class Command(InstallationCommand):
             option = f"--{name.replace('_', '-')}"
             parser.add_argument(option, default="", metavar="RECIPE", help=f"measures {quality.title.lower()}")
         parser.add_argument("--part", choices=("models", "together"), default="models")
-        parser.add_argument("--format", dest="shape", default="table", choices=("table", "json", "jsonl", "csv"))
+        parser.add_argument("--format", dest="shape", default="table", choices=PRINTED)
 
     def handle(self, *args: Any, **options: Any) -> None:
         wanted = {name: options[name] for name in QUALITIES if options[name]}
         board = desiderata(User(role=Role.ADMINISTRATOR), wanted)
         together = options["part"] == "together"
         rows = [row.as_json() for row in (board.together if together else board.rows)]
-        if options["shape"] == "json":
-            self.stdout.write(json.dumps(rows, ensure_ascii=False, indent=1))
-        elif options["shape"] == "jsonl":
-            self.stdout.write(json_lines(rows), ending="")
-        elif options["shape"] == "csv":
-            self.stdout.write(csv_text(rows), ending="")
-        else:
-            names = ("a", "b", "pearson", "p", "n") if together else ("rank", "model", *QUALITIES)
-            print_table("desiderata", [{name: row[name] for name in names} for row in rows], stream=self.stdout)
-            for note in board.notes:
-                self.stdout.write(note)
+        names = ("a", "b", "pearson", "p", "n") if together else ("rank", "model", *QUALITIES)
+        print_rows(self, rows, options["shape"], title="desiderata", names=names, notes=board.notes)

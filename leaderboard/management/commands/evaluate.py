@@ -1,6 +1,5 @@
 """manage.py evaluate --recipe NAME --endpoint NAME"""
 
-import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -14,7 +13,9 @@ from judging.management.run_command import follow, tell_failures
 from judging.models import Evaluation, Judge, Run
 from judging.recipes import evaluations
 from leaderboard.boards import recipes as boards
-from leaderboard.files import csv_text, print_table
+from leaderboard.files import PRINTED, print_rows
+
+EVERYTHING = User(role=Role.ADMINISTRATOR)  # whoever may run commands may see everything
 
 
 class Command(BaseCommand):
@@ -35,9 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--estimate", action="store_true", help="say what it would take, and start nothing")
         parser.add_argument("--retry", action="store_true", help="ask again what failed")
         parser.add_argument("--wait", action="store_true", help="ask in this process")
-        parser.add_argument(
-            "--format", choices=("table", "json", "csv"), default="table", help="of the board, with --wait"
-        )
+        parser.add_argument("--format", choices=PRINTED, default="table", help="of the board, with --wait")
 
     def handle(self, *, recipe: str, endpoint: str | None, model: str, **options: Any) -> None:
         try:
@@ -99,24 +98,11 @@ class Command(BaseCommand):
             raise CommandError(evaluation.state_reason)
 
     def _compare(self, recipe: Recipe, a: str, b: str, *, shape: str) -> None:
-        rows = [row.as_json() for row in boards.compare(recipe, User(role=Role.ADMINISTRATOR), a, b)]
-        if shape == "json":
-            self.stdout.write(json.dumps(rows, ensure_ascii=False, indent=1))
-        elif shape == "csv":
-            self.stdout.write(csv_text(rows), ending="")
-        else:
-            shown = ("scenario", "condition", "a", "b", "difference", "difference_low", "difference_high", "p", "n")
-            print_table(f"{a} and {b}", [{name: row[name] for name in shown} for row in rows], stream=self.stdout)
+        rows = [row.as_json() for row in boards.compare(recipe, EVERYTHING, a, b)]
+        names = ("scenario", "condition", "a", "b", "difference", "difference_low", "difference_high", "p", "n")
+        print_rows(self, rows, shape, title=f"{a} and {b}", names=names)
 
     def _board(self, recipe: Recipe, shape: str) -> None:
-        board = boards.board(recipe, User(role=Role.ADMINISTRATOR))  # whoever may run commands may see everything
-        rows = board.as_json()
-        if shape == "json":
-            self.stdout.write(json.dumps(rows, ensure_ascii=False, indent=1))
-        elif shape == "csv":
-            self.stdout.write(csv_text(rows), ending="")
-        else:
-            shown = ("rank", "model", "scenario", "value", "value_low", "value_high", "accuracy", "n", "unread")
-            print_table(board.metric.title, [{name: row[name] for name in shown} for row in rows], stream=self.stdout)
-            for note in board.notes:
-                self.stdout.write(note)
+        board = boards.board(recipe, EVERYTHING)
+        names = ("rank", "model", "scenario", "value", "value_low", "value_high", "accuracy", "n", "unread")
+        print_rows(self, board.as_json(), shape, title=board.metric.title, names=names, notes=board.notes)

@@ -1,6 +1,5 @@
 """manage.py leaderboard {models,judges,agreement,bias,stand-in,...} --benchmark SLUG ..."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,13 +12,12 @@ from bank.samples.benchmarks import find_benchmark
 from leaderboard.boards import BOARDS
 from leaderboard.boards.standin import EPSILON
 from leaderboard.definitions import DEFINITIONS
-from leaderboard.files import csv_text, json_lines, print_table
+from leaderboard.files import PRINTED, print_rows
 from leaderboard.kinds import KINDS, default_of
 from leaderboard.scope import ELO, BadScope, scope_of
 from leaderboard.tables import OF_BOARD, TABLES, VIEW, Asked, Rows, checked_epsilon
 
 OF_ASKED = ("epsilon", "part", "a", "b")
-SHAPES = ("table", "json", "jsonl", "csv")
 
 
 class Command(InstallationCommand):
@@ -44,7 +42,7 @@ class Command(InstallationCommand):
         parser.add_argument("--part", default="", help="correlation: pairs, ranks, repeats, languages; compare: levels")
         parser.add_argument("--a", default="", metavar="A", help="of compare: a model, or a judge's run as run-3")
         parser.add_argument("--b", default="", metavar="B", help="of compare: the other")
-        parser.add_argument("--format", dest="shape", default="table", choices=SHAPES)
+        parser.add_argument("--format", dest="shape", default="table", choices=PRINTED)
 
     def handle(self, *args: Any, **options: Any) -> None:
         what, shape = options["what"], options["shape"]
@@ -54,16 +52,7 @@ class Command(InstallationCommand):
             raise CommandError(str(error), returncode=1) from None
         except BadScope as error:
             raise CommandError(str(error), returncode=2) from None
-        if shape == "json":
-            self.stdout.write(json.dumps(rows.rows, ensure_ascii=False, indent=1))
-        elif shape == "jsonl":
-            self.stdout.write(json_lines(rows.rows), ending="")
-        elif shape == "csv":
-            self.stdout.write(csv_text(rows.rows), ending="")
-        else:
-            print_table(what, rows.rows, stream=self.stdout)
-            for note in rows.notes:
-                self.stdout.write(note)
+        print_rows(self, rows.rows, shape, title=what, notes=rows.notes)
 
     def _rows(self, what: str, given: dict[str, Any]) -> Rows:
         """The rows for these options, of those that were given. Raises BadInput, BadScope."""
