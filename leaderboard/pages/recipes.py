@@ -14,7 +14,7 @@ from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
 from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, Quality
 from leaderboard.boards.recipes import METRICS, RecipeBoard, RecipeRow
-from leaderboard.figures import MINUS, NONE, in_brackets, percent, signed_points, two, whole
+from leaderboard.figures import MINUS, NONE, in_brackets, number_of, percent, signed_points, two, whole
 from leaderboard.pages import marks, plots
 from leaderboard.rows import Number
 from stats.desiderata import softmax, spread
@@ -148,35 +148,40 @@ def endpoints_for(spec: Spec) -> list[EndpointLine]:
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """An evaluation that is not over, or that stopped."""
+    """An evaluation that is not over, that stopped, or of which answers failed."""
 
     model: str
     endpoint: str
     state: str
     run: int | None
     share: int | None  # percent of the current run's answers
+    action: str  # what staff may do about it
     pk: int
 
 
 def under_way(recipe: Recipe) -> list[UnderWay]:
-    """What is being asked, and what stopped, newest first."""
+    """What is being asked, what stopped, and where answers failed, newest first."""
     lines = []
     for evaluation in Evaluation.objects.filter(recipe=recipe).select_related("judge")[:20]:
         runs = list(evaluation.runs.order_by("pk"))
         current = next((run for run in runs if run.state != Run.State.FINISHED), runs[-1] if runs else None)
-        if evaluation.finished_at and not evaluation.state_reason:
+        failed = sum(run.failures or 0 for run in runs)
+        over = bool(evaluation.finished_at and not evaluation.state_reason)
+        if over and not failed:
             continue
         done = None
         if current is not None and current.planned:
             done = round(100 * ((current.verdicts or 0) + (current.failures or 0)) / current.planned)
         state = evaluation.state_reason or (current.state_reason or current.state_words if current else "Waits")
+        halted = current is not None and current.state in (Run.State.PAUSED, Run.State.CANCELLED)
         lines.append(
             UnderWay(
                 evaluation.model_name,
                 evaluation.judge.name,
-                state,
+                f"{number_of(failed, 'answer')} failed" if over else state,
                 current.pk if current else None,
                 done,
+                "Ask again" if over else "Go on" if evaluation.state_reason or halted else "",
                 evaluation.pk,
             )
         )

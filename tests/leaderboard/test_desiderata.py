@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.management import call_command
+from django.utils import timezone
 
 from accounts.models import Role, User
 from bank.models import Recipe
@@ -166,6 +167,24 @@ def test_an_endpoint_is_asked_by_page_and_by_api(measured, client_of):
     assert [each["model"] for each in listed] == ["hawk", "hawk"]
     page = client_of("researcher").get("/recipes/my-ece/").content.decode()
     assert "Under way" in page
+
+
+def test_failed_answers_of_an_evaluation_that_is_over_are_asked_again_from_its_page(measured, client_of):
+    judge = Judge.objects.create(
+        name="hawk", base_url="http://127.0.0.1:9/v1", model="hawk-vl", abilities={"logprobs": True}
+    )
+    curator = client_of("curator")
+    curator.post("/recipes/my-ece/evaluate/", {"endpoint": judge.pk, "model": "hawk"})
+    page = curator.get("/recipes/my-ece/").content.decode()
+    assert "Go on" not in page  # it is on its way
+    Run.objects.update(state=Run.State.FINISHED, verdicts=37, failures=3)
+    Evaluation.objects.update(finished_at=timezone.now())
+    page = curator.get("/recipes/my-ece/").content.decode()
+    assert "3 answers failed" in page
+    assert "Ask again" in page
+    assert "Ask again" not in client_of("researcher").get("/recipes/my-ece/").content.decode()
+    Run.objects.update(failures=0)
+    assert "Under way" not in curator.get("/recipes/my-ece/").content.decode()
 
 
 def test_below_staff_a_recipe_about_a_private_benchmark_is_as_if_absent(measured, client_of):
