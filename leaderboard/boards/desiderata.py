@@ -52,6 +52,7 @@ class DesiderataRow(Row):
     rank: int | None = None
     rank_low: int | None = None
     rank_high: int | None = None
+    tier: int | None = None
     accuracy: Number = UNKNOWN
     calibration: Number = UNKNOWN
     in_context: Number = UNKNOWN
@@ -125,7 +126,7 @@ def desiderata(viewer: Viewer, wanted: Mapping[str, str] | None = None) -> Desid
             recipes = of_model.recipes | {quality_name: row.recipe}
             changes: dict[str, Any] = {"recipes": recipes, quality_name: row.value}
             if quality_name == "accuracy":
-                changes |= {name: getattr(row, name) for name in ("rank", "rank_low", "rank_high", "chance")}
+                changes |= {name: getattr(row, name) for name in ("rank", "rank_low", "rank_high", "tier", "chance")}
             rows[row.model] = replace(of_model, **changes)
     if "accuracy" not in made and "calibration" in made:  # its questions are asked plainly, too
         rows = {name: _with_accuracy(row, made["calibration"].overall()) for name, row in rows.items()}

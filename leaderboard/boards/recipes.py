@@ -34,7 +34,7 @@ from stats import desiderata
 from stats.answers import yes_no_scores
 from stats.bleu import bleu
 from stats.proportions import mean, rate
-from stats.ranks import places_of_means
+from stats.ranks import Place, places_of_means
 from stats.results import Estimate, Interval
 
 ALL = "all"
@@ -107,6 +107,7 @@ class RecipeRow(Row):
     rank: int | None = None
     rank_low: int | None = None
     rank_high: int | None = None
+    tier: int | None = None
     value: Number
     accuracy: Number = UNKNOWN
     chance: float | None = None
@@ -264,7 +265,7 @@ def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[ComparedRow]
             if both.empty:
                 continue
             condition = str(condition) or "plain"
-            measure = versus.of_rows(f"{scenario}, {condition}", both)
+            measure = versus.of_rows(f"{scenario}, {condition}" if len(frames) > 1 else condition, both)
             rows.append(
                 ComparedRow(
                     recipe=str(recipe),
@@ -587,13 +588,22 @@ def _ranked(rows: Sequence[RecipeRow], frames: Mapping[str, pd.DataFrame], spec:
         if row.value.value is None:
             ranked.append(row)
             continue
-        low, high = ranges.get(row.model, (None, None))
-        ranked.append(replace(row, rank=place, rank_low=low and min(low, place), rank_high=high and max(high, place)))
+        of = ranges.get(row.model)
+        low, high = (of.rank_low, of.rank_high) if of else (None, None)
+        ranked.append(
+            replace(
+                row,
+                rank=place,
+                rank_low=low and min(low, place),
+                rank_high=high and max(high, place),
+                tier=of.tier if of else None,
+            )
+        )
     return ranked
 
 
-def _ranges(frames: Mapping[str, pd.DataFrame]) -> dict[str, tuple[int | None, int | None]]:
-    """By model, the range of its rank (``stats.ranks``), by its answers."""
+def _ranges(frames: Mapping[str, pd.DataFrame]) -> dict[str, Place]:
+    """By model, the range of its rank and its tier, by its answers."""
     answers = pd.concat(frames.values())
     names = sorted(answers["model"].unique())
     codes = {name: at for at, name in enumerate(names)}
@@ -606,4 +616,4 @@ def _ranges(frames: Mapping[str, pd.DataFrame]) -> dict[str, tuple[int | None, i
         cluster=answers["group"].to_numpy(),
         rng=np.random.default_rng(SEED),
     )
-    return {name: (place.rank_low, place.rank_high) for name, place in zip(names, places, strict=True)}
+    return dict(zip(names, places, strict=True))

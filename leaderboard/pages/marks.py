@@ -72,11 +72,16 @@ def interval_bar(
     write: Callable[[float], str] = two,
     provisional: bool = False,
     ceiling: float | None = None,
+    reference: float | None = None,
 ) -> SafeString:
-    """A dot with its interval over the axis' lines; a dotted one for a provisional number."""
+    """A dot with its interval over the axis' lines; a dotted one for a provisional number. ``reference``: a number that
+    it is compared with, such as chance, drawn where the axis reaches it.
+    """
     lines = "".join(f"M{scale.x(tick)} -10V26" for tick in scale.ticks)
     body = f'<path class="gl" d="{lines}"/>'
     words = "no value"
+    if reference is not None and scale.low <= reference <= scale.high:
+        body += f'<path class="ref" d="M{scale.x(reference)} -10V26"/>'
     if ceiling is not None:
         x = scale.x(ceiling)
         body += f'<path class="ceil" d="M{x} -10V26"/>'

@@ -12,11 +12,11 @@ from bank.models import Recipe, Response
 from bank.recipes.spec import OPTIONS, Nearest, Numbers, Spec, Tree, Turn
 from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
-from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, Quality
+from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, DesiderataRow, Quality
 from leaderboard.boards.recipes import METRICS, RecipeBoard, RecipeRow
 from leaderboard.figures import MINUS, NONE, in_brackets, number_of, percent, signed_points, two, whole
 from leaderboard.pages import marks, plots
-from leaderboard.rows import Number
+from leaderboard.pages.table import ends_of_groups, row_css, tints
 from stats.desiderata import softmax, spread
 
 
@@ -192,6 +192,7 @@ def under_way(recipe: Recipe) -> list[UnderWay]:
 class BoardLine:
     """A row of a recipe's board."""
 
+    css: str
     rank: str
     ranks: str
     model: str
@@ -216,13 +217,19 @@ class BoardPage:
     conditions: list[str]
     by_condition: list[tuple[str, list[tuple[str, str]]]]  # model, (accuracy, interval)
     several: bool
-    steady: list["Steady"]
+    steady: "Steady | None"
 
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """How far a model's accuracy depends on the wording and the repeat."""
+    """How far each model's accuracy depends on the wording and the repeat, on one axis."""
 
+    lines: list["SteadyLine"]
+    axis: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyLine:
     model: str
     spread: str
     dots: SafeString
@@ -247,8 +254,11 @@ def board_page(board: RecipeBoard) -> BoardPage:
     return BoardPage(
         title=board.metric.title,
         words=board.metric.words,
-        axis=marks.axis_head(scale, lambda tick: f"{100 * tick:.0f}".replace("-", MINUS)),
-        rows=[_line(row, scale, write) for row in rows],
+        axis=marks.axis_head(scale, _whole_percent),
+        rows=[
+            _line(row, scale, write, css)
+            for row, css in zip(rows, _groups(rows if len(board.scenarios) == 1 else [], len(rows)), strict=True)
+        ],
         conditions=names,
         by_condition=by_condition,
         several=len(board.scenarios) > 1,
@@ -256,22 +266,40 @@ def board_page(board: RecipeBoard) -> BoardPage:
     )
 
 
+def _groups(rows: Sequence[RecipeRow | DesiderataRow], number: int) -> list[str]:
+    """The classes of a table's rows that tell which models cannot be told apart; none without ``rows``."""
+    if not rows:
+        return [""] * number
+    names = [row.model for row in rows]
+    tinted = tints((row.model, row.tier) for row in rows)
+    ends = ends_of_groups(names, tinted)
+    return [row_css("", tinted=tinted[name], last=last) for name, last in zip(names, ends, strict=True)]
+
+
+def _rank(row: RecipeRow | DesiderataRow) -> tuple[str, str]:
+    """The rank, which models that cannot be told apart share, and its range."""
+    rank = row.tier or row.rank
+    ranks = f"{row.rank_low}–{row.rank_high}" if row.rank_low and row.rank_low != row.rank_high else ""
+    return NONE if rank is None else str(rank), ranks
+
+
 def _condition(row: RecipeRow, name: str) -> tuple[str, str]:
     found = row.conditions.get(name)
     return (NONE, "") if found is None else (percent(found.accuracy.value), in_brackets(found.accuracy, percent))
 
 
-def _line(row: RecipeRow, scale: marks.Axis, write: Any) -> BoardLine:
-    value = row.value
-    ranks = f"{row.rank_low}–{row.rank_high}" if row.rank_low and row.rank_low != row.rank_high else ""
+def _line(row: RecipeRow, scale: marks.Axis, write: Any, css: str) -> BoardLine:
+    value, (rank, ranks) = row.value, _rank(row)
+    reference = 0.0 if row.metric == "riam" else row.chance if row.metric in ("accuracy", "circular") else None
     return BoardLine(
-        rank=NONE if row.rank is None else str(row.rank),
+        css=css,
+        rank=rank,
         ranks=ranks,
         model=row.model,
         scenario=row.scenario,
         value=write(value.value),
         title=f"{in_brackets(value, write)} {value.method}".strip() if value.value is not None else value.reason,
-        bar=marks.interval_bar(scale, *value.ends, write=lambda share: write(share)),
+        bar=marks.interval_bar(scale, *value.ends, write=lambda share: write(share), reference=reference),
         accuracy=percent(row.accuracy.value),
         chance=percent(row.chance),
         n=whole(row.n),
@@ -281,18 +309,18 @@ def _line(row: RecipeRow, scale: marks.Axis, write: Any) -> BoardLine:
     )
 
 
-def steady_of(rows: Sequence[RecipeRow]) -> list[Steady]:
+def steady_of(rows: Sequence[RecipeRow]) -> Steady | None:
     with_queries = [row for row in rows if len(row.queries) > 1]
     if not with_queries:
-        return []
+        return None
     scale = marks.axis([value for row in with_queries for value in row.queries.values()], width=marks.WIDE, unit=0.01)
     lines = []
     for row in with_queries:
         found = spread(list(row.queries.values()))
         if found is not None:
             words = f"±{100 * found.largest:.1f}"
-            lines.append(Steady(row.model, words, marks.dots(scale, list(row.queries.values()), found.mean)))
-    return lines
+            lines.append(SteadyLine(row.model, words, marks.dots(scale, list(row.queries.values()), found.mean)))
+    return Steady(lines, marks.axis_head(scale, _whole_percent))
 
 
 # ---- one answer, as the model saw the question ----
@@ -350,12 +378,12 @@ class QualityHead:
 @dataclass(frozen=True, slots=True)
 class DesiderataPage:
     heads: list[QualityHead]
-    rows: list[tuple[str, str, str, list[QualityCell]]]  # rank, range, model, cells
+    rows: list[tuple[str, str, str, str, list[QualityCell]]]  # classes, rank, range, model, cells
     matrix_heads: list[str]
     matrix: list[tuple[str, list[marks.HeatCell]]]
     few: str
     reliability: list[tuple[str, str, str, SafeString]]  # model, ECE, what a calibrated model shows, diagram
-    steady: list[Steady]
+    steady: Steady | None
     scatter: "Scatter | None"
     finding: str
     models: int
@@ -378,14 +406,14 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
     heads, axes = [], {}
     for quality in QUALITIES.values():
         numbers = [row.number(quality.name) for row in board.rows]
-        scale = marks.axis([end for each in numbers for end in each.ends], unit=0.01, most=2, width=88)
+        scale = marks.axis([end for each in numbers for end in each.ends], unit=0.01, most=3, width=72)
         axes[quality.name] = scale
         recipe = board.recipes.get(quality.name)
         heads.append(
             QualityHead(
                 quality,
                 str(recipe or ""),
-                marks.axis_head(scale, lambda tick: f"{100 * tick:.0f}".replace("-", MINUS)),
+                marks.axis_head(scale, _whole_percent) if recipe else SafeString(),
                 [
                     (str(other), _with(chosen, quality.name, str(other)), other == recipe)
                     for other in board.choices[quality.name]
@@ -398,15 +426,12 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
     }
     rows = [
         (
-            NONE if row.rank is None else str(row.rank),
-            f"{row.rank_low}–{row.rank_high}" if row.rank_low and row.rank_low != row.rank_high else "",
+            css,
+            *_rank(row),
             row.model,
-            [
-                _quality_cell(quality, row.number(quality.name), axes[quality.name], best[quality.name], row.recipes)
-                for quality in QUALITIES.values()
-            ],
+            [_quality_cell(quality, row, axes[quality.name], best[quality.name]) for quality in QUALITIES.values()],
         )
-        for row in board.rows
+        for row, css in zip(board.rows, _groups(board.rows, len(board.rows)), strict=True)
     ]
     measured = [quality for quality in QUALITIES.values() if quality.name in board.recipes]
     found = {frozenset((row.a, row.b)): row for row in board.together}
@@ -425,7 +450,7 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
         if row.bins
     ][:4]
     enough = len(board.rows) >= FEWEST
-    steady = [line for each in board.boards.values() for line in steady_of(each.overall())]
+    steady = steady_of([row for each in board.boards.values() for row in each.overall()])
     return DesiderataPage(
         heads=heads,
         rows=rows,
@@ -444,17 +469,16 @@ def _with(chosen: Mapping[str, str], name: str, recipe: str) -> str:
     return "?" + urlencode({**chosen, name: recipe})
 
 
-def _quality_cell(
-    quality: Quality, value: Number, scale: marks.Axis, best: float | None, recipes: Mapping[str, str]
-) -> QualityCell:
+def _quality_cell(quality: Quality, row: DesiderataRow, scale: marks.Axis, best: float | None) -> QualityCell:
+    value, recipe = row.number(quality.name), row.recipes.get(quality.name, "")
     write = signed_points if quality.name == "in_context" else points
-    recipe = recipes.get(quality.name, "")
     link = reverse("leaderboard:recipe-board", args=[recipe]) if recipe else ""
     if value.value is None:
         title = value.reason or (f"not measured: needs {quality.needs}" if quality.needs else "not measured")
-        return QualityCell(NONE, title, link, marks.interval_bar(scale, None, None, None), False)
+        return QualityCell(NONE, title, link, SafeString(), False)
     title = f"{in_brackets(value, write)}, n = {whole(value.n)}, {value.method}"
-    bar = marks.interval_bar(scale, *value.ends, write=lambda share: write(share))
+    reference = {"accuracy": row.chance, "in_context": 0.0}.get(quality.name)
+    bar = marks.interval_bar(scale, *value.ends, write=lambda share: write(share), reference=reference)
     return QualityCell(write(value.value), title, link, bar, value.value == best)
 
 
