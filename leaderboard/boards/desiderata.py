@@ -115,7 +115,7 @@ def desiderata(viewer: Viewer, wanted: Mapping[str, str] | None = None) -> Desid
             if name not in ("", recipe.name, str(recipe)):
                 continue
             board = boards.board(recipe, viewer)
-            notes += [note for note in board.notes if note not in notes]
+            notes += [f"{QUALITIES[quality].title}, {recipe}: {note}" for note in board.notes]
             if board.rows:
                 chosen[quality], made[quality] = recipe, board
                 break

@@ -550,7 +550,7 @@ def _finding(board: DesiderataBoard) -> str:
         for model, value in numbers.items():
             if value.high is not None and top.low is not None and value.high >= top.low:
                 counts[model] = counts.get(model, 0) + 1
-    if not counts:
+    if columns < 2:
         return ""
     model = max(counts, key=lambda name: counts[name])
     return f"{model} is the best, or its interval reaches that of the best, in {counts[model]} of {columns} columns."
