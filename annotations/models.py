@@ -27,6 +27,7 @@ class Annotator(models.Model):
     name = NameField(max_length=200)  # as the file has it; an account's user name
     origin = models.CharField(max_length=100)  # "account", or the benchmark's slug whose file named them
     pseudonym = models.CharField(max_length=40, unique=True)
+    simulated = models.BooleanField(default=False, db_default=False)  # the labels are invented, as the demo's are
 
     objects = FinishedManager["Annotator"]()
 
@@ -35,7 +36,11 @@ class Annotator(models.Model):
         constraints = [models.UniqueConstraint(fields=["origin", "name"], name="annotator_name")]
 
     def __str__(self) -> str:
-        return self.pseudonym
+        return self.shown(named=False)
+
+    def shown(self, *, named: bool) -> str:
+        """The name or the pseudonym, and that the annotator is simulated."""
+        return f"{self.name if named else self.pseudonym}{' (simulated)' if self.simulated else ''}"
 
 
 class Campaign(models.Model):

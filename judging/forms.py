@@ -1,5 +1,8 @@
 """Forms of the judging pages. The actions and protocols check the values; the forms do not check them again."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django import forms
@@ -20,6 +23,8 @@ from judging.runs.collecting import COLLECTORS
 from judging.runs.juries import SETTING
 
 MOST_NAMED = 5  # judges in a label
+MOST_RUNS = 200  # to choose from
+TRIED = 5  # items of a trial
 DASH = "–"
 STEP_CALLS = "three-calls"  # in the form, the reasoning three-step with step_calls
 REQUEST = ("top_p", "seed", "max_tokens", "reasoning_effort", "image_size", "detail", "ask_again")
@@ -30,6 +35,16 @@ ENDPOINT_DEFAULT = ("", "The endpoint's default")
 def _with_suggestions(values: str, **options: Any) -> forms.CharField:
     """A text field with suggestions from the page's list of that name, see ``RequestForm.parts``."""
     return forms.CharField(required=False, widget=forms.TextInput(attrs={"list": values}), **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Fields that stay folded until somebody wants them; ``said`` tells what they hold."""
+
+    title: str
+    fields: list[forms.BoundField]
+    said: str
+    is_open: bool
 
 
 class RequestForm(Styled):
@@ -92,14 +107,28 @@ class RequestForm(Styled):
     new = forms.BooleanField(required=False, label="Start a new run even if the same run exists")
 
     TICKS: tuple[str, ...] = ("reuse", "batched", "new")
+    ASKED: tuple[str, ...] = ()  # in sight at once
+    FOLDS: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def ticks(self) -> list[Any]:
         return [self[name] for name in self.TICKS if name in self.fields]
 
     @property
-    def others(self) -> list[Any]:
-        return [field for field in self if field.name not in self.TICKS]
+    def asked(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.ASKED if name in self.fields]
+
+    @property
+    def folds(self) -> list[Fold]:
+        """The other fields by topic. A fold with an error is open."""
+        folds = []
+        for title, names in self.FOLDS.items():
+            fields = [self[name] for name in names if name in self.fields]
+            set_fields = [f"{field.label} {_chosen(field)}".lower() for field in fields if _chosen(field)]
+            said = ", ".join(set_fields) or ("all" if "split" in names else "as the protocol has it")
+            if fields:
+                folds.append(Fold(title, fields, said, any(field.errors for field in fields)))
+        return folds
 
     @property
     def parts(self) -> dict[str, list[str]]:
@@ -135,8 +164,31 @@ class RequestForm(Styled):
             return {"temperature": typed}
 
 
+ITEMS = ("split", "level", "models", "campaign", "run", "sample", "sample_seed", "limit")
+SAMPLING = ("temperature", "top_p", "seed", "max_tokens", "reasoning_effort", "ask_again")
+
+
+def _chosen(field: forms.BoundField) -> str:
+    """The field's value as people read it; empty where it is the default."""
+    value = field.value()
+    choices = dict(getattr(field.field, "choices", ()))
+    if value in (None, "") or (choices and value == next(iter(choices))):
+        return ""
+    return str(choices.get(value, value)).partition("\n")[0][:60]
+
+
 class CollectForm(RequestForm):
     """A new run that collects a model's responses or descriptions of images."""
+
+    ASKED = ("kind", "endpoint", "benchmark", "model", "prompt", "budget")
+    FOLDS = MappingProxyType(
+        {
+            "Which samples": ITEMS,
+            "Prompt": ("components",),
+            "Sampling": SAMPLING,
+            "Pictures": ("image_size", "detail"),
+        }
+    )
 
     kind = forms.ChoiceField(
         label="What", choices=[(collector.name, collector.title) for collector in COLLECTORS.values()]
@@ -194,6 +246,16 @@ class CollectForm(RequestForm):
 
 class RunForm(RequestForm):
     """A new run of a judge. ``settings`` returns the protocol's settings as chosen."""
+
+    ASKED = ("judge", "benchmark", "protocol", "budget")
+    FOLDS = MappingProxyType(
+        {
+            "Which items": ITEMS,
+            "Prompt": ("prompt", "order", "reasoning", "criteria", "repeats", "question", "categories"),
+            "Pictures": ("context", "image_size", "detail"),
+            "Sampling": SAMPLING,
+        }
+    )
 
     field_order = (
         *(
@@ -273,11 +335,9 @@ class RunForm(RequestForm):
     models = forms.CharField(
         max_length=2_000, required=False, label="Models only", help_text="Names separated by commas. Empty: all."
     )
-    campaign = forms.CharField(
-        max_length=200, required=False, label="Campaign only", help_text="Its name: the items that are labelled in it."
-    )
-    run = forms.IntegerField(
-        min_value=1, required=False, label="Items of run", help_text="Its number: the items of that run."
+    campaign = forms.ChoiceField(required=False, label="Campaign only", help_text="The items labelled in it.")
+    run = forms.TypedChoiceField(
+        required=False, coerce=int, empty_value=None, label="Items of run", help_text="The items that it judged."
     )
     structured = forms.BooleanField(required=False)
 
@@ -301,6 +361,17 @@ class RunForm(RequestForm):
         for row in PromptTemplate.objects.defer("text"):
             names[f"{row.name}@{row.version}"] = f"{row.name} {row.version}, for {row.protocol}"
         self._choices("prompt", list(names.items()))
+        of_campaigns = Benchmark.objects.filter(campaigns__isnull=False).order_by("campaigns__name")
+        titles_by_name = of_campaigns.values_list("campaigns__name", "title")
+        self._choices("campaign", [("", "All"), *((name, f"{name}, {title}") for name, title in titles_by_name)])
+        runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark").order_by("-pk")
+        numbers = [
+            (str(run.pk), f"{run.pk}: {run.judge}, {run.protocol}, {run.benchmark.title}") for run in runs[:MOST_RUNS]
+        ]
+        self._choices("run", [("", "None"), *numbers])
+        judges.initial = judges.queryset.exclude(
+            baseline=OVERLAP
+        ).first()  # it needs criteria, which few protocols show
 
     def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]
@@ -359,10 +430,6 @@ class AttackForm(RunForm):
         if set(chosen) == set(attacks.ALL) and not pictures:  # all attacks are chosen: use those that apply
             data["attacks"] = attacks.canonical((), pictures=False)
         return data
-
-    @property
-    def others(self) -> list[Any]:
-        return [field for field in super().others if field.name != "attacks"]
 
     @property
     def boxes(self) -> Any:

@@ -3,12 +3,13 @@
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from accounts.models import User
 from judging.models import Run
 from leaderboard import hidden, methods
 from leaderboard.boards import Board
-from leaderboard.boards.base import ModelsBoard
+from leaderboard.boards.base import ModelsBoard, whole_as_text
 from leaderboard.models import Snapshot
 from leaderboard.rows import order_of
 from leaderboard.scope import Scope
@@ -28,21 +29,26 @@ def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: U
         raise ValueError("a snapshot is made of the public view")
     if not board.rows or board.computed_at is None:
         raise NothingToFreeze("This view has no rows to freeze.")
+    now = as_of_now(what=what, scope=scope, view=view, board=board)
+    kept = ("code", "benchmark", "scope", "tables", "made_from", "computed_at")
+    defaults = {name: getattr(now, name) for name in kept} | {"by": by}
+    snapshot, _ = Snapshot.objects.get_or_create(what=what, fingerprint=now.fingerprint, defaults=defaults)
+    return snapshot
+
+
+def as_of_now(*, what: str, scope: Scope, view: dict[str, str], board: Board) -> Snapshot:
+    """The snapshot that freezing this view would make; it is not stored."""
     rows = board.as_json()
-    snapshot, _ = Snapshot.objects.get_or_create(
+    return Snapshot(
         what=what,
         fingerprint=board.key,
-        defaults={
-            "code": board.key[:12],
-            "benchmark": scope.benchmark,
-            "scope": view,
-            "tables": {"rows": rows, "order": order_of(rows)},
-            "made_from": _made_from(scope, board),
-            "computed_at": board.computed_at,
-            "by": by,
-        },
+        code=board.key[:12],
+        benchmark=scope.benchmark,
+        scope=view,
+        tables={"rows": rows, "order": order_of(rows), "board": whole_as_text(board)},
+        made_from=_made_from(scope, board),
+        computed_at=board.computed_at or timezone.now(),
     )
-    return snapshot
 
 
 def _made_from(scope: Scope, board: Board) -> dict[str, Any]:

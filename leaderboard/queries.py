@@ -316,7 +316,7 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
             judge=runs[0].judge, protocol=runs[0].protocol, settings_hash=runs[0].settings_hash
         )
         frame = votes.of_runs(list(group)).frame
-        name, frame = runs[0].judge.name, frame[frame["repeat"] == 0]
+        name, frame = str(runs[0].judge), frame[frame["repeat"] == 0]
     elif key == MAJORITY:
         labels = votes.labels_of(scope)
         if labels.empty:
@@ -330,7 +330,8 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
         if person is None:
             raise NoSuchVoter(key)
         labels = votes.labels_of(scope)
-        name, frame = person.name if allowed(viewer, "read-names") else key, labels[labels["annotator"] == person.pk]
+        name = person.shown(named=allowed(viewer, "read-names"))
+        frame = labels[labels["annotator"] == person.pk]
     frame = frame[frame["item"].isin(items.index) & ~frame["item"].isin(sealed_items(scope.benchmark, viewer))]
     return Voter(key, name, frame.set_index("item")["choice"])
 

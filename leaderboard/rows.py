@@ -100,6 +100,17 @@ class Row:
         return value
 
 
+class OfJudge(Row):
+    """A row about a judge. ``simulated``: its verdicts are invented, as those of the demo's judges are."""
+
+    judge: str
+    simulated: bool
+
+    @property
+    def shown(self) -> str:
+        return f"{self.judge} (simulated)" if self.simulated else self.judge
+
+
 def plain(value: Any, *, within: bool = False) -> Any:
     """Rows, and the values in them, as JSON types. ``within``: they are part of another row."""
     if isinstance(value, Row):

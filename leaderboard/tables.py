@@ -219,7 +219,7 @@ def _campaign_rows(of: Campaign, agreement: Agreement, viewer: Viewer) -> list[C
         rows.append(row(metric="majority", verdict=verdict, value=share, n=decided, items=decided))
     people = Annotator.objects.filter(pk__in=agreement.people)
     named = allowed(viewer, "read-names")
-    names = {person.pk: person.name if named else person.pseudonym for person in people}
+    names = {person.pk: person.shown(named=named) for person in people}
     for (a, b), cell in sorted(agreement.cells.items()):
         pair_row = partial(row, a=names[a], b=names[b], n=cell.n, items=cell.n)
         rows.append(pair_row(metric="agreement", value=number(proportion(successes=cell.same, n=cell.n))))

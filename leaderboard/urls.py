@@ -9,6 +9,7 @@ from leaderboard.views import (
     editions,
     outside,
     plots,
+    profiles,
     recipes,
     rows,
     snapshots,
@@ -20,6 +21,9 @@ app_name = "leaderboard"
 urlpatterns = [
     path("find/", views.find, name="find"),
     path("method/", views.method, name="method"),
+    path("data/", views.data, name="data"),
+    path("models/<int:pk>/", profiles.model_detail, name="model-detail"),
+    path("judges/<int:pk>/", profiles.judge_detail, name="judge-detail"),
     path("desiderata/", recipes.desiderata_page, name="desiderata"),
     path("recipes/", recipes.recipe_list, name="recipes"),
     path("recipes/new/", recipes.recipe_new, name="recipe-new"),

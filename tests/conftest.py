@@ -1,7 +1,6 @@
 """What all tests share: people of every role and a small benchmark, made through the public actions."""
 
 import gc
-import gzip
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from accounts import installation_key
 from accounts.models import Role, User
+from evalsite.demo.llmfao import unpacked
 from leaderboard import cache as leaderboard_cache
 from leaderboard.votes import verdict_cache
 from tests.once import once
@@ -86,10 +86,7 @@ def shared_data():
 @pytest.fixture(scope="session")
 def llmfao_folder(tmp_path_factory):
     """The released files of llmfao about the 13 prompts that people voted on, as they were released."""
-    folder = tmp_path_factory.mktemp("llmfao")
-    for path in (DATA / "llmfao").glob("*.gz"):
-        (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
-    return folder
+    return unpacked(tmp_path_factory.mktemp("llmfao"))
 
 
 @pytest.fixture(scope="session")

@@ -155,11 +155,13 @@ class LabelSerializer(serializers.ModelSerializer[Label]):
     sample = serializers.CharField(source="item.sample.key")
     annotator = serializers.CharField(source="annotator.pseudonym")
     annotator_name = serializers.SerializerMethodField()
+    simulated = serializers.BooleanField(source="annotator.simulated")
 
     class Meta:
         model = Label
         fields = (
             *("id", "benchmark", "campaign", "sample", "item", "annotator", "annotator_name"),
+            "simulated",
             *("choice", "preference", "situation", "score", "ranking", "parts", "option", "answer", "agree", "grade"),
             *(
                 "hallucination",

@@ -40,6 +40,7 @@ PLAIN = {
     "comment": "comment",
     "flags": "flags",
     "campaign": "campaign__name",
+    "simulated": "annotator__simulated",
 }
 
 # Reduces points to those visible below staff. Takes the sample's id and the points.
@@ -88,6 +89,7 @@ def label_records(
             sample, named = label["item__sample_id"], responses.get(label["item_id"], [])
             record = {name: label[field] for name, field in columns.items()}
             record |= {"responses": named, "at": label["created_at"].isoformat()}
+            record["simulated"] = record["simulated"] or None
             record["revisions"] = [_revision(row, sample, named, parts) for row in revisions.get(label["pk"], ())]
             yield trimmed(record | _verdict(label, sample, named, parts))
 

@@ -43,6 +43,7 @@ class Batch:
 
     protocols: dict[str, str]  # of the batch's campaigns, for those that are new
     new_items: NewItems
+    simulated: set[str]  # annotators that a row says are
     members: list[tuple[str, str]]  # new ones: campaign, annotator
     new_places: list[tuple[str, int, int]]  # new campaign items: campaign, item, position
     campaigns: bulk.Column
@@ -145,6 +146,7 @@ class LabelImporter:
         return Batch(
             protocols=protocols,
             new_items=new_items,
+            simulated={columns["annotator"][row] for row in fresh if columns["simulated"][row]},
             members=members,
             new_places=new_places,
             campaigns=bulk.compact(campaigns),
@@ -173,7 +175,7 @@ class LabelImporter:
             if name not in self.campaigns:
                 self.campaigns[name] = self._make_campaign(name, protocol)
         campaign_ids = {name: self.campaigns[name].pk for name in batch.protocols}
-        self._make_annotators(set(batch.annotators))
+        self._make_annotators(set(batch.annotators), batch.simulated)
         self.items.write(batch.new_items)
         writer.put_objects(
             [
@@ -364,9 +366,9 @@ class LabelImporter:
         }
         writer.put(CampaignItem, bulk.completed(CampaignItem, columns))
 
-    def _make_annotators(self, names: set[str]) -> None:
+    def _make_annotators(self, names: set[str], simulated: set[str]) -> None:
         annotators = [
-            Annotator(name=name, origin=self.context.slug, pseudonym=new_pseudonym())
+            Annotator(name=name, origin=self.context.slug, pseudonym=new_pseudonym(), simulated=name in simulated)
             for name in sorted(names - self.annotators.keys())
         ]
         self.context.writer.put_objects(annotators)

@@ -330,7 +330,7 @@ def _member(
     tries = member.tries if member else []
     return Member(
         annotator=annotator,
-        name=annotator.name if allowed(viewer, "read-names") else annotator.pseudonym,
+        name=annotator.shown(named=allowed(viewer, "read-names")),
         labels=len(labels),
         held=activity.get("held", 0),
         seconds=median(times) if times else None,
@@ -380,7 +380,7 @@ def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) ->
         better, over = "", ""
         if len(names) == 2:
             better, over = names if label.choice == Choice.FIRST else names[::-1]
-        who = label.annotator.name if allowed(viewer, "read-names") else label.annotator.pseudonym
+        who = label.annotator.shown(named=allowed(viewer, "read-names"))
         columns = label.verdict()
         if not allowed(viewer, "read-criteria"):
             columns.pop("parts", None)  # component names may be hidden

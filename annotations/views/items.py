@@ -44,8 +44,7 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     agreement = agreement_of(campaign, label_rows(campaign))
     named = allowed(viewer, "read-names")
     names = {
-        annotator.pk: annotator.name if named else annotator.pseudonym
-        for annotator in Annotator.objects.filter(pk__in=agreement.people)
+        annotator.pk: annotator.shown(named=named) for annotator in Annotator.objects.filter(pk__in=agreement.people)
     }
     shown, cells = agreement.people[:MAX_IN_MATRIX], agreement.cells
     matrix = [(names[a], [None if a == b else cells.get((min(a, b), max(a, b))) for b in shown]) for a in shown]

@@ -220,12 +220,16 @@ class Samples(ReadOnly):
 class ModelSerializer(serializers.ModelSerializer[EvaluatedModel]):
     class Meta:
         model = EvaluatedModel
-        fields = ("id", "name", "organisation", "open", "family")
+        fields = ("id", "name", *EvaluatedModel.CARD)
+        read_only_fields = ("name",)
+        extra_kwargs = {"price_in": {"min_value": 0}, "price_out": {"min_value": 0}}
 
 
-class Models(ReadOnly):
-    """Evaluated models that have a response to something the caller may see."""
+class Models(mixins.UpdateModelMixin, ReadOnly):
+    """Evaluated models that have a response to something the caller may see. Staff change the card with PATCH."""
 
+    access_rules = {"partial_update": "write-bank"}
+    http_method_names = ["get", "head", "options", "patch"]
     serializer_class = ModelSerializer
     queryset = EvaluatedModel.objects.all()
     filters = {"name": "name", "organisation": "organisation"}

@@ -22,6 +22,14 @@ class EvaluatedModel(models.Model):
     organisation = models.CharField(max_length=200, blank=True)
     open = models.BooleanField(null=True, blank=True)
     family = models.CharField(max_length=100, blank=True)
+    licence = models.CharField(max_length=200, blank=True)  # of the weights
+    parameters = models.CharField(max_length=60, blank=True)  # how many, as its makers say: 7B, 8 x 7B
+    released = models.DateField(null=True, blank=True)
+    homepage = models.URLField(max_length=500, blank=True)
+    price_in = models.FloatField(null=True, blank=True)  # US dollars per million tokens
+    price_out = models.FloatField(null=True, blank=True)
+
+    CARD = ("organisation", "open", "family", "licence", "parameters", "released", "homepage", "price_in", "price_out")
 
     objects = FinishedManager["EvaluatedModel"]()
 

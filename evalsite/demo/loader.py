@@ -2,39 +2,46 @@
 
 import json
 import random
+from datetime import datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import User
 from annotations import ballots
-from annotations.assignment.leases import presented_order
+from annotations.assignment.leases import next_assignment, presented_order
+from annotations.assignment.material import material_for
 from annotations.campaigns.actions import deal, make_campaign
+from annotations.campaigns.candidates import REVIEW
 from annotations.campaigns.members import make_annotator
-from annotations.models import Assignment, Campaign, CampaignItem, Membership
+from annotations.campaigns.sampling import KEYS, Plan
+from annotations.labels.actions import submit_label
+from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Membership
+from bank.database import batched
 from bank.intake.formats import generic
 from bank.intake.imports.engine import run_import
-from bank.models import Benchmark, EvaluatedModel, Item
+from bank.models import Benchmark, Item
 from bank.samples.items import make_items, plan_items
 from bank.submissions import actions as submissions
-from evalsite.demo import accounts
+from evalsite.demo import accounts, simulation
 from evalsite.demo.drafts import load_drafts
-from judging.models import Judge
+from judging.judgments import releases
+from judging.models import Judge, Run
 from judging.protocols import baselines
 from judging.runs.actions import start_run
+from judging.runs.juries import make_jury
 from leaderboard.boards import editions
 
 FOLDER = Path(__file__).with_name("data")
 SLUG = "everyday-scenes"
 SHAPES = "shapes"
 TITLE = "Everyday scenes"
-# Campaigns in progress: the labels that are there, annotators per item.
-CAMPAIGNS = {
-    "Everyday scenes, round 1": ("labels", 2),
-    "Everyday scenes, scores": ("scores", 3),
-    "Everyday scenes, rankings": ("rankings", 3),
-}
+# Labels an item, of each campaign; and those that have not ended.
+OVERLAPS = {simulation.PAIRS: 5, simulation.MORE_PAIRS: 2, simulation.SCORES: 4, simulation.RANKINGS: 3}
+IN_PROGRESS = (simulation.MORE_PAIRS, simulation.RANKINGS)
+REVIEWS, REVIEWED = "Everyday scenes, is the judge right?", 40
 OPTIONS_CAMPAIGN = "Shapes at a glance, which option is meant"
 PROTOCOLS = ("pairwise-criteria", "score", "batch")  # that the baselines run in
 GUIDELINES = (FOLDER / "guidelines.md").read_text(encoding="utf-8")
@@ -42,11 +49,10 @@ GUIDELINES = (FOLDER / "guidelines.md").read_text(encoding="utf-8")
 
 @transaction.atomic
 def load() -> None:
-    """Bring everything in, or nothing: people, benchmarks, responses, items, campaigns in progress, baseline runs."""
+    """Bring everything in, or nothing: people, benchmarks, responses, items, campaigns, judges, baseline runs."""
     people = {name: accounts.made(name) for name in accounts.SIGN_INS}
     benchmark = _benchmark()
-    for name, (file, overlap) in CAMPAIGNS.items():
-        _campaign(benchmark, people["annotator"], name=name, file=file, overlap=overlap)
+    _verdicts(benchmark, people)
     _shapes(people["curator"], people["researcher"], people["annotator"])
     load_drafts(folder=FOLDER, people=people)
     for protocol in PROTOCOLS:
@@ -57,9 +63,6 @@ def load() -> None:
 
 
 def _benchmark() -> Benchmark:
-    models = json.loads((FOLDER / "models.json").read_text(encoding="utf-8"))
-    for model in models:
-        EvaluatedModel.objects.get_or_create(name=model.pop("name"), defaults=model)
     parts = ["samples", "responses"]
     brought = run_import(path=FOLDER, format=generic, parts=parts, slug=SLUG, title=TITLE, visibility="public")
     for report in brought.values():
@@ -71,9 +74,8 @@ def _benchmark() -> Benchmark:
     )
     benchmark.licence = "CC0 1.0"
     benchmark.save(update_fields=["description", "licence"])
-    names = [json_model["name"] for json_model in json.loads((FOLDER / "models.json").read_text(encoding="utf-8"))]
     for kind in Item.Kind.values:
-        make_items(plan_items(kind=kind, benchmark=benchmark, models=names))
+        make_items(plan_items(kind=kind, benchmark=benchmark, models=simulation.models()))
     return benchmark
 
 
@@ -127,21 +129,43 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
     )
 
 
-def _campaign(benchmark: Benchmark, person: User, *, name: str, file: str, overlap: int) -> None:
-    """A campaign that three annotators have begun, and that the demo annotator can go on with."""
-    _clean(run_import(path=FOLDER / f"{file}.jsonl", format=generic, slug=SLUG)["labels"])
-    campaign = Campaign.objects.get(name=name)
+def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
+    """What simulated people and judges say: two campaigns that have ended, two that go on, a jury, and reviews."""
+    with TemporaryDirectory() as folder:
+        for part, rows in (("labels", simulation.labels()), ("judgments", simulation.judgments())):
+            file = Path(folder) / f"{part}.jsonl"
+            file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+            _clean(run_import(path=file, format=generic, parts=[part], slug=SLUG)[part])
+    for campaign in Campaign.objects.filter(benchmark=benchmark, name__in=OVERLAPS):
+        _played(campaign, person=people["annotator"])
+    runs = list(Run.objects.filter(benchmark=benchmark, judge__simulated=True).select_related("judge"))
+    make_jury(name=simulation.JURY, runs=runs, by=people["curator"])
+    steady = next(run for run in runs if run.judge.name == simulation.STEADY.name)
+    releases.propose(run=steady, by=people["admin"])
+    proposed = list(steady.releases.order_by("pk").values_list("judgment", flat=True))
+    for page in batched(proposed, releases.PAGE):
+        releases.confirm(run=steady, judgments=page, by=people["curator"])
+    _reviews(benchmark, steady, people["annotator"])
+
+
+def _played(campaign: Campaign, *, person: User) -> None:
+    """Imported labels become a campaign as if they had been given here; an open one has the demo annotator, too."""
     campaign.imported = False
-    campaign.state = Campaign.State.OPEN
-    campaign.overlap = overlap
+    campaign.overlap = OVERLAPS[campaign.name]
     campaign.guidelines = GUIDELINES if campaign.protocol == "pairwise-criteria" else ""
-    campaign.ballot = ballots.get(campaign.protocol).default_settings(scale=ballots.scale_of(benchmark))
-    campaign.save()
-    items = Item.objects.filter(sample__benchmark=benchmark, kind=ballots.get(campaign.protocol).kind)
+    campaign.ballot = ballots.get(campaign.protocol).default_settings(scale=ballots.scale_of(campaign.benchmark))
+    items = Item.objects.filter(places__isnull=False, kind=ballots.get(campaign.protocol).kind).distinct()
+    items = items.filter(sample__benchmark=campaign.benchmark)
     begun = set(campaign.campaign_items.values_list("item", flat=True))
-    CampaignItem.objects.bulk_create(
-        CampaignItem(campaign=campaign, item=item) for item in items if item.pk not in begun
-    )
+    if campaign.name in IN_PROGRESS:
+        campaign.state = Campaign.State.OPEN
+        elsewhere = CampaignItem.objects.filter(campaign__name=simulation.PAIRS).values("item")
+        items = items.filter(sample__key__in=simulation.open_samples()).exclude(pk__in=elsewhere)
+        CampaignItem.objects.bulk_create(
+            CampaignItem(campaign=campaign, item=item) for item in items if item.pk not in begun
+        )
+        Membership.objects.create(campaign=campaign, annotator=make_annotator(person))
+    campaign.save()
     for shown in Assignment.objects.filter(campaign_item__campaign=campaign).select_related("campaign_item"):
         item, size = shown.campaign_item.item_id, len(shown.order)
         shown.order = presented_order(seed=0, item_id=item, annotator_id=shown.annotator_id, size=size)
@@ -150,7 +174,38 @@ def _campaign(benchmark: Benchmark, person: User, *, name: str, file: str, overl
     for campaign_item in campaign.campaign_items.all():
         campaign_item.position = order.index(campaign_item.item_id)
         campaign_item.save(update_fields=["position"])
-    Membership.objects.create(campaign=campaign, annotator=make_annotator(person))
+
+
+def _reviews(benchmark: Benchmark, run: Run, person: User) -> None:
+    """Three people look at what the steady judge wrote about samples that are still open; a part is done."""
+    annotators = Annotator.objects.filter(origin=SLUG).order_by("name")[:3]
+    campaign = make_campaign(
+        name=REVIEWS,
+        benchmark=benchmark,
+        protocol=REVIEW,
+        run=run,
+        overlap=3,
+        annotators=[person],
+        seed=0,
+        order=Campaign.Order.FIXED,  # all three review the same verdicts
+        plan=Plan(how=KEYS, keys=tuple(simulation.open_samples()), most=REVIEWED),
+    )
+    Membership.objects.bulk_create(Membership(campaign=campaign, annotator=annotator) for annotator in annotators)
+    reviewed = dict(campaign.campaign_items.values_list("pk", "reviewed__choice"))
+    for annotator in annotators:
+        rng, now = random.Random(annotator.name), datetime(2026, 11, 19, 18, tzinfo=simulation.ZONE)
+        for _ in range(REVIEWED // 2):
+            shown = next_assignment(campaign=campaign, annotator=annotator, now=now)
+            if shown is None:
+                break
+            first, second = (response.model.name for response in shown.campaign_item.item.ordered_responses())
+            row = {"sample": shown.campaign_item.item.sample.key, "first": first, "second": second}
+            verdict = simulation.review(rng, row | {"choice": reviewed[shown.campaign_item_id]})
+            if not material_for(shown, ballots.of(campaign)).length:  # its analysis is held back
+                verdict = {"agree": verdict["agree"]}
+            seconds = round(rng.uniform(15, 60), 1)
+            now += timedelta(seconds=seconds + 4)
+            submit_label(assignment=shown, verdict=verdict, now=now, seconds=seconds)
 
 
 def _clean(report: object) -> None:

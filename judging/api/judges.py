@@ -39,6 +39,7 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
             "price_in",
             "price_out",
             "abilities",
+            "simulated",
         )
         staff_only = ("base_url", "key_env")
 

@@ -20,6 +20,7 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
     """A verdict in canonical order, the order of ``responses``; ``order`` is the order in which they were shown."""
 
     judge = serializers.CharField(source="run.judge.name")
+    simulated = serializers.BooleanField(source="run.judge.simulated")
     sample = serializers.CharField(source="item.sample.key")
     benchmark = serializers.CharField(source="item.sample.benchmark.__str__")
     responses = serializers.SerializerMethodField()
@@ -31,6 +32,7 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
             "id",
             "run",
             "judge",
+            "simulated",
             "benchmark",
             "sample",
             "item",

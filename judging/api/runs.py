@@ -31,6 +31,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     """
 
     judge = serializers.CharField(source="judge.name")
+    simulated = serializers.BooleanField(source="judge.simulated")
     benchmark = serializers.CharField(source="benchmark.__str__")
     total = serializers.SerializerMethodField()
     done = serializers.SerializerMethodField()
@@ -42,6 +43,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "id",
             "kind",
             "judge",
+            "simulated",
             "benchmark",
             "protocol",
             "model_name",

@@ -54,6 +54,7 @@ def _record(judgment: Judgment, *, with_analyses: bool) -> dict[str, object]:
         "sample": item.sample.key,
         "responses": responses,
         "judge": run.judge.name,
+        "simulated": run.judge.simulated or None,
         "run": str(run.pk),
         "settings": run.settings,
         "order": [responses[int(place)] for place in judgment.order] if responses else [],

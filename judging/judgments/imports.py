@@ -34,6 +34,7 @@ class Batch:
     keys: list[RunKey]
     settings: list[dict[str, Any]]
     reported_models: list[str]
+    simulated: list[bool]  # whether a new judge is invented
     new_items: NewItems
     run_items: list[tuple[int, int]]  # items that the runs did not have: (run, item)
     runs: bulk.Column
@@ -111,6 +112,7 @@ class Judgments:
             keys=list(first),
             settings=[columns["settings"][row] for row in first.values()],
             reported_models=[columns["reported_model"][row] for row in first.values()],
+            simulated=[columns["simulated"][row] for row in first.values()],
             new_items=new_items,
             run_items=[(number_of[key], item) for key, item in run_items],
             runs=bulk.compact([number_of[key] for key in keys]),
@@ -125,9 +127,10 @@ class Judgments:
 
     def write(self, batch: Batch) -> None:
         writer = self.context.writer
-        for key, settings, reported in zip(batch.keys, batch.settings, batch.reported_models, strict=True):
+        new = zip(batch.keys, batch.settings, batch.reported_models, batch.simulated, strict=True)
+        for key, settings, reported, simulated in new:
             if key not in self.runs:
-                self.runs[key] = self._run(key, settings, reported)
+                self.runs[key] = self._run(key, settings, reported, simulated)
         runs = [self.runs[key].pk for key in batch.keys]
         self.items.write(batch.new_items)
         if batch.run_items:
@@ -212,10 +215,11 @@ class Judgments:
                 stored[row[:4]] = row[4:]
         return stored
 
-    def _run(self, key: RunKey, settings: dict[str, Any], reported: str) -> Run:
+    def _run(self, key: RunKey, settings: dict[str, Any], reported: str, simulated: bool) -> Run:
         name, protocol, hash_of_settings = key
         writer = self.context.writer
-        judge = self.judges.get(name) or Judge.objects.filter(name=name).first() or writer.make(Judge(name=name))
+        judge = self.judges.get(name) or Judge.objects.filter(name=name).first()
+        judge = judge or writer.make(Judge(name=name, simulated=simulated))
         self.judges[name] = judge
         return writer.make(
             Run(

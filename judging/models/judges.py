@@ -35,6 +35,7 @@ class Judge(models.Model):
     any_host = models.BooleanField(default=False)  # added by command: not limited to JUDGE_HOSTS
     # Its name may resolve to a private address: added before that was checked.
     any_address = models.BooleanField(default=False, db_default=False)
+    simulated = models.BooleanField(default=False, db_default=False)  # its verdicts are invented, as the demo's are
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = FinishedManager["Judge"]()
@@ -43,7 +44,7 @@ class Judge(models.Model):
         ordering = ["name"]
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name} (simulated)" if self.simulated else self.name
 
     @property
     def is_baseline(self) -> bool:

@@ -12,9 +12,9 @@ from bank.text.digests import keyed_digest
 from judging.models import Collected, Run, RunTask
 from judging.protocols import CannotAsk
 from judging.recipes.conversation import Call, Done, Example, Question
+from judging.runs import collecting
 from judging.runs.requests import Picture
 
-MOST_OPTIONS = 27
 WRITTEN = "written"  # what a task shows: the drafts of its question in other words
 
 
@@ -49,7 +49,7 @@ def places(spec: Spec, sample: Sample) -> list[int]:
 
 def variant(condition: Condition, rotation: int) -> str:
     """The variant of the response to a question put like this."""
-    return f"circular-{rotation}" if rotation else condition.name
+    return collecting.variant(rotation) if rotation else condition.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class _Questions:
         place = Place.of(row.place, self.spec)
         condition = self.spec.conditions[place.condition]
         sample = row.sample
-        order = tuple(rotated(list(sample.options), place.rotation))
+        order = tuple(collecting.rotated(list(sample.options), place.rotation))
         images = self.images.get(sample.pk, [])
         pictures = tuple(Picture(image) for image in images)
         instruction = sample.instruction
@@ -211,7 +211,3 @@ def dealt_query(seed: int, key: str, queries: int, repeat: int) -> int:
     """Which of so many wordings a question gets; its repeats get one after the other."""
     dealt = sorted(range(queries), key=lambda at: keyed_digest(seed, key, str(at)))
     return dealt[repeat % queries]
-
-
-def rotated(labels: Sequence[str], shift: int) -> list[str]:
-    return [*labels[shift:], *labels[:shift]]

@@ -53,7 +53,8 @@ def make_jury(*, name: str, runs: Sequence[Run], by: User | None = None) -> Run:
     members = sorted(set(runs), key=lambda run: run.pk)
     _check(name, members)
     settings = {"order": "fixed", "repeats": 1, SETTING: [run.pk for run in members]}
-    judge, _ = Judge.objects.get_or_create(name=name)
+    simulated = any(member.judge.simulated for member in members)
+    judge, _ = Judge.objects.get_or_create(name=name, defaults={"simulated": simulated})
     run, _ = Run.objects.select_for_update().get_or_create(
         judge=judge,
         benchmark=members[0].benchmark,

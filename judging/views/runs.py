@@ -16,7 +16,7 @@ from accounts.rules import allowed, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from judging import protocols
-from judging.forms import AttackForm, CollectForm, JuryForm, RunForm, as_form
+from judging.forms import TRIED, AttackForm, CollectForm, JuryForm, RunForm, as_form
 from judging.judgments import analyses, releases
 from judging.models import Judgment, Run
 from judging.runs import actions, collecting, item_sets, juries, plan, queries
@@ -98,6 +98,7 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "items": queries.item_count(run),
         "progress": progress,
         "rows": queries.recent(run, viewer=request.user, show=show),
+        "all_items": _all_items(run) if run.state == Run.State.FINISHED and run.items.count() == TRIED else 0,
         "show": show,
         "live": run.state in Run.GOING,
         "worker": queries.worker_seen(),
@@ -107,6 +108,17 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "standing": None if progress.withheld else releases.release_counts(run),
         "stale": bool(members) and not progress.withheld and juries.is_stale(run),
     }
+
+
+def _all_items(run: Run) -> int:
+    """How many items a run with these settings could judge; 0 where that cannot be told."""
+    if run.kind != Run.Kind.JUDGMENTS or run.imported:
+        return 0
+    try:
+        items = plan.judgeable_items(benchmark=run.benchmark, protocol=protocols.get(run.protocol))
+        return item_sets.items(run.item_set, benchmark=run.benchmark, query=items).count()
+    except (protocols.BadSettings, item_sets.BadItemSet):
+        return 0
 
 
 @requires("read-judging")
@@ -155,6 +167,8 @@ def started_from(request: HttpRequest, form: RunForm) -> HttpResponse | None:
     if request.method != "POST" or not form.is_valid():
         return None
     data = form.cleaned_data
+    if "try" in request.POST:
+        data["limit"] = TRIED
     return start_from_form(
         form,
         actions.start_run,
@@ -171,7 +185,7 @@ def run_new(request: HttpRequest) -> HttpResponse:
     form = RunForm(request.POST or None, initial=_initial(request))
     if response := started_from(request, form):
         return response
-    context = estimated(form) | {"form": form, "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
+    context = estimated(form) | {"form": form, "tried": TRIED, "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
     return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
 
 

@@ -12,11 +12,14 @@ from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back
 from leaderboard.scope import Scope
 
+SIMULATED = "The labels come from simulated annotators: they say nothing about people."
+PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say nothing about people."
+
 
 def models(scope: Scope) -> ModelsBoard:
     """Every model by verdicts of the view's kind. Below staff, a board that depends on hidden inputs is an edition."""
     if not is_kept_back(scope):
-        return _told(_with_lengths(scope, scope.kind.models(scope)))
+        return _told(scope, _with_lengths(scope, scope.kind.models(scope)))
     edition = edition_of(scope)
     if edition is None:
         return ModelsBoard([], [NONE_YET])
@@ -38,24 +41,25 @@ def _with_lengths(scope: Scope, board: ModelsBoard) -> ModelsBoard:
 
 def judges(scope: Scope) -> JudgesBoard:
     """Every judge compared with people, by verdicts of the view's kind."""
-    return JudgesBoard([], [STAFFS]) if is_kept_back(scope) else _told(scope.kind.judges(scope))
+    return JudgesBoard([], [STAFFS]) if is_kept_back(scope) else _told(scope, scope.kind.judges(scope))
 
 
 def agreement_of(scope: Scope) -> AgreementBoard:
     """Agreement of every two voters. Staff see the names of annotators, everybody else their pseudonyms."""
-    return _told(agreements(scope, names=scope.staff))
+    return _told(scope, agreements(scope, names=scope.staff))
 
 
 def bias_of(scope: Scope) -> BiasBoard:
     """Every judge's biases, by verdicts of the view's kind."""
-    return _told(biases(scope))
+    return _told(scope, biases(scope))
 
 
-def _told(board: B) -> B:
-    """The board, with a note where a prompt without our fences had a part in it."""
-    if not board.runs or not any_as_published(board.runs):
-        return board
-    return replace(board, notes=[*board.notes, AS_PUBLISHED])
+def _told(scope: Scope, board: B) -> B:
+    """The board, with a note where its people are simulated, and where a prompt without our fences had a part in it."""
+    simulated, real = votes.labels_by_origin(scope)
+    notes = [PARTLY_SIMULATED if real else SIMULATED] if simulated else []
+    notes += [AS_PUBLISHED] if board.runs and any_as_published(board.runs) else []
+    return replace(board, notes=[*board.notes, *notes]) if notes else board
 
 
 BOARDS: dict[str, Callable[[Scope], Board]] = {

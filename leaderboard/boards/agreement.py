@@ -84,7 +84,7 @@ def agreements(scope: Scope, *, names: bool = False) -> AgreementBoard:
 
 def _annotators(labels: pd.DataFrame, *, names: bool, reserved: set[str]) -> tuple[list[Voter], list[pd.DataFrame]]:
     people = list(Annotator.objects.filter(pk__in=labels["annotator"].unique().tolist()))
-    names_by_id = {person.pk: person.name if names else person.pseudonym for person in people}
+    names_by_id = {person.pk: person.shown(named=names) for person in people}
     times = Counter(names_by_id.values())
     # Two files may each have an annotator "1", and an annotator may have the name of a judge.
     names_by_id |= {
@@ -107,8 +107,8 @@ def _judges(groups: list[list[Run]], items: pd.DataFrame, voters: list[Voter], f
         frame = outcomes.frame[(outcomes.frame["repeat"] == 0) & outcomes.frame["item"].isin(items.index)]
         if frame.empty:
             continue
-        name = runs[0].judge.name
-        name = f"{name} (run {runs[-1].pk})" if times[name] > 1 else name
+        name = str(runs[0].judge)
+        name = f"{name} (run {runs[-1].pk})" if times[runs[0].judge.name] > 1 else name
         frames.append(frame[["item", "choice"]].assign(who=len(voters)))
         kind = "baseline" if runs[0].judge.is_baseline else "judge"
         voters.append(Voter(name, kind, len(frame), f"run-{runs[-1].pk}"))

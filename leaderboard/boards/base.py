@@ -111,6 +111,16 @@ def as_stored(board: ModelsBoard) -> JSON:
     return stored
 
 
+def whole_as_text(board: Board) -> str:
+    """The whole board as JSON text, which keeps the order of its parts on every database."""
+    return TypeAdapter(type(board)).dump_json(board, exclude={"key", "computed_at"}).decode()
+
+
+def whole_from_text(board: type[B], text: str) -> B:
+    """The board that ``whole_as_text`` wrote."""
+    return TypeAdapter(board).validate_json(text)
+
+
 def from_stored(board: type[M], text: str) -> M:
     """The board that an edition stored, from JSON."""
     return TypeAdapter(board).validate_json(text)

@@ -23,10 +23,11 @@ import pandas as pd
 from annotations.models import Label
 from bank.models import EvaluatedModel, Item, ItemResponse
 from judging.models import Run
+from judging.runs.juries import members_of
 from leaderboard import votes
 from leaderboard.boards.base import Board, share
 from leaderboard.hidden import STAFFS, is_kept_back
-from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
+from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import covariates, scores, verdict_cache
 from stats.arrays import BoolArray
@@ -124,7 +125,7 @@ class Detail(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BiasRow(Row):
+class BiasRow(OfJudge):
     """One bias of a judge, or of people (the judge ``humans``)."""
 
     judge: str
@@ -134,6 +135,7 @@ class BiasRow(Row):
     value: Number = UNKNOWN
     n: int = 0
     detail: Detail
+    simulated: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,6 +165,7 @@ def _row(judge: str, run: Run | None, bias: str, estimate: Estimate | None, deta
         detail = replace(detail, reason=estimate.reason)
     return BiasRow(
         judge=judge,
+        simulated=bool(run and run.judge.simulated),
         run=run.pk if run else None,
         settings=run.settings if run else None,
         bias=bias,
@@ -220,6 +223,8 @@ def of_pairs(scope: Scope) -> BiasBoard:
 
 
 def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None) -> BiasRow:
+    if members_of(run):
+        return _absent(name, run, "position", "a jury is shown no answers: its members are")
     if run.orders != "both":
         return _position_in_one_order(name, run, runs, items, truth)
     straight, turned, group = _in_both_orders(runs, items)

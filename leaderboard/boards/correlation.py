@@ -14,7 +14,7 @@ from leaderboard.boards.base import Board, ModelsBoard, cached, level_names
 from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import OutsideScore
-from leaderboard.rows import UNKNOWN, Number, Row, number
+from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope, scope_of
 from stats.rankings import rank_correlation
 from stats.ranks import benjamini_yekutieli
@@ -66,7 +66,7 @@ class RepeatsLevel(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepeatsRow(Row):
+class RepeatsRow(OfJudge):
     """Mean and standard deviation (n - 1) of a model's win rate over a judge's repeats, in all and by level
     (MLLM-Bench, Table 7).
     """
@@ -79,6 +79,7 @@ class RepeatsRow(Row):
     sd: float
     n: int
     levels: dict[str, RepeatsLevel] = field(default_factory=dict)
+    simulated: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -135,7 +136,7 @@ def _of_sources(scope: Scope) -> list[Ranking]:
     names = [runs[-1].judge.name for runs in groups]
     for runs in groups:
         run = runs[-1]
-        key = run.judge.name if names.count(run.judge.name) == 1 else f"{run.judge.name} (run {run.pk})"
+        key = str(run.judge) if names.count(run.judge.name) == 1 else f"{run.judge} (run {run.pk})"
         values = _numbers(cached(_by_run(scope, run.pk), "models", models))
         if len(values):
             rankings.append(Ranking(key, "baseline" if run.judge.is_baseline else "judge", values))
@@ -219,6 +220,7 @@ def _repeats(scope: Scope) -> list[RepeatsRow]:
             rows.append(
                 RepeatsRow(
                     judge=runs[-1].judge.name,
+                    simulated=runs[-1].judge.simulated,
                     run=runs[-1].pk,
                     model=str(model),
                     repeats=of_all[1],

@@ -14,7 +14,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board, level_names, share
 from leaderboard.boards.judge_ranks import Cell, ItemSums
 from leaderboard.metrics import CONSISTENCY, MCC, Metric, OfGrades, OfPairs
-from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
+from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
 from stats.arrays import IntArray
@@ -34,7 +34,7 @@ Estimates = dict[str, tuple[Estimate, float | None]]  # by metric, with p where 
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeRow(Row):
+class JudgeRow(OfJudge):
     """A judge by one metric against one reference, within a data set or over ``all``. ``coverage`` is the share of
     labelled items that it judged; of consistency, the share of the repeats asked for that have a verdict.
     """
@@ -50,6 +50,7 @@ class JudgeRow(Row):
     n: int
     p: float | None
     coverage: float | None
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,7 @@ def _rows(
     return [
         JudgeRow(
             judge=run.judge.name,
+            simulated=run.judge.simulated,
             run=run.pk,
             settings=run.settings,
             source_dataset=dataset,
@@ -313,6 +315,41 @@ class PairComparison(Comparison):
 
     def leave_one_out(self) -> pd.DataFrame:
         return leave_one_out_majority(self.labels, self.scope.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Sided:
+    """On the same ``items`` pairs, which a majority of people decided: how often a judge sided with it, and how often
+    one more person sided with the others, a tie being a miss. Shares with intervals clustered by group.
+    """
+
+    judge: Number
+    person: Number
+    items: int
+
+
+def sided(scope: Scope, runs: list[Run]) -> Sided | None:
+    """A judge beside one more person; None where no pair has both. A label counts where the other people on its pair
+    decided, and the judge is compared on the pairs of those labels.
+    """
+    comparison = PairComparison(scope)
+    if comparison.labels.empty:
+        return None
+    labels, truth = comparison.leave_one_out(), comparison.aggregated()
+    told = comparison.verdicts_of(runs).dropna(subset="told")
+    decided = ("first", "second")
+    labels, truth = (frame[frame["value"].isin(decided)] for frame in (labels, truth))
+    shared = set(labels["item"]) & set(truth["item"]) & set(told["item"])
+    if not shared:
+        return None
+    groups = comparison.items["group"]
+
+    def agreeing(frame: pd.DataFrame) -> Number:
+        on = frame[frame["item"].isin(shared)]
+        hits = (on["told"] == on["value"]).to_numpy(np.float64)
+        return number(rate(hits=hits, cluster=groups.reindex(on["item"]).to_numpy()))
+
+    return Sided(agreeing(truth.merge(told[["item", "told"]], on="item")), agreeing(labels), len(shared))
 
 
 def _measured(metrics: Sequence[Metric], rows: OfPairs | OfGrades) -> Estimates:

@@ -13,7 +13,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.boards.judge_board import ALL, GRADES
 from leaderboard.hidden import refuse_live
-from leaderboard.rows import UNKNOWN, Number, Row, number
+from leaderboard.rows import UNKNOWN, Number, OfJudge, number
 from leaderboard.scope import Scope
 from stats.arrays import dense_codes
 from stats.proportions import mean, rate
@@ -34,7 +34,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReviewRow(Row):
+class ReviewRow(OfJudge):
     """A judge's verdicts as people reviewed them, within a data set or over ``all`` (their unweighted mean).
 
     ``agree`` and ``hallucination``: the share of verdicts of which most of exactly three reviews say so; verdicts with
@@ -52,6 +52,7 @@ class ReviewRow(Row):
     deviation: Number = UNKNOWN
     verdicts: int
     reviews: int
+    simulated: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,6 +76,7 @@ def reviews(scope: Scope) -> ReviewsBoard:
             rows.append(
                 ReviewRow(
                     judge=runs[-1].judge.name,
+                    simulated=runs[-1].judge.simulated,
                     run=runs[-1].pk,
                     source_dataset=name,
                     kind=scope.kind.name,

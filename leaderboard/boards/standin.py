@@ -10,7 +10,7 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, cached
 from leaderboard.boards.judge_board import majority_of
-from leaderboard.rows import JSON, UNKNOWN, Number, Row, number
+from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
 from stats.alternative import FEWEST, alternative_annotator_test
@@ -34,7 +34,7 @@ class TestedAnnotator(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StandInRow(Row):
+class StandInRow(OfJudge):
     """The alternative annotator test of one judge; ``reason`` says why a result is missing."""
 
     judge: str
@@ -48,6 +48,7 @@ class StandInRow(Row):
     n: int = 0
     annotators: list[TestedAnnotator] = field(default_factory=list)
     reason: str = ""
+    simulated: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,7 +119,8 @@ def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
 def _tested(
     scope: Scope, run: Run, labels: pd.DataFrame, verdicts: pd.DataFrame, epsilon: float, people: int
 ) -> StandInRow:
-    judge: Any = {"judge": run.judge.name, "run": run.pk, "settings": run.settings, "epsilon": epsilon}
+    judge: Any = {"judge": run.judge.name, "simulated": run.judge.simulated, "run": run.pk, "settings": run.settings}
+    judge["epsilon"] = epsilon
     if people < FEWEST_PEOPLE:
         return StandInRow(**judge, reason=f"{people} annotators: the test leaves one out and needs {FEWEST_PEOPLE}")
     if not len(verdicts):
@@ -197,13 +199,13 @@ def _together(scope: Scope) -> TogetherBoard:
         raise BadScope(f"No judge has a run {scope.run} here.")
     labels = _majority(scope) if scope.kind.pairwise else _labels(scope)
     if labels.empty:  # the judge's verdicts alone are on the board of models
-        return TogetherBoard([], [], tuple(run.pk for run in runs), judge=runs[-1].judge.name)
+        return TogetherBoard([], [], tuple(run.pk for run in runs), judge=str(runs[-1].judge))
     people_values, judge_values = _by_model(scope, labels), _by_model(scope, _verdicts_of(scope, runs))
     on = ["model", "item", "group"]
     merged = people_values.merge(judge_values, on=on, how="outer", suffixes=("_people", "_judge"))
     rows = [_estimated(scope, str(model), part) for model, part in merged.groupby("model")]
     rows.sort(key=lambda row: (row.both.value is None, -(row.both.value or 0.0)))
-    return TogetherBoard(rows, [], tuple(run.pk for run in runs), judge=runs[-1].judge.name)
+    return TogetherBoard(rows, [], tuple(run.pk for run in runs), judge=str(runs[-1].judge))
 
 
 def _majority(scope: Scope) -> pd.DataFrame:

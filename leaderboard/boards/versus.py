@@ -281,7 +281,7 @@ def _reviewed(scope: Scope, first: list[Run], second: list[Run]) -> list[Measure
 def named(runs: list[Run], other: list[Run]) -> str:
     """The judge's name, with its run if both are runs of one judge."""
     run = runs[-1]
-    return f"{run.judge.name}, run {run.pk}" if other[-1].judge_id == run.judge_id else run.judge.name
+    return f"{run.judge}, run {run.pk}" if other[-1].judge_id == run.judge_id else str(run.judge)
 
 
 def _group(scope: Scope, pk: int) -> list[Run]:

@@ -15,7 +15,7 @@ from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Capability, Sample
-from judging.models import setting_text
+from judging.models import Judge, setting_text
 from leaderboard import kinds, votes
 from leaderboard.definitions import DEFINITIONS
 from leaderboard.hidden import is_kept_back
@@ -198,8 +198,8 @@ def _default_source(address: Address) -> tuple[str, str]:
     first = votes.judged_runs(address.scope()).filter(judge__baseline="").order_by("pk").first()
     if first is None:
         return HUMANS, ""
-    name = first.judge.name
-    return name, f"People have not labelled this benchmark yet, so these are the verdicts of {name}."
+    words = f"People have not labelled this benchmark yet, so these are the verdicts of {first.judge}."
+    return first.judge.name, words
 
 
 def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
@@ -266,11 +266,9 @@ def source_select(address: Address, scope: Scope) -> Select:
     if scope.kind.pairwise and adjudications.exists():
         people.append(Choice(ADJUDICATED, PEOPLE_IN_WORDS[ADJUDICATED]))
     judges: dict[str, list[Choice]] = {"Judges": [], "Baselines": []}
-    judge_names = (
-        votes.judged_runs(scope).order_by("judge__name").values_list("judge__name", "judge__baseline").distinct()
-    )
-    for name, baseline in judge_names:
-        judges["Baselines" if baseline else "Judges"].append(Choice(name, name))
+    with_runs = Judge.objects.filter(pk__in=votes.judged_runs(scope).order_by().values("judge"))
+    for judge in with_runs.order_by("name"):
+        judges["Baselines" if judge.is_baseline else "Judges"].append(Choice(judge.name, str(judge)))
     groups = [("People", people), *((title, choices) for title, choices in judges.items() if choices)]
     return Select("source", "Judged by", groups, scope.source, on="source" in address.params)
 

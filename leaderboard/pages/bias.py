@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from judging.models import Run
 from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
 from leaderboard.boards.bias import BiasRow as Row
-from leaderboard.figures import NONE, interval, percent, signed, signed_points, whole
+from leaderboard.figures import NONE, in_brackets, interval, percent, signed, signed_points, whole
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
@@ -123,9 +123,9 @@ def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
     }
     order = sorted(by_run, key=lambda run: _place(runs.get(run) if run else None))
     rows = [_row(address, runs.get(run) if run else None, by_run[run], names, scales, kind) for run in order]
-    heads = [(LABELS[name], _words(name, kind), marks.axis_head(scales[name], _ticks(name, kind))) for name in names]
+    heads = [(LABELS[name], words_of(name, kind), marks.axis_head(scales[name], _ticks(name, kind))) for name in names]
     drawings = [
-        BiasPlot(LABELS[name], _words(name, kind), svg, _file(address, name))
+        BiasPlot(LABELS[name], words_of(name, kind), svg, _file(address, name))
         for name in names
         if (svg := plot_of(board, name, kind))
     ]
@@ -149,13 +149,19 @@ def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
     if not rows_with_values:
         return BLANK
     judges = [row.judge for row in rows_with_values]
+    write = signed_points if is_share(metric, kind) else signed
     rows = [
         marks.ForestRow(
-            _name(row, judges), row.value.value or 0.0, row.value.low, row.value.high, quiet=row.run is None
+            _name(row, judges),
+            row.value.value or 0.0,
+            row.value.low,
+            row.value.high,
+            quiet=row.run is None,
+            said=f"{write(row.value.value)} {in_brackets(row.value, write)}".strip(),
         )
         for row in sorted(rows_with_values, key=lambda row: (row.run is not None, row.value.value or 0.0))
     ]
-    title = f"{LABELS[metric]}: {_words(metric, kind)}, with 95% intervals"
+    title = f"{LABELS[metric]}: {words_of(metric, kind)}, with 95% intervals"
     return marks.forest(rows, title=title, write=_ticks(metric, kind))
 
 
@@ -166,17 +172,22 @@ def _place(run: Run | None) -> tuple[bool, bool, str, int]:
     return True, run.judge.is_baseline, run.judge.name.casefold(), run.pk
 
 
+def is_share(name: str, kind: Kind) -> bool:
+    """Whether the bias is told in points of percent."""
+    return kind.pairwise and name in ("position", "self")
+
+
 def _unit(name: str, kind: Kind) -> float:
-    return 0.01 if kind.pairwise and name in ("position", "self") else 1.0
+    return 0.01 if is_share(name, kind) else 1.0
 
 
-def _words(name: str, kind: Kind) -> str:
+def words_of(name: str, kind: Kind) -> str:
     return (UNITS_OF_PAIRS if kind.pairwise else UNITS)[name]
 
 
 def _ticks(name: str, kind: Kind) -> Callable[[float], str]:
     """How a value on the axis of a bias is written."""
-    if _unit(name, kind) == 0.01:
+    if is_share(name, kind):
         return lambda value: whole(100 * value)
     return lambda value: f"{value:g}".replace("-", "−")
 
@@ -187,7 +198,7 @@ def _row(
     consistent = biases["position"].detail.consistent if "position" in biases else None
     longer = biases["length"].detail.longer if "length" in biases else None
     return BiasRow(
-        name="People" if run is None else run.judge.name,
+        name="People" if run is None else str(run.judge),
         people=run is None,
         baseline=bool(run and run.judge.is_baseline),
         run=str(run.pk) if run else "",
@@ -205,15 +216,15 @@ def _cell(name: str, row: Row | None, scale: marks.Axis, kind: Kind) -> BiasCell
     if row is None or row.value.value is None:
         reason = (row and row.detail.reason) or ""
         return BiasCell(NONE, marks.interval_bar(scale, None, None, None), reason, reason=reason)
-    write = signed_points if _unit(name, kind) == 0.01 else signed
+    write = signed_points if is_share(name, kind) else signed
     p = row.detail.p
     title = [interval(row.value, write), f"n = {whole(row.n)}", "" if p is None else f"sign test p = {p:.2g}"]
     title += [row.detail.method] if row.bias == "position" and row.detail.method and p is None else []
     bar = marks.interval_bar(scale, *row.value.ends, write=write)
-    return BiasCell(write(row.value.value), bar, ", ".join(filter(None, title)), _css(name, row, kind))
+    return BiasCell(write(row.value.value), bar, ", ".join(filter(None, title)), css_of(name, row, kind))
 
 
-def _css(name: str, row: Row, kind: Kind) -> str:
+def css_of(name: str, row: Row, kind: Kind) -> str:
     """``warn`` for a notable bias, ``bad`` for a strong one; no mark for people or if the interval includes 0."""
     if row.run is None or row.value.value is None or _holds_zero(row.value) or row.detail.method == ONE_ORDER:
         return ""
@@ -246,11 +257,11 @@ def chips_of(address: Address, board: BiasBoard, kind: Kind) -> dict[int, list[C
     for row in board.rows:
         if row.run is None or row.value.value is None or _holds_zero(row.value) or row.detail.method == ONE_ORDER:
             continue
-        css = _css(row.bias, row, kind)
+        css = css_of(row.bias, row, kind)
         if row.value.low is None and not css:  # where every pair went the same way there is no interval, and no doubt
             continue
-        write = signed_points if _unit(row.bias, kind) == 0.01 else signed
-        title = f"{LABELS[row.bias]}, {_words(row.bias, kind)}"
+        write = signed_points if is_share(row.bias, kind) else signed
+        title = f"{LABELS[row.bias]}, {words_of(row.bias, kind)}"
         ends = interval(row.value, write)
         chip = Chip(
             f"{IN_SHORT[row.bias]} {write(row.value.value)}", css or "line", f"{title}; {ends}" if ends else title, link

@@ -50,7 +50,7 @@ def page_of(board: CorrelationBoard) -> CorrelationPage:
         lines=[_line(row) for row in with_values],
         meta=[(row.model, row.ranks, f"{row.mean:.2f}", row.meta) for row in board.ranks],
         repeats=[
-            (row.judge, row.model, percent(row.mean), percent(row.sd), whole(row.repeats), _by_level(row, levels))
+            (row.shown, row.model, percent(row.mean), percent(row.sd), whole(row.repeats), _by_level(row, levels))
             for row in board.repeats
         ],
         repeat_levels=levels,

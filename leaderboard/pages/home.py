@@ -1,11 +1,13 @@
 """The home page: one item with its verdicts, and the state of each benchmark."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer
@@ -14,8 +16,8 @@ from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, cache, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached, key_of
-from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard
-from leaderboard.figures import NONE, number_of, percent, span, tick, two, whole
+from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard, sided
+from leaderboard.figures import NONE, interval, number_of, percent, span, tick, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.metrics import Metric
 from leaderboard.pages import marks
@@ -34,6 +36,9 @@ SEARCHED = 200  # items looked at for the one that is shown
 TRIED = 12  # of them with everybody's verdict
 SHORT = 150  # characters
 LINES = 5
+FEWEST_ITEMS = 30  # of the number in the first sentence
+PUBLIC = Benchmark.Visibility.PUBLIC
+Ranked = tuple[Run, JudgeRow, Place | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,8 @@ class MiniRow:
     link: str
     value: str
     bar: SafeString
+    page: str
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +75,51 @@ class Entry:
 class SpecimenLine:
     who: str
     verdict: str
-    mark: str = ""  # "agrees", "differs" or "baseline"
+    drawn: SafeString
+    people: bool = False
+    simulated: bool = False
+    mark: str = ""  # "agrees", "differs" or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Specimen:
-    """A real item with its verdicts. It does not name the models: people may be labelling the item blind."""
+    """A finished item with its verdicts. It does not name the models."""
 
+    benchmark: str
     instruction: str
     image: SampleImage | None
     lines: list[SpecimenLine]
     link: str
+    agreeing: int  # people who gave the verdict that most gave
+    finished: bool  # whether people's verdicts are in
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The number of the first sentence: how often the best judge of a benchmark sides with people, and one more person
+    on the same pairs. Both are shares with their interval in words.
+    """
+
+    benchmark: str
+    judge: str
+    items: str
+    share: str
+    share_interval: str
+    person: str
+    person_interval: str
+    rows: str  # the judge's verdicts
+    board: str
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
     entries: list[Entry]
     specimen: Specimen | None
+    headline: Headline | None
     benchmarks: int
     computed_at: datetime | None
     has_ceiling: bool
+    vote_heads: SafeString = BLANK
     models_axis: SafeString = BLANK
     judges_axis: SafeString = BLANK
 
@@ -132,6 +164,7 @@ def _made(
     places = [_place(counts, address) for counts, address in zip(benchmark_counts, addresses, strict=True)]
     models = [_top_models(place) for place in places]
     judges = [_top_judges(place) for place in places]
+    pages = models_page.model_pages(row.model for rows in models for row in rows)
     # One axis for everything in percent, and one for all metrics of judges; scores use the axis of their scale.
     shares = [
         _shares(place, row)
@@ -153,7 +186,7 @@ def _made(
                 link=place.address.link(),
                 models_link=place.address.link(),
                 judges_link=place.address.to("leaderboard:judges"),
-                models=[_model_row(place, row, model_axis) for row in top],
+                models=[_model_row(place, row, model_axis, pages.get(row.model, "")) for row in top],
                 models_note=place.note or _models_note(place, top),
                 models_unit=place.models_kind.shape.short if top else "",
                 judges=[_judge_row(place, *judge_row, judge_axis, ceiling) for judge_row in ranked],
@@ -163,9 +196,11 @@ def _made(
             for place, top, ranked, ceiling in zip(places, models, judges, ceilings, strict=True)
         ],
         specimen=specimen(viewer, [counts.benchmark for counts in benchmark_counts]),
+        headline=_headline(places, judges),
         benchmarks=benchmarks,
         computed_at=max(times) if times else None,
         has_ceiling=any(value is not None for value in ceilings),
+        vote_heads=marks.vote_heads(),
         models_axis=marks.axis_head(model_axis, lambda value: whole(100 * value)),
         judges_axis=marks.axis_head(judge_axis, tick),
     )
@@ -186,10 +221,36 @@ def _place(counts: queries.BenchmarkCounts, address: Address) -> _Place:
     )
 
 
+def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headline | None:
+    """Of the first public benchmark on the page whose people and best judge are real."""
+    for place, ranked in zip(places, judges, strict=True):
+        if not (ranked and place.judges_kind.pairwise) or place.counts.benchmark.visibility != PUBLIC:
+            continue
+        run = ranked[0][0]
+        scope = Address(place.address.viewer, "leaderboard:judges", place.address.name, place.counts.benchmark).scope()
+        if run.judge.simulated or votes.labels_by_origin(scope)[0]:
+            continue
+        runs = next(group for group in votes.judge_groups(scope) if run.pk in [member.pk for member in group])
+        both = sided(scope, runs)
+        if both is not None and both.items >= FEWEST_ITEMS:
+            return Headline(
+                benchmark=place.counts.benchmark.titled,
+                judge=run.judge.name,
+                items=whole(both.items),
+                share=percent(both.judge.value),
+                share_interval=interval(both.judge, percent),
+                person=percent(both.person.value),
+                person_interval=interval(both.person, percent),
+                rows=verdicts_link(place.address, run) or place.address.to("leaderboard:judges"),
+                board=place.address.to("leaderboard:judges"),
+            )
+    return None
+
+
 def _counts(counts: queries.BenchmarkCounts) -> str:
     parts = [number_of(counts.samples, "sample"), number_of(counts.models, "model")]
     parts += [number_of(counts.judges, "judge")] if counts.judges else []
-    return ", ".join([*parts, number_of(counts.labels, "human label")])
+    return ", ".join([*parts, number_of(counts.labels, "label")])
 
 
 def _top_models(place: _Place) -> list[ModelRow]:
@@ -208,7 +269,7 @@ def _shares(place: _Place, row: ModelRow) -> list[float | None]:
     return [None if end is None else end / hundred for end in row.number(place.main).ends]
 
 
-def _model_row(place: _Place, row: ModelRow, scale: marks.Axis) -> MiniRow:
+def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str) -> MiniRow:
     few = _few(place, row)
     write: Any = percent
     ends = _shares(place, row)
@@ -219,7 +280,7 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis) -> MiniRow:
     rank = NONE if few or row.rank is None else str(row.place)
     link = place.address.to(kind.rows_page, model=row.model, kind=kind.in_address)
     ranks = "" if few else span(row.rank_low, row.rank_high)
-    return MiniRow(rank, ranks, row.model, link, write(ends[0]), bar)
+    return MiniRow(rank, ranks, row.model, link, write(ends[0]), bar, page)
 
 
 def _models_note(place: _Place, rows: list[ModelRow]) -> str:
@@ -228,9 +289,6 @@ def _models_note(place: _Place, rows: list[ModelRow]) -> str:
     if place.models.notes:
         return place.models.notes[0]
     return "Too few answers to show a number." if place.models.rows else "No verdicts yet."
-
-
-Ranked = tuple[Run, JudgeRow, Place | None]
 
 
 def _top_judges(place: _Place) -> list[Ranked]:
@@ -259,13 +317,14 @@ def _judge_row(
     top: float | None,
 ) -> MiniRow:
     bar = marks.interval_bar(scale, *row.value.ends, ceiling=top)
+    page = reverse("leaderboard:judge-detail", args=[run.judge_id])
     link = place.address.to("leaderboard:judges", kind=place.judges_kind.name)
     if place.judges_kind.pairwise:
         link = verdicts_link(place.address, run) or link
     if standing is None:
-        return MiniRow(NONE, "", row.judge, link, two(row.value.value), bar)
+        return MiniRow(NONE, "", row.judge, link, two(row.value.value), bar, page, row.simulated)
     ranks = span(standing.rank_low, standing.rank_high)
-    return MiniRow(str(standing.tier), ranks, row.judge, link, two(row.value.value), bar)
+    return MiniRow(str(standing.tier), ranks, row.judge, link, two(row.value.value), bar, page, row.simulated)
 
 
 def _ceiling(place: _Place) -> float | None:
@@ -294,9 +353,8 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
     # Checked verdict by verdict: a list of all pairs may have a million entries.
     of_pair = Exists(pairs.filter(pk=OuterRef("item")))
     labels = Label.objects.filter(of_pair, excluded=False, choice__isnull=False)
-    if not queries.sees_labels(viewer):
-        in_open_campaign = CampaignItem.objects.filter(item=OuterRef("item"), campaign__state__in=queries.HOLDING)
-        labels = labels.exclude(Exists(in_open_campaign))
+    in_open_campaign = CampaignItem.objects.filter(item=OuterRef("item"), campaign__state__in=queries.HOLDING)
+    labels = labels.exclude(Exists(in_open_campaign))
     ids = list(labels.order_by().values_list("item").annotate(n=Count("pk")).order_by("-n", "item")[:SEARCHED])
     judgments = Judgment.objects.filter(of_pair, status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
     judgments = judgments.exclude(run__in=votes.withheld_runs(staff=False))
@@ -312,7 +370,13 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
     )
     items.sort(key=lambda item: (*_shows(item, real), -times[item.pk], item.pk))
     specimens = [_specimen(item, viewer) for item in items[:TRIED]]
-    return max(specimens, key=lambda candidate: len({line.mark for line in candidate.lines}), default=None)
+    return max(specimens, key=_telling, default=None)
+
+
+def _telling(candidate: Specimen) -> tuple[bool, int, int]:
+    """An item says most where judges differ among themselves, and where people do not differ much."""
+    judged = {line.mark for line in candidate.lines if not line.people}
+    return {"agrees", "differs"} <= judged, len(judged), candidate.agreeing
 
 
 def _shows(item: Item, real: set[int]) -> tuple[bool, bool, bool]:
@@ -322,34 +386,40 @@ def _shows(item: Item, real: set[int]) -> tuple[bool, bool, bool]:
 def _specimen(item: Item, viewer: Viewer) -> Specimen:
     benchmark = item.sample.benchmark
     sides = ("first", "second")
-    people = of_item.people_on(item, viewer, rule=benchmark.majority)
+    people = of_item.people_on(item, AnonymousUser(), rule=benchmark.majority)
     lines = []
     if people.total:
+        who = number_of(people.total, "person", "people")
+        lines.append(SpecimenLine(who, _most(people), marks.vote_line(people.counts), people=True))
+    elif people.held:
+        lines.append(SpecimenLine("People", "are labelling it now", BLANK, people=True))
+    judges = [votes_of for votes_of in of_item.judges_on(item, AnonymousUser()) if not votes_of.run.judge.is_baseline]
+    for judge in judges[: LINES - len(lines)]:
+        judged = judge.run.judge
         lines.append(
             SpecimenLine(
-                number_of(people.total, "person", "people"), _first_up(votes_page.counts_in_words(people, sides))
+                judged.name,
+                votes_page.sentence(judge.verdict, sides).capitalize(),
+                marks.vote_line({judge.verdict: 1} if judge.verdict else {}, judge=True),
+                simulated=judged.simulated,
+                mark=votes_page.match(judge.verdict, people.verdict),
             )
         )
-    elif people.held:
-        lines.append(SpecimenLine("People", "are labelling it now"))
-    judge_lines = votes_page.judge_lines(
-        of_item.judges_on(item, AnonymousUser()), sides, people=people.verdict, run_link=lambda run: ""
-    )
-    judges_first = [line for line in judge_lines if line.baseline is False] + [
-        line for line in judge_lines if line.baseline
-    ]
-    for line in judges_first[: LINES - len(lines)]:
-        mark = "baseline" if line.baseline else line.match
-        lines.append(SpecimenLine(line.judge, _first_up(line.verdict), mark))
     images = list(item.sample.images.all())
     address = Address(viewer, "leaderboard:item", benchmark.slug, benchmark)
     return Specimen(
+        benchmark.titled,
         item.sample.instruction,
         images[0] if images else None,
         lines,
         address.to("leaderboard:item", item.pk),
+        agreeing=max(people.counts.values(), default=0),
+        finished=people.total > 0,
     )
 
 
-def _first_up(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _most(people: of_item.PeopleVotes) -> str:
+    """``First, 4 of 5``: people's verdict and how many gave it."""
+    word = "tie" if people.verdict == "undecided" else str(people.verdict)
+    n = sum(n for choice, n in people.counts.items() if choice == word or (word == "tie" and choice == "undecided"))
+    return f"{word.capitalize()}, {n} of {people.total}"

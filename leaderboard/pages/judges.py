@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from judging.judgments.analyses import sees_usage
@@ -43,8 +44,10 @@ SORTS = ("value", "judge", "n", "coverage")
 @dataclass(frozen=True, slots=True)
 class JudgeRow:
     name: str
+    page: str  # the judge's own
     kind: str  # "", "baseline", "ceiling" or "provisional"
     chip: str
+    simulated: bool
     settings: str
     run: str
     run_link: str
@@ -182,7 +185,7 @@ def page_of(
         heat_low=two(low),
         heat_high=two(high),
         judges=sum(not run.judge.is_baseline for run in runs.values()),
-        has_settings=any(row.settings for row in table_rows),
+        has_settings=len({run.judge_id for run in runs.values()}) < len(runs),
         has_biases=any(row.biases for row in table_rows),
         has_floor=any(row.kind == "baseline" for row in table_rows),
     )
@@ -286,7 +289,9 @@ def _judge_row(
     kind = "baseline" if judge.is_baseline else "provisional" if provisional else ""
     return JudgeRow(
         name=judge.name,
+        page=reverse("leaderboard:judge-detail", args=[judge.pk]),
         kind=kind,
+        simulated=judge.simulated,
         chip="floor" if judge.is_baseline else "provisional" if provisional else "",
         settings=settings_in_words(run.protocol, run.settings) if not judge.is_baseline else "",
         run=str(run.pk),
@@ -319,8 +324,10 @@ def _ceiling_row(
 ) -> JudgeRow:
     return JudgeRow(
         name="Person against person",
+        page="",
         kind="ceiling",
         chip="ceiling",
+        simulated=False,
         settings="",
         run="",
         run_link="",
@@ -385,7 +392,7 @@ def reviewed(board: ReviewsBoard) -> list[Reviewed]:
     for row in board.rows:
         numbers = ((row.agree, percent), (row.hallucination, percent), (row.grade, two), (row.deviation, two))
         cells = [Cell(write(of.value), title=_with_n(of, of.n or 0, write)) for of, write in numbers]
-        rows.append(Reviewed(row.judge, row.run, row.source_dataset, cells, whole(row.verdicts), whole(row.reviews)))
+        rows.append(Reviewed(row.shown, row.run, row.source_dataset, cells, whole(row.verdicts), whole(row.reviews)))
     return rows
 
 

@@ -4,7 +4,7 @@ Drawn by attributes alone, which the policy allows; classes give the page's colo
 as attributes so that it stands by itself when downloaded.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 
@@ -73,13 +73,16 @@ def interval_bar(
     provisional: bool = False,
     ceiling: float | None = None,
     reference: float | None = None,
+    others: Iterable[float | None] = (),
 ) -> SafeString:
     """A dot with its interval over the axis' lines; a dotted one for a provisional number. ``reference``: a number that
-    it is compared with, such as chance, drawn where the axis reaches it.
+    it is compared with, such as chance, drawn where the axis reaches it; ``others``: where the others stand, as ticks.
     """
     lines = "".join(f"M{scale.x(tick)} -10V26" for tick in scale.ticks)
     body = f'<path class="gl" d="{lines}"/>'
     words = "no value"
+    if ticks := "".join(f"M{scale.x(other)} 4v8" for other in others if other is not None):
+        body += f'<path class="oth" d="{ticks}"/>'
     if reference is not None and scale.low <= reference <= scale.high:
         body += f'<path class="ref" d="M{scale.x(reference)} -10V26"/>'
     if ceiling is not None:
@@ -112,6 +115,37 @@ def dots(scale: Axis, values: Iterable[float], mean: float) -> SafeString:
     body += "".join(f'<circle class="ghostpt" cx="{scale.x(value)}" cy="8" r="2.4"/>' for value in values)
     body += f'<path class="end" d="M{scale.x(mean)} 2v12"/>'
     return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" aria-hidden="true">{body}</svg>')
+
+
+VOTES = {"first": 22, "tie": 66, "undecided": 66, "second": 110}  # where a verdict stands on the line, in pixels
+
+
+def vote_line(counts: Mapping[str, int], *, judge: bool = False) -> SafeString:
+    """Verdicts on a pair on one line, first, tie and second: a dot for every person, a diamond for a judge. More than
+    five at a place are a dot with their number.
+    """
+    body = f'<path class="gl" d="{"".join(f"M{x} -5V21" for x in sorted(set(VOTES.values())))}"/>'
+    at: dict[int, int] = {}
+    for choice, n in counts.items():
+        at[VOTES[choice]] = at.get(VOTES[choice], 0) + n
+    for x, n in at.items():
+        if judge:
+            body += f'<path class="jd" d="M{x - 4.2} 8L{x} 3.8L{x + 4.2} 8L{x} 12.2Z"/>'
+        elif n > 5:
+            body += f'<circle class="pp" cx="{x - 8}" cy="8" r="3.4"/><text x="{x}" y="12">{n}</text>'
+        else:
+            middle = x - 4.5 * (n - 1)
+            body += "".join(f'<circle class="pp" cx="{middle + 9 * i}" cy="8" r="3.4"/>' for i in range(n))
+    return _drawn(f'<svg class="vp" viewBox="0 0 132 16" aria-hidden="true">{body}</svg>')
+
+
+def vote_heads() -> SafeString:
+    """The words above vote lines."""
+    texts = "".join(
+        f'<text x="{VOTES[word.lower()]}" y="12" text-anchor="middle">{word}</text>'
+        for word in ("First", "Tie", "Second")
+    )
+    return _drawn(f'<svg class="vp" viewBox="0 0 132 16" aria-hidden="true">{texts}</svg>')
 
 
 def share_bar(share: float) -> SafeString:
@@ -219,24 +253,35 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class ForestRow:
+    """``said``: the number with its interval in words, for those who point at the row; ``link``: the rows behind it."""
+
     name: str
     value: float
     low: float | None
     high: float | None
     tinted: bool = False
     quiet: bool = False  # the anchor: there to compare with
+    said: str = ""
+    link: str = ""
+
+
+LETTERS = 18  # of a name that has room beside its dot
 
 
 def forest(rows: list[ForestRow], *, title: str, write: Callable[[float], str], width: int = 276) -> SafeString:
-    """Dots with intervals, one line a row, the ticks below; a line at 0."""
+    """Dots with intervals, one line a row, the ticks below; a line at 0. If a name is long, all stand above their dots,
+    so that none is cut.
+    """
+    above = any(len(row.name) > LETTERS for row in rows)
     many = len(rows) > 32
-    step, font, letters = (15, 11, 20) if many else (20, 12, 18)
+    step, font = (28 if above else 15, 11) if many else (32 if above else 20, 12)
+    left, drop = (0, 22 if many else 24) if above else (132, step / 2)
     scale = axis([*(end for row in rows for end in (row.low, row.high, row.value)), 0.0], width=width, most=5)
-    left = 132
 
     def x(value: float) -> float:
         share = (value - scale.low) / (scale.high - scale.low)
-        return round(left + 4 + min(1.0, max(0.0, share)) * (width - left - 18), 1)
+        inset = 14 if above else 4
+        return round(left + inset + min(1.0, max(0.0, share)) * (width - left - inset - 14), 1)
 
     foot = len(rows) * step + 6
     body = []
@@ -250,28 +295,48 @@ def forest(rows: list[ForestRow], *, title: str, write: Callable[[float], str], 
             f'<text x="{x(tick)}" y="{foot + 15}" text-anchor="middle" font-size="11" fill="#616C73">'
             f"{write(tick)}</text>"
         )
-    for number, row in enumerate(rows):
-        y = number * step + step / 2
-        short = row.name if len(row.name) <= letters else row.name[: letters - 1].rstrip(" -_/.") + "…"
-        kind, colour = ("lab p", "#616C73") if row.quiet else ("lab", "#14191C")
-        full = format_html("<title>{}</title>", row.name) if short != row.name else ""
-        body.append(
-            f'<text class="{kind}" x="0" y="{y + 4}" font-size="{font}" fill="{colour}">'
-            f"{full}{format_html('{}', short)}</text>"
-        )
-        if row.low is not None and row.high is not None:
-            body.append(f'<path class="rng" d="M{x(row.low)} {y}H{x(row.high)}" stroke="#48535A" stroke-width="2"/>')
-        dot, fill = ("open", "#FFFFFF") if row.quiet else ("pt", "#14191C")
-        edge = ' stroke="#48535A" stroke-width="1.5"' if row.quiet else ""
-        body.append(
-            f'<circle class="{dot}" cx="{x(row.value)}" cy="{y}" r="{3 if many else 3.5}" fill="{fill}"{edge}/>'
-        )
+    place = _Placing(x, width, step, drop, font, r=3 if many else 3.5, above=above)
+    body += [_forest_row(row, number * step, place) for number, row in enumerate(rows)]
     label = format_html("{}", title)
+    role = "group" if any(row.link for row in rows) else "img"
     return _drawn(
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest{" many" if many else ""}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest{" many" if many and not above else ""}" '
         f'viewBox="0 0 {width} {foot + 22}" '
-        f'font-family="system-ui, sans-serif" role="img" aria-label="{label}">{"".join(body)}</svg>'
+        f'font-family="system-ui, sans-serif" role="{role}" aria-label="{label}">{"".join(body)}</svg>'
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Placing:
+    """Of the rows of a forest plot: ``x`` of a value, width and height, how far down the dot lies, and its radius."""
+
+    x: Callable[[float], float]
+    width: int
+    step: int
+    drop: float
+    font: int
+    r: float
+    above: bool
+
+
+def _forest_row(row: ForestRow, top: float, at: _Placing) -> str:
+    x, y = at.x, top + at.drop
+    kind, colour = ("lab p", "#616C73") if row.quiet else ("lab", "#14191C")
+    base = top + at.font if at.above else y + 4
+    drawn: str = format_html(
+        '<text class="{}" x="0" y="{}" font-size="{}" fill="{}">{}</text>', kind, base, at.font, colour, row.name
+    )
+    if row.low is not None and row.high is not None:
+        drawn += f'<path class="rng" d="M{x(row.low)} {y}H{x(row.high)}" stroke="#48535A" stroke-width="2"/>'
+    dot, fill = ("open", "#FFFFFF") if row.quiet else ("pt", "#14191C")
+    edge = ' stroke="#48535A" stroke-width="1.5"' if row.quiet else ""
+    drawn += f'<circle class="{dot}" cx="{x(row.value)}" cy="{y}" r="{at.r}" fill="{fill}"{edge}/>'
+    said = f"{row.name}: {row.said}" if row.said else row.name
+    if row.link:
+        # The whole row can be pointed at.
+        drawn = f'<rect width="{at.width}" y="{top}" height="{at.step}" fill-opacity="0"/>{drawn}'
+        return format_html('<a href="{}" data-tip="{}" aria-label="{}">', row.link, said, said) + drawn + "</a>"
+    return format_html("<g><title>{}</title>", said) + drawn + "</g>" if row.said else drawn
 
 
 def _wide(scale: Axis) -> str:

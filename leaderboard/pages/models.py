@@ -3,12 +3,15 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from bank.database import chunks
 from bank.models import EvaluatedModel
 from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.base import ModelsBoard
@@ -31,6 +34,7 @@ class ModelRow:
 
     name: str
     organisation: str
+    page: str  # the model's own
     link: str
     rank: str
     ranks: str  # the range
@@ -102,6 +106,15 @@ def organisations() -> dict[str, str]:
     return dict(EvaluatedModel.objects.exclude(organisation="").values_list("name", "organisation"))
 
 
+def model_pages(names: Iterable[str]) -> dict[str, str]:
+    """Where the page of each model is; nothing for a variant of one."""
+    return {
+        name: reverse("leaderboard:model-detail", args=[pk])
+        for some in chunks(names)
+        for name, pk in EvaluatedModel.objects.filter(name__in=some).values_list("name", "pk")
+    }
+
+
 def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
     """Everything that the table and the plot beside it show."""
     levels = levels_of(board)
@@ -110,7 +123,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
     settled = [row for row in rows if not is_provisional(row, anchor)]
     scale = marks.axis([end for row in settled or rows for end in row.win_rate.ends], unit=0.01)
     tinted = _tints(settled, anchor) if sorting.is_usual else {}
-    made_by = organisations()
+    made_by, pages = organisations(), model_pages(row.model for row in rows)
     table_rows = [
         _row(
             address,
@@ -119,6 +132,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
             scale=scale,
             levels=levels,
             organisation=made_by.get(row.model, ""),
+            page=pages.get(row.model, ""),
             tinted=tinted.get(row.model, False),
             last=last,
         )
@@ -129,7 +143,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
         heads=_heads(sorting, scale, board),
         levels=[_level_head(sorting, name, settled) for name in levels],
         rows=table_rows,
-        forest=forest(board, anchor),
+        forest=forest(board, anchor, {row.name: row.link for row in table_rows}),
         ranked=sum(row.rank is not None and row.model != anchor for row in settled),
         provisional=len(rows) - len(settled),
         by_rank=sorting.is_usual,
@@ -204,6 +218,7 @@ def _row(
     scale: marks.Axis,
     levels: list[str],
     organisation: str,
+    page: str,
     tinted: bool,
     last: bool,
 ) -> ModelRow:
@@ -214,6 +229,7 @@ def _row(
     return ModelRow(
         name=row.model,
         organisation=organisation,
+        page=page,
         link=address.to("leaderboard:votes", **own),
         rank=NONE if provisional or row.rank is None else str(row.place),
         ranks="" if provisional else span(row.rank_low, row.rank_high),
@@ -319,8 +335,10 @@ def _level_head(sorting: Sorting, name: str, rows: list[PairRow]) -> Head:
     return sorting.head(label, f"level:{name}", under=under, title=f"{label}: items per model below")
 
 
-def forest(board: PairsBoard, anchor: str) -> SafeString:
-    """Strengths with their intervals, in the order of the ranks; empty where there is none."""
+def forest(board: PairsBoard, anchor: str, links: Mapping[str, str] = MappingProxyType({})) -> SafeString:
+    """Strengths with their intervals, in the order of the ranks; empty where there is none. ``links``: by model, where
+    its rows are.
+    """
     rated = [row for row in board.rows if row.bt.value is not None and not is_provisional(row, anchor)]
     rated.sort(key=lambda row: (row.place or 0, -(row.bt.value or 0.0)))
     if not rated:
@@ -328,7 +346,14 @@ def forest(board: PairsBoard, anchor: str) -> SafeString:
     tinted = _tints(rated, anchor)
     rows = [
         marks.ForestRow(
-            row.model, row.bt.value or 0.0, row.bt.low, row.bt.high, tinted.get(row.model, False), row.model == anchor
+            row.model,
+            row.bt.value or 0.0,
+            row.bt.low,
+            row.bt.high,
+            tinted.get(row.model, False),
+            row.model == anchor,
+            f"{signed(row.bt.value)} {in_brackets(row.bt, signed)}".strip(),
+            links.get(row.model, ""),
         )
         for row in rated
     ]

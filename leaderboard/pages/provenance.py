@@ -56,8 +56,7 @@ def runs_facts(ids: Sequence[int], viewer: Viewer) -> list[Fact]:
     """One line a run, with its settings."""
     runs = Run.objects.filter(pk__in=ids).select_related("judge").order_by("pk")
     return [
-        Fact(f"{r.judge.name}, run {r.pk}", settings_in_words(r.protocol, r.settings), run_link(viewer, r))
-        for r in runs
+        Fact(f"{r.judge}, run {r.pk}", settings_in_words(r.protocol, r.settings), run_link(viewer, r)) for r in runs
     ]
 
 
@@ -73,9 +72,7 @@ def rule_fact(scope: Scope) -> Fact:
 
 def run_facts(runs: Sequence[Run], viewer: Viewer) -> list[Fact]:
     """One line a run, and its settings in words."""
-    facts = [
-        Fact("Judge" if not n else "", f"{r.judge.name}, run {r.pk}", run_link(viewer, r)) for n, r in enumerate(runs)
-    ]
+    facts = [Fact("Judge" if not n else "", f"{r.judge}, run {r.pk}", run_link(viewer, r)) for n, r in enumerate(runs)]
     newest = runs[-1]
     facts.append(Fact("Settings", settings_in_words(newest.protocol, newest.settings)))
     if newest.reported_model and newest.reported_model != newest.judge.name:

@@ -20,6 +20,7 @@ from leaderboard.pages.models import (
     is_provisional,
     length_cell,
     length_head,
+    model_pages,
     organisations,
     rank_heads,
     sorted_rows,
@@ -36,6 +37,7 @@ Write = Callable[[float | None], str]
 class ScoredRow:
     name: str
     organisation: str
+    page: str  # the model's own
     link: str
     rank: str
     ranks: str
@@ -99,7 +101,7 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
     settled = [row for row in rows if not is_provisional(row)]
     scale = marks.axis([end for row in settled or rows for end in row.number(shape.main.name).ends], unit=shape.unit)
     tinted = tints((row.model, row.tier) for row in settled) if sorting.is_usual else {}
-    made_by = organisations()
+    made_by, pages = organisations(), model_pages(row.model for row in rows)
     low, high = scope.kind.ends(scope.benchmark)
     link = None if is_kept_back(scope) else address
     table_rows = [
@@ -109,6 +111,7 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
             shape,
             scale,
             organisation=made_by.get(row.model, ""),
+            page=pages.get(row.model, ""),
             tinted=tinted.get(row.model, False),
             last=last,
             levels=[_level_cell(name, row.level(name), shape, low, high) for name in names],
@@ -166,6 +169,7 @@ def _row(
     scale: marks.Axis,
     *,
     organisation: str,
+    page: str,
     tinted: bool,
     last: bool,
     levels: list[Cell],
@@ -177,6 +181,7 @@ def _row(
     return ScoredRow(
         name=row.model,
         organisation=organisation,
+        page=page,
         link=address.to("leaderboard:answers", **address.view(), model=row.model) if address else "",
         rank=NONE if provisional or row.rank is None else str(row.place),
         ranks="" if provisional else span(row.rank_low, row.rank_high),

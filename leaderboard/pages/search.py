@@ -72,15 +72,15 @@ def _models(text: str, viewer: Viewer) -> list[Hit]:
         answers_there = Exists(answers.filter(model=model, sample__benchmark=OuterRef("pk")))
         benchmarks = Benchmark.objects.visible_to(viewer).filter(answers_there).order_by("-pk")[:BENCHMARKS_NAMED]
         places = [Link(benchmark.titled, reverse("leaderboard:models", args=[benchmark])) for benchmark in benchmarks]
-        hits.append(Hit(model.name, places[0].to if places else "", model.organisation, places))
+        to = reverse("leaderboard:model-detail", args=[model.pk]) if places else ""
+        hits.append(Hit(model.name, to, model.organisation, places))
     return hits
 
 
 def _judges(text: str, viewer: Viewer) -> list[Hit]:
     runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS, benchmark__in=Benchmark.objects.visible_to(viewer))
     judges = Judge.objects.filter(name__icontains=text).order_by("name")
-    may_open = allowed(viewer, "read-judging")
-    if not may_open:
+    if not allowed(viewer, "read-judging"):
         judges = judges.filter(Exists(runs.filter(judge=OuterRef("pk"))))
     hits = []
     for judge in judges[: MOST + 1]:
@@ -91,8 +91,8 @@ def _judges(text: str, viewer: Viewer) -> list[Hit]:
             Link(benchmark.titled, reverse("leaderboard:judges", args=[benchmark]))
             for benchmark in benchmarks[:BENCHMARKS_NAMED]
         ]
-        to = reverse("judging:judge-detail", args=[judge.pk]) if may_open else places[0].to if places else ""
-        hits.append(Hit(judge.name, to, "built in" if judge.is_baseline else "", places))
+        to = reverse("leaderboard:judge-detail", args=[judge.pk])
+        hits.append(Hit(str(judge), to, "built in" if judge.is_baseline else "", places))
     return hits
 
 

@@ -1,9 +1,12 @@
 """A snapshot, the history of a benchmark's snapshots, and what changed between two."""
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from leaderboard.definitions import DEFINITIONS
@@ -73,6 +76,53 @@ def facts(snapshot: Snapshot) -> list[Fact]:
     shown.append(Fact("Methods", f"version {inputs.get('methods')}"))
     shown.append(Fact("Fingerprint", snapshot.fingerprint[:16], mono=True))
     return [*shown, Fact("Computed", "", at=snapshot.computed_at)]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    form: str
+    text: str
+
+
+def citation_of(title: str, key: str, permalink: str) -> str:
+    """BibTeX of a page that goes on changing, as of today."""
+    today = timezone.now()
+    escaped = re.sub(r"([&%$#_{}])", r"\\\1", title)
+    return (
+        f"@misc{{evalsite-{key},\n  title = {{{escaped}}},\n  howpublished = {{evalsite leaderboard}},\n"
+        f"  year = {{{today:%Y}}},\n  note = {{as of {today.day} {today:%B %Y}}},\n  url = {{{permalink}}}\n}}"
+    )
+
+
+def citations(snapshot: Snapshot, title: str, permalink: str) -> list[Citation]:
+    """How to cite a snapshot: in words, as BibTeX and as CSL JSON."""
+    name = f"{snapshot.benchmark.title} {snapshot.benchmark.version}, {title}"
+    made = snapshot.computed_at
+    note = f"Snapshot {snapshot.code}, data {snapshot.fingerprint[:8]}"
+    escaped = re.sub(r"([&%$#_{}])", r"\\\1", name)
+    bibtex = (
+        f"@misc{{evalsite-{snapshot.code},\n"
+        f"  title = {{{escaped}}},\n"
+        f"  howpublished = {{evalsite leaderboard}},\n"
+        f"  year = {{{made:%Y}}},\n"
+        f"  month = {{{made:%b}}},\n"
+        f"  note = {{{note}}},\n"
+        f"  url = {{{permalink}}}\n"
+        "}"
+    )
+    csl = {
+        "id": f"evalsite-{snapshot.code}",
+        "type": "dataset",
+        "title": name,
+        "issued": {"date-parts": [[made.year, made.month, made.day]]},
+        "note": note,
+        "URL": permalink,
+    }
+    return [
+        Citation("Text", f"{name}. {note}, {made.day} {made:%B %Y}. {permalink}"),
+        Citation("BibTeX", bibtex),
+        Citation("CSL JSON", json.dumps(csl, ensure_ascii=False)),
+    ]
 
 
 # ---- history ----
@@ -231,5 +281,5 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
         "fingerprint": snapshot.fingerprint,
         "computed_at": snapshot.computed_at.isoformat(),
         "made_from": snapshot.made_from,
-        **snapshot.tables,
+        **{name: snapshot.tables[name] for name in ("rows", "order") if name in snapshot.tables},
     }

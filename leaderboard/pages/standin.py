@@ -56,7 +56,7 @@ def panel_of(address: Address, board: StandInBoard, *, kind: Kind) -> TestPanel:
 def _test_row(row: StandInRow) -> TestRow:
     passes = row.passes
     return TestRow(
-        judge=row.judge,
+        judge=row.shown,
         run=row.run,
         said=row.reason.capitalize() if passes is None else "may stand in" if passes else "may not",
         passes=passes,
@@ -97,7 +97,7 @@ class BothPage:
 
 
 def judge_select(scope: Scope, run: int | None) -> Select:
-    choices = [Choice(str(group[-1].pk), f"{group[-1].judge.name}, run {group[-1].pk}") for group in judges_of(scope)]
+    choices = [Choice(str(group[-1].pk), f"{group[-1].judge}, run {group[-1].pk}") for group in judges_of(scope)]
     return Select("run", "Judge", [("", choices)], str(run or ""))
 
 

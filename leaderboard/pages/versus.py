@@ -94,7 +94,7 @@ def choice_select(name: str, label: str, choices: list[Choice], chosen: str) -> 
 def judge_choices(scope: Scope) -> list[Choice]:
     """Every judge and setting with verdicts of the view's kind."""
     newest = (runs[-1] for runs in votes.judge_groups(scope))
-    return [Choice(f"run-{run.pk}", f"{run.judge.name}, run {run.pk}: {_settings(run)}"[:90]) for run in newest]
+    return [Choice(f"run-{run.pk}", f"{run.judge}, run {run.pk}: {_settings(run)}"[:90]) for run in newest]
 
 
 def _settings(run: Any) -> str:

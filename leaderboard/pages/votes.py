@@ -235,13 +235,13 @@ def judge_lines(
     """``people``: their verdict, if it may be shown."""
     return [
         JudgeLine(
-            judge=judge.run.judge.name,
+            judge=str(judge.run.judge),
             baseline=judge.run.judge.is_baseline,
             run=judge.run.pk,
             link=run_link(judge.run),
             verdict=sentence(judge.verdict, names),
             calls=_calls(judge, names),
-            match=_match(judge.verdict, people),
+            match=match(judge.verdict, people),
         )
         for judge in judges
     ]
@@ -261,7 +261,7 @@ def _calls(judge: of_item.JudgeVotes, names: Sequence[str]) -> list[str]:
     return lines
 
 
-def _match(verdict: str | None, people: str | None) -> str:
+def match(verdict: str | None, people: str | None) -> str:
     if verdict is None or people is None:
         return ""
     as_tie = {"undecided": "tie"}

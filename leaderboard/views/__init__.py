@@ -4,9 +4,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from accounts.rules import requires, role_of
+from accounts.rules import allowed, requires, role_of
 from bank.views.common import benchmark_named
 from leaderboard import queries
+from leaderboard.boards import BOARDS
 from leaderboard.cache import until_written
 from leaderboard.kinds import available
 from leaderboard.pages import address as addresses
@@ -52,7 +53,22 @@ def find(request: HttpRequest) -> HttpResponse:
 @require_safe
 def method(request: HttpRequest) -> HttpResponse:
     """What each number is, with its interval and its source."""
-    return render(request, "leaderboard/method.html", {"section": "leaderboards", "sections": method_page.sections()})
+    return render(request, "leaderboard/method.html", {"section": "method", "sections": method_page.sections()})
+
+
+@requires("read-public")
+@require_safe
+def data(request: HttpRequest) -> HttpResponse:
+    """What can be downloaded of each benchmark that the viewer may see, under which licence."""
+    counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
+    staff = allowed(request.user, "read-hidden")
+    offers = []
+    for count in counts:
+        boards = [name for name in BOARDS if available(count.benchmark, name, staff=staff)]
+        if any(kind.pairwise for kind in available(count.benchmark, "judges", staff=staff)):
+            boards.insert(-1, "agreement")
+        offers.append((count, boards))
+    return render(request, "leaderboard/data.html", {"section": "data", "offers": offers})
 
 
 @requires("read-public")

@@ -1,17 +1,21 @@
 """The boards of a benchmark: models, judges, agreement."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
 
 from accounts.rules import allowed, requires
+from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
 from leaderboard import boards, queries
 from leaderboard.boards import cached, reviews, standin
 from leaderboard.boards.agreement import AgreementBoard
-from leaderboard.boards.base import ModelsBoard
+from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
@@ -19,6 +23,7 @@ from leaderboard.boards.pairs import PairRow, PairsBoard
 from leaderboard.definitions import DEFINITIONS, ONCE, WEIGHT, in_words
 from leaderboard.figures import number_of, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
+from leaderboard.models import Snapshot
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
@@ -30,7 +35,7 @@ from leaderboard.pages import models as models_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import VIEW, Address
-from leaderboard.scope import Scope
+from leaderboard.scope import BadScope, Scope
 from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, downloads, fragment, frame, table_files
 from leaderboard.views.plots import plot_link
 
@@ -166,19 +171,20 @@ def _judges(request: HttpRequest, address: Address) -> str:
     return render_to_string("leaderboard/judges.html", context, request)
 
 
-def _judges_context(address: Address, scope: Scope, board: JudgesBoard) -> dict[str, Any]:
+def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live: bool = True) -> dict[str, Any]:
+    """What the board shows; ``live``: with what other boards say of the same judges now."""
     swayed = {}
-    if scope.kind.biases:
+    if live and scope.kind.biases:
         swayed = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
     page = judges_page.page_of(address, board, kind=scope.kind, biases=swayed)
     ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = None
-    if scope.kind.stand_in:
+    if live and scope.kind.stand_in:
         tested = standin.stand_ins(scope, standin_page.epsilon_of(address))
         test = standin_page.panel_of(address, tested, kind=scope.kind) if tested.rows else None
     return {
         "test": test,
-        "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)),
+        "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)) if live else [],
         "page": page,
         "scale": marks.heat_scale(),
         "plot": plot_link(address, "judges"),
@@ -261,6 +267,35 @@ def _correlation(request: HttpRequest, address: Address) -> str:
         context["page"] = correlation_page.page_of(board)
         context["plot"] = plot_link(address, "correlation")
     return render_to_string("leaderboard/correlation.html", context, request)
+
+
+def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -> SafeString:
+    """A snapshot as its board's own template draws it. Empty if it was made before boards were kept whole, or if what
+    its page needs is gone.
+    """
+    if "board" not in snapshot.tables:
+        return SafeString()
+    try:
+        scope = replace(
+            addresses.source_of(address).scope if snapshot.what == "models" else address.scope(), staff=False
+        )
+    except BadScope:
+        return SafeString()
+    kinds: dict[str, tuple[type[Board], str, Callable[..., dict[str, Any]]]] = {
+        "models": (scope.kind.board, "_scored.html", _scored_context),
+        "judges": (JudgesBoard, "_judges.html", partial(_judges_context, live=False)),
+        "bias": (BiasBoard, "_bias.html", _bias_context),
+        "agreement": (AgreementBoard, "_agreement.html", _agreement_context),
+    }
+    shape, template, context = kinds[snapshot.what]
+    if issubclass(shape, PairsBoard):
+        template, context = "_models.html", _models_context
+    board = whole_from_text(shape, snapshot.tables["board"])
+    board = replace(board, key=snapshot.fingerprint, computed_at=snapshot.computed_at)
+    if Run.objects.filter(pk__in=board.runs).count() < len(board.runs):
+        return SafeString()
+    drawn = context(address, scope, board) | {"address": address, "frozen": True, "facts": facts, "plot": ""}
+    return mark_safe(render_to_string(f"leaderboard/{template}", drawn))  # noqa: S308 (by the template engine)
 
 
 @requires("read-public")

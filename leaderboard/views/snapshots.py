@@ -15,7 +15,10 @@ from leaderboard.pages import address as addresses
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
+from leaderboard.views import boards as boards_views
 from leaderboard.views.frame import frame, refused
+
+NOW = "now"  # in place of a snapshot's code
 
 
 def public_scope(address: Address, what: str) -> Scope:
@@ -56,17 +59,23 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
     snapshot = _found(request, code)
     snapshots = Snapshot.objects.visible_to(request.user).filter(benchmark=snapshot.benchmark, what=snapshot.what)
     others = [other for other in snapshots if other.pk != snapshot.pk and snapshots_page.same_view(other, snapshot)]
-    live = Address(request.user, f"leaderboard:{snapshot.what}", str(snapshot.benchmark), snapshot.benchmark)
+    live = _live(request, snapshot)
+    now = _as_of_now(live, snapshot)
+    facts = snapshots_page.facts(snapshot)
+    title = snapshots_page.title_of(snapshot)
+    permalink = request.build_absolute_uri(request.path)
     context = {
         "section": "leaderboards",
         "snapshot": snapshot,
-        "title": snapshots_page.title_of(snapshot),
+        "title": title,
+        "board": boards_views.frozen(live, snapshot, facts),
         "table": snapshots_page.table_of(snapshot),
-        "facts": snapshots_page.facts(snapshot),
+        "moved": None if now is None else snapshots_page.changes(snapshot, now),
+        "citations": snapshots_page.citations(snapshot, title, permalink),
+        "facts": facts,
         "notes": snapshot.made_from.get("notes", []),
         "others": others,
-        "live": live.to(f"leaderboard:{snapshot.what}", **snapshot.scope),
-        "permalink": request.build_absolute_uri(request.path),
+        "live": live.link(),
         "shapes": files.offered(),
     }
     return render(request, "leaderboard/snapshot.html", context)
@@ -101,10 +110,30 @@ def snapshot_list(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "leaderboard/snapshots.html", context)
 
 
+def _live(request: HttpRequest, snapshot: Snapshot) -> Address:
+    """The view that was frozen, as it is now."""
+    page, benchmark = f"leaderboard:{snapshot.what}", snapshot.benchmark
+    return Address(request.user, page, str(benchmark), benchmark, dict(snapshot.scope))
+
+
+def _as_of_now(live: Address, snapshot: Snapshot) -> Snapshot | None:
+    """What the frozen view would be if it were frozen now; None where there is no such view any more."""
+    try:
+        scope = public_scope(live, snapshot.what)
+        board = cached(scope, snapshot.what, BOARDS[snapshot.what])
+    except BadScope:
+        return None
+    if not board.rows:
+        return None
+    return actions.as_of_now(what=snapshot.what, scope=scope, view=snapshot.scope, board=board)
+
+
 @requires("read-public")
 def snapshot_changes(request: HttpRequest, code: str, other: str) -> HttpResponse:
-    """What changed from one snapshot to another of the same board."""
-    before, after = _found(request, code), _found(request, other)
+    """What changed from one snapshot to another of the same board, or to ``now``."""
+    before = _found(request, code)
+    now = _as_of_now(_live(request, before), before) if other == NOW else None
+    after = now or _found(request, other)
     if (before.what, before.benchmark.slug) != (after.what, after.benchmark.slug):
         raise Http404("snapshots of different boards")
     context = {

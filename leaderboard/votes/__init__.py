@@ -117,6 +117,19 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
     return cached("lengths", [view, _answers(scope), sample_groups(scope.benchmark)], read)
 
 
+def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
+    """Whether labels of simulated annotators count in the view, and whether labels of real ones do."""
+
+    def read() -> tuple[bool, bool]:
+        labels = scope.kind.labels().filter(campaign__benchmark=scope.benchmark, excluded=False)
+        of_simulated = labels.filter(annotator__simulated=True).exists()
+        return of_simulated, of_simulated and labels.filter(annotator__simulated=False).exists()
+
+    if scope.run is not None or scope.source not in PEOPLE:
+        return False, False
+    return until_written(("origin", scope.benchmark.pk, scope.kind.name), read)
+
+
 def is_large(benchmark: Benchmark) -> bool:
     """Whether a bootstrap over the benchmark's pairs takes seconds."""
     return verdict_cache.items_by_kind(benchmark).get(Item.Kind.PAIR, 0) > MANY

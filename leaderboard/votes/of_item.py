@@ -84,7 +84,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
         counts={str(choice): int(n) for choice, n in counts.items()},
         votes=[
             OneVote(
-                who=label.annotator.name if allowed(viewer, "read-names") else label.annotator.pseudonym,
+                who=label.annotator.shown(named=allowed(viewer, "read-names")),
                 choice=words[label.pk],
                 situation=label.situation,
                 campaign=label.campaign.name,

@@ -16,6 +16,14 @@
     }
     const opener = event.target.closest("[data-opens]");
     if (opener) document.getElementById(opener.dataset.opens).showModal();
+    const copier = event.target.closest("[data-copies]");
+    if (copier) {
+      navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).textContent).then(() => {
+        const label = copier.textContent;
+        copier.textContent = "Copied";
+        setTimeout(() => (copier.textContent = label), 2000);
+      });
+    }
     const closer = event.target.closest("[data-closes]");
     if (closer) closer.closest("dialog").close();
   });
@@ -27,6 +35,33 @@
       find.focus();
     }
     if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
+  });
+
+  // What a dot of a plot stands for, beside it while it is pointed at or has the focus.
+  const tip = document.createElement("div");
+  tip.className = "tip";
+  tip.hidden = true;
+  tip.setAttribute("aria-hidden", "true"); // the link's own label says the same
+  document.body.append(tip);
+  const show = (target) => {
+    const [name, value] = target.dataset.tip.split(/: (?=[^:]*$)/);
+    tip.replaceChildren(document.createElement("b"), value || "");
+    tip.firstChild.textContent = name;
+    tip.hidden = false;
+    const dot = (target.querySelector("circle") || target).getBoundingClientRect();
+    const left = dot.left + dot.width / 2 - tip.offsetWidth / 2;
+    const above = dot.top - tip.offsetHeight - 8;
+    tip.style.left = `${Math.max(8, Math.min(left, innerWidth - tip.offsetWidth - 8)) + scrollX}px`;
+    tip.style.top = `${(above > 8 ? above : dot.bottom + 8) + scrollY}px`;
+  };
+  for (const begins of ["pointerover", "focusin"])
+    document.addEventListener(begins, (event) => {
+      const target = event.target.closest("[data-tip]");
+      if (target) show(target);
+      else tip.hidden = true;
+    });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") tip.hidden = true;
   });
 
   // A form that filters submits as soon as something is chosen.

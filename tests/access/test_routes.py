@@ -21,6 +21,9 @@ STAFF = {"curator", "administrator"}
 TABLE = {
     "home": EVERYBODY,
     "leaderboard:find": EVERYBODY,
+    "leaderboard:data": EVERYBODY,
+    "leaderboard:model-detail": EVERYBODY,
+    "leaderboard:judge-detail": EVERYBODY,
     "leaderboard:desiderata": EVERYBODY,
     "leaderboard:recipes": READERS,
     "leaderboard:recipe": READERS,
@@ -391,6 +394,9 @@ def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
     pages = (
         "index",
         "find",
+        "data",
+        "model-detail",
+        "judge-detail",
         "method",
         "snapshot-new",
         "edition-new",

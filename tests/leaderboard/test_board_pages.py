@@ -368,7 +368,7 @@ def test_nothing_in_the_bank_is_said_calmly(client, client_of, db):
 def test_home_shows_the_best_and_one_item_as_judged(voted, client):
     html = page(client, "/")
     tables = Tables(html)
-    assert "One item, as judged" in html
+    assert "One finished item" in html
     assert "What does sign" in html
     assert re.search(r"[123] (people|person)", html)
     assert [link for link in tables.links if quote("Alder") in link]

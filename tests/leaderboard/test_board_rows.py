@@ -23,7 +23,7 @@ MODEL_KEYS = {
     *("control", "coefficients", "length_unit", "strong_weight"),
 }
 JUDGE_KEYS = {
-    *("judge", "run", "settings", "source_dataset", "kind", "reference", "metric"),
+    *("judge", "simulated", "run", "settings", "source_dataset", "kind", "reference", "metric"),
     *(f"value{end}" for end in ENDS),
     *("p", "n", "coverage", "notes"),
 }

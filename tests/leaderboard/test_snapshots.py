@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
 
+from annotations.models import Label
 from bank.intake.parquet import NEEDED
 from bank.models import Benchmark
 from leaderboard.models import Snapshot
@@ -30,9 +32,33 @@ def test_a_view_is_frozen_with_what_made_it_and_stays_as_it_was(voted, brought, 
     assert freeze(client_of("curator"), query="?source=keen") == one  # the same data: the same snapshot
     brought("judgments", judgments("keen", noise=3.0, seed=8, repeats=1, settings={"criteria": False}))
     page = client_of("anonymous").get(f"/snapshots/{one.code}/").content.decode()
-    assert f"{rows[0]['win_rate']:.3f}" in page
+    assert f"{100 * rows[0]['win_rate']:.1f}" in page
     assert one.fingerprint[:8] in page
     assert "keen, run" in page
+
+
+@pytest.mark.parametrize(
+    ("what", "view"), [("models", "?source=keen"), ("judges", ""), ("bias", ""), ("agreement", "")]
+)
+def test_a_frozen_board_is_drawn_as_the_board_was_and_says_what_moved_since(what, view, voted, brought, client_of):
+    visitor = client_of("anonymous")
+    board = told(visitor.get(f"/leaderboards/grove/{what}/{view}"))
+    path = f"/snapshots/{freeze(client_of('researcher'), what=what, query=view).code}/"
+    assert told(visitor.get(path)) == board
+    assert "Today the view is the same" in visitor.get(path).content.decode()
+    brought("judgments", judgments("dull", noise=0.1, seed=5, repeats=1, settings={"criteria": False}))
+    Label.objects.filter(pk__in=Label.objects.order_by("pk").values("pk")[:20]).update(choice="tie")
+    changed = visitor.get(path).content.decode()
+    assert told(visitor.get(path)) == board
+    if what != "models":  # that board is of the judge alone
+        assert "what changed since" in changed
+        assert "Rows that changed" in visitor.get(f"{path}changes/now/").content.decode()
+
+
+def told(answer):
+    """The figures of the first table of a page, without what merely leads elsewhere."""
+    (table,) = re.findall(r"<tbody>(.*?)</tbody>", answer.content.decode(), re.DOTALL)[:1]
+    return " ".join(re.sub(r"<[^>]+>", " ", table).split())
 
 
 def test_only_who_signs_in_freezes_and_never_a_name_or_an_oracle(voted, client_of):

@@ -133,10 +133,12 @@ UNDECIDED: dict[str, Any] = dict.fromkeys(set(VERDICT) - {"reason"})
 
 def judgments(rows: Rows) -> Columns | None:
     """As ``columns_of`` gives them."""
-    others: dict[str, Any] = {"settings": {}, "order": None, "repeat": 0}
+    others: dict[str, Any] = {"settings": {}, "order": None, "repeat": 0, "simulated": False}
     numbers: dict[str, Any] = dict.fromkeys(("prompt_tokens", "completion_tokens", "cost"))
     columns = _columns(rows, JUDGMENT, UNDECIDED | numbers | others | {"responses": [], "analysis": None, "raw": None})
     if columns is None or not JUDGMENT_STATUS.issuperset(columns["status"]) or not _as_stored(columns["judge"]):
+        return None
+    if set(map(type, columns["simulated"])) != {bool}:
         return None
     decided = _verdicts(columns)
     if decided is None or any((s == "ok") != d for s, d in zip(columns["status"], decided, strict=True)):
@@ -157,8 +159,10 @@ def judgments(rows: Rows) -> Columns | None:
 def labels(rows: Rows) -> Columns | None:
     """As ``columns_of`` gives them. Labels with revisions are left to pydantic."""
     others: dict[str, Any] = {"responses": [], "seconds": None, "flags": [], "at": None, "revisions": []}
-    columns = _columns(rows, LABEL, UNDECIDED | others)
+    columns = _columns(rows, LABEL, UNDECIDED | others | {"simulated": False})
     if columns is None or not _filled(columns["annotator"]) or any(columns["revisions"]):
+        return None
+    if set(map(type, columns["simulated"])) != {bool}:
         return None
     if not (_as_stored(columns["annotator"]) and _as_stored(columns["campaign"])):
         return None

@@ -10,7 +10,14 @@ from pydantic import BaseModel
 from accounts.csv import unescape
 from bank.intake.formats.blocks import COLUMN_READERS, Block, json_blocks, table_blocks
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, kind_of, parse_json, rows, validated
-from bank.intake.formats.records import JudgmentRecord, LabelRecord, RecipeResponseRecord, ResponseRecord, SampleRecord
+from bank.intake.formats.records import (
+    JudgmentRecord,
+    LabelRecord,
+    ModelRecord,
+    RecipeResponseRecord,
+    ResponseRecord,
+    SampleRecord,
+)
 
 NAME = "generic"
 TITLE = "Project's own (JSON Lines, CSV, Parquet)"
@@ -36,7 +43,7 @@ LISTS = frozenset(
 )
 FLOATS = frozenset({"score", "preference", "seconds", "confidence", "cost"})
 INTEGERS = frozenset(["tokens", "situation", "grade", "repeat", "turn", "prompt_tokens", "completion_tokens"])
-BOOLEANS = frozenset({"answer", "agree", "hallucination"})
+BOOLEANS = frozenset({"answer", "agree", "hallucination", "simulated"})
 
 
 def recognises(path: Path) -> bool:
@@ -72,6 +79,12 @@ def responses(path: Path) -> Iterator[Row | Problem]:
 
 def recipe_responses(path: Path) -> Iterator[Row | Problem]:
     return _read(path, "recipe_responses")
+
+
+def cards(path: Path) -> Iterator[Row | Problem]:
+    """What ``models.jsonl`` beside the responses says of models."""
+    file = (path if path.is_dir() else path.parent) / "models.jsonl"
+    return validated(rows(file), ModelRecord) if file.is_file() else iter(())
 
 
 def labels(path: Path, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Iterator[Row | Problem]:

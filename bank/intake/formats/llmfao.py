@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, csv_rows, first_names, json_lines, validated
-from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
-from bank.text.names import as_stored
+from bank.intake.formats.records import JudgmentRecord, LabelRecord, ModelRecord, ResponseRecord, SampleRecord
 
 NAME = "llmfao"
 TITLE = "LLMFAO"
@@ -59,13 +58,15 @@ def responses(path: Path) -> Iterator[Row | Problem]:
     return validated(records(json_lines(_file(path, RESULTS))), ResponseRecord)
 
 
-def organisations(path: Path) -> dict[str, str]:
-    """Organisation by model, from ``models.jsonl`` beside the results."""
+def cards(path: Path) -> Iterator[Row | Problem]:
+    """What ``models.jsonl`` beside the results says of models."""
     file = (path if path.is_dir() else path.parent) / "models.jsonl"
-    if not file.is_file():
-        return {}
-    named = (row.data for row in json_lines(file) if isinstance(row, Row) and "name" in row.data)
-    return {as_stored(str(data["name"])): str(data.get("org") or "") for data in named}
+    if file.is_file():
+        named = (row for row in json_lines(file) if isinstance(row, Row) and "name" in row.data)
+        told = ((row.where, row.data["name"], row.data.get("org") or "") for row in named)
+        yield from validated(
+            (Row(where, {"name": name, "organisation": org}) for where, name, org in told), ModelRecord
+        )
 
 
 def labels(path: Path) -> Iterator[Row | Problem]:

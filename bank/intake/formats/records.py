@@ -5,7 +5,7 @@ Validation happens here, before the database: SQLite stores what PostgreSQL refu
 
 import math
 from collections import Counter
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -207,6 +207,28 @@ def _candidates(pool: list[Any]) -> list[Any]:
     return plain
 
 
+def _day(value: Any) -> Any:
+    return date.fromisoformat(value) if isinstance(value, str) else value
+
+
+Price = Annotated[Number, Field(ge=0)]
+
+
+class ModelRecord(Record):
+    """What is known of a model beside its answers, from ``models.jsonl``. Prices in US dollars per million tokens."""
+
+    name: Name
+    organisation: Short = ""
+    open: bool | None = None
+    family: Annotated[str, Field(max_length=100), AfterValidator(_clean)] = ""
+    licence: Short = ""
+    parameters: Annotated[str, BeforeValidator(_name), Field(max_length=60), AfterValidator(_clean)] = ""
+    released: Annotated[date | None, BeforeValidator(_day)] = None
+    homepage: Annotated[str, Field(max_length=500, pattern=r"^(https?://\S+)?$"), AfterValidator(_clean)] = ""
+    price_in: Price | None = None
+    price_out: Price | None = None
+
+
 class LikelihoodsRecord(Record):
     by: Literal["prompt", "first-token"]
     sum: Literal["total", "per-token"] = "total"
@@ -375,6 +397,7 @@ class VerdictRecord(Record):
 
 class LabelRecord(VerdictRecord):
     annotator: Name
+    simulated: bool = False  # the annotator is invented
     seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
     comment: Text = ""
     flags: list[Short] = []
@@ -415,6 +438,7 @@ class Revision(VerdictRecord):
 
 class JudgmentRecord(VerdictRecord):
     judge: OptionalName = ""
+    simulated: bool = False  # the judge is invented
     run: Short = ""
     settings: dict[Annotated[str, AfterValidator(_clean)], Json] = {}
     order: list[Ref] | None = None

@@ -2,15 +2,14 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 from django.db.models import Model
 
 from bank.database import bulk, chunks
 from bank.intake.formats.blocks import Block
-from bank.intake.formats.reading import Row, Where
-from bank.intake.formats.records import ResponseRecord
+from bank.intake.formats.reading import BadFile, Problem, Row, Where
+from bank.intake.formats.records import ModelRecord, ResponseRecord
 from bank.intake.imports import Report
 from bank.intake.imports.addressing import Addresses
 from bank.intake.imports.context import ImportContext
@@ -34,7 +33,7 @@ class Responses:
     """
 
     def __init__(self, context: ImportContext) -> None:
-        self.context = context
+        self.context, self.cards = context, _cards(context)
         self.seen = SeenNames()
         self.models: dict[str, int] = dict(EvaluatedModel.objects.values_list("name", "pk"))
         self.answering: dict[str, bool] = {}  # whether the model has stored responses to this benchmark
@@ -110,9 +109,7 @@ class Responses:
             # The benchmark has been opened, and its anchor made, since the names were read.
             model = EvaluatedModel.objects.filter(name=name).first()
             if model is None:
-                model = self.context.writer.make(
-                    EvaluatedModel(name=name, organisation=self.organisations.get(name, ""))
-                )
+                model = self.context.writer.make(EvaluatedModel(name=name))
             self.models[name] = model.pk
         if min(samples) < 0:
             samples = [self.context.stored_sample_id(sample) for sample in samples]
@@ -120,12 +117,13 @@ class Responses:
         self.context.writer.put(Response, dict(zip(COLUMNS, (samples, models, *values), strict=True)))
 
     def finish(self) -> None:
-        """Responses are never changed."""
-
-    @cached_property
-    def organisations(self) -> dict[str, str]:
-        module = self.context.module
-        return module.organisations(self.context.path) if hasattr(module, "organisations") else {}
+        """Write down what the files say of models, where nothing was known. Responses are never changed."""
+        for names in chunks(self.cards):
+            for model in EvaluatedModel.objects.filter(name__in=names):
+                unknown = [field for field in model.CARD if getattr(model, field) in (None, "")]
+                for field in unknown:
+                    setattr(model, field, getattr(self.cards[model.name], field))
+                model.save(update_fields=unknown)
 
     def _settled(self, rows: list[Row], report: Report) -> Iterator[Row]:
         for row in self.addresses.resolved(rows):
@@ -194,3 +192,13 @@ class Responses:
             stored = Response.objects.filter(model__name=name, sample__benchmark=self.context.benchmark)
             self.answering[name] = self.context.benchmark is not None and name in self.models and stored.exists()
         return self.answering[name]
+
+
+def _cards(context: ImportContext) -> dict[str, ModelRecord]:
+    """What the files say of models, by name. Raises BadFile at the first bad row."""
+    read: dict[str, ModelRecord] = {}
+    for row in context.module.cards(context.path) if hasattr(context.module, "cards") else ():
+        if isinstance(row, Problem):
+            raise BadFile(row.where, f"{row.field} {row.reason}")
+        read[row.data.name] = row.data
+    return read

@@ -19,6 +19,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from bank.models import Benchmark
 from evalsite import checks
+from evalsite.demo import llmfao
 from evalsite.demo.accounts import PASSWORD, SIGN_INS
 from evalsite.demo.loader import load
 
@@ -56,6 +57,9 @@ class Command(BaseCommand):
             signal.signal(number, _interrupt)
         try:
             self._announce(address, processes, demo)
+            if demo and not llmfao.is_here():
+                llmfao.load_llmfao()
+                self.stdout.write("LLMFAO is in, too: real votes of 124 people and two judges.")
             while all(process.poll() is None for process in processes):
                 time.sleep(0.5)
             raise CommandError("The web server or the worker ended; see the lines above.")

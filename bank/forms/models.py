@@ -1,0 +1,29 @@
+"""The card of an evaluated model."""
+
+from typing import Any
+
+from django import forms
+
+from bank.models import EvaluatedModel
+
+WEIGHTS = [("", "not known"), ("true", "open"), ("false", "closed")]
+
+
+class CardForm(forms.ModelForm):
+    """What is known of a model beside its answers."""
+
+    open = forms.NullBooleanField(required=False, label="Weights", widget=forms.Select(choices=WEIGHTS))
+    price_in = forms.FloatField(required=False, min_value=0, label="Price in", help_text="US dollars, million tokens.")
+    price_out = forms.FloatField(required=False, min_value=0, label="Price out")
+
+    class Meta:
+        model = EvaluatedModel
+        fields = EvaluatedModel.CARD
+        widgets = {"released": forms.DateInput(attrs={"type": "date"})}
+        help_texts = {"parameters": "As its makers say, such as 7B.", "licence": "Of the weights."}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.label_suffix = ""
+        for field in self.fields.values():
+            field.widget.attrs.setdefault("class", "input")

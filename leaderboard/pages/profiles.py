@@ -1,0 +1,439 @@
+"""The public pages of a model and of a judge: all boards that it is on, its history, what sways it, and its card."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from accounts.rules import Viewer, allowed
+from bank.models import Benchmark, EvaluatedModel, Response
+from judging.models import Judge, Run
+from judging.runs.juries import members_of
+from leaderboard import boards, queries
+from leaderboard.boards import cached, standin
+from leaderboard.boards.base import ModelRow, ModelsBoard
+from leaderboard.boards.bias import BiasRow
+from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard
+from leaderboard.figures import NONE, in_brackets, number_of, signed, signed_points, span, two, whole
+from leaderboard.kinds import Kind, available
+from leaderboard.models import Snapshot
+from leaderboard.pages import bias as bias_page
+from leaderboard.pages import marks, scored
+from leaderboard.pages import models as models_page
+from leaderboard.pages import snapshots as snapshots_page
+from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, settings_in_words, source_of
+from leaderboard.pages.provenance import Fact, verdicts_link
+from leaderboard.rows import Number
+from leaderboard.scope import BadScope, Scope
+
+HUNDRED = marks.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), marks.WIDE)
+MOST_LEVELS = 16
+BLANK = SafeString()
+
+
+@dataclass(frozen=True, slots=True)
+class BoardLine:
+    """A model on one board: its place among ``of`` ranked models, its number, and where all others stand."""
+
+    title: str
+    by: str
+    link: str
+    rows: str  # what is behind the number
+    rank: str
+    ranks: str
+    of: str
+    value: str
+    bar: SafeString
+    n: str
+
+
+@dataclass(frozen=True, slots=True)
+class LevelLine:
+    name: str
+    value: str
+    bar: SafeString
+    n: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPage:
+    lead: str
+    boards: list[BoardLine]
+    axis: SafeString
+    levels: list[LevelLine]
+    levels_of: str
+    levels_axis: SafeString
+    history: SafeString
+    history_of: str
+    facts: list[Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class _OnBoard:
+    """A model's row on one board."""
+
+    address: Address
+    scope: Scope
+    board: ModelsBoard
+    row: ModelRow
+
+    @property
+    def number(self) -> Number:
+        return self.row.number(scored.shape_of(self.scope, self.board).main.name)
+
+
+def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
+    """None for a model that is on no board that the viewer may see, unless the viewer is staff."""
+    found = sorted(_boards_of(model.name, viewer), key=lambda on: (on.row.rank is None, -on.row.n))
+    if not found and not allowed(viewer, "read-bank"):
+        return None
+    first = found[0] if found else None
+    levels, axis, measure = _levels(first) if first else ([], BLANK, "")
+    history = _history(first) if first else BLANK
+    return ModelPage(
+        lead=_lead(first) if first else "Not on a public board yet.",
+        boards=[_board_line(on) for on in found],
+        axis=marks.axis_head(HUNDRED, lambda value: whole(100 * value)),
+        levels=levels,
+        levels_of=f"{_title(first)}, {measure}" if first else "",
+        levels_axis=axis,
+        history=history,
+        history_of=_title(first) if first else "",
+        facts=_model_facts(model),
+    )
+
+
+def _boards_of(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
+    answered = Response.objects.filter(model__name=name).order_by().values("sample__benchmark")
+    staff = allowed(viewer, "read-hidden")
+    visible = {benchmark.pk for benchmark in queries.newest_visible(viewer)}
+    for benchmark in Benchmark.objects.filter(pk__in=answered).select_related("anchor").order_by("pk"):
+        for kind in available(benchmark, "models", staff=staff) if benchmark.pk in visible else ():
+            address = Address(viewer, "leaderboard:models", _named(benchmark), benchmark, {"kind": kind.name})
+            try:
+                scope = source_of(address).scope
+                board = cached(scope, "models", boards.models)
+            except BadScope:
+                continue
+            row = next((row for row in board.rows if row.model == name), None)
+            if row is not None:
+                yield _OnBoard(address, scope, board, row)
+
+
+def _named(benchmark: Benchmark) -> str:
+    return str(benchmark) if benchmark.version != "1" else benchmark.slug
+
+
+def _title(on: _OnBoard) -> str:
+    return on.address.benchmark.titled
+
+
+def _lead(on: _OnBoard) -> str:
+    shape = scored.shape_of(on.scope, on.board)
+    said = f"{shape.main.label} {shape.main.write(on.number.value)} {in_brackets(on.number, shape.main.write)}".strip()
+    place = "" if on.row.rank is None else f", rank {on.row.place} of {_ranked(on.board)}"
+    return f"{said} over {number_of(on.row.n, 'item')} of {_title(on)}{place}."
+
+
+def _ranked(board: ModelsBoard) -> int:
+    return sum(row.rank is not None for row in board.rows)
+
+
+def _board_line(on: _OnBoard) -> BoardLine:
+    shape, kind = scored.shape_of(on.scope, on.board), on.scope.kind
+    main, hundred = shape.main, shape.hundred
+    scale = HUNDRED if hundred else marks.Axis(*kind.ends(on.address.benchmark), (), marks.WIDE)
+    others = [row.number(main.name).value for row in on.board.rows if row.model != on.row.model]
+
+    def at(value: float | None) -> float | None:
+        return value if value is None or not hundred else value / hundred
+
+    few = models_page.is_provisional(on.row, on.scope.anchor)
+    bar = marks.interval_bar(
+        scale, *(at(end) for end in on.number.ends), provisional=few, others=[at(value) for value in others]
+    )
+    source = on.scope.source
+    return BoardLine(
+        title=f"{_title(on)}, {kind.title.lower()}",
+        by="" if kind.keyed else PEOPLE_IN_WORDS.get(source, source),
+        link=on.address.link(),
+        rows=on.address.to(kind.rows_page, model=on.row.model, kind=kind.in_address),
+        rank=NONE if few or on.row.rank is None else str(on.row.place),
+        ranks="" if few else span(on.row.rank_low, on.row.rank_high),
+        of=str(_ranked(on.board)),
+        value=main.write(on.number.value),
+        bar=bar,
+        n=whole(on.row.n),
+    )
+
+
+def _levels(on: _OnBoard) -> tuple[list[LevelLine], SafeString, str]:
+    """The levels of a board, each beside the median of the other models; and the axis."""
+    shape = scored.shape_of(on.scope, on.board)
+    main = shape.main
+    names = [name for name in on.row.levels if name][:MOST_LEVELS]
+    if len(names) < 2:
+        return [], BLANK, ""
+    numbers = {name: level.number(main.name) for name in names if (level := on.row.level(name))}
+    scale = marks.axis([end for number in numbers.values() for end in number.ends], width=marks.WIDE, unit=shape.unit)
+    lines = []
+    for name, number in numbers.items():
+        others = [
+            value
+            for row in on.board.rows
+            if row.model != on.row.model and (level := row.level(name)) and (value := level.number(main.name).value)
+        ]
+        level = on.row.level(name)
+        middle = [median(others)] if others else []
+        lines.append(
+            LevelLine(
+                name=name.rpartition(" / ")[2],
+                value=main.write(number.value),
+                bar=marks.interval_bar(scale, *number.ends, write=main.write, others=middle),
+                n=whole(level.n if level else None),
+            )
+        )
+    return lines, marks.axis_head(scale, lambda value: _plain(main.write(value))), main.label.lower()
+
+
+def _plain(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _history(on: _OnBoard) -> SafeString:
+    """The model's number over the snapshots of its first board."""
+    snapshots = [
+        snapshot
+        for snapshot in Snapshot.objects.visible_to(on.address.viewer).filter(
+            benchmark=on.address.benchmark, what="models"
+        )
+        if on.row.model in snapshots_page.entries_of(snapshot)
+    ]
+    if not snapshots:
+        return BLANK
+    same = [each for each in reversed(snapshots) if snapshots_page.same_view(each, snapshots[0])]  # newest last
+    return snapshots_page.plot_of(snapshots_page.Line(snapshots, snapshots[0], same, on.row.model))
+
+
+def _model_facts(model: EvaluatedModel) -> list[Fact]:
+    facts = [
+        Fact("Organisation", model.organisation),
+        Fact("Family", model.family),
+        Fact("Weights", "" if model.open is None else "open" if model.open else "closed"),
+        Fact("Licence", model.licence),
+        Fact("Parameters", model.parameters),
+        Fact("Released", f"{model.released.day} {model.released:%B %Y}" if model.released else ""),
+        Fact("Price, in and out", _priced(model)),
+        Fact("Home page", model.homepage.partition("://")[2].rstrip("/"), model.homepage),
+    ]
+    return [fact for fact in facts if fact.text]
+
+
+def _priced(priced: EvaluatedModel | Judge) -> str:
+    """``$2.5 and $10 a million tokens``; empty where nothing is known."""
+    prices = [f"${price:g}" for price in (priced.price_in, priced.price_out) if price is not None]
+    return f"{' and '.join(prices)} a million tokens" if prices else ""
+
+
+# ---- judges ----
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementLine:
+    """A judge beside people on one benchmark: its number, one more person's, and the best baseline's."""
+
+    title: str
+    kind: str
+    metric: str
+    link: str
+    rows: str
+    settings: str
+    n: str
+    value: str
+    bar: SafeString
+    person: str
+    stand_in: str
+    passes: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class SwayLine:
+    benchmark: str
+    bias: str
+    words: str
+    value: str
+    css: str
+    interval: str
+    n: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePage:
+    lead: str
+    lines: list[AgreementLine]
+    axis: SafeString
+    sways: list[SwayLine]
+    facts: list[Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A judge's run beside people on one benchmark."""
+
+    address: Address
+    scope: Scope
+    kind: Kind
+    board: JudgesBoard
+    run: Run
+    row: JudgeRow
+
+    @property
+    def person(self) -> Number | None:
+        ceiling = self.board.against[MAJORITY].ceiling.get(self.row.metric)
+        return ceiling.number if ceiling else None
+
+    @property
+    def floor(self) -> float | None:
+        """The best of the baselines."""
+        better = min if self.kind.metrics[0].lower_is_better else max
+        runs = Run.objects.filter(pk__in=self.board.runs).exclude(judge__baseline="").values_list("pk", flat=True)
+        of_baselines = set(runs)
+        values = [
+            row.value.value
+            for row in self.board.rows
+            if row.run in of_baselines
+            and (row.metric, row.reference, row.source_dataset) == (self.row.metric, MAJORITY, ALL)
+            and row.value.value is not None
+        ]
+        return better(values, default=None)
+
+
+def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
+    """None for a judge with no verdict on a benchmark that the viewer may see, unless the viewer may see all runs."""
+    found = sorted(_judged(judge, viewer), key=lambda on: -on.row.n)
+    runs = _visible_runs(judge, viewer)
+    if not runs and not allowed(viewer, "read-judging"):
+        return None
+    ends = [end for on in found for end in (*on.row.value.ends, on.person.value if on.person else None, on.floor)]
+    scale = marks.axis(ends, width=marks.WIDE)
+    return JudgePage(
+        lead=_judge_lead(judge, found),
+        lines=[_agreement_line(on, scale) for on in found],
+        axis=marks.axis_head(scale, two),
+        sways=[line for on in found for line in _sways(on)],
+        facts=_judge_facts(judge, runs),
+    )
+
+
+def _visible_runs(judge: Judge, viewer: Viewer) -> list[Run]:
+    visible = [benchmark.pk for benchmark in queries.newest_visible(viewer)]
+    runs = Run.objects.visible_to(viewer).filter(judge=judge, benchmark__in=visible, kind=Run.Kind.JUDGMENTS)
+    return list(runs.select_related("benchmark").order_by("pk"))
+
+
+def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
+    staff = allowed(viewer, "read-hidden")
+    visible = {benchmark.pk: benchmark for benchmark in queries.newest_visible(viewer)}
+    for pk in dict.fromkeys(run.benchmark_id for run in _visible_runs(judge, viewer)):
+        benchmark = visible[pk]
+        for kind in available(benchmark, "judges", staff=staff):
+            address = Address(viewer, "leaderboard:judges", _named(benchmark), benchmark, {"kind": kind.name})
+            scope = address.scope()
+            board = cached(scope, "judges", boards.judges)
+            rows = [
+                row
+                for row in board.rows
+                if (row.judge, row.reference, row.metric, row.source_dataset)
+                == (judge.name, MAJORITY, kind.metrics[0].name, ALL)
+                and row.value.value is not None
+            ]
+            by_run = Run.objects.select_related("judge").in_bulk([row.run for row in rows])
+            for row in rows:
+                yield _Judged(address, scope, kind, board, by_run[row.run], row)
+
+
+def _judge_lead(judge: Judge, found: Sequence[_Judged]) -> str:
+    if not found:
+        return "People have labelled nothing that it judged, so there is nothing to compare it with."
+    on = found[0]
+    metric = on.kind.metrics[0]
+    said = f"{metric.label} {two(on.row.value.value)} {in_brackets(on.row.value, two)}".strip()
+    person = f"; one more person {two(on.person.value)}" if on.person and on.person.value is not None else ""
+    return f"{said} on {number_of(on.row.n, 'item')} of {on.address.benchmark.titled} that people labelled{person}."
+
+
+def _agreement_line(on: _Judged, scale: marks.Axis) -> AgreementLine:
+    metric = on.kind.metrics[0]
+    stand_in, passes = ("", None) if on.run.judge.is_baseline else _stand_in(on)
+    ceiling = on.person.value if on.person else None
+    return AgreementLine(
+        title=on.address.benchmark.titled,
+        kind=on.kind.title.lower(),
+        metric=metric.label,
+        link=on.address.link(),
+        rows=verdicts_link(on.address, on.run) or on.address.link(),
+        settings=settings_in_words(on.run.protocol, on.run.settings),
+        n=whole(on.row.n),
+        value=two(on.row.value.value),
+        bar=marks.interval_bar(scale, *on.row.value.ends, ceiling=ceiling, reference=on.floor),
+        person=two(ceiling),
+        stand_in=stand_in,
+        passes=passes,
+    )
+
+
+def _stand_in(on: _Judged) -> tuple[str, bool | None]:
+    """Whether the judge may stand in for an annotator, in words."""
+    if not on.kind.stand_in:
+        return "", None
+    tested = standin.stand_ins(on.scope, standin.EPSILON)
+    row = next((row for row in tested.rows if row.run == on.run.pk), None)
+    if row is None or row.passes is None:
+        return row.reason if row else "", None
+    rate = two(row.winning_rate)
+    return (f"yes, {rate}" if row.passes else f"not yet, {rate}"), row.passes
+
+
+def _sways(on: _Judged) -> Iterator[SwayLine]:
+    """The biases that were measured, each with its interval; a mark where the interval leaves 0 out."""
+    if not on.kind.biases or on.run.judge.is_baseline:
+        return
+    board = cached(on.scope, "bias", boards.bias_of)
+    to = on.address.to("leaderboard:bias", kind=on.kind.in_address)
+    for row in board.rows:
+        if row.run == on.run.pk and row.value.value is not None:
+            yield _sway(on, row, to)
+
+
+def _sway(on: _Judged, row: BiasRow, to: str) -> SwayLine:
+    write: Any = signed_points if bias_page.is_share(row.bias, on.kind) else signed
+    return SwayLine(
+        benchmark=on.address.benchmark.titled,
+        bias=bias_page.LABELS[row.bias],
+        words=bias_page.words_of(row.bias, on.kind),
+        value=write(row.value.value),
+        css=bias_page.css_of(row.bias, row, on.kind),
+        interval=in_brackets(row.value, write),
+        n=whole(row.n),
+        link=to,
+    )
+
+
+def _judge_facts(judge: Judge, runs: Sequence[Run]) -> list[Fact]:
+    members = {pk for run in runs for pk in members_of(run)}
+    names = Run.objects.filter(pk__in=members).order_by("judge__name").values_list("judge__name", flat=True).distinct()
+    kind = "built-in baseline" if judge.is_baseline else "jury" if members else "model" if judge.model else "from files"
+    reported = next((run.reported_model for run in reversed(runs) if run.reported_model), "")
+    facts = [
+        Fact("Kind", f"{kind}, simulated" if judge.simulated else kind),
+        Fact("Members", ", ".join(names)),
+        Fact("Model", judge.model or reported, mono=True),
+        Fact("Answers as", reported if judge.model and reported != judge.model else "", mono=True),
+        Fact("Family", judge.family),
+        Fact("Price, in and out", _priced(judge)),
+        Fact("Runs", ", ".join(str(run.pk) for run in runs)),
+    ]
+    return [fact for fact in facts if fact.text]

@@ -1,0 +1,44 @@
+"""The public page of a model, which staff edit the card of, and that of a judge."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+
+from accounts.rules import allowed, requires
+from bank.forms.models import CardForm
+from bank.models import EvaluatedModel
+from judging.models import Judge
+from leaderboard.pages import profiles
+from leaderboard.pages.snapshots import citation_of
+
+
+@requires("read-public")
+def model_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    """A model over all boards that the viewer may see; what staff send is its card."""
+    model = get_object_or_404(EvaluatedModel, pk=pk)
+    edits = allowed(request.user, "write-bank")
+    if request.method == "POST" and not edits:
+        raise Http404("no such page")
+    form = CardForm(request.POST or None, instance=model) if edits else None
+    if form is not None and request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, f"Saved the card of {model.name}.")
+        return redirect("leaderboard:model-detail", pk)
+    page = profiles.model_page(model, request.user)
+    if page is None:
+        raise Http404("no such model")
+    context = {"section": "leaderboards", "model": model, "page": page, "form": form}
+    context["citation"] = citation_of(f"{model.name}, all boards", f"model-{pk}", request.build_absolute_uri())
+    return render(request, "leaderboard/model.html", context)
+
+
+@requires("read-public")
+def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    """A judge beside people on every benchmark that the viewer may see."""
+    judge = get_object_or_404(Judge, pk=pk)
+    page = profiles.judge_page(judge, request.user)
+    if page is None:
+        raise Http404("no such judge")
+    context = {"section": "leaderboards", "judge": judge, "page": page, "staff": allowed(request.user, "read-judging")}
+    context["citation"] = citation_of(f"{judge} as a judge", f"judge-{pk}", request.build_absolute_uri())
+    return render(request, "leaderboard/judge.html", context)

@@ -1,0 +1,104 @@
+"""What the demo shows to a visitor: every page has something to say, and what is invented says so."""
+
+import json
+
+import pytest
+
+from accounts.models import User
+from annotations.models import Annotator, Campaign, Label
+from evalsite.demo.llmfao import is_here, load_llmfao
+from evalsite.demo.loader import load
+from judging.models import Judge, Judgment
+from tests.once import once
+
+SIMULATED = ["Jury of three", "Prefers first", "Prefers length", "Steady"]
+SCENES = "/leaderboards/everyday-scenes"
+
+
+@pytest.fixture
+def demo(db, media, client):
+    once("demo", load)
+    return client
+
+
+def rows(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 200, path
+    return answer.json()
+
+
+def test_its_judges_and_people_are_simulated_and_say_so_on_pages_in_rows_and_in_files(demo, manage, tmp_path):
+    judges = rows(demo, "/api/v1/leaderboards/judges/?benchmark=everyday-scenes&kind=pair")
+    marked = {row["judge"]: row["simulated"] for row in judges if not row["judge"].startswith("baseline-")}
+    assert marked == dict.fromkeys(SIMULATED, True)
+    assert not any(row["simulated"] for row in judges if row["judge"].startswith("baseline-"))
+    assert demo.get(f"{SCENES}/judges/").content.decode().count(">simulated</span>") == len(SIMULATED)
+    assert "Steady (simulated)" in demo.get(f"{SCENES}/bias/").content.decode()
+    assert "The labels come from simulated annotators" in demo.get(f"{SCENES}/models/").content.decode()
+    assert set(Annotator.objects.filter(labels__isnull=False).values_list("simulated", flat=True)) == {True}
+    for what in ("labels", "judgments"):
+        assert (
+            manage(
+                "export",
+                what,
+                "--benchmark",
+                "everyday-scenes",
+                "--format",
+                "jsonl",
+                "--output",
+                tmp_path / f"{what}.jsonl",
+            )[0]
+            == 0
+        )
+    for line in (tmp_path / "labels.jsonl").read_text().splitlines():
+        assert json.loads(line)["simulated"] is True
+    for line in (tmp_path / "judgments.jsonl").read_text().splitlines():
+        judgment = json.loads(line)
+        assert judgment.get("simulated", False) is not judgment["judge"].startswith("baseline-")
+
+
+def test_a_closed_round_of_five_labels_a_pair_covers_every_sample_and_its_votes_are_public(demo):
+    closed = Campaign.objects.get(name="Everyday scenes, round 1")
+    labels = Label.objects.filter(campaign=closed)
+    assert closed.state == Campaign.State.CLOSED
+    assert {closed.campaign_items.count(), labels.count() / 5} == {90}
+    assert labels.values("item__sample").distinct().count() == 32
+    page = demo.get(f"{SCENES}/votes/?model=Halcyon-V+2").content.decode()
+    assert "<span>40 items: won" in page
+    open_now = Campaign.objects.filter(benchmark=closed.benchmark, state=Campaign.State.OPEN)
+    assert sorted(open_now.values_list("protocol", flat=True)) == ["batch", "pairwise-criteria", "review"]
+
+
+def test_judges_stand_in_lean_and_help_people_as_they_were_made_to(demo):
+    tested = rows(demo, "/api/v1/leaderboards/stand-in/?benchmark=everyday-scenes&kind=pair")
+    assert {row["judge"] for row in tested if row["passes"]} == {"Steady", "Jury of three", "Prefers length"}
+    biases = rows(demo, "/api/v1/leaderboards/bias/?benchmark=everyday-scenes&kind=pair")
+    found = {(row["judge"], row["bias"]) for row in biases if (row["value_low"] or 0) > 0}
+    assert ("Prefers first", "position") in found
+    assert ("Prefers length", "length") in found
+    assert not {("Steady", "position"), ("Steady", "length")} & found
+    together = rows(demo, "/api/v1/leaderboards/people-and-judge/?benchmark=everyday-scenes&kind=pair&source=Steady")
+    assert all(row["both"] is not None for row in together)
+    assert Judgment.objects.filter(run__judge__name="Steady").count() == 2 * 192
+
+
+def test_real_votes_come_in_beside_it_once_and_give_the_first_sentence_its_number(demo):
+    before = demo.get("/").content.decode()
+    assert "One finished item" in before
+    assert "5 people" in before
+    assert "the best judge" not in before
+    assert not is_here()
+    load_llmfao()
+    load_llmfao()
+    assert is_here()
+    assert Judge.objects.filter(simulated=False, baseline="").count() == 2
+    assert Label.objects.filter(campaign__benchmark__slug="llmfao").count() == 8_931
+    sentence = " ".join(demo.get("/").content.decode().split())
+    assert "1,049 LLMFAO pairs that people decided" in sentence
+    assert ">73.6%</a> of the time" in sentence
+    assert ">70.9%</a>" in sentence
+
+
+def test_every_account_of_it_is_a_real_one(demo):
+    assert not Annotator.objects.filter(person__isnull=False, simulated=True).exists()
+    assert User.objects.count() == 4

@@ -1,0 +1,96 @@
+"""The public page of a model and that of a judge: all boards of theirs that the viewer may see, and no other."""
+
+import json
+
+import pytest
+
+from bank.models import Benchmark, EvaluatedModel
+from judging.models import Judge, Run
+from tests.leaderboard.conftest import by_model
+
+pytestmark = pytest.mark.django_db
+
+
+def text_of(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 200, path
+    return " ".join(answer.content.decode().split())
+
+
+def page_of(model):
+    return f"/models/{EvaluatedModel.objects.get(name=model).pk}/"
+
+
+def of_judge(name):
+    return f"/judges/{Judge.objects.get(name=name).pk}/"
+
+
+def test_a_models_page_has_its_boards_and_the_boards_link_to_it(voted, client, board):
+    row = by_model(board("models"))["Alder"]
+    page = text_of(client, page_of("Alder"))
+    assert f"{100 * row['win_rate']:.1f} [{100 * row['win_rate_low']:.1f}, {100 * row['win_rate_high']:.1f}]" in page
+    assert f"over {row['n']} items" in page
+    assert f'href="{page_of("Alder")}"' in text_of(client, "/leaderboards/grove/models/")
+    assert f'href="{page_of("Alder")}"' in text_of(client, "/")
+    assert f'href="{page_of("Alder")}"' in text_of(client, "/find/?q=alder")
+
+
+def test_a_judges_page_says_how_it_does_beside_people_and_what_sways_it(voted, client, board):
+    rows = {row["metric"]: row for row in board("judges") if (row["judge"], row["reference"]) == ("keen", "majority")}
+    page = text_of(client, of_judge("keen"))
+    accuracy = rows["agreement"]
+    assert f"{accuracy['value']:.2f} [{accuracy['value_low']:.2f}, {accuracy['value_high']:.2f}]" in page
+    assert "one more person" in page
+    assert "Position" in page
+    assert "@misc{evalsite-judge-" in page
+    assert f'href="{of_judge("keen")}"' in text_of(client, "/leaderboards/grove/judges/")
+
+
+@pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+def test_pages_of_what_is_on_private_benchmarks_alone_are_not_there_below_staff(role, voted, client_of):
+    Benchmark.objects.update(visibility="private")
+    assert client_of(role).get(page_of("Alder")).status_code == 404
+    assert "Grove" not in client_of(role).get(of_judge("keen")).content.decode()
+    assert "Not on a public board" not in text_of(client_of("curator"), page_of("Alder"))
+
+
+def test_the_baseline_that_reads_criteria_has_no_page_below_staff(voted, client_of):
+    judge = Judge.objects.get(baseline="criteria-overlap")
+    Run.objects.create(judge=judge, benchmark=voted, protocol="pair", state="finished")
+    assert client_of("anonymous").get(of_judge(judge.name)).status_code == 404
+    assert client_of("curator").get(of_judge(judge.name)).status_code == 200
+
+
+def test_staff_edit_the_card_by_page_and_by_api_and_nobody_else_does(voted, client_of):
+    facts = {"organisation": "North", "open": "true", "parameters": "7B", "price_in": "0.5", "released": "2026-05-01"}
+    assert client_of("researcher").post(page_of("Alder"), facts).status_code == 404
+    assert client_of("curator").post(page_of("Alder"), facts).status_code == 302
+    page = text_of(client_of("anonymous"), page_of("Alder"))
+    for words in ("North", "open", "7B", "1 May 2026", "$0.5 a million tokens"):
+        assert words in page
+    path = f"/api/v1{page_of('Alder')}"
+    change = {"data": json.dumps({"licence": "MIT", "name": "Other"}), "content_type": "application/json"}
+    assert client_of("researcher").patch(path, **change).status_code == 403
+    told = client_of("curator").patch(path, **change).json()
+    assert (told["name"], told["licence"], told["organisation"]) == ("Alder", "MIT", "North")
+    refused = client_of("curator").post(page_of("Alder"), facts | {"price_in": "-1"})
+    assert (refused.status_code, EvaluatedModel.objects.get(name="Alder").price_in) == (200, 0.5)
+
+
+def test_a_file_of_models_fills_what_is_not_known_and_a_bad_one_is_refused_with_its_line(voted, manage, tmp_path):
+    EvaluatedModel.objects.filter(name="Alder").update(organisation="North")
+    cards = [{"name": "Alder", "organisation": "South", "licence": "MIT"}, {"name": "Zelkova", "parameters": "3B"}]
+    (tmp_path / "models.jsonl").write_text("\n".join(map(json.dumps, cards)))
+    keys = Benchmark.objects.get().samples.values_list("key", flat=True)
+    answers = [{"sample": key, "model": "Zelkova", "text": "Yes."} for key in keys]
+    (tmp_path / "responses.jsonl").write_text("\n".join(map(json.dumps, answers)))
+    assert manage("import_responses", "generic", tmp_path, "--benchmark", "grove")[0] == 0
+    known = dict(EvaluatedModel.objects.values_list("name", "licence"))
+    assert (known["Alder"], known["Zelkova"]) == ("MIT", "")
+    assert EvaluatedModel.objects.get(name="Alder").organisation == "North"
+    assert EvaluatedModel.objects.get(name="Zelkova").parameters == "3B"
+    (tmp_path / "models.jsonl").write_text('{"name": "Alder"}\n{"name": "Birch", "price_in": -1}')
+    status, _, problem = manage("import_responses", "generic", tmp_path, "--benchmark", "grove")
+    assert status == 1
+    assert "models.jsonl, line 2" in problem
+    assert "price_in" in problem
