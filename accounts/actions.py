@@ -7,12 +7,18 @@ import secrets
 from collections.abc import Callable
 
 from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.tokens import default_token_generator
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext as _
 from knox.models import AuthToken
 
-from accounts import audit
+from accounts import audit, mail
 from accounts.models import Role, User
 
 _followers: list[tuple[Role, Callable[[User], object]]] = []
@@ -77,6 +83,30 @@ def new_password(*, person: User, password: str | None = None, by: User | None =
     AuthToken.objects.filter(user=person).delete()
     audit.record("password-changed", by=by, command=how, about=person.username)
     return password
+
+
+def set_email(*, person: User, email: str) -> None:
+    """Change where notices and links for a new password go. Raises ValidationError."""
+    if email:
+        validate_email(email)
+    person.email = email
+    person.save(update_fields=["email"])
+
+
+def mail_password_link(*, person: User) -> None:
+    """Mail a link with which the person sets a password. Raises ValidationError."""
+    if not (person.email and person.is_active and mail.is_set_up()):
+        raise ValidationError("A link can be mailed to an account with an address, where mail is set up.")
+    link = reverse(
+        "accounts:password-choose",
+        args=[urlsafe_base64_encode(force_bytes(person.pk)), default_token_generator.make_token(person)],
+    )
+    context = {"user": person, "link": mail.full_address(link)}
+    mail.queue(
+        person.email,
+        render_to_string("accounts/password-reset-subject.txt", context),
+        render_to_string("accounts/password-reset-mail.txt", context),
+    )
 
 
 def _tell_followers(person: User) -> None:

@@ -5,12 +5,14 @@ from typing import Any, cast
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordResetForm
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from accounts import attempts, audit
+from accounts import attempts, audit, mail
 from accounts.http import client_address
 from accounts.models import Role
 
@@ -41,11 +43,7 @@ class Styled(forms.Form):
 class SignInForm(AuthenticationForm):
     """Name and password. ``accounts.attempts`` limits the attempts."""
 
-    error_messages = AuthenticationForm.error_messages | {
-        "invalid_login": lazy(
-            "The name or password is wrong. If you forgot it, an administrator can give you a new one."
-        )
-    }
+    error_messages = AuthenticationForm.error_messages | {"invalid_login": lazy("The name or password is wrong.")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -72,9 +70,43 @@ class SignInForm(AuthenticationForm):
         return cleaned
 
 
+class ResetForm(PasswordResetForm):
+    """Asks for the address to which a link for a new password goes. It tells nobody whether an account has it."""
+
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+        self.fields["email"].widget.attrs["class"] = "input"
+        self.fields["email"].label = _("E-mail address")
+
+    def clean(self) -> dict[str, Any] | None:
+        email = self.cleaned_data.get("email", "")
+        if email and not attempts.begin(self.request, f"password of {email}").allowed:
+            raise ValidationError(_("Too many attempts. Wait 15 minutes, then try again."))
+        return super().clean()
+
+    def send_mail(
+        self,
+        subject_template_name: str,
+        email_template_name: str,
+        context: dict[str, Any],
+        from_email: str | None,
+        to_email: str,
+        html_email_template_name: str | None = None,
+    ) -> None:
+        mail.queue(
+            to_email, render_to_string(subject_template_name, context), render_to_string(email_template_name, context)
+        )
+
+
 class NewAccount(Styled):
     name = forms.CharField(max_length=150, help_text="Letters, digits and @ . + - _")
     role = forms.ChoiceField(choices=[(role, f"{role}: {may}") for role, may in MAY.items()])
+    email = forms.EmailField(
+        required=False,
+        label="E-mail address",
+        help_text="Without a password below, a link for choosing one is mailed there.",
+    )
     password = forms.CharField(
         required=False,
         strip=False,
@@ -105,6 +137,14 @@ class Preferences(forms.Form):
         ],
     )
     at_once = forms.BooleanField(label=lazy("Submit right after choosing"), required=False)
+    email = forms.EmailField(
+        label=lazy("E-mail address"), required=False, help_text=lazy("For notices, and for a new password.")
+    )
+    mail = forms.ChoiceField(
+        label=lazy("Notices by mail"),
+        required=False,
+        choices=[("", lazy("As they come")), ("daily", lazy("Once a day")), ("never", lazy("Never"))],
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

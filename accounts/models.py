@@ -98,3 +98,48 @@ class SignInCount(models.Model):
     subject = models.CharField(max_length=64, unique=True)
     since = models.DateTimeField(db_index=True)
     count = models.PositiveIntegerField(default=0)
+
+
+class Notice(models.Model):
+    """Something that a person is told. ``key`` says about what and when, so that nothing is told twice."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices")
+    key = models.CharField(max_length=100)
+    text = models.CharField(max_length=300)
+    link = models.CharField(max_length=300)  # a path of the site
+    at = models.DateTimeField(auto_now_add=True)
+    read_at = models.DateTimeField(null=True, blank=True)
+    mailed = models.BooleanField(default=False)  # or never will be
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["person", "key"], name="notice_once")]
+        indexes = [models.Index(fields=["person"], condition=models.Q(read_at=None), name="notice_unread")]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Mail(models.Model):
+    """A mail that waits to be sent; workers send and then delete it."""
+
+    to = models.EmailField()
+    subject = models.CharField(max_length=200)
+    text = EncryptedTextField()  # it may hold a link that sets a password
+    tries = models.PositiveSmallIntegerField(default=0)
+    not_before = models.DateTimeField(db_index=True)
+
+
+class SavedView(models.Model):
+    """A page with its filters that a person keeps under a name."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=80)
+    path = models.CharField(max_length=2_000)  # of the site, with its query
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["person", "name"], name="saved_view_name")]
+
+    def __str__(self) -> str:
+        return self.name

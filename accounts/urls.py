@@ -10,6 +10,14 @@ urlpatterns = [
     path("sign-in/", requires("read-public")(views.SignIn.as_view()), name="sign-in"),
     path("settings/", views.preferences, name="settings"),
     path("password/", requires("be-signed-in")(views.NewPassword.as_view()), name="password"),
+    path("password/reset/", requires("read-public")(views.ResetPassword.as_view()), name="password-reset"),
+    path(
+        "password/reset/<uidb64>/<token>/",
+        requires("read-public")(views.ChoosePassword.as_view()),
+        name="password-choose",
+    ),
+    path("notices/", views.notice_list, name="notices"),
+    path("views/", views.view_save, name="view-save"),
     path("tokens/", views.tokens, name="tokens"),
     path("sign-out/", requires("be-signed-in")(views.SignOut.as_view()), name="sign-out"),
 ]

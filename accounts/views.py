@@ -7,12 +7,18 @@ from typing import Any, cast
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
-from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
+from django.contrib.auth.views import (
+    LoginView,
+    LogoutView,
+    PasswordChangeView,
+    PasswordResetConfirmView,
+    PasswordResetView,
+)
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
@@ -21,16 +27,18 @@ from django.utils.translation import override
 from django.views.decorators.http import require_http_methods, require_safe
 from knox.models import AuthToken
 
-from accounts import actions, attempts, audit, csv
-from accounts.forms import MAY, NewAccount, Preferences, SignInForm, bound_keys
+from accounts import actions, attempts, audit, csv, mail, notices
+from accounts.forms import MAY, NewAccount, Preferences, ResetForm, SignInForm, bound_keys
 from accounts.http import PageRequest, client_address
 from accounts.middleware import language_of
-from accounts.models import AuditEntry, Role, User
+from accounts.models import AuditEntry, Notice, Role, SavedView, User
 from accounts.rules import requires
 
 PAGE_SIZE = 100
 YEAR = 365 * 24 * 3600
 MAX_TOKENS = 10
+MAX_VIEWS = 50
+MAX_PATH = 2_000
 SHOWN = 8  # characters of a token that tell it from one's others
 FILTERS = ("person", "action", "since", "until")
 HEAD = ("number", "time", "action", "who", "about", "address", "details", "digest")
@@ -88,6 +96,89 @@ class NewPassword(PasswordChangeView):
         return response
 
 
+class ResetPassword(PasswordResetView):
+    """Mails a link for a new password; where no mail is set up, says who can help."""
+
+    template_name = "accounts/password-reset.html"
+    form_class = ResetForm
+    subject_template_name = "accounts/password-reset-subject.txt"
+    email_template_name = "accounts/password-reset-mail.txt"
+    success_url = reverse_lazy("accounts:sign-in")
+    extra_context = {"mails": mail.is_set_up}
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return super().get_form_kwargs() | {"request": self.request}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        messages.success(
+            self.request,
+            _(
+                "If an account has this address, a link for a new password is on its way there. "
+                "It works for three days."
+            ),
+        )
+        return super().form_valid(form)
+
+
+class ChoosePassword(PasswordResetConfirmView):
+    """Where the mailed link leads. API tokens end with the old password."""
+
+    template_name = "accounts/password-choose.html"
+    success_url = reverse_lazy("accounts:sign-in")
+
+    def get_form(self, form_class: Any = None) -> Any:
+        form = super().get_form(form_class)
+        for field in form.fields.values():
+            field.widget.attrs["class"] = "input"
+            field.help_text = ""
+        form.fields["new_password1"].help_text = _("At least 10 characters.")
+        return form
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        with transaction.atomic():
+            response = super().form_valid(form)
+            AuthToken.objects.filter(user=form.user).delete()
+            about = form.user.get_username()
+            audit.record("password-changed", by=form.user, about=about, address=client_address(self.request))
+        messages.success(self.request, _("Your password is set. Sign in with it."))
+        return response
+
+
+@requires("be-signed-in")
+@require_http_methods(["GET", "HEAD", "POST"])
+def notice_list(request: HttpRequest) -> HttpResponse:
+    """What the person was told, newest first. Opening one marks it as read."""
+    own = Notice.objects.filter(person=cast(User, request.user))
+    if request.method == "POST":
+        opened = own.filter(pk=request.POST["open"]).first() if request.POST.get("open", "").isdigit() else None
+        notices.mark_read([opened] if opened else own)
+        return redirect(opened.link if opened else "accounts:notices")
+    page = Paginator(own, PAGE_SIZE).get_page(request.GET.get("page"))
+    return render(request, "accounts/notices.html", {"page": page})
+
+
+@requires("be-signed-in")
+@require_http_methods(["POST"])
+def view_save(request: HttpRequest) -> HttpResponse:
+    """Keep a page with its filters under a name, or forget it. The same name again replaces the page."""
+    person, path = cast(User, request.user), request.POST.get("path", "")
+    name = " ".join(request.POST.get("name", "").replace("\x00", "").split())[:80]
+    if not path.startswith("/leaderboards/") or len(path) > MAX_PATH:
+        messages.error(request, "This page cannot be saved as a view.")
+        return redirect("home")
+    if request.POST.get("do") == "forget":
+        SavedView.objects.filter(person=person, path=path).delete()
+        return redirect("leaderboard:index")
+    elif not name:
+        messages.error(request, "Give the view a name.")
+    elif SavedView.objects.filter(person=person).exclude(name=name).count() >= MAX_VIEWS:
+        messages.error(request, f"You keep {MAX_VIEWS} views already: forget one first.")
+    else:
+        SavedView.objects.update_or_create(person=person, name=name, defaults={"path": path})
+        messages.success(request, f"Saved as “{name}”: it is in the list of views, and found by the search.")
+    return redirect(path)
+
+
 @requires("be-signed-in")
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
@@ -127,8 +218,11 @@ def preferences(request: PageRequest) -> HttpResponse:
         at_once = {"at_once": bool(request.POST["at_once"])} if "at_once" in request.POST else {}
         _keep(user, keys | at_once)
         return JsonResponse({"saved": True})
-    form = Preferences(request.POST if request.method == "POST" else None, initial=user.preferences)
+    initial = user.preferences | {"email": user.email}
+    form = Preferences(request.POST if request.method == "POST" else None, initial=initial)
     if request.method == "POST" and form.is_valid():
+        user.email = form.cleaned_data.pop("email")
+        user.save(update_fields=["email"])
         _keep(user, form.cleaned_data)
         with override(language_of(request)):
             messages.success(request, _("Your settings are saved."))
@@ -156,7 +250,11 @@ def people(request: HttpRequest) -> HttpResponse:
         data = form.cleaned_data
         try:
             made, password = actions.make_account(
-                name=data["name"], role=data["role"], password=data["password"] or None, by=cast(User, request.user)
+                name=data["name"],
+                role=data["role"],
+                password=data["password"] or None,
+                email=data["email"],
+                by=cast(User, request.user),
             )
         except ValidationError as error:
             form.add_error(None, error)
@@ -164,12 +262,16 @@ def people(request: HttpRequest) -> HttpResponse:
             if data["password"]:
                 messages.success(request, f"{made.username} can sign in now, as {made.role}.")
                 return redirect("people")
+            if made.email and mail.is_set_up():
+                actions.mail_password_link(person=made)
+                messages.success(request, f"{made.username} is {made.role}. A link for choosing a password is mailed.")
+                return redirect("people")
             context["made"] = (made, password)
             form = NewAccount()
     search, role = request.GET.get("q", "").strip()[:150], request.GET.get("role", "")
     accounts = User.objects.annotate(tokens=Count("auth_token_set")).order_by("username")
     if search:
-        accounts = accounts.filter(username__icontains=search)
+        accounts = accounts.filter(Q(username__icontains=search) | Q(email__icontains=search))
     if role in Role.values:
         accounts = accounts.filter(role=role)
     context |= {
@@ -191,22 +293,28 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {"section": "people", "person": account, "own": account == by, "roles": MAY.items()}
     if request.method == "POST":
         try:
-            result = _apply(request.POST.get("do", ""), request.POST.get("role", ""), account, by, context)
+            result = _apply(request.POST, account, by, context)
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
             return redirect("person", pk)
         if result:
             messages.success(request, result)
             return redirect(reverse("person", args=[pk]))
-    context["tokens"] = AuthToken.objects.filter(user=account).count()
+    context |= {"tokens": AuthToken.objects.filter(user=account).count(), "mails": mail.is_set_up()}
     return render(request, "accounts/person.html", context)
 
 
-def _apply(do: str, role: str, account: User, by: User, context: dict[str, Any]) -> str:
+def _apply(posted: QueryDict, account: User, by: User, context: dict[str, Any]) -> str:
     """Carry out the action. Returns what was done, or "" if the page itself shows it. Raises ValidationError."""
-    match do:
+    match do := posted.get("do", ""):
+        case "email":
+            actions.set_email(person=account, email=posted.get("email", "").strip())
+            return f"The address of {account.username} is saved."
+        case "link":
+            actions.mail_password_link(person=account)
+            return f"A link for a new password is on its way to {account.email}."
         case "role":
-            actions.set_role(person=account, role=role, by=by)
+            actions.set_role(person=account, role=posted.get("role", ""), by=by)
             return f"{account.username} is {account.role} now."
         case "password":
             if account == by:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.template import Origin
 from django.template.loaders.filesystem import Loader as FilesystemLoader
 from django.utils.translation import gettext, override
 
+from accounts import notices
 from accounts.rules import allowed
 
 
@@ -23,6 +24,7 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
         return {}
     return {
         "preferences": getattr(user, "preferences", {}),
+        "unread": partial(notices.unread, user),  # asked of the database by pages that show the bell
         "may": {
             "administer": allowed(user, "administer"),
             "bank": allowed(user, "read-bank"),

@@ -1,4 +1,4 @@
-"""Rows of a board as files (CSV, JSON, Parquet) and as text for a terminal."""
+"""Rows of a board as files (CSV, JSON, JSON Lines, Parquet) and as text for a terminal."""
 
 import csv
 import io
@@ -19,6 +19,7 @@ from leaderboard.rows import JSON, SUFFIXES, columns_of, flat
 TYPES = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json; charset=utf-8",
+    "jsonl": "application/jsonl; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
 }
 
@@ -36,7 +37,9 @@ def answer(rows: list[JSON], shape: str, stem: str) -> HttpResponse:
         return parquet.refusal()
     if shape == "json":
         return as_json(rows, stem)
-    return _file(csv_text(rows).encode() if shape == "csv" else as_parquet(rows), shape, stem)
+    if shape == "parquet":
+        return _file(as_parquet(rows), shape, stem)
+    return _file((csv_text if shape == "csv" else json_lines)(rows).encode(), shape, stem)
 
 
 def as_json(data: Any, stem: str) -> HttpResponse:

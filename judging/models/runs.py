@@ -97,6 +97,7 @@ class Run(models.Model):
     budget = models.FloatField(null=True, blank=True)  # US dollars
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
     state_reason = models.TextField(blank=True)  # why it paused, in words
+    told = models.CharField(max_length=9, blank=True, db_default="")  # the state as last told to who started it
     imported = models.BooleanField(default=False)
     reported_model = models.CharField(max_length=200, blank=True)  # newest one that the endpoint reported
     reported = models.JSONField(default=list, blank=True)  # [{"model", "fingerprint", "replies"}], oldest first

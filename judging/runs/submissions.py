@@ -3,21 +3,18 @@ within budgets. Workers call ``advance_open`` when they look for work; every ste
 changes nothing.
 """
 
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from smtplib import SMTPException
 from typing import Any
 
-from django.conf import settings
-from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts import notices
 from accounts.models import User
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, ItemResponse, Response, Submission
@@ -27,7 +24,6 @@ from judging.models import JURY, OVERLAP, QueuedSubmission, Run, RunItem, Submis
 from judging.runs import estimates
 from judging.runs.actions import cancel_run, check_budget, resume_run, start_run
 
-log = logging.getLogger(__name__)
 STORED = (Submission.State.CHECKED, Submission.State.SCORED)
 VERDICTS = ("pair", "score", "components", "reference")  # about answers alone, or about one and the anchor's
 WAITING, JUDGING, JUDGED, STOPPED = QueuedSubmission.State
@@ -317,24 +313,12 @@ def judge_again(*, submission: Submission) -> None:
 
 
 def tell(row: QueuedSubmission) -> None:
-    """Tell whoever submitted, where mail is set up and they have an address. Mail that fails is logged."""
+    """Tell whoever submitted."""
     submission = row.submission
-    address = submission.by.email
-    if not address or settings.EMAIL_BACKEND.endswith("console.EmailBackend"):
-        return
     name = f"{submission.name} on {submission.benchmark.title}"
-    words = (
-        f"{name} is judged. Its page shows its rank, its interval and its levels beside the best:"
-        if row.state == JUDGED
-        else f"{name} was not judged: {row.reason}. Its page says more:"
-    )
+    text = f"{name} is judged." if row.state == JUDGED else f"{name} was not judged: {row.reason}."
     page = reverse("leaderboard:submission-detail", args=[submission.pk])
-    host = settings.ALLOWED_HOSTS[0] if settings.ALLOWED_HOSTS else ""
-    text = f"{words}\n{page if settings.LOCAL or host.startswith(('*', '.')) else f'https://{host}{page}'}\n"
-    try:
-        send_mail(f"{submission.name}: {row.get_state_display().lower()}", text, None, [address])
-    except (SMTPException, OSError) as error:
-        log.warning("The mail about submission %s was not sent: %s", submission.pk, type(error).__name__)
+    notices.tell(submission.by, key=f"submission-{submission.pk}-{row.finished_at:%Y%m%d%H%M%S}", text=text, link=page)
 
 
 def day_of(now: datetime) -> date:

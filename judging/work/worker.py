@@ -12,11 +12,13 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
+from accounts import mail, notices
 from bank import images
 from bank.intake.uploads.worker import LINGER, UploadWorkerProcess
 from judging.models import LEASE, Run, RunHold, WorkerBeat
 from judging.recipes import evaluations
 from judging.runs import submissions
+from judging.runs.notices import tell_of_runs
 from judging.work import Shared, leases, run_kinds, work
 from judging.work.loop import db
 
@@ -71,6 +73,7 @@ async def serve(
                     await db(beside.poll)
                 await db(evaluations.advance_open)
                 await db(submissions.advance_open)
+                await db(_tell)
                 left = [pk for pk, until in resting.items() if until > now]
                 room = AT_ONCE - len(active)
                 for run in await db(take, room, busy=list(active), resting=left, name=name, pictures=pictures):
@@ -106,6 +109,12 @@ async def _either(stop: asyncio.Event, active: dict[int, asyncio.Task[bool]]) ->
     stopped = asyncio.ensure_future(stop.wait())
     await asyncio.wait({stopped, *active.values()}, timeout=LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()
+
+
+def _tell() -> None:
+    tell_of_runs()
+    notices.mail_daily()
+    mail.send_waiting()
 
 
 def take(

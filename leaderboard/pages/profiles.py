@@ -85,9 +85,10 @@ class _OnBoard:
 
 
 def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
-    """None for a model that is on no board that the viewer may see, unless the viewer is staff."""
+    """None for a model of which the viewer may see neither a board nor an answer, unless the viewer is staff."""
     found = sorted(_boards_of(model.name, viewer), key=lambda on: (on.row.rank is None, -on.row.n))
-    if not found and not allowed(viewer, "read-bank"):
+    answers = Response.objects.visible_to(viewer).filter(model=model)
+    if not (found or allowed(viewer, "read-bank") or answers.exists()):
         return None
     first = found[0] if found else None
     levels, axis, measure = _levels(first) if first else ([], BLANK, "")

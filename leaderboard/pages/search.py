@@ -1,17 +1,49 @@
-"""Results of the search box: benchmarks, models, judges and samples by name, never by anything hidden."""
+"""Results of the search box: benchmarks, models, judges and samples by name, never by anything hidden; and pages."""
 
 from dataclasses import dataclass, field
+from itertools import chain
 
 from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
+from rapidfuzz import fuzz, process, utils
 
+from accounts.models import SavedView, User
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.samples.listing import holding
 from judging.models import Judge, Run
 
 FEWEST, MOST = 2, 8  # characters needed for a search; rows of each kind
+FEW = 4  # rows of each kind while somebody still types
+FEWEST_FOR_SAMPLES = 4  # characters, while somebody still types: few letters are in most instructions
 BENCHMARKS_NAMED = 4
+ALIKE, MOST_ALIKE = 70, 3  # of 100, for "did you mean"; names shown
+COMPARED = 5_000  # names of each kind
+
+# What one can do or read, by the words that people look for: (words, further words, route, rule).
+PAGES = (
+    ("New run of a judge", "start judging", "judging:run-new", "write-judging"),
+    ("New judge", "add endpoint", "judging:judge-new", "write-judging"),
+    ("Collect answers of a model", "responses captions", "judging:collect-new", "write-judging"),
+    ("New recipe", "evaluate chef", "leaderboard:recipe-new", "write-judging"),
+    ("New campaign", "start labelling annotators", "annotations:campaign-new", "write-campaigns"),
+    ("Import a file", "bring in upload benchmark samples labels judgments", "bank:upload-list", "write-bank"),
+    ("New benchmark", "make", "bank:benchmark-new", "write-bank"),
+    ("Annotate", "label your campaigns", "annotations:index", "label"),
+    ("Campaigns", "labelling rounds", "annotations:campaign-list", "read-judging"),
+    ("Runs", "judging", "judging:index", "read-judging"),
+    ("Submissions", "submit a model", "leaderboard:submission-list", "submit"),
+    ("Desiderata", "calibration robustness chef", "leaderboard:desiderata", "read-public"),
+    ("Method: formulas and sources", "how is it measured statistics interval", "leaderboard:method", "read-public"),
+    ("Data: downloads and licences", "export csv json", "leaderboard:data", "read-public"),
+    ("API", "token script openapi", "api-docs", "read-public"),
+    ("Notices", "bell", "accounts:notices", "be-signed-in"),
+    ("Your settings", "language theme mail keys preferences", "accounts:settings", "be-signed-in"),
+    ("Tokens for the API", "key", "accounts:tokens", "be-signed-in"),
+    ("People", "accounts roles users", "people", "administer"),
+    ("Audit log", "who did what", "audit", "administer"),
+    ("Access log", "criteria read", "bank:access-log", "administer"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +69,53 @@ class Group:
     more: bool  # there are others
 
 
-def find(text: str, viewer: Viewer) -> list[Group]:
-    """What the viewer may see with ``text`` in its name; samples with it in their instruction or as their key."""
+def find(text: str, viewer: Viewer, *, typing: bool = False) -> list[Group]:
+    """What the viewer may see with ``text`` in its name; samples with it in their instruction or as their key. Less of
+    it for somebody who is still typing.
+    """
     text = text.replace("\x00", "")
     if len(text) < FEWEST:
         return []
-    groups = [
-        _group("Benchmarks", _benchmarks(text, viewer)),
-        _group("Models", _models(text, viewer)),
-        _group("Judges", _judges(text, viewer)),
-        _group("Samples", _samples(text, viewer)),
+    most = FEW if typing else MOST
+    kinds = [
+        ("Benchmarks", _benchmarks(text, viewer)),
+        ("Models", _models(text, viewer)),
+        ("Judges", _judges(text, viewer)),
+        ("Samples", [] if typing and len(text) < FEWEST_FOR_SAMPLES else _samples(text, viewer)),
+        ("Your views", _views(text, viewer)),
+        ("Pages", _pages(text, viewer)),
     ]
-    return [group for group in groups if group.hits]
+    return [Group(title, hits[:most], len(hits) > most) for title, hits in kinds if hits]
 
 
-def _group(title: str, hits: list[Hit]) -> Group:
-    return Group(title, hits[:MOST], len(hits) > MOST)
+def similar(text: str, viewer: Viewer) -> list[Hit]:
+    """Models, judges and benchmarks whose names are nearly ``text``: what was perhaps meant."""
+    answers = Response.objects.visible_to(viewer).filter(model=OuterRef("pk"))
+    models = EvaluatedModel.objects.filter(Exists(answers)).values_list("name", flat=True)
+    runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS, benchmark__in=Benchmark.objects.visible_to(viewer))
+    judges = Judge.objects.filter(Exists(runs.filter(judge=OuterRef("pk")))).values_list("name", flat=True)
+    titles = Benchmark.objects.visible_to(viewer).values_list("title", flat=True)
+    names = dict.fromkeys(chain.from_iterable(kind.order_by("pk")[:COMPARED] for kind in (models, judges, titles)))
+    near = process.extract(
+        text, names.keys(), scorer=fuzz.WRatio, processor=utils.default_process, score_cutoff=ALIKE, limit=MOST_ALIKE
+    )
+    return [Hit(name, reverse("leaderboard:find", query={"q": name})) for name, *_ in near]
+
+
+def _views(text: str, viewer: Viewer) -> list[Hit]:
+    views = SavedView.objects.filter(person=viewer, name__icontains=text) if isinstance(viewer, User) else ()
+    return [Hit(view.name, view.path) for view in views]
+
+
+def _pages(text: str, viewer: Viewer) -> list[Hit]:
+    """Those whose words begin with each word of ``text``."""
+    wanted = text.casefold().split()
+    hits = []
+    for title, words, route, rule in PAGES:
+        there = f"{title} {words}".casefold().replace(":", "").split()
+        if all(any(word.startswith(start) for word in there) for start in wanted) and allowed(viewer, rule):
+            hits.append(Hit(title, reverse(route)))
+    return hits
 
 
 def _benchmarks(text: str, viewer: Viewer) -> list[Hit]:

@@ -4,6 +4,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from accounts.http import PageRequest
+from accounts.models import User
 from accounts.rules import allowed, requires, role_of
 from bank.views.common import benchmark_named
 from leaderboard import queries
@@ -21,7 +23,10 @@ from leaderboard.pages import steps as steps_page
 def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks that the viewer may see, newest version each, with what they hold."""
     counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
-    return render(request, "leaderboard/index.html", {"section": "leaderboards", "benchmarks": counts})
+    viewer = request.user
+    views = viewer.saved_views.all() if isinstance(viewer, User) else ()
+    context = {"section": "leaderboards", "benchmarks": counts, "views": views}
+    return render(request, "leaderboard/index.html", context)
 
 
 @requires("read-bank")
@@ -42,11 +47,13 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @requires("read-public")
 @require_safe
-def find(request: HttpRequest) -> HttpResponse:
-    """What the search box finds."""
-    text = request.GET.get("q", "").strip()[:200]
-    context = {"text": text, "groups": search.find(text, request.user), "fewest": search.FEWEST}
-    return render(request, "leaderboard/find.html", context)
+def find(request: PageRequest) -> HttpResponse:
+    """What the search box finds; for htmx the list under it, while somebody types."""
+    text, typing = request.GET.get("q", "").strip()[:200], bool(request.htmx)
+    groups = search.find(text, request.user, typing=typing)
+    similar = [] if groups or len(text) < search.FEWEST else search.similar(text, request.user)
+    context = {"text": text, "groups": groups, "similar": similar, "fewest": search.FEWEST}
+    return render(request, "leaderboard/_find_hits.html" if typing else "leaderboard/find.html", context)
 
 
 @requires("read-public")

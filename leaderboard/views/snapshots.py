@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from accounts.rules import requires
@@ -132,13 +133,15 @@ def _as_of_now(live: Address, snapshot: Snapshot) -> Snapshot | None:
 def snapshot_changes(request: HttpRequest, code: str, other: str) -> HttpResponse:
     """What changed from one snapshot to another of the same board, or to ``now``."""
     before = _found(request, code)
-    now = _as_of_now(_live(request, before), before) if other == NOW else None
+    live = _live(request, before)
+    now = _as_of_now(live, before) if other == NOW else None
     after = now or _found(request, other)
     if (before.what, before.benchmark.slug) != (after.what, after.benchmark.slug):
         raise Http404("snapshots of different boards")
     context = {
         "section": "leaderboards",
         "before": before,
+        "after_link": reverse("leaderboard:snapshot-detail", args=[after.code]) if after.pk else live.link(),
         "after": after,
         "title": snapshots_page.title_of(after),
         "rows": snapshots_page.changes(before, after),

@@ -37,6 +37,28 @@
     if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
   });
 
+  // The list under the search box: arrows go through it, Escape and a look elsewhere close it.
+  const finds = document.getElementById("finds");
+  if (finds) {
+    const box = document.querySelector("[data-find]");
+    finds.parentElement.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (step) {
+        const stops = [box, ...finds.querySelectorAll("a")];
+        stops[(stops.indexOf(document.activeElement) + step + stops.length) % stops.length].focus();
+        event.preventDefault();
+      }
+      if (event.key === "Escape") {
+        finds.replaceChildren();
+        box.focus();
+      }
+    });
+    finds.parentElement.addEventListener("focusout", (event) => {
+      if (!finds.parentElement.contains(event.relatedTarget)) finds.replaceChildren();
+    });
+    finds.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus until the click
+  }
+
   // What a dot of a plot stands for, beside it while it is pointed at or has the focus.
   const tip = document.createElement("div");
   tip.className = "tip";

@@ -37,6 +37,8 @@ SHARED = (
     "judging:judge-detail",
     "api-judge-detail",
     "api-model-detail",
+    "leaderboard:model-detail",
+    "leaderboard:judge-detail",
     "bank:image",
 )
 ABSENT = {int: 10**9, str: "absent"}

@@ -108,6 +108,7 @@ class World:
             "label": label.pk,
             "invitation": self.invitations[slug].pk,
             "token": token_of(self.invitations[slug]),
+            "uidb64": "MQ",
             "subset": "hq",
             "method": "fog",
             "severity": 3,

@@ -349,7 +349,7 @@ def test_more_items_than_there_can_be_are_refused_in_words(client_of, benchmark,
     ("given", "words"),
     [
         ({"level": "Nowhere"}, "has no level 'Nowhere'"),
-        ({"run": 99}, "has no run 99"),
+        ({"run": 99}, "99 is not one of the available choices"),
         ({"repeats": "-1"}, "Repeats: Ensure this value is greater than or equal to 1."),
     ],
 )

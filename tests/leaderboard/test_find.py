@@ -1,5 +1,7 @@
 """The search box: what each person finds, and what nobody does."""
 
+import re
+
 import pytest
 
 from bank.criteria import Criterion
@@ -19,7 +21,9 @@ def found(client, text):
 def test_a_visitor_finds_models_benchmarks_and_samples_and_gets_to_them(grove, client, manage):
     manage("make_items", "pair", "--benchmark", "grove", "--sample", "5")
     page = found(client, "aLdEr")
-    assert '<a href="/leaderboards/grove@1/models/">Alder</a>' in page
+    (alder,) = re.findall(r'<a href="(/models/\d+/)">Alder</a>', page)
+    assert "Alder" in client.get(alder).content.decode()
+    assert '<a href="/leaderboards/grove@1/models/">grove</a>' in page
     assert 'href="/leaderboards/grove@1/"' in found(client, "grov")
     sample = Item.objects.first().sample
     page = found(client, sample.key)
@@ -54,3 +58,33 @@ def test_what_somebody_else_submitted_and_judges_without_runs_are_not_told_of(gr
     assert "Nothing found" in found(client, "Alder")
     assert ">Alder</a>" in found(client_of("researcher"), "Alder")
     assert not Judge.objects.filter(baseline=OVERLAP, runs__isnull=False).exists()
+
+
+def test_while_somebody_types_they_see_the_first_of_each_kind_and_pages_they_may_open(grove, client, client_of):
+    def typed(by, text):
+        return flat(by.get("/find/", {"q": text}, headers={"HX-Request": "true"}))
+
+    shown = typed(client, "al")
+    assert "<html" not in shown
+    assert re.search(r'<a href="/models/\d+/">Alder', shown)
+    assert typed(client, "a").strip() == ""
+    assert 'href="/method/"' in typed(client, "form")
+    assert "/judging/runs/new/" not in typed(client, "new run")
+    assert '<a href="/judging/runs/new/">New run of a judge' in typed(client_of("curator"), "new run")
+    assert "/people/" not in typed(client_of("curator"), "accounts")
+    assert "/people/" in typed(client_of("administrator"), "accounts")
+
+
+def test_what_was_perhaps_meant_is_offered_and_nothing_private_is(grove, client, client_of):
+    assert '<a href="/find/?q=Alder">Alder</a>' in found(client, "Aldr")
+    Benchmark.objects.update(visibility="private")
+    assert "Did you mean" not in found(client, "Aldr")
+    assert "Did you mean" in found(client_of("curator"), "Aldr")
+
+
+def test_a_saved_view_is_found_by_its_owner_alone(grove, client_of):
+    path = "/leaderboards/grove/models/?kind=pair"
+    client_of("researcher").post("/accounts/views/", {"path": path, "name": "Pairs of trees"})
+    assert f'href="{path}"' in found(client_of("researcher"), "pairs of")
+    assert f'href="{path}"' not in found(client_of("curator"), "pairs of")
+    assert f'href="{path}"' in client_of("researcher").get("/leaderboards/").content.decode()

@@ -56,7 +56,7 @@ def marked_texts() -> Catalog:
         if b"django.utils.translation" in source:
             for _, text, *_ in extract("python", io.BytesIO(source), KEYWORDS):
                 add(path, text)
-    for path in sorted((root / "templates").rglob("*.html")):
+    for path in sorted(path for path in (root / "templates").rglob("*.*") if path.suffix in (".html", ".txt")):
         for match in _IN_TEMPLATE.finditer(templatize(path.read_text(encoding="utf-8"))):
             words = ast.literal_eval(f"({match[1]},)")
             add(path, words if len(words) > 1 else words[0])

@@ -1,0 +1,60 @@
+"""Mail. It is stored first and sent by a worker, so that no page waits for a mail server and none is lost with it."""
+
+import logging
+from datetime import timedelta
+from smtplib import SMTPException
+
+from django.conf import settings
+from django.core.mail import send_mail
+from django.db.models import F
+from django.utils import timezone
+
+from accounts.models import Mail
+
+log = logging.getLogger(__name__)
+WAITS = [
+    timedelta(minutes=minutes) for minutes in (1, 5, 60, 360)
+]  # before the next try; after the last it is given up
+CLAIM = timedelta(minutes=5)  # how long one worker has for one mail
+AT_ONCE = 20
+
+
+def is_set_up() -> bool:
+    """Whether mail reaches anybody, instead of being printed by the worker."""
+    return not settings.EMAIL_BACKEND.endswith("console.EmailBackend")
+
+
+def full_address(path: str) -> str:
+    """The page's address for a mail; the path alone where the site does not know its own name."""
+    host = settings.ALLOWED_HOSTS[0] if settings.ALLOWED_HOSTS else ""
+    if settings.LOCAL:
+        return f"http://localhost:{settings.PORT}{path}"
+    return path if not host or host.startswith(("*", ".")) else f"https://{host}{path}"
+
+
+def queue(to: str, subject: str, text: str) -> None:
+    """Have a mail sent, once the caller's transaction is stored."""
+    Mail.objects.create(to=to, subject=" ".join(subject.split())[:200], text=text, not_before=timezone.now())
+
+
+def send_waiting() -> None:
+    """Send what waits. A mail may arrive twice if a worker dies between sending and noting it, and never not at all."""
+    for mail in Mail.objects.filter(not_before__lte=timezone.now()).order_by("pk")[:AT_ONCE]:
+        mine = Mail.objects.filter(pk=mail.pk, not_before=mail.not_before)
+        if not mine.update(not_before=timezone.now() + CLAIM, tries=F("tries") + 1):
+            continue  # another worker has it
+        try:
+            send_mail(mail.subject, mail.text, None, [mail.to])
+        except (SMTPException, OSError) as error:
+            _put_back(mail, type(error).__name__)
+        else:
+            Mail.objects.filter(pk=mail.pk).delete()
+
+
+def _put_back(mail: Mail, error: str) -> None:
+    if mail.tries < len(WAITS):
+        Mail.objects.filter(pk=mail.pk).update(not_before=timezone.now() + WAITS[mail.tries])
+        log.warning("A mail was not sent (%s), trying again in %s", error, WAITS[mail.tries])
+    else:
+        Mail.objects.filter(pk=mail.pk).delete()
+        log.error("A mail was not sent (%s) and is given up after %s tries", error, mail.tries + 1)

@@ -1,0 +1,31 @@
+"""Whoever started a run is told when it ends or stands still."""
+
+from django.db import transaction
+from django.db.models import F
+from django.urls import reverse
+
+from accounts import notices
+from judging.models import Run
+
+
+def tell_of_runs() -> None:
+    """Tell of what has changed since the last look. Called by workers; asked again it tells nothing new."""
+    for run in Run.objects.exclude(told=F("state")).filter(by__isnull=False).select_related("by", "judge", "benchmark"):
+        with transaction.atomic():
+            first = Run.objects.filter(pk=run.pk, told=run.told).update(told=run.state)
+            if first and run.by and (text := _text(run)):
+                key = f"run-{run.pk}-{run.state}-{run.calls}"
+                notices.tell(run.by, key=key, text=text, link=reverse("judging:run-detail", args=[run.pk]))
+
+
+def _text(run: Run) -> str:
+    """Empty for what nobody has to be told: a run that goes on, or that somebody paused or cancelled."""
+    name = f"Run {run.pk}, {run.judge} on {run.benchmark.titled},"
+    match run.state:
+        case Run.State.FINISHED:
+            failed = f"; {run.failures:,} failed" if run.failures else ""
+            verdicts = "" if run.verdicts is None else f": {run.verdicts:,} of {run.planned or 0:,} results{failed}"
+            return f"{name} is finished{verdicts}."
+        case Run.State.PAUSED if run.state_reason:
+            return f"{name} is paused: {run.state_reason}."
+    return ""
