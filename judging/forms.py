@@ -24,7 +24,6 @@ from judging.runs.juries import SETTING
 
 MOST_NAMED = 5  # judges in a label
 MOST_RUNS = 200  # to choose from
-TRIED = 5  # items of a trial
 DASH = "–"
 STEP_CALLS = "three-calls"  # in the form, the reasoning three-step with step_calls
 REQUEST = ("top_p", "seed", "max_tokens", "reasoning_effort", "image_size", "detail", "ask_again")

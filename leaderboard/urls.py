@@ -24,6 +24,7 @@ urlpatterns = [
     path("data/", views.data, name="data"),
     path("models/<int:pk>/", profiles.model_detail, name="model-detail"),
     path("judges/<int:pk>/", profiles.judge_detail, name="judge-detail"),
+    path("judging/runs/<int:pk>/tryout/", profiles.run_tryout, name="run-tryout"),
     path("desiderata/", recipes.desiderata_page, name="desiderata"),
     path("recipes/", recipes.recipe_list, name="recipes"),
     path("recipes/new/", recipes.recipe_new, name="recipe-new"),

@@ -19,7 +19,11 @@ def tell_of_runs() -> None:
 
 
 def _text(run: Run) -> str:
-    """Empty for what nobody has to be told: a run that goes on, or that somebody paused or cancelled."""
+    """Empty for what nobody has to be told: a run that goes on, that somebody paused or cancelled, or that a built-in
+    judge does at once.
+    """
+    if run.judge.is_baseline:
+        return ""
     name = f"Run {run.pk}, {run.judge} on {run.benchmark.titled},"
     match run.state:
         case Run.State.FINISHED:

@@ -7,6 +7,7 @@ from typing import Any, cast
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -15,11 +16,12 @@ from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
+from bank.models import Item
 from judging import protocols
-from judging.forms import TRIED, AttackForm, CollectForm, JuryForm, RunForm, as_form
+from judging.forms import AttackForm, CollectForm, JuryForm, RunForm, as_form
 from judging.judgments import analyses, releases
 from judging.models import Judgment, Run
-from judging.runs import actions, collecting, item_sets, juries, plan, queries
+from judging.runs import actions, collecting, item_sets, juries, plan, queries, tryouts
 from judging.runs.actions import start_collecting
 from judging.runs.attack_report import report
 from judging.runs.compare import CannotCompare, compare
@@ -98,7 +100,7 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "items": queries.item_count(run),
         "progress": progress,
         "rows": queries.recent(run, viewer=request.user, show=show),
-        "all_items": _all_items(run) if run.state == Run.State.FINISHED and run.items.count() == TRIED else 0,
+        "all_items": tryouts.all_items(run),
         "show": show,
         "live": run.state in Run.GOING,
         "worker": queries.worker_seen(),
@@ -108,17 +110,6 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "standing": None if progress.withheld else releases.release_counts(run),
         "stale": bool(members) and not progress.withheld and juries.is_stale(run),
     }
-
-
-def _all_items(run: Run) -> int:
-    """How many items a run with these settings could judge; 0 where that cannot be told."""
-    if run.kind != Run.Kind.JUDGMENTS or run.imported:
-        return 0
-    try:
-        items = plan.judgeable_items(benchmark=run.benchmark, protocol=protocols.get(run.protocol))
-        return item_sets.items(run.item_set, benchmark=run.benchmark, query=items).count()
-    except (protocols.BadSettings, item_sets.BadItemSet):
-        return 0
 
 
 @requires("read-judging")
@@ -167,16 +158,31 @@ def started_from(request: HttpRequest, form: RunForm) -> HttpResponse | None:
     if request.method != "POST" or not form.is_valid():
         return None
     data = form.cleaned_data
-    if "try" in request.POST:
-        data["limit"] = TRIED
+    tries = "try" in request.POST
+    try:
+        items = tryouts.draw(_selected_items(form)) if tries else None
+    except (protocols.BadSettings, item_sets.BadItemSet) as error:
+        form.add_error(None, str(error))
+        return None
     return start_from_form(
         form,
         actions.start_run,
+        to="leaderboard:run-tryout" if tries else "judging:run-detail",
         judge=data["judge"],
         protocol=data["protocol"],
         settings=form.settings(),
+        items=items,
         attacks=data.get("attacks"),
         by=cast(User, request.user),
+    )
+
+
+def _selected_items(form: RunForm) -> QuerySet[Item]:
+    """The items that a valid form selects. Raises BadItemSet."""
+    data, settings_chosen = form.cleaned_data, form.settings()
+    items = plan.judgeable_items(benchmark=data["benchmark"], protocol=protocols.get(data["protocol"]))
+    return item_sets.items(
+        item_sets.canonical(settings_chosen.pop("items", None)), benchmark=data["benchmark"], query=items
     )
 
 
@@ -185,7 +191,7 @@ def run_new(request: HttpRequest) -> HttpResponse:
     form = RunForm(request.POST or None, initial=_initial(request))
     if response := started_from(request, form):
         return response
-    context = estimated(form) | {"form": form, "tried": TRIED, "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
+    context = estimated(form) | {"form": form, "tried": tryouts.ITEMS, "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
     return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
 
 
@@ -228,16 +234,13 @@ def _estimate(form: RunForm) -> Estimate:
     data = form.cleaned_data
     protocol = protocols.get(data["protocol"])
     settings_chosen = form.settings()
-    item_set = item_sets.canonical(settings_chosen.pop("items", None))
-    settings = protocol.settings(settings_chosen)
-    items = plan.judgeable_items(benchmark=data["benchmark"], protocol=protocol)
-    items = item_sets.items(item_set, benchmark=data["benchmark"], query=items)
+    settings_chosen.pop("items", None)
     return estimate(
         judge=data["judge"],
         benchmark=data["benchmark"],
         protocol=protocol,
-        settings=settings,
-        items=items,
+        settings=protocol.settings(settings_chosen),
+        items=_selected_items(form),
         limit=data["limit"],
         attacks=data.get("attacks") or (),
         reuse=data["reuse"],
@@ -305,8 +308,10 @@ def run_retry(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def start_from_form(form: forms.Form, start: Callable[..., Run], *, by: User, **arguments: Any) -> HttpResponse | None:
-    """Start a run as a form says and go to its page; None, with the error in the form, if that fails."""
+def start_from_form(
+    form: forms.Form, start: Callable[..., Run], *, by: User, to: str = "judging:run-detail", **arguments: Any
+) -> HttpResponse | None:
+    """Start a run as a form says and go to its page ``to``; None, with the error in the form, if that fails."""
     data = form.cleaned_data
     shared = {name: data[name] for name in ("benchmark", "limit", "budget", "new", "reuse", "batched")}
     try:
@@ -314,7 +319,7 @@ def start_from_form(form: forms.Form, start: Callable[..., Run], *, by: User, **
     except BadInput as error:
         form.add_error(error.field if error.field in form.fields else None, str(error))
         return None
-    return redirect("judging:run-detail", run.pk)
+    return redirect(to, run.pk)
 
 
 @requires("write-judging")

@@ -13,9 +13,9 @@ from leaderboard.boards import BOARDS
 from leaderboard.cache import until_written
 from leaderboard.kinds import available
 from leaderboard.pages import address as addresses
+from leaderboard.pages import dashboard, search
 from leaderboard.pages import home as home_page
 from leaderboard.pages import method as method_page
-from leaderboard.pages import search
 from leaderboard.pages import steps as steps_page
 
 
@@ -39,8 +39,16 @@ def steps(request: HttpRequest, name: str) -> HttpResponse:
 
 @requires("read-public")
 def home(request: HttpRequest) -> HttpResponse:
-    """What this installation is, one item as judged, and where things stand."""
+    """What this installation is, one item as judged, and where things stand. For staff what needs them, unless they ask
+    for the page ``?as=visitor``.
+    """
     viewer = request.user
+    if isinstance(viewer, User) and allowed(viewer, "read-bank") and request.GET.get("as") != "visitor":
+        if request.method == "POST":  # the list of setting up is hidden for good
+            viewer.preferences |= {dashboard.SETUP: "hidden"}
+            viewer.save(update_fields=["preferences"])
+            return redirect("home")
+        return render(request, "leaderboard/dashboard.html", {"page": dashboard.dashboard_of(viewer)})
     page = until_written(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
     return render(request, "leaderboard/home.html", {"home": page})
 

@@ -1,14 +1,21 @@
-"""The public page of a model, which staff edit the card of, and that of a judge."""
+"""The public page of a model, which staff edit the card of, and that of a judge; what a run made of its first items."""
+
+from typing import cast
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_safe
 
+from accounts.http import PageRequest
+from accounts.models import User
 from accounts.rules import allowed, requires
+from bank.forms.fields import whole_number
 from bank.forms.models import CardForm
 from bank.models import EvaluatedModel
-from judging.models import Judge
-from leaderboard.pages import profiles
+from judging.models import Judge, Run
+from judging.runs import tryouts
+from leaderboard.pages import profiles, tryout
 from leaderboard.pages.snapshots import citation_of
 
 
@@ -42,3 +49,21 @@ def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
     context = {"section": "leaderboards", "judge": judge, "page": page, "staff": allowed(request.user, "read-judging")}
     context["citation"] = citation_of(f"{judge} as a judge", f"judge-{pk}", request.build_absolute_uri())
     return render(request, "leaderboard/judge.html", context)
+
+
+@requires("write-judging")
+@require_safe
+def run_tryout(request: PageRequest, pk: int) -> HttpResponse:
+    """What a judge made of the items that a new run was tried on; the page renews itself until all is there."""
+    runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
+    run = get_object_or_404(runs, pk=pk)
+    if not tryouts.is_tryout(run):
+        return redirect("judging:run-detail", pk)
+    context = {
+        "section": "judging",
+        "run": run,
+        "live": run.state in Run.GOING,
+        "all_items": tryouts.all_items(run),
+        "tryout": tryout.tryout_of(run, cast(User, request.user), chosen=whole_number(request.GET.get("item", ""))),
+    }
+    return render(request, "leaderboard/_tryout.html" if request.htmx else "leaderboard/tryout.html", context)

@@ -1,7 +1,7 @@
 """One item and everybody's verdict on it, as far as a viewer may see it."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
 
@@ -69,7 +69,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     for label in labels:
         if not label.excluded:
             first_labels.setdefault(label.annotator_id, label)
-    words = {label.pk: _said(item, label) for label in labels}
+    words = {label.pk: verdict_word(item, label) for label in labels}
     frame = pd.DataFrame({"item": item.pk, "choice": [words[label.pk] for label in first_labels.values()]}).dropna()
     verdict = None
     if len(frame):
@@ -99,7 +99,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     )
 
 
-def _said(item: Item, verdict: Verdict) -> str | None:
+def verdict_word(item: Item, verdict: Verdict) -> str | None:
     """A verdict in a word: the choice for a pair, or the score, sum of points, ranking, option or answer."""
     if item.kind == Item.Kind.PAIR:
         return verdict.choice
@@ -130,20 +130,22 @@ def judges_on(item: Item, viewer: Viewer) -> list[JudgeVotes]:
     by_run: dict[int, list[Judgment]] = defaultdict(list)
     for judgment in rows.order_by("run__judge__name", "run", "repeat", "order"):
         by_run[judgment.run_id].append(judgment)
-    combined = _combined if item.kind == Item.Kind.PAIR else lambda rows: _only(item, rows)
-    return [JudgeVotes(rows[0].run, [_one_vote(item, row) for row in rows], combined(rows)) for rows in by_run.values()]
+    over_calls = combined if item.kind == Item.Kind.PAIR else lambda rows: _only(item, rows)
+    return [
+        JudgeVotes(rows[0].run, [_one_vote(item, row) for row in rows], over_calls(rows)) for rows in by_run.values()
+    ]
 
 
 def _only(item: Item, rows: list[Judgment]) -> str | None:
     """The verdict if all rows agree, otherwise None."""
-    verdicts = {_said(item, row) for row in rows}
+    verdicts = {verdict_word(item, row) for row in rows}
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def _one_vote(item: Item, judgment: Judgment) -> OneVote:
     return OneVote(
         who="",
-        choice=_said(item, judgment),
+        choice=verdict_word(item, judgment),
         situation=judgment.situation,
         status=judgment.get_status_display(),
         order=judgment.order,
@@ -151,7 +153,7 @@ def _one_vote(item: Item, judgment: Judgment) -> OneVote:
     )
 
 
-def _combined(rows: list[Judgment]) -> str | None:
+def combined(rows: Sequence[Judgment]) -> str | None:
     """One verdict over orders and repeats; None if an order is missing or two verdicts are equally frequent."""
     frame = pd.DataFrame([(row.item_id, row.repeat, row.order, row.choice) for row in rows])
     frame.columns = pd.Index(["item", "repeat", "order", "choice"])

@@ -24,6 +24,7 @@ TABLE = {
     "leaderboard:data": EVERYBODY,
     "leaderboard:model-detail": EVERYBODY,
     "leaderboard:judge-detail": EVERYBODY,
+    "leaderboard:run-tryout": STAFF,
     "leaderboard:desiderata": EVERYBODY,
     "leaderboard:recipes": READERS,
     "leaderboard:recipe": READERS,

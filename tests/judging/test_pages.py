@@ -9,8 +9,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from bank.errors import BadInput
-from bank.models import CriteriaAccess
+from bank.models import CriteriaAccess, Item
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
+from judging.runs.tryouts import draw
 from tests.judging.server import Server, answer, error
 from tests.markup import flat
 
@@ -298,6 +299,59 @@ def test_staff_start_a_run_with_the_settings_they_chose(client_of, people, bench
     assert answered.headers["Location"] == reverse("judging:run-detail", args=[run.pk])
     assert (run.by, run.state, run.items.count()) == (people["curator"], "queued", 2)
     assert (run.settings["order"], run.settings["repeats"], run.settings["criteria"]) == ("fixed", 2, True)
+
+
+def test_a_run_is_tried_on_a_few_items_first_and_goes_on_without_asking_for_them_again(
+    client_of, benchmark, judge_at, work_on, monkeypatch
+):
+    """Its page shows verdicts by order and replies, and where the order mattered."""
+    monkeypatch.setattr("judging.runs.tryouts.ITEMS", 2)
+    items = benchmark.samples.count()
+    client = client_of("curator")
+    with Server(lambda call: answer("The first one names the bowl.\nAnswer1")) as server:
+        chosen = choices(judge_at(server.url), benchmark)
+        tried = client.post(reverse("judging:run-new"), chosen | {"try": "1"})
+        first = Run.objects.get()
+        assert tried.headers["Location"] == f"/judging/runs/{first.pk}/tryout/"
+        waiting = client.get(tried.headers["Location"])
+        assert "Asking" in text_of(waiting)
+        assert "every 1s" in waiting.content.decode()
+        work_on(first)
+        assert len(server.calls) == 4  # two pairs in both orders
+        page = client.get(tried.headers["Location"])
+        words = text_of(page)
+        assert "4 of 4 replies readable" in words
+        assert "2 of 2 items change with the order" in words
+        assert "The first one names the bowl." in words
+        assert "A, B A B, A B" in words
+        assert "every 1s" not in page.content.decode()
+        assert "Tried on 2 of" in text_of(client.get(reverse("judging:run-detail", args=[first.pk])))
+        link = re.search(r'href="(/judging/runs/new/[^"]+limit=)"', page.content.decode())[1].replace("&amp;", "&")
+        form = client.get(link).context["form"]
+        assert (form["run"].value(), form["limit"].value()) == ("", "")
+        client.post(reverse("judging:run-new"), chosen)
+        rest = Run.objects.exclude(pk=first.pk).get()
+        work_on(rest)
+    assert rest.items.count() == items - 2
+    assert not set(rest.items.all()) & set(first.items.all())
+
+
+def test_a_tryout_is_for_those_who_start_runs(client_of, run, people):
+    path = reverse("leaderboard:run-tryout", args=[run.pk])
+    assert client_of("curator").get(path).status_code == 200
+    assert client_of("researcher").get(path).status_code == 403
+
+
+def test_a_tryout_draws_what_people_labelled_and_nothing_of_a_hidden_split(benchmark):
+    items = Item.objects.filter(sample__benchmark=benchmark)
+    assert list(draw(items)) == list(draw(items))
+    benchmark.hidden_splits = ["test"]
+    benchmark.save()
+    hidden = items.first().sample
+    hidden.split = "test"
+    hidden.save()
+    assert draw(items).filter(sample=hidden).count() == 0
+    assert draw(items).exists()
 
 
 @pytest.mark.parametrize(

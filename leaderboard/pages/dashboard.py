@@ -1,0 +1,295 @@
+"""The start page of curators and administrators: what needs a decision, what is under way, what comes next."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts import mail
+from accounts.models import AuditEntry, Role, User
+from accounts.rules import allowed
+from annotations.models import Campaign, CampaignItem
+from bank.models import Benchmark, Draft, Item, SampleReview, Upload
+from judging.models import AnalysisRelease, Judge, QueuedSubmission, Run
+from judging.runs.queries import worker_seen
+from leaderboard import queries
+from leaderboard.figures import number_of
+from leaderboard.pages.steps import NOW, steps_of
+
+SHOWN = 6  # of what is under way
+MOST = 12  # decisions, benchmarks
+METER = 132  # pixels
+DAY = timedelta(days=1)
+SETUP = "setup"  # the preference that says whether the list of setting up is hidden
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Something that stands still until somebody decides. ``since`` is when it began to wait, if that is known."""
+
+    icon: str
+    title: str
+    detail: str
+    verb: str
+    link: str
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    title: str
+    link: str
+    count: str
+    share: int  # of 132, the width of a meter
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    benchmark: Benchmark
+    link: str
+    counts: queries.BenchmarkCounts
+    is_public: bool
+    verb: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    words: str
+    link: str
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    decisions: list[Decision]
+    under_way: list[UnderWay]
+    benchmarks: list[NextStep]
+    machine: list[tuple[str, str]]
+    setup: list[SetUp]  # empty once all is done, or hidden
+
+    @property
+    def set_up(self) -> int:
+        return sum(step.done for step in self.setup)
+
+
+def dashboard_of(viewer: User) -> Dashboard:
+    now = timezone.now()
+    decisions = sorted(_decisions(viewer), key=lambda each: each.since or now, reverse=True)
+    setup = list(_setup(viewer))
+    hidden = viewer.preferences.get(SETUP) == "hidden" or all(step.done for step in setup)
+    return Dashboard(
+        decisions=decisions[:MOST],
+        under_way=[*_runs_under_way(), *_campaigns_under_way()][: 2 * SHOWN],
+        benchmarks=_benchmarks(viewer),
+        machine=_machine(viewer, now),
+        setup=[] if hidden else setup,
+    )
+
+
+# ---- what needs a decision ----
+
+
+def _decisions(viewer: User) -> Iterator[Decision]:
+    yield from _paused_runs()
+    yield from _uploads()
+    yield from _complete_campaigns()
+    yield from _stopped_submissions()
+    yield from _drafts()
+    yield from _reviews(viewer)
+    yield from _releases(viewer)
+
+
+def _paused_runs() -> Iterator[Decision]:
+    paused = Run.objects.filter(state=Run.State.PAUSED).exclude(state_reason="").select_related("judge", "benchmark")
+    for run in paused.order_by("-pk")[:MOST]:
+        done = "" if run.planned is None else f"{run.verdicts or 0:,} of {run.planned:,}, "
+        spent = f", ${run.spent:.2f} spent" if run.spent else ""
+        yield Decision(
+            "player-pause",
+            f"Run {run.pk} is paused: {run.state_reason}",
+            f"{run.judge} on {run.benchmark.titled}: {done}{number_of(run.calls, 'call')}{spent}",
+            "Raise the budget" if run.is_out_of_budget else "See and resume",
+            reverse("judging:run-detail", args=[run.pk]),
+            run.started_at or run.created_at,
+        )
+
+
+def _uploads() -> Iterator[Decision]:
+    for upload in Upload.objects.filter(state=Upload.State.CHECKED).order_by("-pk")[:MOST]:
+        rows = sum(part["rows"] for part in upload.found.get("counted", []))
+        yield Decision(
+            "upload",
+            f"{upload.name} is checked and waits",
+            number_of(rows, "row"),
+            "See and import",
+            reverse("bank:upload-detail", args=[upload.pk]),
+            upload.changed_at,
+        )
+
+
+def _complete_campaigns() -> Iterator[Decision]:
+    """Open ones in which every item has its labels."""
+    items = CampaignItem.objects.filter(campaign=OuterRef("pk"))
+    lacking = items.filter(practice=False, gold__isnull=True, taken__lt=F("campaign__overlap"))
+    being_labelled = items.filter(assignments__state="leased")
+    complete = Campaign.objects.filter(~Exists(lacking), ~Exists(being_labelled), state=Campaign.State.OPEN)
+    complete = complete.filter(labels__isnull=False).annotate(n=Count("labels"), newest=Max("labels__created_at"))
+    for campaign in complete.select_related("benchmark").order_by("-pk")[:MOST]:
+        yield Decision(
+            "check",
+            f"{campaign.name} is complete",
+            f"{number_of(campaign.n, 'label')} on {campaign.benchmark.titled}; closing it opens its rows",
+            "See and close",
+            reverse("annotations:campaign-detail", args=[campaign.pk]),
+            campaign.newest,
+        )
+
+
+def _stopped_submissions() -> Iterator[Decision]:
+    rows = QueuedSubmission.objects.filter(state=QueuedSubmission.State.STOPPED).order_by("-pk")
+    for row in rows.select_related("submission__by", "submission__benchmark")[:MOST]:
+        submission = row.submission
+        yield Decision(
+            "file",
+            f"{submission.name} on {submission.benchmark.titled} was not judged",
+            f"by {submission.by.username}: {row.reason}",
+            "Decide",
+            reverse("leaderboard:submission-detail", args=[submission.pk]),
+            row.finished_at,
+        )
+
+
+def _drafts() -> Iterator[Decision]:
+    waiting = Draft.objects.filter(state=Draft.State.WAITING).order_by().values("sample__benchmark")
+    for row in waiting.annotate(n=Count("pk"), newest=Max("created_at"))[:MOST]:
+        benchmark = Benchmark.objects.get(pk=row["sample__benchmark"])
+        yield Decision(
+            "edit",
+            f"{number_of(row['n'], 'draft')} for {benchmark.titled}",
+            "written by an endpoint, taken by nobody yet",
+            "Check the drafts",
+            reverse("bank:benchmark-drafts", args=[benchmark]),
+            row["newest"],
+        )
+
+
+def _reviews(viewer: User) -> Iterator[Decision]:
+    mine = SampleReview.objects.filter(reviewer=viewer, verdict="", round__closed_at=None).order_by()
+    for row in mine.values("round__benchmark").annotate(n=Count("pk"), newest=Max("round__opened_at"))[:MOST]:
+        benchmark = Benchmark.objects.get(pk=row["round__benchmark"])
+        yield Decision(
+            "eye",
+            f"{number_of(row['n'], 'sample')} of {benchmark.titled} to review",
+            "given to you; others wait for your verdict",
+            "Review",
+            reverse("bank:benchmark-reviews", args=[benchmark]),
+            row["newest"],
+        )
+
+
+def _releases(viewer: User) -> Iterator[Decision]:
+    proposed = AnalysisRelease.objects.filter(confirmed_at=None).exclude(proposed_by=viewer).order_by()
+    for row in proposed.values("run").annotate(n=Count("pk"), newest=Max("proposed_at"))[:MOST]:
+        analyses = number_of(row["n"], "analysis", "analyses")
+        yield Decision(
+            "users",
+            f"{analyses} of run {row['run']} proposed for release",
+            "a second person has to agree",
+            "Read them",
+            reverse("judging:run-analyses", args=[row["run"]]),
+            row["newest"],
+        )
+
+
+# ---- what is under way ----
+
+
+def _share(done: int, of: int) -> int:
+    return round(METER * min(done / of, 1.0)) if of else 0
+
+
+def _runs_under_way() -> Iterator[UnderWay]:
+    for run in Run.objects.filter(state__in=Run.GOING).select_related("judge", "benchmark").order_by("pk")[:SHOWN]:
+        planned, done = run.planned or 0, (run.verdicts or 0) + (run.failures or 0)
+        spent = f", ${run.spent:.2f}{f' of ${run.budget:.2f}' if run.budget else ''}" if run.spent else ""
+        yield UnderWay(
+            f"Run {run.pk}, {run.judge or run.model_name}",
+            reverse("judging:run-detail", args=[run.pk]),
+            f"{done:,} of {planned:,}" if planned else run.get_state_display(),
+            _share(done, planned),
+            f"{run.benchmark.titled}{spent}{f'; {run.failures:,} failed' if run.failures else ''}",
+        )
+
+
+def _campaigns_under_way() -> Iterator[UnderWay]:
+    open_campaigns = Campaign.objects.filter(state=Campaign.State.OPEN).select_related("benchmark").order_by("-pk")
+    for campaign in open_campaigns[:SHOWN]:
+        places = campaign.campaign_items.filter(practice=False, gold__isnull=True).count()
+        labels = campaign.labels.filter(excluded=False, assignment__campaign_item__practice=False)
+        labels = labels.filter(assignment__campaign_item__gold__isnull=True)
+        counts = labels.aggregate(n=Count("pk"), people=Count("annotator", distinct=True))
+        due = f", due {campaign.due:%-d %b}" if campaign.due else ""
+        yield UnderWay(
+            campaign.name,
+            reverse("annotations:campaign-detail", args=[campaign.pk]),
+            f"{counts['n']:,} of {places * campaign.overlap:,}",
+            _share(counts["n"], places * campaign.overlap),
+            f"{campaign.benchmark.titled}, {number_of(counts['people'], 'person', 'people')}{due}",
+        )
+
+
+# ---- the rest ----
+
+
+def _benchmarks(viewer: User) -> list[NextStep]:
+    newest = sorted(queries.newest_visible(viewer), key=lambda benchmark: -benchmark.pk)[:MOST]
+    rows = []
+    for counts in queries.benchmark_counts(newest, viewer):
+        steps = steps_of(counts.benchmark, viewer)
+        step = next((step for step in steps if step.state == NOW), steps[-1])
+        verb, to = step.actions[0] if step.actions else steps[-1].actions[0]
+        rows.append(
+            NextStep(
+                counts.benchmark,
+                reverse("bank:benchmark-detail", args=[counts.benchmark]),
+                counts,
+                counts.benchmark.visibility == Benchmark.Visibility.PUBLIC,
+                verb,
+                to,
+            )
+        )
+    return rows
+
+
+def _machine(viewer: User, now: datetime) -> list[tuple[str, str]]:
+    queued = Run.objects.filter(state=Run.State.QUEUED).count()
+    month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    spent = Run.objects.filter(created_at__gte=month).aggregate(spent=Sum("spent"))["spent"] or 0.0
+    lines = [
+        ("Worker", f"at work, {number_of(queued, 'run')} queued" if worker_seen() else "none is running"),
+        ("Spent on runs of this month", f"${spent:.2f}"),
+        ("Mail", "set up" if mail.is_set_up() else "not set up"),
+    ]
+    if allowed(viewer, "administer"):
+        failed = AuditEntry.objects.filter(action="sign-in-failed", at__gte=now - DAY).count()
+        lines.append(("Failed sign-ins, 24 h", f"{failed:,}"))
+    return lines
+
+
+def _setup(viewer: User) -> Iterator[SetUp]:
+    """What a new installation needs once."""
+    administers = allowed(viewer, "administer")
+    curators = User.objects.filter(role=Role.CURATOR, is_active=True)
+    yield SetUp("A curator beside the administrator", reverse("people") if administers else "", curators.exists())
+    real = Judge.objects.filter(baseline="", simulated=False)
+    answered = real.filter(~Q(abilities={}) | Exists(Run.objects.filter(judge=OuterRef("pk"), calls__gt=0)))
+    yield SetUp("A judge that answers", reverse("judging:judge-new"), answered.exists())
+    yield SetUp("A benchmark with items", reverse("bank:upload-list"), Item.objects.exists())
+    closed = Campaign.objects.filter(state=Campaign.State.CLOSED, imported=False)
+    yield SetUp("A finished round of labels", reverse("annotations:campaign-new"), closed.exists())
+    yield SetUp("Mail for invitations and notices", "", mail.is_set_up())
