@@ -112,6 +112,16 @@ class Headline:
 
 
 @dataclass(frozen=True, slots=True)
+class Summary:
+    """Benchmarks with their best models and judges, on shared axes."""
+
+    entries: list[Entry]
+    has_ceiling: bool
+    models_axis: SafeString
+    judges_axis: SafeString
+
+
+@dataclass(frozen=True, slots=True)
 class Home:
     entries: list[Entry]
     specimen: Specimen | None
@@ -162,10 +172,32 @@ def _made(
     viewer: Viewer, benchmark_counts: list[queries.BenchmarkCounts], addresses: list[Address], benchmarks: int
 ) -> Home:
     places = [_place(counts, address) for counts, address in zip(benchmark_counts, addresses, strict=True)]
-    models = [_top_models(place) for place in places]
     judges = [_top_judges(place) for place in places]
+    summary = _summary(places, judges)
+    times = [place.models.computed_at for place in places if place.models.computed_at]
+    return Home(
+        entries=summary.entries,
+        specimen=specimen(viewer, [counts.benchmark for counts in benchmark_counts]),
+        headline=_headline(places, judges),
+        benchmarks=benchmarks,
+        computed_at=max(times) if times else None,
+        has_ceiling=summary.has_ceiling,
+        vote_heads=marks.vote_heads(),
+        models_axis=summary.models_axis,
+        judges_axis=summary.judges_axis,
+    )
+
+
+def summary_of(counts: queries.BenchmarkCounts, address: Address) -> Summary:
+    """The best models and judges of one benchmark."""
+    place = _place(counts, address)
+    return _summary([place], [_top_judges(place)])
+
+
+def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summary:
+    """One axis for everything in percent, and one for all metrics of judges; scores use the axis of their scale."""
+    models = [_top_models(place) for place in places]
     pages = models_page.model_pages(row.model for rows in models for row in rows)
-    # One axis for everything in percent, and one for all metrics of judges; scores use the axis of their scale.
     shares = [
         _shares(place, row)
         for place, rows in zip(places, models, strict=True)
@@ -176,14 +208,13 @@ def _made(
     ceilings = [_ceiling(place) for place in places]
     judge_ends = [end for rows in judges for _, row, _ in rows for end in row.value.ends]
     judge_axis = marks.axis([*judge_ends, *ceilings], width=marks.WIDE)
-    times = [place.models.computed_at for place in places if place.models.computed_at]
-    return Home(
+    return Summary(
         entries=[
             Entry(
                 title=place.counts.benchmark.titled,
                 about=place.counts.benchmark.description,
                 counts=_counts(place.counts),
-                link=place.address.link(),
+                link=place.address.to("leaderboard:benchmark"),
                 models_link=place.address.link(),
                 judges_link=place.address.to("leaderboard:judges"),
                 models=[_model_row(place, row, model_axis, pages.get(row.model, "")) for row in top],
@@ -195,12 +226,7 @@ def _made(
             )
             for place, top, ranked, ceiling in zip(places, models, judges, ceilings, strict=True)
         ],
-        specimen=specimen(viewer, [counts.benchmark for counts in benchmark_counts]),
-        headline=_headline(places, judges),
-        benchmarks=benchmarks,
-        computed_at=max(times) if times else None,
         has_ceiling=any(value is not None for value in ceilings),
-        vote_heads=marks.vote_heads(),
         models_axis=marks.axis_head(model_axis, lambda value: whole(100 * value)),
         judges_axis=marks.axis_head(judge_axis, tick),
     )

@@ -12,6 +12,7 @@ from bank.models import Benchmark, Item, Response
 from judging.models import Run
 from leaderboard import queries
 from leaderboard.figures import number_of
+from leaderboard.kinds import available
 
 DONE, NOW, LATER = "done", "now", "later"
 STATES = {DONE: "done", NOW: "next", LATER: "not yet"}
@@ -98,7 +99,8 @@ def _verdicts(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
 def _board(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
     public = benchmark.visibility == Benchmark.Visibility.PUBLIC
     has_verdicts = bool(counts.labels or counts.judgments)
-    board = ("Open the board", reverse("leaderboard:benchmark", args=[benchmark]))
+    ranked = [name for name in ("models", "judges") if available(benchmark, name, staff=True)]
+    board = ("Open the board", reverse(f"leaderboard:{ranked[0] if ranked else 'models'}", args=[benchmark]))
     publish = ("Publish", reverse("bank:benchmark-publish", args=[benchmark]))
     return Step(
         "Board",

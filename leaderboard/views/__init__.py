@@ -13,10 +13,13 @@ from leaderboard.boards import BOARDS
 from leaderboard.cache import until_written
 from leaderboard.kinds import available
 from leaderboard.pages import address as addresses
+from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import dashboard, search
 from leaderboard.pages import home as home_page
 from leaderboard.pages import method as method_page
 from leaderboard.pages import steps as steps_page
+from leaderboard.pages.snapshots import citation_of
+from leaderboard.views.frame import frame
 
 
 @requires("read-public")
@@ -88,7 +91,13 @@ def data(request: HttpRequest) -> HttpResponse:
 
 @requires("read-public")
 def benchmark(request: HttpRequest, name: str) -> HttpResponse:
-    """A benchmark's first page is its board of models, unless its verdicts rank judges alone."""
+    """A benchmark's first page: what it is, and where its models and judges stand."""
     address = addresses.read(request, "leaderboard:benchmark", name, parameters=())
-    ranked = [board for board in ("models", "judges") if available(address.benchmark, board, staff=address.staff)]
-    return redirect(f"leaderboard:{ranked[0] if ranked else 'models'}", name)
+    page = until_written(
+        ("benchmark", name, role_of(request.user)),
+        lambda: benchmark_page.page_of(address),
+    )
+    title = address.benchmark.titled
+    citation = citation_of(f"{title}, a benchmark", str(address.benchmark), request.build_absolute_uri())
+    context = frame(request, address, "benchmark", []) | {"page": page, "citation": citation}
+    return render(request, "leaderboard/benchmark.html", context)

@@ -22,6 +22,7 @@ from leaderboard.scope import BadScope, Scope
 from leaderboard.tables import TABLES
 
 TABS = (
+    ("Overview", "benchmark"),
     ("Models", "models"),
     ("Judges", "judges"),
     ("Agreement", "agreement"),

@@ -1,6 +1,7 @@
 """The public page of a model and that of a judge: all boards of theirs that the viewer may see, and no other."""
 
 import json
+import re
 
 import pytest
 
@@ -94,3 +95,26 @@ def test_a_file_of_models_fills_what_is_not_known_and_a_bad_one_is_refused_with_
     assert status == 1
     assert "models.jsonl, line 2" in problem
     assert "price_in" in problem
+
+
+def test_a_benchmarks_page_says_where_its_models_and_judges_stand_and_what_it_holds(grove, manage, client):
+    manage("make_items", "pair", "--benchmark", "grove")
+    page = text_of(client, "/leaderboards/grove/")
+    for words in ("Overview", "The whole board", "All judges", "About", "@misc{evalsite-grove@1"):
+        assert words in page
+    levels = re.findall(r'<a href="/leaderboards/grove/models/\?level=[^"]+">([^<]+)</a>', page)
+    assert levels == list(dict.fromkeys(capability.level for capability in grove.capabilities.all()))
+    assert page.count("0.0%") == len(levels)
+    assert "Make more items" not in page
+
+
+def test_a_benchmarks_page_shows_visitors_no_sample_that_is_not_approved(grove, client, client_of):
+    texts = list(grove.samples.order_by("position").values_list("instruction", flat=True)[:2])
+    assert texts[0][:60] in text_of(client, "/leaderboards/grove/")
+    grove.samples.filter(instruction=texts[0]).update(status="draft")
+    for role in ("anonymous", "curator"):
+        assert texts[0][:60] not in text_of(client_of(role), "/leaderboards/grove/")
+    grove.visibility = "private"
+    grove.save()
+    assert client.get("/leaderboards/grove/").status_code == 404
+    assert "From a file to a board" not in text_of(client_of("curator"), "/leaderboards/grove/")  # loaded by itself

@@ -1,0 +1,148 @@
+"""The first page of a benchmark: its best models and judges, its levels, some samples, and its card."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Count, Exists, F, OuterRef
+from django.urls import reverse
+
+from annotations.models import Label
+from bank.models import Item, Sample, SampleImage
+from leaderboard import queries, votes
+from leaderboard.figures import NONE, number_of, percent, whole
+from leaderboard.pages import home
+from leaderboard.pages.address import Address
+from leaderboard.pages.provenance import Fact
+
+SAMPLES = 4  # shown
+MOST_LEVELS = 24
+METER = 132  # pixels
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """A level with its samples and items, and how many of the items people have labelled."""
+
+    name: str
+    link: str
+    samples: str
+    items: str
+    labelled: str
+    share: int  # of METER
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCard:
+    instruction: str
+    level: str
+    image: SampleImage | None
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkPage:
+    lead: str
+    entry: home.Entry
+    summary: home.Summary
+    levels: list[LevelRow]
+    samples: list[SampleCard]
+    facts: list[Fact]
+
+
+def page_of(address: Address) -> BenchmarkPage:
+    """As everybody sees it who may see the benchmark; only the boards differ by viewer."""
+    benchmark = address.benchmark
+    (counts,) = queries.benchmark_counts([benchmark], address.viewer)
+    summary = home.summary_of(counts, Address(address.viewer, "leaderboard:models", address.name, benchmark))
+    return BenchmarkPage(
+        lead=benchmark.description,
+        entry=summary.entries[0],
+        summary=summary,
+        levels=_levels(address),
+        samples=_samples(address),
+        facts=_facts(address, counts),
+    )
+
+
+def _levels(address: Address) -> list[LevelRow]:
+    """The tops of the tree of capabilities; empty if there are fewer than two."""
+    benchmark = address.benchmark
+    tops = {pk: path.split(" / ", 1)[0] for pk, path in benchmark.capabilities.values_list("pk", "path")}
+    order = {name: at for at, name in enumerate(dict.fromkeys(tops.values()))}
+    if len(order) < 2:
+        return []
+    in_use = benchmark.samples.in_use().filter(capability__isnull=False)
+    items = Item.objects.filter(sample__in=in_use)
+    samples, made, labelled = Counter[str](), Counter[str](), Counter[str]()
+    for pk, n in in_use.order_by().values_list("capability").annotate(n=Count("pk")):
+        samples[tops[pk]] += n
+    by_capability = items.order_by().values_list(F("sample__capability"))
+    for pk, n in by_capability.annotate(n=Count("pk")):
+        made[tops[pk]] += n
+    counted = not votes.is_large(benchmark)  # labels item by item take seconds there
+    if counted:
+        with_label = by_capability.filter(Exists(Label.objects.filter(item=OuterRef("pk"), excluded=False)))
+        for pk, n in with_label.annotate(n=Count("pk")):
+            labelled[tops[pk]] += n
+    rows = []
+    for name in sorted(samples, key=lambda name: order[name])[:MOST_LEVELS]:
+        share = labelled[name] / made[name] if made[name] else 0.0
+        rows.append(
+            LevelRow(
+                name=name,
+                link=address.to("leaderboard:models", level=name),
+                samples=whole(samples[name]),
+                items=whole(made[name]),
+                labelled=f"{percent(share)}%" if counted and made[name] else NONE,
+                share=round(METER * share),
+            )
+        )
+    return rows
+
+
+def _samples(address: Address) -> list[SampleCard]:
+    """The first with a picture, as visitors see them, each with the page of one of its pairs if that is open to all."""
+    visitor = AnonymousUser()
+    samples = Sample.objects.visible_to(visitor).filter(benchmark=address.benchmark).select_related("capability")
+    pictured = samples.filter(Exists(SampleImage.objects.filter(sample=OuterRef("pk"))))
+    shown = list(pictured.prefetch_related("images").order_by("position", "pk")[:SAMPLES]) or list(samples[:SAMPLES])
+    open_samples = Sample.objects.verdicts_visible_to(visitor).filter(pk__in=[sample.pk for sample in shown])
+    pairs = Item.objects.filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR).order_by("-pk")
+    items = dict(pairs.values_list("sample", "pk"))
+    cards = []
+    for sample in shown:
+        images = list(sample.images.all())
+        item = items.get(sample.pk)
+        cards.append(
+            SampleCard(
+                instruction=sample.instruction,
+                level=sample.capability.level if sample.capability else "",
+                image=images[0] if images else None,
+                link=reverse("leaderboard:item", args=[address.name, item]) if item else "",
+            )
+        )
+    return cards
+
+
+def _facts(address: Address, counts: queries.BenchmarkCounts) -> list[Fact]:
+    benchmark = address.benchmark
+    languages = benchmark.samples.in_use().exclude(language="").order_by("language")
+    versions = queries.versions_of(benchmark, address.viewer)
+    splits = benchmark.samples.in_use().exclude(split="").order_by().values_list("split").annotate(n=Count("pk"))
+    hidden = set(benchmark.hidden_splits)
+    facts = [
+        Fact("Version", f"{benchmark.version}{f', one of {len(versions)}' if len(versions) > 1 else ''}"),
+        Fact("Samples", whole(counts.samples)),
+        Fact(
+            "Splits",
+            ", ".join(f"{name} {n:,}{' (hidden)' if name in hidden else ''}" for name, n in sorted(splits)),
+        ),
+        Fact("Languages", ", ".join(languages.values_list("language", flat=True).distinct()[:8])),
+        Fact("Anchor", benchmark.anchor.name if benchmark.anchor else ""),
+        Fact("Models", whole(counts.models)),
+        Fact("Judges", whole(counts.judges)),
+        Fact("By people", f"{number_of(counts.labels, 'label')} of {number_of(counts.annotators, 'annotator')}"),
+        Fact("Licence", benchmark.licence),
+    ]
+    return [fact for fact in facts if fact.text]
