@@ -178,7 +178,7 @@ def _extraction(counts: dict[str, int] | None, kind: str) -> str:
     if counts["none"]:
         sentence += f"; {counts['none']:,} name none or several: nothing is guessed, they count as not right"
     if counts["no_text"]:
-        sentence += f"; {counts['no_text']:,} hold no answer (empty, refused, cut off)"
+        sentence += f"; {counts['no_text']:,} have no answer (empty, refused, cut off)"
     return sentence + "."
 
 

@@ -59,7 +59,7 @@ def test_boards_without_a_verdict_are_whole_for_staff_who_are_told_what_to_do(
     wrong = {name: looked_at(page, f"{live_server.url}/leaderboards/grove/{name}/", said) for name in boards}
     assert not any(wrong.values()), wrong
     page.goto(f"{live_server.url}/leaderboards/grove/models/")
-    assert page.get_by_role("link", name="Bring in a file").is_visible()
+    assert page.get_by_role("link", name="Import a file").is_visible()
 
 
 def test_a_plot_leaves_as_png_at_twice_its_size(voted, live_server, page, faults):

@@ -1,6 +1,7 @@
 """From bytes to rows: encodings, JSON Lines, JSON arrays, CSV and Parquet, each row with its place in the file."""
 
 import csv
+import difflib
 import gzip
 import itertools
 import json
@@ -356,12 +357,18 @@ def rows(path: Path) -> Iterator[Row | Problem]:
 
 
 IN_WORDS = {
-    "extra_forbidden": "is no field that is known here",
+    "extra_forbidden": "is not a known field",
     "missing": "is missing",
     "string_type": "is no text",
     "list_type": "is no list",
     "dict_type": "is no object",
 }
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``: did you mean NAME?`` with the known name that is nearly the same; empty if there is none."""
+    near = difflib.get_close_matches(name.casefold(), list(known), n=1, cutoff=0.7)
+    return f": did you mean {near[0]}?" if near else ""
 
 
 def validated(rows_in: Iterable[Row | Problem], record: type[Rec]) -> Iterator[Row | Problem]:
@@ -377,4 +384,6 @@ def validated(rows_in: Iterable[Row | Problem], record: type[Rec]) -> Iterator[R
             for fault in error.errors(include_url=False, include_context=False, include_input=False):
                 field = ".".join(str(part) for part in fault["loc"])
                 words = IN_WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
+                if fault["type"] == "extra_forbidden":
+                    words += did_you_mean(str(fault["loc"][-1]), record.model_fields if len(fault["loc"]) == 1 else ())
                 yield Problem(where, field, words)

@@ -59,7 +59,7 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Up
     if size > settings.UPLOAD_LIMIT:
         raise BadInput(
             f"{_megabytes(size)} are more than the {_megabytes(settings.UPLOAD_LIMIT)} that can be sent here. "
-            "Bring it in on the machine itself, with manage.py import_benchmark."
+            "Import it on the machine itself, with manage.py import_benchmark."
         )
     if sha256 and not SHA256.fullmatch(sha256):
         raise BadInput("sha256 is 64 characters from 0-9 and a-f.")

@@ -147,7 +147,7 @@ NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*")
 ONE = {"criteria": "criterion"}
 # Reasons as a library or the command line words them, and as the page does.
 ON_THE_PAGE = (
-    ("Extra inputs are not permitted", "is no field that is known here; is it spelled right?"),
+    ("Extra inputs are not permitted", "is not a known field; is it spelled right?"),
     ("Field required", "is missing"),
     ("name it with --model", "name it in the field Model"),
     ("name it with --judge", "name it in the field Judge"),
