@@ -1,5 +1,6 @@
 """Error pages, the API page and its schema."""
 
+import json
 import sys
 from functools import cache
 from threading import Lock
@@ -16,6 +17,7 @@ from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
 from accounts.rules import requires
 from bank.errors import RETRY_AFTER, outage
 
+MOST_IN_EXAMPLE = 3  # fields of a body in which nothing is required
 _making = Lock()  # drf-spectacular loads itself with the first schema, which two threads at once break
 
 
@@ -47,6 +49,42 @@ def api_schema(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def _example(method: str, path: str, operation: dict[str, Any]) -> str:
+    """A call with curl: what must stand in the body, or else its first fields, with a value of the right kind."""
+    lines = [f'curl -H "Authorization: Token $TOKEN" "$SITE{path.replace("{", "<").replace("}", ">")}"']
+    if method.upper() not in ("GET", "HEAD"):
+        lines[0] = lines[0].replace("curl", f"curl -X {method.upper()}", 1)
+    content: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
+    body = _resolved(next((each.get("schema", {}) for each in content.values()), {}))
+    fields = {name: field for name, field in body.get("properties", {}).items() if not field.get("readOnly")}
+    names = [name for name in fields if name in body.get("required", ())] or list(fields)[:MOST_IN_EXAMPLE]
+    if names and "application/json" in content:
+        lines.append("-H 'Content-Type: application/json'")
+        lines.append(f"-d '{json.dumps({name: _value(fields[name]) for name in names}, ensure_ascii=False)}'")
+    elif names:
+        lines += [
+            f"-F {name}={'@FILE' if _resolved(fields[name]).get('format') == 'binary' else '…'}" for name in names
+        ]
+    return " \\\n     ".join(lines)
+
+
+def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema that a reference or a choice of schemas leads to."""
+    for choice in ("allOf", "oneOf", "anyOf"):
+        if choice in schema:
+            return _resolved(schema[choice][0])
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return _schema()["components"]["schemas"][name] if name else schema
+
+
+def _value(schema: dict[str, Any]) -> Any:
+    schema = _resolved(schema)
+    if schema.get("enum"):
+        return schema["enum"][0]
+    values: dict[str, Any] = {"integer": 1, "number": 0.5, "boolean": True, "array": [], "object": {}}
+    return values.get(str(schema.get("type")), "…")
+
+
 @cache
 def _routes() -> list[dict[str, Any]]:
     routes = [
@@ -55,6 +93,7 @@ def _routes() -> list[dict[str, Any]]:
             "path": path,
             "summary": (operation.get("description") or "").strip(),
             "parameters": operation.get("parameters", []),
+            "example": _example(method, path, operation),
             "group": path.removeprefix("/api/v1/").split("/", 1)[0],
         }
         for path, operations in _schema()["paths"].items()
