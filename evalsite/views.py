@@ -17,7 +17,7 @@ from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
 from accounts.rules import requires
 from bank.errors import RETRY_AFTER, outage
 
-MOST_IN_EXAMPLE = 3  # fields of a body in which nothing is required
+FIELDS_IN_EXAMPLE = 3  # of a body, or as many as are required
 _making = Lock()  # drf-spectacular loads itself with the first schema, which two threads at once break
 
 
@@ -50,14 +50,16 @@ def api_schema(request: HttpRequest) -> HttpResponse:
 
 
 def _example(method: str, path: str, operation: dict[str, Any]) -> str:
-    """A call with curl: what must stand in the body, or else its first fields, with a value of the right kind."""
+    """A call with curl: what must stand in the body, then its first fields, each with a value of the right kind."""
     lines = [f'curl -H "Authorization: Token $TOKEN" "$SITE{path.replace("{", "<").replace("}", ">")}"']
     if method.upper() not in ("GET", "HEAD"):
         lines[0] = lines[0].replace("curl", f"curl -X {method.upper()}", 1)
     content: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
     body = _resolved(next((each.get("schema", {}) for each in content.values()), {}))
     fields = {name: field for name, field in body.get("properties", {}).items() if not field.get("readOnly")}
-    names = [name for name in fields if name in body.get("required", ())] or list(fields)[:MOST_IN_EXAMPLE]
+    needed = [name for name in fields if name in body.get("required", ())]
+    others = [name for name in fields if name not in needed]
+    names = needed + others[: max(0, FIELDS_IN_EXAMPLE - len(needed))]
     if names and "application/json" in content:
         lines.append("-H 'Content-Type: application/json'")
         lines.append(f"-d '{json.dumps({name: _value(fields[name]) for name in names}, ensure_ascii=False)}'")
