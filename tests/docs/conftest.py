@@ -54,7 +54,7 @@ class Reader:
 
     def run(self, commands: str) -> str:
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", self.here(commands)],
+            ["bash", "-eu", "-c", self.here(commands)],
             cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"

@@ -12,11 +12,11 @@ BY_COMMANDS = ("own-judge", "judge-against-people", "recipe")
 IN_THE_BROWSER = ("first-campaign", "submissions")
 SAID = {  # what a step of a page may say
     "open": r"As \*\*(?P<person>\w+)\*\*, open `(?P<path>\S+)`\.",
+    "start": r"Press the solid button until the first pair is there\.",
     "press": r"Press \*\*(?P<name>[^*]+)\*\*\.",
-    "key": r"Press the key `(?P<key>\w+)`\.",
     "write": r"Write `(?P<text>[^`]+)` into \*\*(?P<field>[^*]+)\*\*\.",
+    "tick_in_row": r"In the row \*\*(?P<row>[^*]+)\*\*, tick \*\*(?P<column>[^*]+)\*\*\.",
     "tick": r"Tick \*\*(?P<name>[^*]+)\*\*\.",
-    "choose": r"Choose \*\*(?P<option>[^*]+)\*\* for \*\*(?P<field>[^*]+)\*\*\.",
     "send": r"Choose the file `(?P<file>\S+)`\.",
     "see": r"You see \*\*(?P<text>[^*]+)\*\*\.",
     "label": r"For each of the (?P<count>\d+) pairs, press `1` or `2` for the (?P<which>longer|shorter) answer, then "
@@ -82,18 +82,14 @@ class Hand:
         either.first.click()
         self.page.wait_for_load_state("networkidle")
 
-    def key(self, key):
-        self.page.keyboard.press(key)
-        self.page.wait_for_load_state("networkidle")
-
     def write(self, text, field):
         self.page.get_by_label(field).first.fill(text)
 
     def tick(self, name):
         self.page.get_by_label(name).first.check()
 
-    def choose(self, option, field):
-        self.page.get_by_label(field).first.select_option(label=option)
+    def tick_in_row(self, row, column):
+        self.tick(f"{row} is {column.lower()}")  # what a screen reader says
 
     def send(self, file):
         self.page.locator("input[type=file]").first.set_input_files(self.reader.folder / file)
@@ -101,8 +97,18 @@ class Hand:
     def see(self, text):
         expect(self.page.get_by_text(text).filter(visible=True).first).to_be_visible()
 
+    def start(self):
+        while self.page.locator("#work").count() == 0:
+            self.page.locator("main .btn.primary").first.click()
+            self.page.wait_for_load_state("networkidle")
+
     def label(self, count, which):
-        for number in range(int(count)):
-            answers = self.page.locator("[data-answer]")
-            expect(answers).to_have_count(2)
-            raise AssertionError(self.page.inner_html("main")[:3000])
+        texts = self.page.locator("article.answer .reply:not([hidden])")
+        for _ in range(int(count)):
+            expect(texts).to_have_count(2)
+            longer = max((0, 1), key=lambda place: len(texts.nth(place).inner_text()))
+            work = self.page.locator("#work")
+            item = work.get_attribute("data-assignment")
+            self.page.keyboard.press(str((longer if which == "longer" else 1 - longer) + 1))
+            self.page.keyboard.press("Enter")
+            expect(self.page.locator(f'#work[data-assignment="{item}"]')).to_have_count(0)
