@@ -1,4 +1,4 @@
-"""What the site of the documentation does beyond mkdocs.yml: pages from the repository's root, and diagrams as tables."""
+"""What the site of the documentation has beyond mkdocs.yml: pages from the root, diagrams as tables."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """They stay where code hosts look for them, and are pages of the site nevertheless."""
     for name in FROM_ROOT:
         text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
-        text = text.replace("`docs/", "`").replace("](CHANGELOG.md", "](CHANGELOG.md")
         files.append(File.generated(config, name, content=text))
     for decision in (file for file in files if re.match(r"adr/\d", file.src_uri)):
         decision.inclusion = decision.inclusion.NOT_IN_NAV
@@ -30,6 +29,12 @@ def on_page_markdown(markdown: str, **rest: Any) -> str:
     for name in FROM_ROOT:
         markdown = markdown.replace(f"](../{name})", f"]({name})")
     return DIAGRAM.sub(_listed, markdown)
+
+
+def on_post_page(output: str, **rest: Any) -> str:
+    """The theme's search is a dialog without a name."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return output.replace(dialog, f'{dialog} aria-label="Search"')
 
 
 def _listed(diagram: re.Match[str]) -> str:

@@ -200,7 +200,7 @@ def _attacks(
 
 
 def check_abilities(judge: Judge, benchmark: Benchmark, settings: Mapping[str, Any]) -> None:
-    """Raises BadInput for settings that the endpoint failed in its test. Where there is no picture, none must be seen."""
+    """Raises BadInput for settings that the endpoint failed in its test; without pictures, none need be seen."""
     blind = settings.get("context", "image") == "image" and judge.abilities.get("vision") is False
     if blind and SampleImage.objects.filter(sample__benchmark=benchmark).exists():
         raise BadInput(f"{judge.name} cannot see pictures, as its test showed: choose another context.", "settings")

@@ -13,7 +13,7 @@ from tests.docs.pages import ROOT
 from tests.judging.server import Server
 from tests.operations.served import free_port, wait_for
 
-# As `make run` does: the demo's accounts and its real data. Its own runs come first, so that numbers of runs are the same.
+# The demo's accounts and its real data. Of runs `make run` makes 14 before: so their numbers are the same.
 PREPARED = """
 import django; django.setup()
 from django.core.management import call_command

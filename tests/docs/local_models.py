@@ -1,7 +1,7 @@
 """A local model for the tutorials, answering in the forms of vLLM and of Ollama.
 
-It stands in for one: as a judge it prefers the longer answer nine times of ten, and asked to add it is right most of the
-time and says by its log-probabilities how sure it is.
+It stands in for one: as a judge it prefers the longer answer nine times of ten, and asked to add it is mostly right and
+says by its log-probabilities how sure it is.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ def vllm(model: str) -> Script:
 
 
 def ollama(model: str) -> Script:
-    """As Ollama answers at /v1: its own fingerprint, no log-probabilities, no word about fields that it does not know."""
+    """As Ollama answers at /v1: its own fingerprint, no log-probabilities, fields that it does not know ignored."""
 
     def script(call: Call) -> Act:
         if call.body["model"] != model:

@@ -1,9 +1,9 @@
 """The pages of the documentation, read as a person follows them: files to write, commands to run, what they print,
 and steps in the browser.
 
-In a page's code blocks ``bash`` is run, ``text`` is what the commands above it print (… stands for anything), and a block
-with a ``title`` is a file. ``console`` is for the reader's own machine and is not run. Each sentence of a numbered list is
-a step in the browser.
+Of a page's code blocks ``bash`` is run, ``text`` is what the commands above it print (… stands for anything), and a
+block with a ``title`` is a file. ``console`` is for the reader's own machine and is not run. Each sentence of a
+numbered list is a step in the browser.
 """
 
 import re
