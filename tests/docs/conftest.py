@@ -13,6 +13,7 @@ from tests.docs.pages import ROOT
 from tests.judging.server import Server
 from tests.operations.served import free_port, wait_for
 
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # as for tests/browser: Playwright's loop runs in the tests' thread
 # The demo's accounts and its real data. Of runs `make run` makes 14 before: so their numbers are the same.
 PREPARED = """
 import django; django.setup()
