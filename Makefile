@@ -9,13 +9,14 @@ STYLED := 'static/css/*.css' 'static/js/*.js'
 
 FAILED := -n 0 -v --last-failed --last-failed-no-failures none
 
-.PHONY: setup run test check format audit bench soak lock clean
+.PHONY: setup run test check format docs screenshots audit bench soak lock clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    start evalsite with its demo data      make test   run the whole test suite"
 	@echo "make check  lint, types, imports, migrations, audit       make bench  speed, as ratios       make soak  the long checks"
 	@echo "make format Python, templates, styles and scripts as make check wants them"
+	@echo "make docs   the documentation as a site, in site/         make screenshots  the pictures in it, taken anew"
 	@echo "make audit  known faults of the packages it runs on, asked of the package index"
 
 $(VENV)/made:
@@ -72,6 +73,19 @@ $(VENV)/audit/made: requirements/audit.txt
 	@$(VENV)/audit/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements/audit.txt
 	@touch $@
 
+$(VENV)/docs/made: requirements/docs.txt
+	@$(PYTHON) -m venv $(VENV)/docs
+	@$(VENV)/docs/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements/docs.txt
+	@touch $@
+
+docs: $(VENV)/docs/made
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/mkdocs build --quiet
+	@echo "site/index.html, or $(VENV)/docs/bin/mkdocs serve to read it"
+
+# Of a fresh demo, with Debian's chromium.
+screenshots: $(VENV)/dev
+	@$(BIN)/python -m tests.screenshots
+
 # Known faults of what evalsite runs on; it asks the package index for each package.
 audit: $(VENV)/dev $(VENV)/audit/made
 	@$(BIN)/python -m tests.audit $(VENV)/audit/bin/pip-audit
@@ -89,6 +103,7 @@ lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -c requirements/dev.txt requirements/parquet.in -o requirements/parquet.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -c requirements/dev.txt requirements/bleu.in -o requirements/bleu.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/audit.in -o requirements/audit.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/docs.in -o requirements/docs.txt
 
 clean:
 	rm -rf $(VENV)

@@ -29,7 +29,7 @@ settings.register_profile("suite", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("suite")
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 # Modules whose tests share an installation of their own: it is made once, in one process.
-TOGETHER = ("test_served_worlds.py", "test_served.py", "test_processes.py", "test_sharing.py")
+TOGETHER = ("test_served_worlds.py", "test_served.py", "test_processes.py", "test_sharing.py", "test_tutorials.py")
 DATA = Path(__file__).resolve().parent / "data"  # what may be passed on; see its README
 
 

@@ -311,8 +311,12 @@ def check_abilities(spec: Spec, judge: Judge) -> None:
                 f"{' or reads the first token (by: first-token)' if way == 'prompt' else ''}.",
                 "judge",
             )
-    if judge.abilities.get("vision") is False:
+    if judge.abilities.get("vision") is False and any(_has_pictures(scenario) for scenario in spec.scenario):
         raise BadInput(f"{judge.name} cannot see pictures, as its test showed.", "judge")
+
+
+def _has_pictures(scenario: Scenario) -> bool:
+    return SampleImage.objects.filter(sample__benchmark=benchmark_of(scenario)).exists()
 
 
 def checked_queries(spec: Spec) -> list[str]:

@@ -60,7 +60,7 @@ def start_run(
         raise BadInput(str(error), "protocol") from None
     except (protocols.BadSettings, item_sets.BadItemSet) as error:
         raise BadInput(str(error), "settings") from None
-    _check_judge(judge, used_protocol, canonical_settings, budget)
+    _check_judge(judge, benchmark, used_protocol, canonical_settings, budget)
     if attacks is not None:
         canonical_settings |= {"attacks": _attacks(attacks, judge, used_protocol, canonical_settings)}
         if not item_set and items is None and limit is None:
@@ -165,7 +165,13 @@ def check_limit(limit: int | None) -> None:
         raise BadInput(f"limit: a whole number from 1 to {MOST_ITEMS:,}.", "limit")
 
 
-def _check_judge(judge: Judge, protocol: protocols.Protocol, settings: Mapping[str, Any], budget: float | None) -> None:
+def _check_judge(
+    judge: Judge,
+    benchmark: Benchmark,
+    protocol: protocols.Protocol,
+    settings: Mapping[str, Any],
+    budget: float | None,
+) -> None:
     if not judge.can_run:
         raise BadInput(f"{judge.name} has no endpoint: its judgments were imported. Add it as a judge first.", "judge")
     if judge.is_baseline and not baselines.can_judge(judge.baseline, protocol.name):
@@ -174,7 +180,7 @@ def _check_judge(judge: Judge, protocol: protocols.Protocol, settings: Mapping[s
         raise BadInput(
             f"{judge.name} compares answers with the criteria; it cannot judge with criteria false.", "settings"
         )
-    check_abilities(judge, settings)
+    check_abilities(judge, benchmark, settings)
     check_budget(judge, budget)
 
 
@@ -193,9 +199,10 @@ def _attacks(
         raise BadInput(str(error), "attacks") from None
 
 
-def check_abilities(judge: Judge, settings: Mapping[str, Any]) -> None:
-    """Raises BadInput for settings that the endpoint failed in its test."""
-    if settings.get("context", "image") == "image" and judge.abilities.get("vision") is False:
+def check_abilities(judge: Judge, benchmark: Benchmark, settings: Mapping[str, Any]) -> None:
+    """Raises BadInput for settings that the endpoint failed in its test; without pictures, none need be seen."""
+    blind = settings.get("context", "image") == "image" and judge.abilities.get("vision") is False
+    if blind and SampleImage.objects.filter(sample__benchmark=benchmark).exists():
         raise BadInput(f"{judge.name} cannot see pictures, as its test showed: choose another context.", "settings")
     if settings.get("structured") and judge.abilities.get("json_schema") is not True:
         raise BadInput(
@@ -364,7 +371,7 @@ def start_collecting(
         query = item_sets.samples(item_set, benchmark=benchmark, query=query)
     except (protocols.BadSettings, item_sets.BadItemSet) as error:
         raise BadInput(str(error), "settings") from None
-    check_abilities(judge, canonical_settings)
+    check_abilities(judge, benchmark, canonical_settings)
     check_budget(judge, budget)
     name = model.strip() or judge.model
     if len(name) > 200:

@@ -165,6 +165,13 @@ def test_what_an_endpoint_was_seen_not_to_do_is_refused_before_the_start(judge_a
     assert start(judge, settings={"context": "none"}).pk
 
 
+def test_a_judge_that_sees_no_pictures_judges_where_there_are_none(judge_at, start):
+    judge = judge_at("http://127.0.0.1:9/v1")
+    judge.abilities = {"vision": False}
+    judge.save()
+    assert start(judge, on=make_benchmark(slug="texts", pictures=False)).pk
+
+
 def test_a_schema_is_chosen_on_the_page_where_a_judge_keeps_to_one(client_of, benchmark, judge_at):
     judge, client = judge_at("http://127.0.0.1:9/v1"), client_of("curator")
     assert "Require a JSON schema" not in client.get("/judging/runs/new/").content.decode()
