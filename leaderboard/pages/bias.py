@@ -157,7 +157,11 @@ def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
             row.value.low,
             row.value.high,
             quiet=row.run is None,
-            said=f"{write(row.value.value)} {in_brackets(row.value, write)}".strip(),
+            said=(
+                f"{write(row.value.value)} {in_brackets(row.value, write)}".strip(),
+                f"n = {whole(row.n)}",
+                row.detail.reason or "",
+            ),
         )
         for row in sorted(rows_with_values, key=lambda row: (row.run is not None, row.value.value or 0.0))
     ]

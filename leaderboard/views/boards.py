@@ -67,7 +67,8 @@ def _models(request: HttpRequest, address: Address) -> str:
         context["edition"] = _edition(address, scope)
     if board.rows:
         if isinstance(board, PairsBoard):
-            template, make = "_models.html", partial(_models_context, address, scope, board)
+            template = "_models.html"
+            make = partial(_models_context, address, scope, board, beside=boards.rated_otherwise(scope, board))
         else:
             template, make = "_scored.html", partial(_scored_context, address, scope, board)
         context["fragment"] = fragment(f"leaderboard/{template}", board, address, make, facts=shown.facts)
@@ -95,12 +96,14 @@ def _edition(address: Address, scope: Scope) -> dict[str, Any]:
     return {"live": scope.staff, "publish": publish} | context
 
 
-def _models_context(address: Address, scope: Scope, board: PairsBoard) -> dict[str, Any]:
+def _models_context(
+    address: Address, scope: Scope, board: PairsBoard, *, beside: PairsBoard | None = None
+) -> dict[str, Any]:
     anchor = scope.anchor if any(row.model == scope.anchor for row in board.rows) else ""
     repeats = f", {board.repeats} repeats" if board.repeats > 1 else ""
     counted = f"{number_of(board.items, 'item')}{repeats}"
     return {
-        "page": models_page.page_of(address, board, anchor=anchor),
+        "page": models_page.page_of(address, board, anchor=anchor, beside=beside),
         "anchor": anchor,
         "defined": in_words(scope, *DEFINITIONS),
         "plot": plot_link(address, "forest"),
@@ -292,6 +295,8 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
         template, context = "_models.html", _models_context
     board = whole_from_text(shape, snapshot.tables["board"])
     board = replace(board, key=snapshot.fingerprint, computed_at=snapshot.computed_at)
+    if "beside" in snapshot.tables:
+        context = partial(context, beside=whole_from_text(PairsBoard, snapshot.tables["beside"]))
     if Run.objects.filter(pk__in=board.runs).count() < len(board.runs):
         return SafeString()
     drawn = context(address, scope, board) | {"address": address, "frozen": True, "facts": facts, "plot": ""}

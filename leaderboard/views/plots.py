@@ -109,8 +109,9 @@ def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
     board = models_page.shown_of(address, cached(scope, "models", boards.models)).board
     if not isinstance(board, PairsBoard):
-        raise BadScope("Only boards of pairs have strengths.")
-    return models_page.forest(board, scope.anchor)
+        raise BadScope("Only boards of pairs have ratings.")
+    ratings = models_page.Ratings.of(board, boards.rated_otherwise(scope, board))
+    return models_page.forest(board, scope.anchor, ratings)
 
 
 def _matrix_plot(address: Address) -> SafeString:
@@ -127,7 +128,7 @@ def _matrix_plot(address: Address) -> SafeString:
 def _profile_plot(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
     board = cached(scope, "models", boards.models)
-    return profile_page.page_of(address, scope, board).radar if board.rows else SafeString()
+    return profile_page.page_of(address, scope, board).plot if board.rows else SafeString()
 
 
 def _judges(address: Address) -> SafeString:
