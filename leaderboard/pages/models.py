@@ -98,6 +98,7 @@ class ModelsPage:
     has_held: bool
     held_word: str
     elo_css: str
+    lc_css: str
     clustered_by: str
     taken_out: str
     worth: SafeString  # what was taken out: a plot, and in words
@@ -189,12 +190,18 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str, beside: PairsBo
         has_elo=any(row.elo.value is not None for row in rows),
         has_held=ratings.both,
         held_word=ratings.what,
-        elo_css="n" if sorting.column == "elo" or not ratings.both else "n len",
+        elo_css=_where_wide("elo", sorting, ratings),
+        lc_css=_where_wide("win_rate_lc", sorting, ratings),
         clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
         taken_out=taken_out(board),
         worth=_worth(board),
         worth_in_words=_worth_in_words(board),
     )
+
+
+def _where_wide(column: str, sorting: Sorting, ratings: Ratings) -> str:
+    """The class of a column that a narrow screen leaves out for the two ratings, unless it is sorted by."""
+    return "n len" if ratings.both and sorting.column != column else "n"
 
 
 def taken_out(board: PairsBoard) -> str:
@@ -375,11 +382,38 @@ def rank_heads(sorting: Sorting) -> dict[str, Head]:
     return {"rank": sorting.head("Rank", RANK, title=better), "model": sorting.head("Model", "model")}
 
 
+RANK_IN_WORDS = "is shared, like a tint, where tests at 5% cannot tell models apart; small figures are its 95% range."
+
+
+def reading(page: ModelsPage, anchor: str) -> list[tuple[str, str]]:
+    """What the columns are: a term and what is said of it."""
+    against, held = anchor or "the other answer", page.held_word
+    words = [
+        (True, "Rank", RANK_IN_WORDS),
+        (
+            page.has_wins,
+            "Win %",
+            f"is the share of its n items that a model won against {against}, with a 95% interval.",
+        ),
+        (page.has_lc, "LC %", f"is Win % if answers were as long as those of {against}; a tie counts half."),
+        (
+            True,
+            "Rating",
+            "is Bradley–Terry strength, mean 0: of two models, 1 ahead wins 73% of decided pairs.",
+        ),
+        (page.has_held, f"{held.capitalize()} held equal", f"is the rating if all answers had the same {held}."),
+        (page.has_elo, "Elo", "follows the last votes: read it beside the rating, not instead of it."),
+        (bool(page.levels), "", "A column by level shows Win % there, above won, tied and lost as parts of a bar."),
+        (True, "", "A click on a head sorts, a click on a number opens the items behind it."),
+    ]
+    return [(term, said) for shown, term, said in words if shown]
+
+
 def _level_head(sorting: Sorting, name: str, rows: list[PairRow]) -> Head:
     counts = sorted(level.n for row in rows if (level := row.levels.get(name)) and level.n)
     under = span(counts[0], counts[-1]) if counts else ""
     label = name.replace("/", "/\u200b") or "No level"  # may break there
-    return sorting.head(label, f"level:{name}", under=under, title=f"{label}: items per model below")
+    return sorting.head(label, f"level:{name}", under=under, title=f"{name or label}: items per model below")
 
 
 def forest(board: PairsBoard, anchor: str, ratings: Ratings, table: Sequence[ModelRow] = ()) -> SafeString:
@@ -472,7 +506,7 @@ def _matches(facts: tuple[str, bool | None], weights: str, organisation: str) ->
 def _selects(facts: dict[str, tuple[str, bool | None]], weights: str, organisation: str) -> list[Select]:
     selects = []
     if weights or any(is_open is not None for _, is_open in facts.values()):
-        choices = [Choice("", "all"), *(Choice(value, label) for value, label in WEIGHTS.items())]
+        choices = [Choice("", "open and closed"), *(Choice(value, label) for value, label in WEIGHTS.items())]
         selects.append(Select("weights", "Weights", [("", choices)], weights, on=bool(weights)))
     names = sorted({maker for maker, _ in facts.values() if maker}, key=str.casefold)
     if organisation or len(names) > 1:

@@ -25,6 +25,7 @@ class Cell:
     text: str
     interval: str
     n: str
+    reason: str = ""  # why there is no interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,14 @@ class ProfilePage:
     names: list[str]
     rows: list[tuple[str, list[Cell]]]
     plot: SafeString
+
+
+def reading(page: ProfilePage) -> list[tuple[str, str]]:
+    return [
+        (page.measure, "of up to four models on each level, all on one axis, which is cut to the numbers shown."),
+        ("", "Lines are 95% intervals; a level with too few groups of samples has none, and says so at its dot."),
+        ("", "A click on a dot opens the rows behind it."),
+    ]
 
 
 def chosen(address: Address, board: ModelsBoard) -> list[str]:
@@ -109,7 +118,7 @@ def _dot(level: Level | None, main: str, write: scored.Write, link: str) -> plot
     number = level.number(main) if level else UNKNOWN
     if level is None or number.value is None:
         return None
-    said = (f"{write(number.value)} {in_brackets(number, write)}".strip(), f"n = {whole(level.n)}")
+    said = (f"{write(number.value)} {in_brackets(number, write)}".strip(), f"n = {whole(level.n)}", number.reason)
     return plots.Dot(number.value, number.low, number.high, said, link)
 
 
@@ -117,4 +126,5 @@ def _cell(level: Level | None, main: str, write: scored.Write) -> Cell:
     number = level.number(main) if level else UNKNOWN
     if level is None or number.value is None:
         return Cell(NONE, "", "")
-    return Cell(write(number.value), interval(number, write).removeprefix("95%: "), whole(level.n))
+    ends = interval(number, write).removeprefix("95%: ") if number.low is not None else ""
+    return Cell(write(number.value), ends, whole(level.n), number.reason)

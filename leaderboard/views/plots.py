@@ -45,6 +45,7 @@ def _matrix(request: HttpRequest, address: Address) -> str:
     if board.of:
         context |= {
             "page": matrix_page.page_of(address, source.scope, board),
+            "reading": matrix_page.READING,
             "plot": plot_link(address, "matrix"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
@@ -68,8 +69,10 @@ def _profile(request: HttpRequest, address: Address) -> str:
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     context["note"] = source.note
     if board.rows:
+        page = profile_page.page_of(address, source.scope, board)
         context |= {
-            "page": profile_page.page_of(address, source.scope, board),
+            "page": page,
+            "reading": profile_page.reading(page),
             "plot": plot_link(address, "profile"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
@@ -92,6 +95,7 @@ def _together(request: HttpRequest, address: Address) -> str:
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     if board is not None and any(row.people.value is not None for row in board.rows):
         context["page"] = standin_page.page_of(address, scope, board)
+        context["reading"] = standin_page.READING
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
         context["downloads"] = table_files("people-and-judge", address, run=str(run))
     return render_to_string("leaderboard/together.html", context, request)

@@ -40,11 +40,7 @@
     shown = { mark, back };
     const [name, ...lines] = said.split("\n");
     tip.replaceChildren(
-      ...[
-        [name, "b"],
-        ...lines.map((line) => [line, "div"]),
-        [does(mark), "small"],
-      ]
+      ...[[name, "b"], ...lines.map((line) => [line, "div"]), [does(mark), "small"]]
         .filter(([text]) => text)
         .map(([text, tag]) => Object.assign(document.createElement(tag), { textContent: text })),
     );
@@ -61,8 +57,7 @@
     if (key === lit) return;
     for (const one of document.querySelectorAll(".lit")) one.classList.remove("lit");
     lit = key;
-    if (key)
-      for (const one of document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)) one.classList.add("lit");
+    if (key) for (const one of document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)) one.classList.add("lit");
   };
 
   for (const begins of ["pointerover", "focusin"])
