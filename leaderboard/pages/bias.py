@@ -32,7 +32,7 @@ UNITS_OF_PAIRS = UNITS | {
 }
 SHORT = 11  # steps of a scale whose distribution is drawn
 ORDERS = 8  # drawn, of those that rankings give
-NARROW, WIDE = 276, 520
+NARROW, WIDE = 276, 340
 # From where a bias is notable and strong, in its unit (points as shares).
 # Of what counts on a wider scale more: see ``Kind.wide``.
 LIMITS = {"position": (0.05, 0.10), "length": (0.15, 0.20), "self": (0.05, 0.08), "high_score": (0.25, 0.5)}

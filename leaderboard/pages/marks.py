@@ -273,7 +273,7 @@ class ForestRow:
 
 
 LETTER = 0.58  # width of a letter, as a share of its size
-LABELS = 0.48  # of the width, at most, for names
+LABELS = 0.52  # of the width, at most, for names
 
 
 def forest(

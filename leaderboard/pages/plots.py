@@ -86,10 +86,10 @@ def profiles(
     dots = [dot for profile in of for dot in profile.dots if dot is not None]
     if not dots:
         return SafeString()
-    width, font, lane = 640, 12, 15
-    letters = int(0.3 * width / (marks.LETTER * font))
-    names = [marks.in_lines(level, letters) for level in levels]
-    left = marks.LETTER * font * max(len(line) for name in names for line in name) + 24
+    width, lane = 440, 15
+    letter = marks.LETTER * 15  # as large as names are on a phone
+    names = [marks.in_lines(level, int(0.34 * width / letter)) for level in levels]
+    left = letter * max(len(line) for name in names for line in name) + 20
     scale = marks.axis([end for dot in dots for end in (dot.value, dot.low, dot.high)], most=7, unit=unit)
 
     def x(value: float) -> float:

@@ -79,7 +79,7 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
         plots.Profile(
             name,
             tuple(
-                _dot(level, main, write, _rows_of(address, scope, name, path))
+                _dot(level, main, write, rows_of(address, scope, name, path))
                 for path, level in zip(levels, of_model, strict=True)
             ),
         )
@@ -106,7 +106,7 @@ def _plain(number: str) -> str:
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
-def _rows_of(address: Address, scope: Scope, model: str, level: str) -> str:
+def rows_of(address: Address, scope: Scope, model: str, level: str) -> str:
     """Where the rows behind a model's number at a level are; nowhere for what is seen as an edition."""
     if is_kept_back(scope) or not level or scope.kind.part_word != "level":
         return ""

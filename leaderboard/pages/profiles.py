@@ -20,7 +20,7 @@ from leaderboard.figures import NONE, in_brackets, number_of, signed, signed_poi
 from leaderboard.kinds import Kind, available
 from leaderboard.models import Snapshot
 from leaderboard.pages import bias as bias_page
-from leaderboard.pages import marks, scored
+from leaderboard.pages import marks, profile, scored
 from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, settings_in_words, source_of
@@ -52,6 +52,7 @@ class BoardLine:
 @dataclass(frozen=True, slots=True)
 class LevelLine:
     name: str
+    rows: str  # what is behind the number
     value: str
     bar: SafeString
     n: str
@@ -152,7 +153,11 @@ def _board_line(on: _OnBoard) -> BoardLine:
 
     few = models_page.is_provisional(on.row, on.scope.anchor)
     bar = marks.interval_bar(
-        scale, *(at(end) for end in on.number.ends), provisional=few, others=[at(value) for value in others]
+        scale,
+        *(at(end) for end in on.number.ends),
+        write=lambda value: main.write(value * hundred if hundred else value),
+        provisional=few,
+        others=[at(value) for value in others],
     )
     source = on.scope.source
     return BoardLine(
@@ -190,6 +195,7 @@ def _levels(on: _OnBoard) -> tuple[list[LevelLine], SafeString, str]:
         lines.append(
             LevelLine(
                 name=name.rpartition(" / ")[2],
+                rows=profile.rows_of(on.address, on.scope, on.row.model, name),
                 value=main.write(number.value),
                 bar=marks.interval_bar(scale, *number.ends, write=main.write, others=middle),
                 n=whole(level.n if level else None),

@@ -174,7 +174,7 @@ def _bias(address: Address) -> SafeString:
 
 
 def _history(address: Address) -> SafeString:
-    return snapshots_page.plot_of(snapshots_page.line_of(address))
+    return snapshots_page.plot_of(snapshots_page.line_of(address), links=False)
 
 
 Draw = Callable[[Address], SafeString]
