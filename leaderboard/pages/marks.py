@@ -93,7 +93,7 @@ def interval_bar(
         words = write(value)
         if low is not None and high is not None:
             left, right = scale.x(low), scale.x(high)
-            words += f"\n95%: {write(low)} to {write(high)}"
+            words += f", 95%: {write(low)} to {write(high)}"
             if provisional:
                 body += f'<path class="ghost" d="M{left} 8H{right}"/>'
             else:
@@ -105,8 +105,8 @@ def interval_bar(
             if provisional
             else f'<circle class="pt" cx="{x}" cy="8" r="2.8"/>'
         )
-    role, title = ('role="img"', format_html("<title>{}</title>", words)) if words else ('aria-hidden="true"', "")
-    return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" {role}>{title}{body}</svg>')
+    role = format_html('role="img" aria-label="{}"', words) if words else 'aria-hidden="true"'
+    return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" {role}>{body}</svg>')
 
 
 def dots(scale: Axis, values: Iterable[float], mean: float) -> SafeString:

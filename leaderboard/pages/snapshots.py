@@ -122,8 +122,8 @@ def citations(snapshot: Snapshot, title: str, permalink: str) -> list[Citation]:
         "URL": permalink,
     }
     return [
-        Citation("Text", f"{name}. {note}, {made.day} {made:%B %Y}. {permalink}"),
         Citation("BibTeX", bibtex),
+        Citation("Text", f"{name}. {note}, {made.day} {made:%B %Y}. {permalink}"),
         Citation("CSL JSON", json.dumps(csl, ensure_ascii=False)),
     ]
 

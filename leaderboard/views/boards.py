@@ -294,7 +294,7 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
     }
     shape, template, context = kinds[snapshot.what]
     if issubclass(shape, PairsBoard):
-        template, context = "_models.html", _models_context
+        template, context = "_models_table.html", _models_context
     board = whole_from_text(shape, snapshot.tables["board"])
     board = replace(board, key=snapshot.fingerprint, computed_at=snapshot.computed_at)
     if "beside" in snapshot.tables:

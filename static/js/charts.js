@@ -17,7 +17,8 @@
       title.remove();
       return [title.textContent, () => mark.prepend(title)];
     }
-    const said = mark.getAttribute("title") || "";
+    const said = mark.getAttribute("title");
+    if (!said) return [mark.getAttribute("aria-label").replace(", ", "\n"), () => {}];
     mark.removeAttribute("title");
     return [said, () => mark.setAttribute("title", said)];
   };
