@@ -16,7 +16,7 @@ from leaderboard.files import columns, three
 from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
-from leaderboard.pages.address import Address, settings_in_words
+from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.pages.provenance import Fact
 from leaderboard.rows import JSON
 
@@ -54,7 +54,7 @@ def title_of(snapshot: Snapshot) -> str:
         kind.title.lower() if (kind := KINDS.get(inputs.get("kind", ""))) else "",
     ]
     if snapshot.what == "models" and inputs.get("source"):
-        parts.append(f"by {inputs['source']}")
+        parts.append(f"by {PEOPLE_IN_WORDS.get(inputs['source'], inputs['source'])}")
     parts += [f"{name.replace('_', ' ')} {snapshot.scope[name]}" for name in FILTERS if snapshot.scope.get(name)]
     return ", ".join(part for part in parts if part)
 
@@ -67,12 +67,13 @@ def facts(snapshot: Snapshot) -> list[Fact]:
     shown = [Fact("Benchmark", f"{snapshot.benchmark.title} {snapshot.benchmark.version}")]
     for run in inputs.get("runs", []):
         settings = settings_in_words(run["protocol"], run["settings"])
-        shown.append(Fact(f"{run['judge']}, run {run['run']}", f"{run['model'] or 'unknown model'}; {settings}"))
+        model = f"{run['model']}; " if run["model"] else ""
+        shown.append(Fact(f"{run['judge']}, run {run['run']}", f"{model}{settings}"))
         if run["prompt"]:
             version = run["prompt_version"] or ""
             shown.append(Fact("Prompt", f"{run['prompt']} {version}, {run['prompt_sha256'][:16]}", mono=True))
     if (kind := KINDS.get(inputs.get("kind", ""))) and kind.pairwise:
-        shown.append(Fact("Majority", inputs["majority"]))
+        shown.append(Fact("Majority", RULES_IN_WORDS.get(inputs["majority"], inputs["majority"])))
     asked = ((definition, snapshot.scope.get(name, "")) for name, definition in DEFINITIONS.items())
     shown += [Fact(each.label, each.ways[value].label) for each, value in asked if value in each.ways]
     shown += [Fact(name.capitalize(), f"{n:,}") for name, n in inputs.get("counted", {}).items()]

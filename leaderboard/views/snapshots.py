@@ -82,6 +82,9 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
         "aside": rows is not None or snapshot.what == "models",
         "changed": len(snapshots_page.changes(snapshot, now)) if now else 0,
         "causes": snapshots_page.causes(snapshot, now) if now else [],
+        "no_cause": "Nothing: the same runs, data, prompts and method."
+        if now and now.fingerprint == snapshot.fingerprint
+        else "Single verdicts under it, but none of what is counted here.",
         "citations": snapshots_page.citations(snapshot, title, permalink),
         "facts": facts,
         "notes": snapshot.made_from.get("notes", []),
