@@ -212,6 +212,11 @@ def plot_of(line: Line, *, links: bool = True) -> SafeString:
     )
 
 
+def followed_in(line: Line) -> str:
+    """What the tracked number of a line is called."""
+    return number_name(_followed(line.same, line.entry)[0])
+
+
 def number_name(name: str) -> str:
     """What a tracked number is called."""
     return NUMBERS.get(name, name.replace("_", " "))

@@ -78,8 +78,9 @@ def columns_in_words(versus: Versus, what: str, kind: Kind) -> str:
     if what == "judges":
         return "A column is that judge's verdict; the last is what people said."
     if kind.pairwise:
-        against = first.partition(" against ")[2] or "the other"
-        return f"Won: its answer was judged better than that of {against}; not won: it tied or lost."
+        against = first.partition(" against ")[2]
+        than = f"that of {against}" if against and against != "each other" else "the other's"
+        return f"Won: its answer was judged better than {than}; not won: it tied or lost."
     if kind.keyed:
         return "Right: the answer is the key; a figure is the share of right answers over several passes."
     return f"A column is that model's own: {first[:1].lower()}{first[1:]}."
