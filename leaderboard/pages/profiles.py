@@ -30,7 +30,7 @@ from leaderboard.scope import BadScope, Scope
 
 HUNDRED = marks.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), marks.WIDE)
 MOST_LEVELS = 16
-FAR = 4.0  # times a strong bias, where the axis of biases ends
+FAR = 6.0  # times a strong bias, where the axis of biases ends
 BLANK = SafeString()
 
 
@@ -350,7 +350,7 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
         lines=[_agreement_line(on, scale) for on in found],
         axis=marks.axis_head(scale, two),
         sways=[_sway(on, row, sway_scale) for on, row in swayed],
-        sways_axis=marks.axis_head(sway_scale, lambda value: "strong" if value else "0"),
+        sways_axis=marks.axis_head(sway_scale, lambda value: "" if value else "0"),
         facts=_judge_facts(judge, runs),
     )
 
