@@ -8,7 +8,7 @@ from django.utils import timezone
 from accounts.models import User
 from judging.models import Run
 from leaderboard import hidden, methods
-from leaderboard.boards import Board
+from leaderboard.boards import Board, rated_otherwise
 from leaderboard.boards.base import ModelsBoard, whole_as_text
 from leaderboard.models import Snapshot
 from leaderboard.rows import order_of
@@ -39,13 +39,15 @@ def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: U
 def as_of_now(*, what: str, scope: Scope, view: dict[str, str], board: Board) -> Snapshot:
     """The snapshot that freezing this view would make; it is not stored."""
     rows = board.as_json()
+    beside = rated_otherwise(scope, board)
     return Snapshot(
         what=what,
         fingerprint=board.key,
         code=board.key[:12],
         benchmark=scope.benchmark,
         scope=view,
-        tables={"rows": rows, "order": order_of(rows), "board": whole_as_text(board)},
+        tables={"rows": rows, "order": order_of(rows), "board": whole_as_text(board)}
+        | ({"beside": whole_as_text(beside)} if beside else {}),
         made_from=_made_from(scope, board),
         computed_at=board.computed_at or timezone.now(),
     )

@@ -77,7 +77,7 @@ FAILURES = Definition(
 )
 CONTROL = Definition(
     name="control",
-    label="Taken out",
+    label="Held equal",
     help="what is taken out of the strengths of models: none (default), length, style (markdown: headers, bold words, "
     "lists), or length,style",
     ways={

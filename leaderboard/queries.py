@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -221,6 +222,7 @@ class VoteList:
     losses: int
     items: int
     others: list[str]
+    due: date | None = None  # when the last of these campaigns is to be done, if that is known
 
 
 def votes_of(board: VoteTable, scope: Scope, viewer: Viewer, *, other: str = "", outcome: str = "") -> VoteList:
@@ -232,17 +234,19 @@ def votes_of(board: VoteTable, scope: Scope, viewer: Viewer, *, other: str = "",
     if other:
         table = table[table["other"] == other]
     sealed = table["item"].isin(sealed_items(scope.benchmark, viewer))
-    table, held_count = table[~sealed], 0
+    table, held_count, due = table[~sealed], 0, None
     if scope.source in PEOPLE and scope.run is None and not sees_labels(viewer):
-        held_ids = set(held_items(scope.benchmark).values_list("item_id", flat=True))
-        is_held_item = table["item"].isin(held_ids)
+        holding = dict(held_items(scope.benchmark).values_list("item_id", "campaign__due"))
+        is_held_item = table["item"].isin(holding)
+        ends = [holding[item] for item in table["item"][is_held_item]]
+        due = max((end for end in ends if end), default=None) if all(ends) else None
         held_count, table = int(is_held_item.sum()), table[~is_held_item]
     wins, ties, losses = (int((table[name] > 0).sum()) for name in votes.OUTCOMES)
     items = len(table)
     if outcome:
         table = table[table[outcome] > 0]
     table = table.sort_values(["sample", "item"], kind="stable")
-    return VoteList(table, held_count, int(sealed.sum()), wins, ties, losses, items, others)
+    return VoteList(table, held_count, int(sealed.sum()), wins, ties, losses, items, others, due)
 
 
 def has_answered(benchmark: Benchmark, model: str, viewer: Viewer) -> bool:

@@ -9,8 +9,10 @@ from leaderboard.boards.agreement import AgreementBoard, agreements
 from leaderboard.boards.base import B, Board, ModelsBoard, cached, from_stored
 from leaderboard.boards.bias import BiasBoard, biases
 from leaderboard.boards.judge_board import JudgesBoard
+from leaderboard.boards.pairs import PairsBoard
+from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back
-from leaderboard.scope import Scope
+from leaderboard.scope import NO_ELO, Scope
 
 SIMULATED = "The labels come from simulated annotators: they say nothing about people."
 PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say nothing about people."
@@ -37,6 +39,18 @@ def _with_lengths(scope: Scope, board: ModelsBoard) -> ModelsBoard:
         for characters, tokens in [lengths.get(row.model, (None, None))]
     ]
     return replace(board, rows=rows)
+
+
+def rated_otherwise(scope: Scope, board: Board) -> PairsBoard | None:
+    """The same board with length held equal, or with nothing held equal where it has something; to set beside it.
+
+    None of other kinds, and of so many votes that it is computed on request alone.
+    """
+    if not isinstance(board, PairsBoard) or is_kept_back(scope) or votes.is_large(scope.benchmark):
+        return None
+    control = LENGTH if scope.control == NO_CONTROL else NO_CONTROL
+    other = cached(replace(scope, control=control, elo=NO_ELO), "models", models)
+    return other if isinstance(other, PairsBoard) else None
 
 
 def judges(scope: Scope) -> JudgesBoard:
@@ -69,4 +83,4 @@ BOARDS: dict[str, Callable[[Scope], Board]] = {
     "bias": bias_of,
 }
 
-__all__ = ["BOARDS", "Board", "agreement_of", "agreements", "bias_of", "cached", "judges", "models"]
+__all__ = ["BOARDS", "Board", "agreement_of", "agreements", "bias_of", "cached", "judges", "models", "rated_otherwise"]

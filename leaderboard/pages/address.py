@@ -63,6 +63,30 @@ class Choice:
     label: str
 
 
+IN_SIGHT = 4  # pickers; the others are folded, unless they are in use
+EXPLAINED = {
+    "source": "Whose verdicts count: people's, or those of a judge.",
+    "run": "A judge's runs with different settings are not mixed: one of them counts.",
+    "level": "Samples of this capability alone.",
+    "question_type": "Samples with this type of question alone.",
+    "split": "This part of the samples alone.",
+    "campaign": "Labels of this campaign alone.",
+    "majority": "How several people's labels of an item become one verdict.",
+    "elo": "Elo depends on the order of the votes: it is a mean over votes drawn again in many orders, or taken once.",
+    "weights": "Models whose weights anybody can download, or none of them. Ranks stay those among all models.",
+    "organisation": "Models of one maker. Ranks stay those among all models.",
+    "ties": "What an item without a winner adds to Win %.",
+    "failures": "What an item counts on which the judge gave no readable verdict.",
+    "control": "What all answers are taken to have the same of: ranks and tints then follow that rating.",
+    "weight": "How often a vote for a much better answer counts in ratings.",
+    "reading": "How yes or no is found in an answer.",
+    "metric": "The number that compares a judge with people, and ranks it.",
+    "reference": "What a judge is compared with: one verdict an item, or every label.",
+    "rows": "Which models stand in the rows: the table holds a part of them.",
+    "columns": "Which models stand in the columns.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Select:
     """A control of the filter row. ``groups``: headings (or "") with their choices; ``on``: not at its default."""
@@ -72,6 +96,20 @@ class Select:
     groups: list[tuple[str, list[Choice]]]
     chosen: str
     on: bool = False
+
+    @property
+    def explained(self) -> str:
+        return EXPLAINED.get(self.name, "")
+
+
+def folded(selects: Sequence[Select]) -> tuple[list[Select], list[Select]]:
+    """The pickers in sight, those in use among them, and the others."""
+    room = max(0, IN_SIGHT - sum(select.on for select in selects))
+    first = [select for select in selects if not select.on][:room]
+    return (
+        [select for select in selects if select.on or select in first],
+        [select for select in selects if not select.on and select not in first],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +382,7 @@ def people_selects(address: Address, scope: Scope) -> list[Select]:
 def elo_select(address: Address, scope: Scope) -> Select:
     """How Elo is computed. The bootstrap takes seconds with many votes; then it is only run on request."""
     large = votes.is_large(address.benchmark)
-    words = {"online-bootstrap": "bootstrap", "online": "in order", NO_ELO: "not computed"}
+    words = {"online-bootstrap": "mean of many orders", "online": "votes in order", NO_ELO: "not computed"}
     names = (NO_ELO, *ELO) if large else ELO
     return Select(
         "elo", "Elo", [("", [Choice(name, words[name]) for name in names])], scope.elo, on=scope.elo != names[0]

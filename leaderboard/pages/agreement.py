@@ -174,6 +174,16 @@ def _pair(address: Address, row: Row, scale: marks.Axis) -> PairRow:
     )
 
 
+def reading(page: AgreementPage) -> list[tuple[str, str]]:
+    """What the matrix shows: a term and what is said of it."""
+    few = f"with fewer than {FEWEST} it has no colour"
+    return [
+        (page.metric_label, f"of two voters: {page.in_words[:1].lower()}{page.in_words[1:]}"),
+        ("", f"Small figures are the items that both have a verdict on; {few}: 1 of 1 is no agreement."),
+        ("", "A click on a cell opens the items of the two, a click on a name all pairs of that voter."),
+    ]
+
+
 def counted(board: AgreementBoard) -> str:
     """``8,931 labels by 124 annotators``."""
     people = [voter for voter in board.voters if voter.kind == "annotator"]

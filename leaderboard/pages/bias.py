@@ -1,7 +1,8 @@
 """The board of biases as a page: one row a judge, people's own on top, each bias with its interval."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -31,7 +32,7 @@ UNITS_OF_PAIRS = UNITS | {
 }
 SHORT = 11  # steps of a scale whose distribution is drawn
 ORDERS = 8  # drawn, of those that rankings give
-NARROW = 276
+NARROW, WIDE = 276, 340
 # From where a bias is notable and strong, in its unit (points as shares).
 # Of what counts on a wider scale more: see ``Kind.wide``.
 LIMITS = {"position": (0.05, 0.10), "length": (0.15, 0.20), "self": (0.05, 0.08), "high_score": (0.25, 0.5)}
@@ -91,6 +92,7 @@ class BiasPlot:
     unit: str
     plot: SafeString
     link: str
+    limits: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class BiasPage:
     of_pairs: bool
     plots: list[BiasPlot]
     panels: list[Panel]
-    reading: list[str]
+    reading: list[tuple[str, str]]
 
 
 def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
@@ -125,9 +127,9 @@ def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
     rows = [_row(address, runs.get(run) if run else None, by_run[run], names, scales, kind) for run in order]
     heads = [(LABELS[name], words_of(name, kind), marks.axis_head(scales[name], _ticks(name, kind))) for name in names]
     drawings = [
-        BiasPlot(LABELS[name], words_of(name, kind), svg, _file(address, name))
+        BiasPlot(LABELS[name], words_of(name, kind), svg, _file(address, name), thresholds(name, kind))
         for name in names
-        if (svg := plot_of(board, name, kind))
+        if (svg := plot_of(board, name, kind, {row.run: row.link for row in rows if row.link}))
     ]
     rows_in_order = [row for run in order for row in by_run[run].values()]
     panels = _panels(address, rows_in_order, kind)
@@ -139,8 +141,11 @@ def _file(address: Address, metric: str) -> str:
     return address.to("leaderboard:plot", "bias", **address.view(), metric=metric)
 
 
-def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
-    """A bias of every judge as a forest plot, or a figure of one of them (``length-3``: of run 3); else empty."""
+def plot_of(board: BiasBoard, metric: str, kind: Kind, links: Mapping[str, str] = MappingProxyType({})) -> SafeString:
+    """A bias of every judge as a forest plot, or a figure of one of them (``length-3``: of run 3); else empty.
+
+    ``links``: by run, where its verdicts are. Baselines do not widen the axis: judges would be dots on a line.
+    """
     if "-" in metric:
         sort, _, of = metric.partition("-")
         row = next((row for row in board.rows if of == _key(row) and sort in _sorts(row, kind)), None)
@@ -150,6 +155,11 @@ def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
         return BLANK
     judges = [row.judge for row in rows_with_values]
     write = signed_points if is_share(metric, kind) else signed
+    baselines = set(
+        Run.objects.filter(pk__in=[row.run for row in rows_with_values if row.run])
+        .exclude(judge__baseline="")
+        .values_list("pk", flat=True)
+    )
     rows = [
         marks.ForestRow(
             _name(row, judges),
@@ -157,12 +167,19 @@ def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
             row.value.low,
             row.value.high,
             quiet=row.run is None,
-            said=f"{write(row.value.value)} {in_brackets(row.value, write)}".strip(),
+            said=(
+                f"{write(row.value.value)} {in_brackets(row.value, write)}".strip(),
+                f"n = {whole(row.n)}",
+                row.detail.reason or "",
+            ),
+            link=links.get(str(row.run), ""),
+            apart=row.run in baselines,
         )
         for row in sorted(rows_with_values, key=lambda row: (row.run is not None, row.value.value or 0.0))
     ]
     title = f"{LABELS[metric]}: {words_of(metric, kind)}, with 95% intervals"
-    return marks.forest(rows, title=title, write=_ticks(metric, kind))
+    limits = [kind.scale_width * limit for limit in LIMITS[metric]]
+    return marks.forest(rows, title=title, write=_ticks(metric, kind), width=WIDE, limits=limits)
 
 
 def _place(run: Run | None) -> tuple[bool, bool, str, int]:
@@ -392,26 +409,36 @@ def _shares(sort: str, detail: Detail) -> list[tuple[str, float, float]]:
 # ---- how to read it ----
 
 
-def _reading(names: Sequence[str], kind: Kind) -> list[str]:
+def _reading(names: Sequence[str], kind: Kind) -> list[tuple[str, str]]:
     """What each bias is, in a sentence or two."""
     if kind.pairwise:
         texts = {
-            "position": "Position: of pairs judged in both orders, the share of verdicts that lean to the answer shown "
-            "first, minus the share for the one shown second; of pairs judged in one order, the share that the answer "
-            "shown first won, minus the share of the second, to compare with people's.",
-            "length": "Length: how much longer answers win, in log odds. Longer answers can also be better, so compare "
-            "it with people's own.",
-            "self": "Own family: by how many points of win rate the judge lifts answers of its own family more than "
-            "people do, less what it adds to the others.",
+            "position": "of pairs judged in both orders, the share of verdicts that lean to the answer shown first, "
+            "minus the share for the one shown second; of pairs judged in one order, the share that the answer shown "
+            "first won, minus the share of the second, to compare with people's.",
+            "length": "how much longer answers win, in log odds. Longer answers can also be better, so compare it with "
+            "people's own.",
+            "self": "by how many points of win rate the judge lifts answers of its own family more than people do, "
+            "less what it adds to the others.",
         }
     else:
         texts = {
-            "position": "Position: how far a ranking follows the order in which the answers were shown, from 1, a copy "
-            "of it, to −1, its reverse.",
-            "length": "Length: by how many points a score rises when the answer is longer by one standard deviation "
-            "than others to the same instruction. Longer answers can also be better, so compare it with people's own.",
-            "high_score": "High scores: how much more the judge gives than people do to the same answers.",
-            "self": "Own family: how much more of that goes to answers of the judge's own family than to the others.",
+            "position": "how far a ranking follows the order in which the answers were shown, from 1, a copy of it, to "
+            "−1, its reverse.",
+            "length": "by how many points a score rises when the answer is longer by one standard deviation than "
+            "others to the same instruction. Longer answers can also be better, so compare it with people's own.",
+            "high_score": "how much more the judge gives than people do to the same answers.",
+            "self": "how much more of that goes to answers of the judge's own family than to the others.",
         }
     first = "A judge that looks at the answers alone stands at 0 everywhere, or where people stand."
-    return [first, *(texts[name] for name in names)]
+    return [("", first), *((f"{LABELS[name]}:", f"{texts[name]} {thresholds(name, kind)}") for name in names)]
+
+
+def thresholds(name: str, kind: Kind) -> str:
+    """From where a bias is notable and strong, in words."""
+    notable, strong = (kind.scale_width * limit for limit in LIMITS[name])
+    if is_share(name, kind):
+        said = f"Notable from {100 * notable:g} points, strong from {100 * strong:g}"
+    else:
+        said = f"Notable from {notable:g}, strong from {strong:g}"
+    return f"{said}, where the interval leaves 0 out."

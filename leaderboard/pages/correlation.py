@@ -57,6 +57,13 @@ def page_of(board: CorrelationBoard) -> CorrelationPage:
     )
 
 
+READING = [
+    ("Spearman's correlation", "is 1 where two rankings put their common models in the same order, −1 in the reverse."),
+    ("", "Small figures are the models that both rank. Models with fewer than 30 items are in no ranking."),
+    ("p", "is the share of permutations of the models that correlate as strongly; bold counts at 5%."),
+]
+
+
 def _cell(a: str, b: str, by_pair: dict[frozenset[str], Row]) -> marks.HeatCell:
     if a == b:
         return marks.HeatCell("", "", "self", "")

@@ -243,8 +243,29 @@ def _heads(sorting: Sorting, metric: Metric, scale: marks.Axis) -> dict[str, Hea
         "judge": sorting.head("Judge", "judge"),
         "value": sorting.head(metric.label, "value", marks=ticks, title=metric.words),
         "n": sorting.head("n", "n", title="Pairs of verdicts compared"),
-        "coverage": sorting.head("Cov. %", "coverage", title=share),
+        "coverage": sorting.head("Coverage %", "coverage", title=share),
     }
+
+
+FLOOR = "are the baselines: they know no more than chance, the places, the lengths or the words of the answers."
+
+
+def reading(page: JudgesPage, *, against: str, ceiling: str) -> list[tuple[str, str]]:
+    """What the columns are: a term and what is said of it. ``ceiling``: how it is computed, in words."""
+    compared = f"the {against} who labelled it" if page.reference == MAJORITY else "every label that people gave it"
+    words = [
+        (True, "", f"A judge's verdict on an item is compared with {compared}."),
+        (True, page.metric_label, f"ranks: {page.in_words}. Bars are 95% intervals."),
+        (bool(ceiling), "", ceiling),
+        (page.has_floor, "Floor", FLOOR),
+        (True, "Rank", "is shared where judges cannot be told apart at 5% after Benjamini–Hochberg."),
+        (True, "n", "is the number of verdicts compared."),
+        (True, "Coverage", "is the share of people's items that the judge has a verdict on."),
+        (page.has_biases, "Bias", "names what sways a judge, where its 95% interval leaves 0 out."),
+        (bool(page.levels), "", f"A coloured column is {page.metric_label} on one part of the samples."),
+        (True, "", "A click on a metric's name ranks by it, a click on a number opens the items behind it."),
+    ]
+    return [(term, said) for shown, term, said in words if shown]
 
 
 def facts(scope: Scope, board: JudgesBoard) -> list[Fact]:

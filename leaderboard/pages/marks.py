@@ -4,6 +4,7 @@ Drawn by attributes alone, which the policy allows; classes give the page's colo
 as attributes so that it stands by itself when downloaded.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
@@ -80,7 +81,7 @@ def interval_bar(
     """
     lines = "".join(f"M{scale.x(tick)} -10V26" for tick in scale.ticks)
     body = f'<path class="gl" d="{lines}"/>'
-    words = "no value"
+    words = ""
     if ticks := "".join(f"M{scale.x(other)} 4v8" for other in others if other is not None):
         body += f'<path class="oth" d="{ticks}"/>'
     if reference is not None and scale.low <= reference <= scale.high:
@@ -92,7 +93,7 @@ def interval_bar(
         words = write(value)
         if low is not None and high is not None:
             left, right = scale.x(low), scale.x(high)
-            words = f"{write(low)} to {write(high)}"
+            words += f", 95%: {write(low)} to {write(high)}"
             if provisional:
                 body += f'<path class="ghost" d="M{left} 8H{right}"/>'
             else:
@@ -104,7 +105,7 @@ def interval_bar(
             if provisional
             else f'<circle class="pt" cx="{x}" cy="8" r="2.8"/>'
         )
-    role = 'aria-hidden="true"' if value is None else f'role="img" aria-label="{words}"'
+    role = format_html('role="img" aria-label="{}"', words) if words else 'aria-hidden="true"'
     return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" {role}>{body}</svg>')
 
 
@@ -176,8 +177,9 @@ def reliability(bins: list[tuple[float, float, int]]) -> SafeString:
     for confidence, accuracy, n in bins:
         (x, y), (_, onto) = at(confidence, accuracy), at(confidence, confidence)
         body.append(f'<path class="gap" d="M{x} {y}V{onto}" stroke="#c2691c" stroke-width="1.5"/>')
-        body.append(f'<circle class="pt" cx="{x}" cy="{y}" r="3" fill="#14191C"/>')
-        words.append(f"{100 * confidence:.0f}% sure, {100 * accuracy:.0f}% right of {n}")
+        words.append(f"{100 * confidence:.0f}% sure, {100 * accuracy:.0f}% right of {n:,}")
+        dot = f'<circle class="pt" cx="{x}" cy="{y}" r="3" fill="#14191C"/>'
+        body.append(hit(dot, [f"{100 * accuracy:.1f}% right", f"{100 * confidence:.1f}% sure", f"{n:,} questions"]))
     label = format_html("{}", "; ".join(words))
     return _drawn(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="forest reliability" '
@@ -253,7 +255,9 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class ForestRow:
-    """``said``: the number with its interval in words, for those who point at the row; ``link``: the rows behind it."""
+    """``plain``: the number before something was taken out of it, as an open dot. ``said``: what is told of the row to
+    those who point at it, line by line after its name. ``link``: where a click leads; ``rows``: where Enter leads.
+    """
 
     name: str
     value: float
@@ -261,33 +265,44 @@ class ForestRow:
     high: float | None
     tinted: bool = False
     quiet: bool = False  # the anchor: there to compare with
-    said: str = ""
+    plain: float | None = None
+    said: tuple[str, ...] = ()
     link: str = ""
+    rows: str = ""
+    apart: bool = False  # does not widen the axis: an arrow at its end where it lies beyond
 
 
-LETTERS = 18  # of a name that has room beside its dot
+LETTER = 0.58  # width of a letter, as a share of its size
+LABELS = 0.52  # of the width, at most, for names
 
 
-def forest(rows: list[ForestRow], *, title: str, write: Callable[[float], str], width: int = 276) -> SafeString:
-    """Dots with intervals, one line a row, the ticks below; a line at 0. If a name is long, all stand above their dots,
-    so that none is cut.
+def forest(
+    rows: list[ForestRow],
+    *,
+    title: str,
+    write: Callable[[float], str],
+    width: int = 276,
+    limits: Iterable[float] = (),
+) -> SafeString:
+    """Dots with intervals, one line a row, the ticks below; a line at 0, dashed ones at ``limits`` on both sides of it.
+    A long name takes several lines, so that none is cut.
     """
-    above = any(len(row.name) > LETTERS for row in rows)
     many = len(rows) > 32
-    step, font = (28 if above else 15, 11) if many else (32 if above else 20, 12)
-    left, drop = (0, 22 if many else 24) if above else (132, step / 2)
-    scale = axis([*(end for row in rows for end in (row.low, row.high, row.value)), 0.0], width=width, most=5)
-
-    def x(value: float) -> float:
-        share = (value - scale.low) / (scale.high - scale.low)
-        inset = 14 if above else 4
-        return round(left + inset + min(1.0, max(0.0, share)) * (width - left - inset - 14), 1)
-
-    foot = len(rows) * step + 6
-    body = []
-    for number, row in enumerate(rows):
+    step, font = (17, 11) if many else (21, 12)
+    letters = int(LABELS * width / (LETTER * font))
+    names = [in_lines(row.name, letters) for row in rows]
+    left = min(LABELS * width, LETTER * font * max((len(line) for name in names for line in name), default=0)) + 8
+    within = [row for row in rows if not row.apart] or rows
+    scale = axis([*(end for row in within for end in (row.low, row.high, row.value, row.plain)), 0.0], most=5)
+    place = _Placing(scale, left, width, step, font)
+    tops = [0]
+    for name in names:
+        tops.append(tops[-1] + step + (len(name) - 1) * (font + 2))
+    foot = tops[-1] + 6
+    x, body = place.x, []
+    for row, top, end in zip(rows, tops, tops[1:], strict=False):
         if row.tinted:
-            body.append(f'<rect class="band" y="{number * step}" width="{width}" height="{step}" fill="#ECF3FA"/>')
+            body.append(f'<rect class="band" y="{top}" width="{width}" height="{end - top}" fill="#ECF3FA"/>')
     for tick in scale.ticks:
         kind, colour = ("zero", "#616C73") if abs(tick) < 1e-9 else ("gl", "#E1E5E7")
         body.append(f'<path class="{kind}" d="M{x(tick)} 0V{foot}" stroke="{colour}"/>')
@@ -295,48 +310,95 @@ def forest(rows: list[ForestRow], *, title: str, write: Callable[[float], str], 
             f'<text x="{x(tick)}" y="{foot + 15}" text-anchor="middle" font-size="11" fill="#616C73">'
             f"{write(tick)}</text>"
         )
-    place = _Placing(x, width, step, drop, font, r=3 if many else 3.5, above=above)
-    body += [_forest_row(row, number * step, place) for number, row in enumerate(rows)]
+    for limit in (sign * limit for limit in limits for sign in (-1, 1)):
+        if scale.low < limit < scale.high:
+            body.append(
+                f'<path class="limit" d="M{x(limit)} 0V{foot}" stroke="#B98A3C" stroke-dasharray="3 3" fill="none"/>'
+            )
+    body += [
+        _forest_row(row, name, top, end - top, place)
+        for row, name, top, end in zip(rows, names, tops, tops[1:], strict=False)
+    ]
     label = format_html("{}", title)
     role = "group" if any(row.link for row in rows) else "img"
     return _drawn(
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest{" many" if many and not above else ""}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest{" many" if many else ""}" '
         f'viewBox="0 0 {width} {foot + 22}" '
         f'font-family="system-ui, sans-serif" role="{role}" aria-label="{label}">{"".join(body)}</svg>'
     )
 
 
+def in_lines(name: str, letters: int) -> list[str]:
+    """A name in lines of so many letters, broken after a space, a hyphen, a dash or a stroke where it has one."""
+    lines = [""]
+    for part in re.findall(r"[^\s/_-]*[\s/_-]?", name):
+        if len(lines[-1]) + len(part.rstrip()) > letters and lines[-1]:
+            lines.append("")
+        while len(part.rstrip()) > letters:
+            lines[-1], part = part[:letters], part[letters:]
+            lines.append("")
+        lines[-1] += part
+    return [line.rstrip() for line in lines]
+
+
+def hit(drawn: str, said: Iterable[str], *, link: str = "", rows: str = "", key: str = "") -> str:
+    """Something that can be pointed at: ``said`` stands beside it then, line by line. ``link``: where a click leads;
+    ``rows``: where Enter leads, if elsewhere; ``key``: of the table's row that lights up with it.
+    """
+    told = format_html("<title>{}</title>", "\n".join(filter(None, said)))
+    keyed = format_html(' data-key="{}"', key) if key else ""
+    if not link:
+        return f'<g class="hit"{keyed}>{told}{drawn}</g>'
+    entered = format_html(' data-rows="{}"', rows) if rows else ""
+    return format_html('<a class="hit" href="{}"', link) + f"{entered}{keyed}>{told}{drawn}</a>"
+
+
 @dataclass(frozen=True, slots=True)
 class _Placing:
-    """Of the rows of a forest plot: ``x`` of a value, width and height, how far down the dot lies, and its radius."""
+    """Of the rows of a forest plot: the scale right of the names, the width, the height of a line, and its letters."""
 
-    x: Callable[[float], float]
+    scale: Axis
+    left: float
     width: int
     step: int
-    drop: float
     font: int
-    r: float
-    above: bool
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.left + 8, self.width - 14
+
+    def x(self, value: float) -> float:
+        share = (value - self.scale.low) / (self.scale.high - self.scale.low)
+        start, end = self.ends
+        return round(start + min(1.0, max(0.0, share)) * (end - start), 1)
 
 
-def _forest_row(row: ForestRow, top: float, at: _Placing) -> str:
-    x, y = at.x, top + at.drop
+def _forest_row(row: ForestRow, name: list[str], top: float, height: float, at: _Placing) -> str:
+    x, y = at.x, top + height / 2
     kind, colour = ("lab p", "#616C73") if row.quiet else ("lab", "#14191C")
-    base = top + at.font if at.above else y + 4
-    drawn: str = format_html(
-        '<text class="{}" x="0" y="{}" font-size="{}" fill="{}">{}</text>', kind, base, at.font, colour, row.name
+    begin = y + 4 - (len(name) - 1) * (at.font + 2) / 2
+    drawn = "".join(
+        format_html(
+            '<text class="{}" x="0" y="{}" font-size="{}" fill="{}">{}</text>',
+            *(kind, begin + number * (at.font + 2), at.font, colour, line),
+        )
+        for number, line in enumerate(name)
     )
+    if not at.scale.low <= row.value <= at.scale.high:  # beyond the axis: an arrow at its end
+        edge, way = (at.ends[1], 1) if row.value > at.scale.high else (at.ends[0], -1)
+        drawn += f'<path class="pt" d="M{edge - 5 * way} {y - 4}L{edge + 3 * way} {y}L{edge - 5 * way} {y + 4}Z"/>'
+        return hit(drawn, (row.name, *row.said), link=row.link, rows=row.rows, key=row.name)
     if row.low is not None and row.high is not None:
         drawn += f'<path class="rng" d="M{x(row.low)} {y}H{x(row.high)}" stroke="#48535A" stroke-width="2"/>'
+    if row.plain is not None:
+        drawn += f'<circle class="open" cx="{x(row.plain)}" cy="{y}" r="3" fill="#FFFFFF" stroke="#48535A"/>'
     dot, fill = ("open", "#FFFFFF") if row.quiet else ("pt", "#14191C")
-    edge = ' stroke="#48535A" stroke-width="1.5"' if row.quiet else ""
-    drawn += f'<circle class="{dot}" cx="{x(row.value)}" cy="{y}" r="{at.r}" fill="{fill}"{edge}/>'
-    said = f"{row.name}: {row.said}" if row.said else row.name
-    if row.link:
-        # The whole row can be pointed at.
-        drawn = f'<rect width="{at.width}" y="{top}" height="{at.step}" fill-opacity="0"/>{drawn}'
-        return format_html('<a href="{}" data-tip="{}" aria-label="{}">', row.link, said, said) + drawn + "</a>"
-    return format_html("<g><title>{}</title>", said) + drawn + "</g>" if row.said else drawn
+    edged = ' stroke="#48535A" stroke-width="1.5"' if row.quiet else ""
+    r = 3 if at.step < 20 else 3.5
+    drawn += f'<circle class="{dot} at" cx="{x(row.value)}" cy="{y}" r="{r}" fill="{fill}"{edged}/>'
+    if row.link:  # the whole row can be pointed at
+        drawn = f'<rect class="all" width="{at.width}" y="{top}" height="{height}" fill-opacity="0"/>{drawn}'
+    return hit(drawn, (row.name, *row.said), link=row.link, rows=row.rows, key=row.name)
 
 
 def _wide(scale: Axis) -> str:

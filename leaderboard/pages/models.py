@@ -5,7 +5,6 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from django.urls import reverse
@@ -22,10 +21,35 @@ from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.table import BLANK, RANK, Cell, Head, Sorting, ends_of_groups, row_css, tints
+from leaderboard.rows import UNKNOWN, Number
 
 R = TypeVar("R", bound=Row)
 MOST_LEVELS = 4  # beside both LC % and length: more would cut the table off; names then say the length
-COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "n", "mean_length", "bt", "elo")
+COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "n", "mean_length", "bt", "held", "elo")
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Ratings as they are, and with length or style held equal, by model. ``ranked``: those that rank the board."""
+
+    plain: Mapping[str, Number]
+    held: Mapping[str, Number]
+    what: str  # length, or what else is held equal
+    ranked: str = "plain"
+
+    @classmethod
+    def of(cls, board: PairsBoard, beside: PairsBoard | None) -> "Ratings":
+        """``beside``: the same board with length held equal, or with nothing where the board has something."""
+        own = {row.model: row.bt for row in board.rows}
+        other = {row.model: row.bt for row in beside.rows} if beside else {}
+        if taken_out(board):
+            return cls(other, own, taken_out(board), "held")
+        return cls(own, other, LENGTH)
+
+    @property
+    def both(self) -> bool:
+        """Whether there is anything to set side by side."""
+        return any(number.value is not None for number in self.held.values()) and bool(self.plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +76,7 @@ class ModelRow:
     length: Cell
     bt: str
     bt_title: str
+    held: Cell
     elo: str
     elo_title: str
     levels: list[Cell] = field(default_factory=list)
@@ -70,6 +95,10 @@ class ModelsPage:
     has_lc: bool
     has_length: bool
     has_elo: bool
+    has_held: bool
+    held_word: str
+    elo_css: str
+    lc_css: str
     clustered_by: str
     taken_out: str
     worth: SafeString  # what was taken out: a plot, and in words
@@ -115,11 +144,18 @@ def model_pages(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
-    """Everything that the table and the plot beside it show."""
+def page_of(address: Address, board: PairsBoard, *, anchor: str, beside: PairsBoard | None = None) -> ModelsPage:
+    """Everything that the table and the plot beside it show. ``beside``: see ``Ratings.of``."""
     levels = levels_of(board)
+    ratings = Ratings.of(board, beside)
     sorting = Sorting.of(address, {*COLUMNS, *(f"level:{name}" for name in levels)})
-    rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, "win_rate"), anchor)
+
+    def sorted_by(row: PairRow) -> Any:
+        if sorting.column in ("bt", "held"):
+            return (ratings.plain if sorting.column == "bt" else ratings.held).get(row.model, UNKNOWN).value
+        return value_of(row, sorting.column, "win_rate")
+
+    rows = sorted_rows(board.rows, sorting, sorted_by, anchor)
     settled = [row for row in rows if not is_provisional(row, anchor)]
     scale = marks.axis([end for row in settled or rows for end in row.win_rate.ends], unit=0.01)
     tinted = _tints(settled, anchor) if sorting.is_usual else {}
@@ -133,6 +169,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
             levels=levels,
             organisation=made_by.get(row.model, ""),
             page=pages.get(row.model, ""),
+            ratings=ratings,
             tinted=tinted.get(row.model, False),
             last=last,
         )
@@ -140,10 +177,10 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
     ]
     has_lc = any(row.win_rate_lc.value is not None for row in settled)
     return ModelsPage(
-        heads=_heads(sorting, scale, board),
+        heads=_heads(sorting, scale, board, ratings),
         levels=[_level_head(sorting, name, settled) for name in levels],
         rows=table_rows,
-        forest=forest(board, anchor, {row.name: row.link for row in table_rows}),
+        forest=forest(board, anchor, ratings, table_rows),
         ranked=sum(row.rank is not None and row.model != anchor for row in settled),
         provisional=len(rows) - len(settled),
         by_rank=sorting.is_usual,
@@ -151,11 +188,20 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str) -> ModelsPage:
         has_lc=has_lc,
         has_length=len(levels) <= MOST_LEVELS or not has_lc,
         has_elo=any(row.elo.value is not None for row in rows),
+        has_held=ratings.both,
+        held_word=ratings.what,
+        elo_css=_where_wide("elo", sorting, ratings),
+        lc_css=_where_wide("win_rate_lc", sorting, ratings),
         clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
         taken_out=taken_out(board),
         worth=_worth(board),
         worth_in_words=_worth_in_words(board),
     )
+
+
+def _where_wide(column: str, sorting: Sorting, ratings: Ratings) -> str:
+    """The class of a column that a narrow screen leaves out for the two ratings, unless it is sorted by."""
+    return "n len" if ratings.both and sorting.column != column else "n"
 
 
 def taken_out(board: PairsBoard) -> str:
@@ -219,10 +265,12 @@ def _row(
     levels: list[str],
     organisation: str,
     page: str,
+    ratings: Ratings,
     tinted: bool,
     last: bool,
 ) -> ModelRow:
     provisional = is_provisional(row, anchor)
+    bt, held = (UNKNOWN if provisional else of.get(row.model, UNKNOWN) for of in (ratings.plain, ratings.held))
     kind = "anchor" if row.model == anchor else "provisional" if provisional else ""
     own = address.view() | {"model": row.model}
     won = row.win_rate.value is not None
@@ -245,8 +293,9 @@ def _row(
         failed=failed(row.failures),
         failed_title=extremes("Win %", row.win_rate_worst, row.win_rate_best),
         length=length_cell(row),
-        bt=NONE if provisional else signed(row.bt.value),
-        bt_title=interval(row.bt, signed),
+        bt=signed(bt.value),
+        bt_title=interval(bt, signed),
+        held=Cell(signed(held.value), title=interval(held, signed)),
         elo=NONE if provisional else whole(row.elo.value),
         elo_title=interval(row.elo, whole),
         levels=[_level(address, row, level, own, provisional=provisional) for level in levels],
@@ -298,8 +347,7 @@ def length_cell(row: Row) -> Cell:
 # ---- heads ----
 
 
-def _heads(sorting: Sorting, scale: marks.Axis, board: PairsBoard) -> dict[str, Head]:
-    out = f", {taken_out(board)} taken out" if taken_out(board) else ""
+def _heads(sorting: Sorting, scale: marks.Axis, board: PairsBoard, ratings: Ratings) -> dict[str, Head]:
     unit = board.rows[0].length_unit if board.rows else ""
     ticks = marks.axis_head(scale, lambda value: whole(100 * value))
     return {
@@ -314,8 +362,14 @@ def _heads(sorting: Sorting, scale: marks.Axis, board: PairsBoard) -> dict[str, 
         ),
         "n": sorting.head("n", "n", title="Items"),
         "length": length_head(sorting),
-        "bt": sorting.head("BT", "bt", title=f"Bradley–Terry strength: natural log, mean 0{out}"),
-        "elo": sorting.head("Elo", "elo", title="Follows the last votes: read it beside BT, not instead of it"),
+        "bt": sorting.head("Rating", "bt", title="Bradley–Terry strength: natural log of the odds, mean 0"),
+        "held": sorting.head(
+            ratings.what.capitalize(),
+            "held",
+            under="held equal",
+            title=f"The rating if all answers had the same {ratings.what}",
+        ),
+        "elo": sorting.head("Elo", "elo", title="Follows the last votes: read it beside the rating, not instead of it"),
     }
 
 
@@ -328,40 +382,78 @@ def rank_heads(sorting: Sorting) -> dict[str, Head]:
     return {"rank": sorting.head("Rank", RANK, title=better), "model": sorting.head("Model", "model")}
 
 
+RANK_IN_WORDS = "is shared, like a tint, where tests at 5% cannot tell models apart; small figures are its 95% range."
+
+
+def reading(page: ModelsPage, anchor: str) -> list[tuple[str, str]]:
+    """What the columns are: a term and what is said of it."""
+    against, held = anchor or "the other answer", page.held_word
+    words = [
+        (True, "Rank", RANK_IN_WORDS),
+        (
+            page.has_wins,
+            "Win %",
+            f"is the share of its n items that a model won against {against}, with a 95% interval.",
+        ),
+        (page.has_lc, "LC %", f"is Win % if answers were as long as those of {against}; a tie counts half."),
+        (
+            True,
+            "Rating",
+            "is Bradley–Terry strength, mean 0: of two models, 1 ahead wins 73% of decided pairs.",
+        ),
+        (page.has_held, f"{held.capitalize()} held equal", f"is the rating if all answers had the same {held}."),
+        (page.has_elo, "Elo", "follows the last votes: read it beside the rating, not instead of it."),
+        (bool(page.levels), "", "A column by level shows Win % there, above won, tied and lost as parts of a bar."),
+        (True, "", "A click on a head sorts, a click on a number opens the items behind it."),
+    ]
+    return [(term, said) for shown, term, said in words if shown]
+
+
 def _level_head(sorting: Sorting, name: str, rows: list[PairRow]) -> Head:
     counts = sorted(level.n for row in rows if (level := row.levels.get(name)) and level.n)
     under = span(counts[0], counts[-1]) if counts else ""
     label = name.replace("/", "/\u200b") or "No level"  # may break there
-    return sorting.head(label, f"level:{name}", under=under, title=f"{label}: items per model below")
+    return sorting.head(label, f"level:{name}", under=under, title=f"{name or label}: items per model below")
 
 
-def forest(board: PairsBoard, anchor: str, links: Mapping[str, str] = MappingProxyType({})) -> SafeString:
-    """Strengths with their intervals, in the order of the ranks; empty where there is none. ``links``: by model, where
-    its rows are.
+def forest(board: PairsBoard, anchor: str, ratings: Ratings, table: Sequence[ModelRow] = ()) -> SafeString:
+    """Ratings with their intervals, in the order of the ranks; empty where there is none. With something held equal,
+    that is the dot, and the plain rating an open one. ``table``: the rows whose links the dots have.
     """
-    rated = [row for row in board.rows if row.bt.value is not None and not is_provisional(row, anchor)]
+    main = ratings.held if ratings.both else ratings.plain or ratings.held
+    rated = [
+        row for row in board.rows if main.get(row.model, UNKNOWN).value is not None and not is_provisional(row, anchor)
+    ]
     rated.sort(key=lambda row: (row.place or 0, -(row.bt.value or 0.0)))
     if not rated:
         return BLANK
-    tinted = _tints(rated, anchor)
-    rows = [
-        marks.ForestRow(
-            row.model,
-            row.bt.value or 0.0,
-            row.bt.low,
-            row.bt.high,
-            tinted.get(row.model, False),
-            row.model == anchor,
-            f"{signed(row.bt.value)} {in_brackets(row.bt, signed)}".strip(),
-            links.get(row.model, ""),
+    tinted, links = _tints(rated, anchor), {row.name: row for row in table}
+    rows = []
+    for row in rated:
+        number, plain = main[row.model], ratings.plain.get(row.model, UNKNOWN).value if ratings.both else None
+        link = links.get(row.model)
+        said = (
+            f"{signed(number.value)} {in_brackets(number, signed)}".strip(),
+            f"{signed(plain)} plain, answers of {whole(row.mean_length)} characters" if plain is not None else "",
+            in_words(row) if row.win_rate.value is not None else "",
         )
-        for row in rated
-    ]
-    return marks.forest(
-        rows,
-        title="Bradley–Terry strengths with 95% intervals; the table holds the same numbers",
-        write=_tick,
-    )
+        rows.append(
+            marks.ForestRow(
+                row.model,
+                number.value or 0.0,
+                number.low,
+                number.high,
+                tinted.get(row.model, False),
+                quiet=row.model == anchor,
+                plain=plain,
+                said=said,
+                link=(link.page or link.link) if link else "",
+                rows=link.link if link else "",
+            )
+        )
+    held = f" with {ratings.what} held equal" if ratings.both else ""
+    title = f"Ratings{held}, with 95% intervals; the table holds the same numbers"
+    return marks.forest(rows, title=title, write=_tick)
 
 
 def _tick(value: float) -> str:
@@ -414,7 +506,7 @@ def _matches(facts: tuple[str, bool | None], weights: str, organisation: str) ->
 def _selects(facts: dict[str, tuple[str, bool | None]], weights: str, organisation: str) -> list[Select]:
     selects = []
     if weights or any(is_open is not None for _, is_open in facts.values()):
-        choices = [Choice("", "all"), *(Choice(value, label) for value, label in WEIGHTS.items())]
+        choices = [Choice("", "open and closed"), *(Choice(value, label) for value, label in WEIGHTS.items())]
         selects.append(Select("weights", "Weights", [("", choices)], weights, on=bool(weights)))
     names = sorted({maker for maker, _ in facts.values() if maker}, key=str.casefold)
     if organisation or len(names) > 1:

@@ -5,7 +5,6 @@ Classes give a page's colours, light and dark; the attributes are what a downloa
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import cos, pi, sin
 from typing import Protocol
 
 from django.utils.html import format_html
@@ -16,8 +15,7 @@ from leaderboard.pages import marks
 HEAT = ("#F2F6F6", "#E0EDEF", "#C9E1E5", "#AAD0D7", "#86BCC8", "#619FB3", "#33718C", "#235A76", "#164259")
 DARK_FROM = 6  # steps whose text is white
 INK, QUIET, LINE = "#14191C", "#616C73", "#E1E5E7"
-# Distinguishable by color-blind readers, and without any color by their dashes and dots.
-SERIES = (("#2F6DB5", ""), ("#C4631F", "7 3"), ("#1E8A63", "2 3"), ("#8A63B8", "9 3 2 3"))
+SERIES = ("#2F6DB5", "#C4631F", "#1E8A63", "#8A63B8")  # distinguishable by color-blind readers
 LETTER = 6.6  # pixels of a letter of 12
 
 
@@ -34,16 +32,16 @@ def heatmap(
     columns: Sequence[str], rows: Sequence[tuple[str, Sequence[HeatCell]]], *, title: str, low: str, high: str
 ) -> SafeString:
     """A table of coloured cells with the scale below; column names stand upright."""
-    left = 16 + round(LETTER * max((min(len(name), 30) for name, _ in rows), default=0))
-    top = 30 + round(LETTER * max((min(len(name), 24) for name in columns), default=0))
+    left = 16 + round(LETTER * max((len(name) for name, _ in rows), default=0))
+    top = 30 + round(LETTER * max((len(name) for name in columns), default=0))
     width, height = 52, 26
     body = [_text(0, 14, title, fill=INK, size=13, weight=600)]
     for at, name in enumerate(columns):
         x = left + width * at + width / 2 + 4
-        body.append(_text(x, top - 6, _short(name, 24), fill=QUIET, turn=True, full=name))
+        body.append(_text(x, top - 6, name, fill=QUIET, turn=True))
     for line, (name, cells) in enumerate(rows):
         y = top + height * line
-        body.append(_text(left - 8, y + 17, _short(name, 30), fill=INK, anchor="end", full=name))
+        body.append(_text(left - 8, y + 17, name, fill=INK, anchor="end"))
         for at, cell in enumerate(cells):
             step = int(cell.css[1:]) if cell.css[:1] == "q" and cell.css[1:].isdigit() else None
             fill = "#FFFFFF" if step is None else HEAT[step]
@@ -61,73 +59,101 @@ def heatmap(
 
 
 @dataclass(frozen=True, slots=True)
+class Dot:
+    """A model's number at one level. ``said``: what is told of it, line by line; ``link``: where a click leads."""
+
+    value: float
+    low: float | None
+    high: float | None
+    said: tuple[str, ...] = ()
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
-    """One model on the axes of a radar: shares of the scale from 0 to 1, None where nothing was counted."""
+    """One model over the levels of a plot; None where nothing was counted."""
 
     name: str
-    shares: tuple[float | None, ...]
+    dots: tuple[Dot | None, ...]
 
 
-def radar(axes: Sequence[str], profiles: Sequence[Profile], *, title: str, ends: tuple[str, str]) -> SafeString:
-    """Models as polygons over three axes or more; an axis without a number leaves a gap. Empty for fewer axes."""
-    if len(axes) < 3:
+def profiles(
+    levels: Sequence[str], of: Sequence[Profile], *, title: str, write: Callable[[float], str], unit: float = 1.0
+) -> SafeString:
+    """Models beside each other, a band a level: each a dot of its own colour and shape with its interval, all on one
+    axis cut to the data. Empty without a number.
+    """
+    dots = [dot for profile in of for dot in profile.dots if dot is not None]
+    if not dots:
         return SafeString()
-    middle_x, middle_y, radius = 240.0, 160.0, 120.0
-    angles = [2 * pi * at / len(axes) - pi / 2 for at in range(len(axes))]
+    width, lane = 440, 15
+    letter = marks.LETTER * 15  # as large as names are on a phone
+    names = [marks.in_lines(level, int(0.34 * width / letter)) for level in levels]
+    left = letter * max(len(line) for name in names for line in name) + 20
+    scale = marks.axis([end for dot in dots for end in (dot.value, dot.low, dot.high)], most=7, unit=unit)
 
-    def point(at: int, share: float) -> tuple[float, float]:
-        distance = radius * min(1.0, max(0.0, share))
-        return round(middle_x + distance * cos(angles[at]), 1), round(middle_y + distance * sin(angles[at]), 1)
+    def x(value: float) -> float:
+        share = (value - scale.low) / (scale.high - scale.low)
+        return round(left + min(1.0, max(0.0, share)) * (width - left - 16), 1)
 
-    body = []
-    for share in (0.25, 0.5, 0.75, 1.0):
-        ring = " ".join(f"{x},{y}" for x, y in (point(at, share) for at in range(len(axes))))
-        body.append(f'<polygon class="gl" points="{ring}" fill="none" stroke="{LINE}"/>')
-    for at, name in enumerate(axes):
-        x, y = point(at, 1.0)
-        body.append(f'<path class="gl" d="M{middle_x} {middle_y}L{x} {y}" stroke="{LINE}"/>')
-        label_place = (
-            round(middle_x + (radius + 12) * cos(angles[at]), 1),
-            round(middle_y + (radius + 12) * sin(angles[at]) + 4, 1),
-        )
-        side = "middle" if abs(cos(angles[at])) < 0.2 else "start" if cos(angles[at]) > 0 else "end"
-        body.append(_text(*label_place, _short(name, 16), fill=INK, anchor=side, full=name, css="lab"))
-    body.append(_text(middle_x + 4, middle_y - 4, ends[0], fill=QUIET, size=11, css="tk"))
-    body.append(_text(middle_x + 4, middle_y - radius + 12, ends[1], fill=QUIET, size=11, css="tk"))
-    for profile, (colour, dashes) in zip(profiles, SERIES, strict=False):
-        body += _outline(profile, colour, dashes, point)
-    foot = 2 * middle_y + 14
-    for line, (profile, (colour, dashes)) in enumerate(zip(profiles, SERIES, strict=False)):
-        y = foot + 18 * line
-        body.append(f'<path d="M110 {y - 4}H146" stroke="{colour}" stroke-width="2"{_dashed(dashes)}/>')
-        body.append(_text(154, y, _short(profile.name, 44), fill=INK, full=profile.name, css="lab"))
-    return _svg("radar", 480, foot + 18 * len(profiles), title, body)
+    body, top = [], 8
+    for number, profile in enumerate(of):  # the legend
+        body.append(_shape(number, left + 5, top + 6))
+        body.append(_text(left + 16, top + 10, profile.name, fill=INK, css="lab"))
+        top += 20
+    top = ticks_at = top + 14
+    top += 10
+    bands = []
+    for number, (level, name) in enumerate(zip(levels, names, strict=True)):
+        tall = max(lane * len(of) + 8, 16 * len(name) + 8)
+        if number % 2 == 0:
+            bands.append(f'<rect class="band" y="{top}" width="{width}" height="{tall}" fill="#F6F8F8"/>')
+        begin = top + tall / 2 + 4 - 8 * (len(name) - 1)
+        body += [_text(8, begin + 16 * line, text, fill=INK, css="lab") for line, text in enumerate(name)]
+        first = top + (tall - lane * len(of)) / 2 + lane / 2
+        for place, profile in enumerate(of):
+            dot, y = profile.dots[number], first + lane * place
+            if dot is None:
+                continue
+            drawn = ""
+            if dot.low is not None and dot.high is not None:
+                drawn = (
+                    f'<path class="line c{place}" d="M{x(dot.low)} {y}H{x(dot.high)}" stroke="{SERIES[place]}" '
+                    'stroke-width="1.5" fill="none"/>'
+                )
+            drawn += _shape(place, x(dot.value), y)
+            body.append(marks.hit(drawn, (f"{profile.name}, {level}", *dot.said), link=dot.link))
+        top += tall
+    for tick in scale.ticks:
+        bands.append(f'<path class="gl" d="M{x(tick)} {ticks_at + 6}V{top}" stroke="{LINE}"/>')
+        body.append(_text(x(tick), ticks_at, write(tick), fill=QUIET, size=11, anchor="middle", css="tk"))
+    return _svg("forest dotted", width, top + 4, title, [*bands, *body], group=any(dot.link for dot in dots))
 
 
-def _outline(
-    profile: Profile, colour: str, dashes: str, point: Callable[[int, float], tuple[float, float]]
-) -> list[str]:
-    """The polygon, or the pieces of it where axes have no number, and a dot at each number."""
-    numbers = [(at, share) for at, share in enumerate(profile.shares) if share is not None]
-    places = {at: point(at, share) for at, share in numbers}
-    size, path = len(profile.shares), ""
-    for at in places:
-        following = (at + 1) % size
-        if following in places:
-            (x, y), (to_x, to_y) = places[at], places[following]
-            path += f"M{x} {y}L{to_x} {to_y}"
-    lines = [f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{_dashed(dashes)}/>'] if path else []
-    return lines + [f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>' for x, y in places.values()]
+def _shape(number: int, x: float, y: float) -> str:
+    """The mark of a series: told apart by its shape as well as its colour."""
+    outline = {
+        0: f"M{x - 4} {y}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
+        1: f"M{x - 3.6} {y - 3.6}h7.2v7.2h-7.2Z",
+        2: f"M{x} {y - 4.8}L{x + 4.6} {y + 3.4}H{x - 4.6}Z",
+        3: f"M{x} {y - 5}L{x + 5} {y}L{x} {y + 5}L{x - 5} {y}Z",
+    }[number]
+    return f'<path class="mark c{number} at" d="{outline}" fill="{SERIES[number]}"/>'
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A number at one of several equal steps: a snapshot, a bin."""
+    """A number at one of several equal steps: a snapshot, a bin. ``said``: what is told of it, line by line; ``link``:
+    where a click leads; ``changed``: what is no longer as it was at the step before, in a few words.
+    """
 
     label: str
     value: float
     low: float | None
     high: float | None
+    said: tuple[str, ...] = ()
+    link: str = ""
+    changed: str = ""
 
 
 def steps(
@@ -157,20 +183,32 @@ def steps(
         body.append(_text(left - 8, y(tick) + 4, write(tick), fill=QUIET, size=11, anchor="end", css="tk"))
     if base is not None:
         body.append(f'<path class="zero" d="M{left} {y(base)}H{width}" stroke="{QUIET}"/>')
-    places = [(round(left + 20 + step * at, 1), y(point.value)) for at, point in enumerate(points)]
+    start = left + 20 if len(points) > 1 else (left + width) / 2
+    places = [(round(start + step * at, 1), y(point.value)) for at, point in enumerate(points)]
+    for point, (x, _) in zip(points, places, strict=True):
+        if point.changed:
+            body.append(
+                f'<path class="then" d="M{x} {top}V{top + tall}" stroke="{QUIET}" stroke-dasharray="3 3" fill="none"/>'
+            )
+            right = x < (left + width) / 2
+            body.append(
+                _text(x + (6 if right else -6), top + tall - 4, point.changed, fill=QUIET, size=11, css="tk",
+                      anchor="" if right else "end")
+            )  # fmt: skip
     if len(places) > 1:
         line = "L".join(f"{x} {at}" for x, at in places)
         body.append(f'<path class="rng" d="M{line}" fill="none" stroke="#48535A" stroke-width="1.5"/>')
     label_step = -(-len(points) // 6)  # as many labels as have room
     for at, (point, (x, middle)) in enumerate(zip(points, places, strict=True)):
+        drawn = ""
         if point.low is not None and point.high is not None:
-            body.append(
-                f'<path class="rng" d="M{x} {y(point.low)}V{y(point.high)}" stroke="#48535A" stroke-width="2"/>'
-            )
-        body.append(f'<circle class="pt" cx="{x}" cy="{middle}" r="3.5" fill="{INK}"/>')
+            drawn = f'<path class="rng" d="M{x} {y(point.low)}V{y(point.high)}" stroke="#48535A" stroke-width="2"/>'
+        drawn += f'<circle class="pt at" cx="{x}" cy="{middle}" r="3.5" fill="{INK}"/>'
+        body.append(marks.hit(drawn, (point.label, *point.said), link=point.link))
         if at % label_step == 0:
             body.append(_text(x, top + tall + 20, point.label, fill=QUIET, size=11, anchor="middle", css="tk"))
-    return _svg("forest overtime", width, top + tall + 28, title, body)
+    group = any(point.link for point in points)
+    return _svg("forest overtime", width, top + tall + 28, title, body, group=group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +263,8 @@ def scatter(
         body.append(f'<path class="thin" d="{lines}" stroke="#C6CDD1"/>' if lines else "")
     taken: list[tuple[float, float, float]] = []
     for place in places:
-        words = format_html("<title>{}</title>", place.words or place.name)
-        dot = f'<circle class="pt" cx="{x(place.x)}" cy="{y(place.y)}" r="4" fill="{INK}">{words}</circle>'
-        body.append(format_html('<a href="{}">{}</a>', place.link, mark_safe(dot)) if place.link else dot)  # noqa: S308
+        dot = f'<circle class="pt" cx="{x(place.x)}" cy="{y(place.y)}" r="4" fill="{INK}"/>'
+        body.append(marks.hit(dot, (place.name, place.words), link=place.link))
     for place in places:
         body.append(_label(place.name, x(place.x), y(place.y), left, width, taken))
     return _svg("forest scatter", width, top + tall + 46, title, body, group=any(place.link for place in places))
@@ -235,13 +272,12 @@ def scatter(
 
 def _label(name: str, x: float, y: float, left: float, width: float, taken: list[tuple[float, float, float]]) -> str:
     """The name beside its dot, right, left, above or below, where it covers no other; else none: its title has it."""
-    short = _short(name, 22)
-    wide = LETTER * len(short)
+    wide = LETTER * len(name)
     for begin, line in ((x + 7, y + 4), (x - 7 - wide, y + 4), (x - wide / 2, y - 8), (x - wide / 2, y + 17)):
         free = all(abs(line - other) >= 13 or begin + wide < start or begin > end for start, end, other in taken)
         if free and begin >= left and begin + wide <= width:
             taken.append((begin, begin + wide, line))
-            return _text(round(begin, 1), line, short, fill=INK, css="lab", full=name)
+            return _text(round(begin, 1), line, name, fill=INK, css="lab")
     return ""
 
 
@@ -254,24 +290,15 @@ def standing_alone(svg: SafeString) -> str:
     return f'{parts[0]}width="{width}" height="{height}" viewBox="0 0 {parts[1]}'
 
 
-def _short(name: str, most: int) -> str:
-    return name if len(name) <= most else name[: most - 1].rstrip(" -_/.") + "…"
-
-
-def _dashed(dashes: str) -> str:
-    return f' stroke-dasharray="{dashes}"' if dashes else ""
-
-
 def _text(
     x: float, y: float, text: str, *, fill: str, size: int = 12, anchor: str = "", weight: int = 0, turn: bool = False,
-    full: str = "", css: str = "",
+    css: str = "",
 ) -> str:  # fmt: skip
     attributes = f' text-anchor="{anchor}"' if anchor else ""
     attributes += f' font-weight="{weight}"' if weight else ""
     attributes += f' transform="rotate(-90 {x} {y})"' if turn else ""
     attributes += f' class="{css}"' if css else ""
-    title = format_html("<title>{}</title>", full) if full and full != text else ""
-    return f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{attributes}>{title}{format_html("{}", text)}</text>'
+    return f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{attributes}>{format_html("{}", text)}</text>'
 
 
 def _svg(css: str, width: float, height: float, title: str, body: Sequence[str], *, group: bool = False) -> SafeString:

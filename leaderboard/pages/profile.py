@@ -1,4 +1,4 @@
-"""Up to four models side by side, ability by ability: a radar chart and the table of its numbers."""
+"""Up to four models side by side, level by level: dots on one axis and the table of the numbers."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,8 @@ from django.utils.safestring import SafeString
 
 from leaderboard.boards.base import Level, ModelsBoard
 from leaderboard.boards.pairs import PairsBoard
-from leaderboard.figures import NONE, interval, whole
+from leaderboard.figures import NONE, in_brackets, interval, whole
+from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import models as models_page
 from leaderboard.pages import plots, scored
@@ -24,6 +25,7 @@ class Cell:
     text: str
     interval: str
     n: str
+    reason: str = ""  # why there is no interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,15 @@ class ProfilePage:
     measure: str
     names: list[str]
     rows: list[tuple[str, list[Cell]]]
-    radar: SafeString
-    few: bool  # fewer than three levels: no radar
+    plot: SafeString
+
+
+def reading(page: ProfilePage) -> list[tuple[str, str]]:
+    return [
+        (page.measure, "of up to four models on each level, all on one axis, which is cut to the numbers shown."),
+        ("", "Lines are 95% intervals; a level with too few groups of samples has none, and says so at its dot."),
+        ("", "A click on a dot opens the rows behind it."),
+    ]
 
 
 def chosen(address: Address, board: ModelsBoard) -> list[str]:
@@ -61,7 +70,6 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
     rows = {row.model: row for row in board.rows}
     shape = scored.shape_of(scope, board)
     main, measure, write = shape.main.name, shape.main.label, shape.main.write
-    low, high = scope.kind.ends(scope.benchmark)
     if isinstance(board, PairsBoard):
         levels = models_page.levels_of(board)
     else:
@@ -69,9 +77,13 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
     by_level = {name: [rows[name].level(level) for level in levels] for name in names}
     profiles = [
         plots.Profile(
-            name, tuple(_share(level.number(main).value if level else None, low, high) for level in level_rows)
+            name,
+            tuple(
+                _dot(level, main, write, rows_of(address, scope, name, path))
+                for path, level in zip(levels, of_model, strict=True)
+            ),
         )
-        for name, level_rows in by_level.items()
+        for name, of_model in by_level.items()
     ]
     return ProfilePage(
         measure=measure,
@@ -80,13 +92,13 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
             (scored.short(level), [_cell(by_level[name][at], main, write) for name in names])
             for at, level in enumerate(levels)
         ],
-        radar=plots.radar(
-            [level.rpartition(" / ")[2] or "No level" for level in levels],
+        plot=plots.profiles(
+            [scored.short(level) for level in levels],
             profiles,
-            title=f"{measure} by level: {', '.join(names)}",
-            ends=(_plain(write(low)), _plain(write(high))),
+            title=f"{measure} by level, with 95% intervals: {', '.join(names)}; the table holds the same numbers",
+            write=lambda value: _plain(write(value)),
+            unit=shape.unit,
         ),
-        few=len(levels) < 3,
     )
 
 
@@ -94,12 +106,25 @@ def _plain(number: str) -> str:
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
-def _share(value: float | None, low: float, high: float) -> float | None:
-    return None if value is None else (value - low) / (high - low)
+def rows_of(address: Address, scope: Scope, model: str, level: str) -> str:
+    """Where the rows behind a model's number at a level are; nowhere for what is seen as an edition."""
+    if is_kept_back(scope) or not level or scope.kind.part_word != "level":
+        return ""
+    path = level if scope.kind.keyed else " / ".join(filter(None, [address.params.get("level", ""), level]))
+    return address.to(scope.kind.rows_page, **(address.view() | {"model": model, "level": path}))
+
+
+def _dot(level: Level | None, main: str, write: scored.Write, link: str) -> plots.Dot | None:
+    number = level.number(main) if level else UNKNOWN
+    if level is None or number.value is None:
+        return None
+    said = (f"{write(number.value)} {in_brackets(number, write)}".strip(), f"n = {whole(level.n)}", number.reason)
+    return plots.Dot(number.value, number.low, number.high, said, link)
 
 
 def _cell(level: Level | None, main: str, write: scored.Write) -> Cell:
     number = level.number(main) if level else UNKNOWN
     if level is None or number.value is None:
         return Cell(NONE, "", "")
-    return Cell(write(number.value), interval(number, write).removeprefix("95%: "), whole(level.n))
+    ends = interval(number, write).removeprefix("95%: ") if number.low is not None else ""
+    return Cell(write(number.value), ends, whole(level.n), number.reason)

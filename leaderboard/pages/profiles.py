@@ -16,11 +16,11 @@ from leaderboard.boards import cached, standin
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import BiasRow
 from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard
-from leaderboard.figures import NONE, in_brackets, number_of, signed, signed_points, span, two, whole
+from leaderboard.figures import NONE, in_brackets, number_of, percent, signed, signed_points, span, two, whole
 from leaderboard.kinds import Kind, available
 from leaderboard.models import Snapshot
 from leaderboard.pages import bias as bias_page
-from leaderboard.pages import marks, scored
+from leaderboard.pages import marks, profile, scored
 from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, settings_in_words, source_of
@@ -30,6 +30,7 @@ from leaderboard.scope import BadScope, Scope
 
 HUNDRED = marks.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), marks.WIDE)
 MOST_LEVELS = 16
+FAR = 6.0  # times a strong bias, where the axis of biases ends
 BLANK = SafeString()
 
 
@@ -52,6 +53,7 @@ class BoardLine:
 @dataclass(frozen=True, slots=True)
 class LevelLine:
     name: str
+    rows: str  # what is behind the number
     value: str
     bar: SafeString
     n: str
@@ -92,7 +94,7 @@ def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
         return None
     first = found[0] if found else None
     levels, axis, measure = _levels(first) if first else ([], BLANK, "")
-    history = _history(first) if first else BLANK
+    history, followed = _history(first) if first else (BLANK, "")
     return ModelPage(
         lead=_lead(first) if first else "Not on a public board yet.",
         boards=[_board_line(on) for on in found],
@@ -101,7 +103,7 @@ def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
         levels_of=f"{_title(first)}, {measure}" if first else "",
         levels_axis=axis,
         history=history,
-        history_of=_title(first) if first else "",
+        history_of=f"{_title(first)}, {followed}" if first else "",
         facts=_model_facts(model),
     )
 
@@ -153,7 +155,11 @@ def _board_line(on: _OnBoard) -> BoardLine:
 
     few = models_page.is_provisional(on.row, on.scope.anchor)
     bar = marks.interval_bar(
-        scale, *(at(end) for end in on.number.ends), provisional=few, others=[at(value) for value in others]
+        scale,
+        *(at(end) for end in on.number.ends),
+        write=lambda value: main.write(value * hundred if hundred else value),
+        provisional=few,
+        others=[at(value) for value in others],
     )
     source = on.scope.source
     return BoardLine(
@@ -191,6 +197,7 @@ def _levels(on: _OnBoard) -> tuple[list[LevelLine], SafeString, str]:
         lines.append(
             LevelLine(
                 name=name.rpartition(" / ")[2],
+                rows=profile.rows_of(on.address, on.scope, on.row.model, name),
                 value=main.write(number.value),
                 bar=marks.interval_bar(scale, *number.ends, write=main.write, others=middle),
                 n=whole(level.n if level else None),
@@ -203,8 +210,8 @@ def _plain(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _history(on: _OnBoard) -> SafeString:
-    """The model's number over the snapshots of its first board."""
+def _history(on: _OnBoard) -> tuple[SafeString, str]:
+    """The model's number over the snapshots of its first board, and what it is called."""
     snapshots = [
         snapshot
         for snapshot in Snapshot.objects.visible_to(on.address.viewer).filter(
@@ -213,9 +220,10 @@ def _history(on: _OnBoard) -> SafeString:
         if on.row.model in snapshots_page.entries_of(snapshot)
     ]
     if not snapshots:
-        return BLANK
+        return BLANK, ""
     same = [each for each in reversed(snapshots) if snapshots_page.same_view(each, snapshots[0])]  # newest last
-    return snapshots_page.plot_of(snapshots_page.Line(snapshots, snapshots[0], same, on.row.model))
+    line = snapshots_page.Line(snapshots, snapshots[0], same, on.row.model)
+    return snapshots_page.plot_of(line), snapshots_page.followed_in(line)
 
 
 def _model_facts(model: EvaluatedModel) -> list[Fact]:
@@ -267,16 +275,31 @@ class SwayLine:
     value: str
     css: str
     interval: str
+    bar: SafeString
     n: str
     link: str
 
 
 @dataclass(frozen=True, slots=True)
+class StandIn:
+    """The alternative annotator test in words, and the judge in place of each person."""
+
+    of: str
+    said: str
+    passes: bool | None
+    numbers: str
+    link: str
+    people: list[tuple[str, str, str, str]]  # name, advantage, n, result
+
+
+@dataclass(frozen=True, slots=True)
 class JudgePage:
     lead: str
+    stand_in: StandIn | None
     lines: list[AgreementLine]
     axis: SafeString
     sways: list[SwayLine]
+    sways_axis: SafeString
     facts: list[Fact]
 
 
@@ -320,11 +343,15 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
         return None
     ends = [end for on in found for end in (*on.row.value.ends, on.person.value if on.person else None, on.floor)]
     scale = marks.axis(ends, width=marks.WIDE)
+    swayed = [one for on in found for one in _sways(on)]
+    sway_scale = _sway_scale(swayed)
     return JudgePage(
         lead=_judge_lead(judge, found),
+        stand_in=next((test for on in found if (test := _stand_in_panel(on))), None),
         lines=[_agreement_line(on, scale) for on in found],
         axis=marks.axis_head(scale, two),
-        sways=[line for on in found for line in _sways(on)],
+        sways=[_sway(on, row, sway_scale) for on, row in swayed],
+        sways_axis=marks.axis_head(sway_scale, lambda value: "" if value else "0"),
         facts=_judge_facts(judge, runs),
     )
 
@@ -398,19 +425,64 @@ def _stand_in(on: _Judged) -> tuple[str, bool | None]:
     return (f"yes, {rate}" if row.passes else f"not yet, {rate}"), row.passes
 
 
-def _sways(on: _Judged) -> Iterator[SwayLine]:
-    """The biases that were measured, each with its interval; a mark where the interval leaves 0 out."""
+def _stand_in_panel(on: _Judged) -> StandIn | None:
+    """None for a baseline, and of kinds without such a test."""
+    if on.run.judge.is_baseline or not on.kind.stand_in:
+        return None
+    row = next((row for row in standin.stand_ins(on.scope, standin.EPSILON).rows if row.run == on.run.pk), None)
+    if row is None:
+        return None
+    people, numbers = len(row.annotators), ""
+    said = f"Too few people: {row.reason}" if row.passes is None else ""
+    if row.passes is not None:
+        said = f"{'May' if row.passes else 'Not yet: may not'} stand in for one of {people} people"
+        numbers = (
+            f"Winning rate {two(row.winning_rate)}, 0.5 passes (cost advantage {row.epsilon:g}). On "
+            f"{percent(row.advantage)}% of the items it is at least as close to the others as the person left out."
+        )
+    return StandIn(
+        of=f"{on.address.benchmark.titled}, {on.kind.title.lower()}",
+        said=said,
+        passes=row.passes,
+        numbers=numbers,
+        link=f"{on.address.link()}#stand-in",
+        people=[
+            (f"Person {number}", percent(person.advantage), whole(person.n), _result(person))
+            for number, person in enumerate(row.annotators, start=1)
+        ],
+    )
+
+
+def _result(person: standin.TestedAnnotator) -> str:
+    return "too few items" if person.rejected is None else "as good" if person.rejected else "not shown"
+
+
+def _sways(on: _Judged) -> Iterator[tuple[_Judged, BiasRow]]:
+    """The biases that were measured."""
     if not on.kind.biases or on.run.judge.is_baseline:
         return
-    board = cached(on.scope, "bias", boards.bias_of)
-    to = on.address.to("leaderboard:bias", kind=on.kind.in_address)
-    for row in board.rows:
+    for row in cached(on.scope, "bias", boards.bias_of).rows:
         if row.run == on.run.pk and row.value.value is not None:
-            yield _sway(on, row, to)
+            yield on, row
 
 
-def _sway(on: _Judged, row: BiasRow, to: str) -> SwayLine:
+def _strong(on: _Judged, row: BiasRow) -> float:
+    """From where the bias is a strong one, in its own unit."""
+    return on.kind.scale_width * bias_page.LIMITS[row.bias][1]
+
+
+def _sway_scale(swayed: Sequence[tuple[_Judged, BiasRow]]) -> marks.Axis:
+    """One axis for biases of several units, on which 1 is where each is strong."""
+    ends = [abs(end) / _strong(on, row) for on, row in swayed for end in row.value.ends if end is not None]
+    far = min(FAR, max([1.5, *ends]))
+    return marks.Axis(-far, far, (-1.0, 0.0, 1.0), marks.WIDE)
+
+
+def _sway(on: _Judged, row: BiasRow, scale: marks.Axis) -> SwayLine:
+    """A bias with its interval; a mark where the interval leaves 0 out."""
     write: Any = signed_points if bias_page.is_share(row.bias, on.kind) else signed
+    strong = _strong(on, row)
+    value, low, high = (None if end is None else end / strong for end in row.value.ends)
     return SwayLine(
         benchmark=on.address.benchmark.titled,
         bias=bias_page.LABELS[row.bias],
@@ -418,8 +490,9 @@ def _sway(on: _Judged, row: BiasRow, to: str) -> SwayLine:
         value=write(row.value.value),
         css=bias_page.css_of(row.bias, row, on.kind),
         interval=in_brackets(row.value, write),
+        bar=marks.interval_bar(scale, value, low, high, write=lambda share: write(share * strong)),
         n=whole(row.n),
-        link=to,
+        link=on.address.to("leaderboard:bias", kind=on.kind.in_address),
     )
 
 

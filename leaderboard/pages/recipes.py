@@ -492,7 +492,7 @@ def _scatter(board: DesiderataBoard, together: str) -> Scatter | None:
     for row in board.rows:
         x, y = row.number(across.name), row.number(up.name)
         if x.value is not None and y.value is not None:
-            words = f"{row.model}: {across.title} {points(x.value)}, {up.title} {points(y.value)}"
+            words = f"{across.title} {points(x.value)}, {up.title} {points(y.value)}"
             places.append(plots.Place(row.model, x.value, y.value, x.ends[1:], y.ends[1:], words))
     if not places:
         return None

@@ -15,6 +15,7 @@ from leaderboard.kinds.base import Column, Shape
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
 from leaderboard.pages.models import (
+    RANK_IN_WORDS,
     extremes,
     failed,
     is_provisional,
@@ -222,6 +223,19 @@ def _heads(sorting: Sorting, shape: Shape, scale: marks.Axis) -> dict[str, Head]
         "n": sorting.head("n", "n", title="Samples or items"),
         "length": length_head(sorting),
     }
+
+
+def reading(page: ScoredPage) -> list[tuple[str, str]]:
+    """What the columns are: a term and what is said of it."""
+    words = [
+        (True, "Rank", RANK_IN_WORDS),
+        (True, page.main.label, f"ranks: {page.in_words}. Bars are 95% intervals."),
+        *((bool(head.title), head.label, f"is {head.title[:1].lower()}{head.title[1:]}.") for head in page.beside),
+        (True, "n", "is the number of samples or items that count."),
+        (bool(page.levels), "", f"A coloured column is {page.main.label} on one {page.level_word}."),
+        (True, "", "A click on a head sorts, a click on a number opens what is behind it."),
+    ]
+    return [(term, said) for shown, term, said in words if shown]
 
 
 STEPS = {

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from leaderboard.definitions import DEFINITIONS
-from leaderboard.figures import NONE, signed
+from leaderboard.figures import NONE, percent, signed
 from leaderboard.files import columns, three
 from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
-from leaderboard.pages.address import Address, settings_in_words
+from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.pages.provenance import Fact
 from leaderboard.rows import JSON
 
@@ -27,6 +28,8 @@ KEYS = {
     "agreement": ("a", "b", "metric"),
     "bias": ("judge", "run", "bias"),
 }
+NUMBERS = {"bt": "rating", "win_rate": "win rate, %", "circular": "circular accuracy, %", "vanilla": "accuracy, %"}
+SHARES = ("circular", "vanilla", "accuracy", "win_rate")
 FOLLOWED = ("bt", "score", "circular", "vanilla", "accuracy", "win_rate", "value")
 
 
@@ -51,7 +54,7 @@ def title_of(snapshot: Snapshot) -> str:
         kind.title.lower() if (kind := KINDS.get(inputs.get("kind", ""))) else "",
     ]
     if snapshot.what == "models" and inputs.get("source"):
-        parts.append(f"by {inputs['source']}")
+        parts.append(f"by {PEOPLE_IN_WORDS.get(inputs['source'], inputs['source'])}")
     parts += [f"{name.replace('_', ' ')} {snapshot.scope[name]}" for name in FILTERS if snapshot.scope.get(name)]
     return ", ".join(part for part in parts if part)
 
@@ -64,12 +67,13 @@ def facts(snapshot: Snapshot) -> list[Fact]:
     shown = [Fact("Benchmark", f"{snapshot.benchmark.title} {snapshot.benchmark.version}")]
     for run in inputs.get("runs", []):
         settings = settings_in_words(run["protocol"], run["settings"])
-        shown.append(Fact(f"{run['judge']}, run {run['run']}", f"{run['model'] or 'unknown model'}; {settings}"))
+        model = f"{run['model']}; " if run["model"] else ""
+        shown.append(Fact(f"{run['judge']}, run {run['run']}", f"{model}{settings}"))
         if run["prompt"]:
             version = run["prompt_version"] or ""
             shown.append(Fact("Prompt", f"{run['prompt']} {version}, {run['prompt_sha256'][:16]}", mono=True))
     if (kind := KINDS.get(inputs.get("kind", ""))) and kind.pairwise:
-        shown.append(Fact("Majority", inputs["majority"]))
+        shown.append(Fact("Majority", RULES_IN_WORDS.get(inputs["majority"], inputs["majority"])))
     asked = ((definition, snapshot.scope.get(name, "")) for name, definition in DEFINITIONS.items())
     shown += [Fact(each.label, each.ways[value].label) for each, value in asked if value in each.ways]
     shown += [Fact(name.capitalize(), f"{n:,}") for name, n in inputs.get("counted", {}).items()]
@@ -119,8 +123,8 @@ def citations(snapshot: Snapshot, title: str, permalink: str) -> list[Citation]:
         "URL": permalink,
     }
     return [
-        Citation("Text", f"{name}. {note}, {made.day} {made:%B %Y}. {permalink}"),
         Citation("BibTeX", bibtex),
+        Citation("Text", f"{name}. {note}, {made.day} {made:%B %Y}. {permalink}"),
         Citation("CSL JSON", json.dumps(csl, ensure_ascii=False)),
     ]
 
@@ -179,16 +183,66 @@ def line_of(address: Address) -> Line:
     return Line(snapshots, selected, of_view, address.params.get("entry", "") or entries_of(selected)[0])
 
 
-def plot_of(line: Line) -> SafeString:
-    """The tracked number over the snapshots of a line; empty if no snapshot has it."""
+def plot_of(line: Line, *, links: bool = True) -> SafeString:
+    """The tracked number over the snapshots of a line, each a dot that opens it; empty if no snapshot has it."""
     name, snapshot_rows = _followed(line.same, line.entry)
-    moments = [
-        plots.Point(f"{snapshot.computed_at:%Y-%m-%d}", row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
-        for snapshot, row in snapshot_rows
-        if row.get(name) is not None
-    ]
-    title = f"{line.entry}: {name.replace('_', ' ')} over snapshots, 95% intervals"
-    return plots.steps(moments, title=title, write=_axis_tick)
+    write, unit = (percent, 0.01) if name in SHARES else (three, 1.0)
+    with_value = [(snapshot, row) for snapshot, row in snapshot_rows if row.get(name) is not None]
+    moments, before = [], None
+    for snapshot, row in with_value:
+        low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+        ends = "" if low is None else f" [{write(low)}, {write(high)}]"
+        rank = f"rank {row['rank']}" if row.get("rank") else ""
+        made = snapshot.computed_at
+        moments.append(
+            plots.Point(
+                f"{made.day} {made:%b}" if made.year == timezone.now().year else f"{made.day} {made:%b %Y}",
+                row[name],
+                low,
+                high,
+                (f"{write(row[name])}{ends}", rank, *(changed_in_words(before, snapshot) if before else [])),
+                reverse("leaderboard:snapshot-detail", args=[snapshot.code]) if links else "",
+                ", ".join(changed_in_words(before, snapshot)[:1]) if before else "",
+            )
+        )
+        before = snapshot
+    title = f"{line.entry}: {number_name(name)} over snapshots, 95% intervals"
+    return plots.steps(
+        moments, title=title, write=lambda value: _axis_tick(100 * value if unit != 1.0 else value), unit=unit
+    )
+
+
+def followed_in(line: Line) -> str:
+    """What the tracked number of a line is called."""
+    return number_name(_followed(line.same, line.entry)[0])
+
+
+def number_name(name: str) -> str:
+    """What a tracked number is called."""
+    return NUMBERS.get(name, name.replace("_", " "))
+
+
+def changed_in_words(before: Snapshot, after: Snapshot) -> list[str]:
+    """What is no longer as it was, in a few words each: the judge, its prompt, the method, the data."""
+    old, new = before.made_from, after.made_from
+    runs = [{run["run"]: run for run in inputs.get("runs", [])} for inputs in (old, new)]
+    models = [sorted({str(run["model"]) for run in of.values()}) for of in runs]
+    prompts = [sorted({str(run["prompt_sha256"]) for run in of.values()}) for of in runs]
+    words = []
+    if models[0] != models[1]:
+        words.append(f"judge changed: {', '.join(models[1])}")
+    elif prompts[0] != prompts[1]:
+        words.append("prompt changed")
+    elif runs[0].keys() != runs[1].keys():
+        words.append("runs changed")
+    if old.get("methods") != new.get("methods"):
+        words.append("method changed")
+    if old.get("counted") != new.get("counted"):
+        counted = [
+            f"{n:,} {name}" for name, n in new.get("counted", {}).items() if old.get("counted", {}).get(name) != n
+        ]
+        words.append(f"data changed: {', '.join(counted)}" if counted else "data changed")
+    return words
 
 
 def _axis_tick(value: float) -> str:
@@ -217,7 +271,7 @@ def history(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[Point]
         )
         for snapshot, row in snapshot_rows
     ]
-    return name.replace("_", " "), points, marks.axis_head(scale, _axis_tick)
+    return number_name(name), points, marks.axis_head(scale, _axis_tick)
 
 
 # ---- changes ----

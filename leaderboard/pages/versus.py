@@ -12,6 +12,7 @@ from bank.models import SampleImage
 from leaderboard import queries, votes
 from leaderboard.boards.versus import STRENGTH, Measure, Versus
 from leaderboard.figures import NONE, in_brackets, percent, signed, signed_points, two, whole
+from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select, settings_in_words
 from leaderboard.pages.votes import verdict_words
@@ -69,6 +70,27 @@ class VersusPage:
     said: str
     by_level: str = ""  # which measure the levels are about
     level_word: str = "By level"
+
+
+def columns_in_words(versus: Versus, what: str, kind: Kind) -> str:
+    """What the columns of the two say in the list where they differ."""
+    first = versus.measures[0].measure if versus.measures else ""
+    if what == "judges":
+        return "A column is that judge's verdict; the last is what people said."
+    if kind.pairwise:
+        against = first.partition(" against ")[2]
+        than = f"that of {against}" if against and against != "each other" else "the other's"
+        return f"Won: its answer was judged better than {than}; not won: it tied or lost."
+    if kind.keyed:
+        return "Right: the answer is the key; a figure is the share of right answers over several passes."
+    return f"A column is that model's own: {first[:1].lower()}{first[1:]}."
+
+
+def yes_and_no(what: str, kind: Kind) -> tuple[str, str]:
+    """What 1 and 0 are called there."""
+    if what == "judges":
+        return "agrees", "differs"
+    return ("won", "not won") if kind.pairwise else ("right", "wrong")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +241,8 @@ def shown(versus: Versus, scope: Scope, address: Address) -> tuple[pd.DataFrame,
     return table[~hidden].sort_values("apart", ascending=False, kind="stable"), int(hidden.sum())
 
 
-def rows(address: Address, versus: Versus, table: pd.DataFrame) -> list[DifferRow]:
-    """Rows of ``shown``, with their samples and verdicts in words."""
+def rows(address: Address, versus: Versus, table: pd.DataFrame, words: tuple[str, str]) -> list[DifferRow]:
+    """Rows of ``shown``, with their samples and verdicts in words. ``words``: see ``yes_and_no``."""
     if table.empty:
         return []
     if versus.by == "sample":
@@ -236,7 +258,7 @@ def rows(address: Address, versus: Versus, table: pd.DataFrame) -> list[DifferRo
         images = list(sample.images.all())
         item = pk if versus.by == "item" else row.get("item")
         has_item = item is not None and item == item  # NaN is not itself
-        verdicts = [_in_words(row[side], names.get(pk, []), versus.unit) for side in ("a", "b", "people")]
+        verdicts = [_in_words(row[side], names.get(pk, []), versus.unit, words) for side in ("a", "b", "people")]
         differing.append(
             DifferRow(
                 address.to("leaderboard:item", int(item), **address.view()) if has_item else "",
@@ -250,7 +272,7 @@ def rows(address: Address, versus: Versus, table: pd.DataFrame) -> list[DifferRo
     return differing
 
 
-def _in_words(value: Any, names: Sequence[str], unit: str) -> str:
+def _in_words(value: Any, names: Sequence[str], unit: str, words: tuple[str, str]) -> str:
     if value is None or value != value:
         return ""
     if isinstance(value, tuple):
@@ -258,5 +280,5 @@ def _in_words(value: Any, names: Sequence[str], unit: str) -> str:
     if isinstance(value, str):
         return verdict_words(value, names) if value in ("first", "second", "tie", "undecided") else value
     if unit == "points":
-        return {0.0: "no", 1.0: "yes"}.get(float(value), percent(float(value)))
+        return dict(zip((1.0, 0.0), words, strict=True)).get(float(value), percent(float(value)))
     return f"{float(value):.1f}" if unit == "percent" else two(float(value))

@@ -272,10 +272,16 @@ def left_out_in_words(votes: queries.VoteList) -> list[str]:
     """Why items are not in the list, one sentence per reason."""
     sentences = []
     if votes.held:
-        items = number_of(votes.held, "item")
-        sentences.append(
-            f"{items} left out: their campaign is still running, and people's votes are shown once it has closed."
-        )
+        about = f", about {votes.due.day} {votes.due:%b}" if votes.due else ""
+        sentences.append(f"{number_of(votes.held, 'item')}, hidden until the campaign closes{about}.")
     if votes.sealed:
-        sentences.append(f"{number_of(votes.sealed, 'item')} left out: of a hidden split only sums are shown.")
+        sentences.append(f"{number_of(votes.sealed, 'item')} of a hidden split, of which only sums are shown.")
     return sentences
+
+
+def outcomes_in_words(votes: queries.VoteList) -> str:
+    """``65 items: won 42, tied 9, lost 14``; empty, and never zeros, where every item is held back."""
+    if not votes.items and (votes.held or votes.sealed):
+        return ""
+    counts = zip(OUTCOME_WORDS.values(), (votes.wins, votes.ties, votes.losses), strict=True)
+    return f"{number_of(votes.items, 'item')}: {', '.join(f'{word} {n:,}' for word, n in counts)}"

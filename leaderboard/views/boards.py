@@ -52,11 +52,13 @@ def _models(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
     scope = source.scope
     shown = models_page.shown_of(address, cached(scope, "models", boards.models))
-    board = shown.board
+    board, kept_back = shown.board, is_kept_back(scope)
+    labelled = scope.source in addresses.PEOPLE_IN_WORDS and not scope.kind.keyed and not kept_back
     selects = [
-        *(addresses.edition_selects(address, scope) if is_kept_back(scope) else _verdict_selects(address, source)),
+        *(addresses.edition_selects(address, scope) if kept_back else addresses.verdict_selects(address, source)),
         *shown.selects,
-        *(addresses.definition_selects(scope, *_definitions(scope, board)) if not is_kept_back(scope) else []),
+        *(addresses.people_selects(address, scope) if labelled else []),
+        *(addresses.definition_selects(scope, *_definitions(scope, board)) if not kept_back else []),
         *([addresses.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
     ]
     note = " ".join(filter(None, [source.note, shown.note]))
@@ -67,7 +69,8 @@ def _models(request: HttpRequest, address: Address) -> str:
         context["edition"] = _edition(address, scope)
     if board.rows:
         if isinstance(board, PairsBoard):
-            template, make = "_models.html", partial(_models_context, address, scope, board)
+            template = "_models.html"
+            make = partial(_models_context, address, scope, board, beside=boards.rated_otherwise(scope, board))
         else:
             template, make = "_scored.html", partial(_scored_context, address, scope, board)
         context["fragment"] = fragment(f"leaderboard/{template}", board, address, make, facts=shown.facts)
@@ -95,12 +98,16 @@ def _edition(address: Address, scope: Scope) -> dict[str, Any]:
     return {"live": scope.staff, "publish": publish} | context
 
 
-def _models_context(address: Address, scope: Scope, board: PairsBoard) -> dict[str, Any]:
+def _models_context(
+    address: Address, scope: Scope, board: PairsBoard, *, beside: PairsBoard | None = None
+) -> dict[str, Any]:
     anchor = scope.anchor if any(row.model == scope.anchor for row in board.rows) else ""
     repeats = f", {board.repeats} repeats" if board.repeats > 1 else ""
     counted = f"{number_of(board.items, 'item')}{repeats}"
+    page = models_page.page_of(address, board, anchor=anchor, beside=beside)
     return {
-        "page": models_page.page_of(address, board, anchor=anchor),
+        "page": page,
+        "reading": models_page.reading(page, anchor),
         "anchor": anchor,
         "defined": in_words(scope, *DEFINITIONS),
         "plot": plot_link(address, "forest"),
@@ -118,24 +125,16 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[
     facts = provenance.source_facts(scope, board, address.viewer)
     withheld = board.withheld if isinstance(board, KeyedBoard) else ""
     notes = [*board.notes, *filter(None, [withheld])]
+    page = scored_page.page_of(address, scope, board)
     return {
-        "page": scored_page.page_of(address, scope, board),
+        "page": page,
+        "reading": scored_page.reading(page),
         "defined": in_words(scope, *DEFINITIONS),
         "scale": marks.heat_scale(),
         "facts": [*facts, *provenance.data_facts(board, counted=counted)],
         "notes": notes,
         "board": board,
     }
-
-
-def _verdict_selects(address: Address, source: addresses.Source) -> list[addresses.Select]:
-    """Whose verdicts count, and about which samples."""
-    scope = source.scope
-    labelled = scope.source in addresses.PEOPLE_IN_WORDS and not scope.kind.keyed
-    return [
-        *addresses.verdict_selects(address, source),
-        *(addresses.people_selects(address, scope) if labelled else []),
-    ]
 
 
 @requires("read-public")
@@ -188,7 +187,12 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "page": page,
         "scale": marks.heat_scale(),
         "plot": plot_link(address, "judges"),
-        "ceiling": judges_page.ceiling_in_words(page.reference, ceiling.n, scope.kind) if ceiling else "",
+        "ceiling": bool(ceiling),
+        "reading": judges_page.reading(
+            page,
+            against=judges_page.reference_words(scope.kind)[page.reference],
+            ceiling=judges_page.ceiling_in_words(page.reference, ceiling.n, scope.kind) if ceiling else "",
+        ),
         "facts": judges_page.facts(scope, board),
         "notes": [
             *(note for note in board.notes if note == AS_PUBLISHED),
@@ -265,6 +269,7 @@ def _correlation(request: HttpRequest, address: Address) -> str:
     ]
     if board.rows or board.repeats:
         context["page"] = correlation_page.page_of(board)
+        context["reading"] = correlation_page.READING
         context["plot"] = plot_link(address, "correlation")
     return render_to_string("leaderboard/correlation.html", context, request)
 
@@ -289,9 +294,11 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
     }
     shape, template, context = kinds[snapshot.what]
     if issubclass(shape, PairsBoard):
-        template, context = "_models.html", _models_context
+        template, context = "_models_table.html", _models_context
     board = whole_from_text(shape, snapshot.tables["board"])
     board = replace(board, key=snapshot.fingerprint, computed_at=snapshot.computed_at)
+    if "beside" in snapshot.tables:
+        context = partial(context, beside=whole_from_text(PairsBoard, snapshot.tables["beside"]))
     if Run.objects.filter(pk__in=board.runs).count() < len(board.runs):
         return SafeString()
     drawn = context(address, scope, board) | {"address": address, "frozen": True, "facts": facts, "plot": ""}
@@ -327,6 +334,7 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
     page = agreement_page.page_of(address, board, single=queries.sees_labels(address.viewer))
     return {
         "page": page,
+        "reading": agreement_page.reading(page),
         "plot": plot_link(address, "agreement"),
         "scale": marks.heat_scale(),
         "facts": [

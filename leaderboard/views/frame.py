@@ -62,6 +62,7 @@ def frame(
 ) -> dict[str, Any]:
     """Heading, tabs and controls. ``data`` identifies the state of the benchmark, to cache its counts by."""
     names = {select.name for select in selects}
+    in_sight, more = addresses.folded(selects)
     kept_along = {"kind", "sort", "all", "anchor", "depth"} - names
     return {
         "section": "leaderboards",
@@ -74,7 +75,8 @@ def frame(
             (label, page, address.to(f"leaderboard:{page}", **address.view((*SAMPLES, *PEOPLE))))
             for label, page in TABS
         ],
-        "selects": selects,
+        "selects": in_sight,
+        "more": more,
         "hidden": [(name, value) for name, value in address.params.items() if name in kept_along],
         "filtered": any(select.on for select in selects),
         "clear": reverse(address.page, args=[address.name]),

@@ -45,6 +45,7 @@ def _matrix(request: HttpRequest, address: Address) -> str:
     if board.of:
         context |= {
             "page": matrix_page.page_of(address, source.scope, board),
+            "reading": matrix_page.READING,
             "plot": plot_link(address, "matrix"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
@@ -68,8 +69,10 @@ def _profile(request: HttpRequest, address: Address) -> str:
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     context["note"] = source.note
     if board.rows:
+        page = profile_page.page_of(address, source.scope, board)
         context |= {
-            "page": profile_page.page_of(address, source.scope, board),
+            "page": page,
+            "reading": profile_page.reading(page),
             "plot": plot_link(address, "profile"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
@@ -92,6 +95,7 @@ def _together(request: HttpRequest, address: Address) -> str:
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     if board is not None and any(row.people.value is not None for row in board.rows):
         context["page"] = standin_page.page_of(address, scope, board)
+        context["reading"] = standin_page.READING
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
         context["downloads"] = table_files("people-and-judge", address, run=str(run))
     return render_to_string("leaderboard/together.html", context, request)
@@ -109,8 +113,9 @@ def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
     board = models_page.shown_of(address, cached(scope, "models", boards.models)).board
     if not isinstance(board, PairsBoard):
-        raise BadScope("Only boards of pairs have strengths.")
-    return models_page.forest(board, scope.anchor)
+        raise BadScope("Only boards of pairs have ratings.")
+    ratings = models_page.Ratings.of(board, boards.rated_otherwise(scope, board))
+    return models_page.forest(board, scope.anchor, ratings)
 
 
 def _matrix_plot(address: Address) -> SafeString:
@@ -127,7 +132,7 @@ def _matrix_plot(address: Address) -> SafeString:
 def _profile_plot(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
     board = cached(scope, "models", boards.models)
-    return profile_page.page_of(address, scope, board).radar if board.rows else SafeString()
+    return profile_page.page_of(address, scope, board).plot if board.rows else SafeString()
 
 
 def _judges(address: Address) -> SafeString:
@@ -169,7 +174,7 @@ def _bias(address: Address) -> SafeString:
 
 
 def _history(address: Address) -> SafeString:
-    return snapshots_page.plot_of(snapshots_page.line_of(address))
+    return snapshots_page.plot_of(snapshots_page.line_of(address), links=False)
 
 
 Draw = Callable[[Address], SafeString]

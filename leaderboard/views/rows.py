@@ -48,6 +48,7 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
             "page": page,
             "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
             "pictures": votes_page.has_pictures(rows),
+            "outcomes": votes_page.outcomes_in_words(vote_list),
             "held": " ".join(votes_page.left_out_in_words(vote_list)),
         }
     selects = [

@@ -13,8 +13,10 @@ from leaderboard import actions, files
 from leaderboard.boards import BOARDS, cached
 from leaderboard.models import Snapshot
 from leaderboard.pages import address as addresses
+from leaderboard.pages import beside as beside_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import VIEW, Address
+from leaderboard.pages.votes import Segment
 from leaderboard.scope import BadScope, Scope
 from leaderboard.views import boards as boards_views
 from leaderboard.views.frame import frame, refused
@@ -65,13 +67,25 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
     facts = snapshots_page.facts(snapshot)
     title = snapshots_page.title_of(snapshot)
     permalink = request.build_absolute_uri(request.path)
+    beside = None if now is None else beside_page.beside(snapshot, now)
+    view = request.GET.get("view", "") if beside else ""
+    rows = {"beside": beside.rows, "moved": beside.moved}.get(view) if beside else None
     context = {
         "section": "leaderboards",
         "snapshot": snapshot,
         "title": title,
-        "board": boards_views.frozen(live, snapshot, facts),
+        "board": boards_views.frozen(live, snapshot, facts) if rows is None else "",
         "table": snapshots_page.table_of(snapshot),
-        "moved": None if now is None else snapshots_page.changes(snapshot, now),
+        "beside": beside,
+        "rows": rows,
+        "said": beside.said if beside else "The view is no longer there.",
+        "views": _views(request.path, beside, view) if beside else [],
+        "aside": rows is not None or snapshot.what == "models",
+        "changed": len(snapshots_page.changes(snapshot, now)) if now else 0,
+        "causes": snapshots_page.causes(snapshot, now) if now else [],
+        "no_cause": "Nothing: the same runs, data, prompts and method."
+        if now and now.fingerprint == snapshot.fingerprint
+        else "Single verdicts under it, but none of what is counted here.",
         "citations": snapshots_page.citations(snapshot, title, permalink),
         "facts": facts,
         "notes": snapshot.made_from.get("notes", []),
@@ -80,6 +94,13 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
         "shapes": files.offered(),
     }
     return render(request, "leaderboard/snapshot.html", context)
+
+
+def _views(path: str, beside: beside_page.Beside, view: str) -> list[Segment]:
+    """The frozen view alone, beside today's, or what moved of it."""
+    moved = len(beside.moved)
+    parts = (("", "As frozen", 0), ("beside", "Beside today", 0), ("moved", f"Only what moved, {moved}", moved))
+    return [Segment(label, n, f"{path}?view={name}" if name else path, name == view) for name, label, n in parts]
 
 
 @requires("read-public")

@@ -79,19 +79,23 @@ def _kept(address: Address, make: Callable[[], two.Versus]) -> two.Versus:
 def _page(
     request: HttpRequest, address: Address, scope: Scope, board: str, selects: list[Any], result: two.Versus | None
 ) -> HttpResponse:
-    context = frame(request, address, board, selects) | {"found": result, "what": board}
+    sides = [select for select in selects if select.name in ("a", "b")]
+    shown = selects if result else [select for select in selects if select not in sides]
+    context = frame(request, address, board, shown) | {"found": result, "what": board, "sides": sides}
     context["hidden"] = [(key, address.params[key]) for key in ("kind", "anchor") if key in address.params]
+    context["view"] = [(key, value) for key, value in address.params.items() if key not in ("a", "b", "page")]
     context["clear"] = address.link(**dict.fromkeys((*SAMPLES, *PEOPLE, "page")))
     context["back"] = address.to(f"leaderboard:{board}", **address.view())
     if result is not None:
         table, held_back = versus_page.shown(result, scope, address)
         page = Paginator(table, votes_page.PAGE).get_page(request.GET.get("page"))
-        rows = versus_page.rows(address, result, page.object_list)
+        rows = versus_page.rows(address, result, page.object_list, versus_page.yes_and_no(board, scope.kind))
         context |= {
             "page": page,
             "versus": versus_page.page_of(result),
             "rows": rows,
             "differ": len(table),
+            "columns": versus_page.columns_in_words(result, board, scope.kind),
             "held": held_back,
             "pictures": votes_page.has_pictures(rows),
             "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),

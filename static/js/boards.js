@@ -10,6 +10,18 @@
     for (const field of document.querySelectorAll("[data-drop-empty] :disabled")) field.disabled = false;
   });
 
+  // "How to read it" stays as it was left; the server has set the attribute, so that nothing moves.
+  const root = document.documentElement;
+  const open = () => root.dataset.howto !== "closed";
+  for (const button of document.querySelectorAll("[data-howto][aria-expanded]")) {
+    button.setAttribute("aria-expanded", open());
+    button.addEventListener("click", () => {
+      root.dataset.howto = open() ? "closed" : "open";
+      document.cookie = `howto=${root.dataset.howto};path=/;max-age=31536000;samesite=lax`;
+      button.setAttribute("aria-expanded", open());
+    });
+  }
+
   // A plot as PNG is drawn here, from its SVG, at twice its size on white; without this script there is the SVG.
   const drawn = async (link) => {
     const answer = await fetch(link.href);

@@ -59,32 +59,17 @@
     finds.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus until the click
   }
 
-  // What a dot of a plot stands for, beside it while it is pointed at or has the focus.
-  const tip = document.createElement("div");
-  tip.className = "tip";
-  tip.hidden = true;
-  tip.setAttribute("aria-hidden", "true"); // the link's own label says the same
-  document.body.append(tip);
-  const show = (target) => {
-    const [name, value] = target.dataset.tip.split(/: (?=[^:]*$)/);
-    tip.replaceChildren(document.createElement("b"), value || "");
-    tip.firstChild.textContent = name;
-    tip.hidden = false;
-    const dot = (target.querySelector("circle") || target).getBoundingClientRect();
-    const left = dot.left + dot.width / 2 - tip.offsetWidth / 2;
-    const above = dot.top - tip.offsetHeight - 8;
-    tip.style.left = `${Math.max(8, Math.min(left, innerWidth - tip.offsetWidth - 8)) + scrollX}px`;
-    tip.style.top = `${(above > 8 ? above : dot.bottom + 8) + scrollY}px`;
+  // A table that goes on to the side fades there.
+  const fade = (wrap) => {
+    const left = wrap.scrollLeft > 1;
+    const right = wrap.scrollLeft + wrap.clientWidth < wrap.scrollWidth - 1;
+    wrap.dataset.more = `${left ? "left" : ""} ${right ? "right" : ""}`.trim();
   };
-  for (const begins of ["pointerover", "focusin"])
-    document.addEventListener(begins, (event) => {
-      const target = event.target.closest("[data-tip]");
-      if (target) show(target);
-      else tip.hidden = true;
-    });
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") tip.hidden = true;
-  });
+  const sized = new ResizeObserver((entries) => entries.forEach((entry) => fade(entry.target)));
+  const watch = (scope) => scope.querySelectorAll(".tablewrap").forEach((wrap) => sized.observe(wrap));
+  watch(document);
+  document.addEventListener("htmx:afterSwap", (event) => watch(event.target.parentElement || document));
+  document.addEventListener("scroll", (event) => event.target.matches?.(".tablewrap") && fade(event.target), true);
 
   // A form that filters submits as soon as something is chosen.
   document.addEventListener("change", (event) => {

@@ -1,7 +1,10 @@
 """The boards in a real browser: whole on a screen and on a phone, sorted and filtered by hand."""
 
+import re
+
 import pytest
 from PIL import Image
+from playwright.sync_api import expect
 
 from bank.criteria import Criterion
 from bank.models import Item
@@ -131,8 +134,8 @@ def test_the_boards_work_without_javascript(voted, live_server, browser):
     page.get_by_label("Judged by").select_option("keen")
     page.get_by_role("button", name="Show").click()
     assert "source=keen" in page.url
-    page.get_by_role("link", name="Elo", exact=True).click()
-    assert "sort=-elo" in page.url
+    page.get_by_role("link", name="Rating", exact=True).click()
+    assert "sort=-bt" in page.url
     assert "source=keen" in page.url
     assert names(page)[0] == "Alder"
     context.close()
@@ -148,3 +151,74 @@ def test_head_and_first_column_stay_in_sight(voted, live_server, browser):
     name = page.locator("tbody th.stick").nth(1).bounding_box()
     assert name["x"] == pytest.approx(box["x"], abs=2)
     context.close()
+
+
+def test_a_dot_says_what_it_stands_for_and_lights_up_its_row(voted, live_server, page, faults):
+    said = faults(page)
+    page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
+    dot, tip = page.locator("svg.forest a.hit").first, page.locator(".tip")
+    name = dot.get_attribute("data-key")
+    dot.hover()
+    expect(tip).to_be_visible()
+    expect(tip).to_contain_text(name)
+    expect(tip).to_contain_text("Click: its page. Enter: its rows.")
+    expect(page.locator(f'tr[data-key="{name}"]')).to_have_class(re.compile("lit"))
+    dot_box, tip_box = dot.locator("circle.at").bounding_box(), tip.bounding_box()
+    assert tip_box["y"] + tip_box["height"] <= dot_box["y"] or tip_box["y"] >= dot_box["y"] + dot_box["height"]
+    page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
+    page.locator(f'tr[data-key="{name}"] td.rank').hover()
+    expect(dot).to_have_class(re.compile("lit"))
+    dot.focus()
+    expect(tip).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"/votes/\?.*model={name}"))
+    page.go_back()
+    page.locator("svg.forest a.hit").first.click()
+    expect(page).to_have_url(re.compile(r"/models/\d+/$"))
+    assert not said
+
+
+def test_pickers_beyond_four_are_folded_and_what_is_in_use_is_not(voted, live_server, page, faults):
+    said = faults(page)
+    page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
+    in_sight = page.locator(".filters > .sel")
+    assert in_sight.count() <= 4
+    page.get_by_text(re.compile(r"^More, \d+$")).click()
+    page.locator('.morefilters select[name="control"]').select_option("length")
+    expect(page).to_have_url(re.compile("control=length"))
+    expect(page.locator('.filters > .sel.on select[name="control"]')).to_be_visible()
+    assert not said
+
+
+def test_how_to_read_it_stays_as_it_was_left(voted, live_server, page):
+    page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
+    words, switch = page.locator(".howto .in"), page.locator(".howto button")
+    expect(words).to_be_visible()
+    switch.click()
+    expect(words).to_be_hidden()
+    page.goto(f"{live_server.url}/leaderboards/grove/agreement/")
+    expect(words).to_be_hidden()
+    expect(switch).to_have_attribute("aria-expanded", "false")
+    switch.click()
+    expect(words).to_be_visible()
+
+
+def test_two_are_chosen_and_compared_and_a_frozen_view_is_whole(voted, people, live_server, page, sign_in, faults):
+    sign_in(page.context, people["researcher"])
+    said = faults(page)
+    start = f"{live_server.url}/leaderboards/grove/models/compare/?source=keen"
+    assert not looked_at(page, start, said)
+    page.goto(start)
+    page.get_by_label("One").select_option("Alder")
+    page.get_by_label("Other").select_option("Birch")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Alder against Birch")
+    expect(page.get_by_text("not won: it tied or lost")).to_be_visible()
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
+    page.get_by_role("button", name="Cite this view").click()
+    expect(page.get_by_text("These numbers do not change.")).to_be_visible()
+    frozen = page.url
+    for view in ("", "?view=beside", "?view=moved"):
+        assert not looked_at(page, frozen + view, said), view

@@ -84,9 +84,9 @@ def test_page_api_and_command_give_the_same_rows(voted, board, client):
     shown = {cells[1][0]: cells for cells in table.rows}
     assert set(shown) == set(MODELS)
     for row in rows:
-        rank, _, win, n, bt, elo, length, *levels = [" ".join(cell) for cell in shown[row["model"]]]
+        rank, _, win, n, bt, held, elo, length, *levels = [" ".join(cell) for cell in shown[row["model"]]]
         if row["n"] < 30:
-            assert (rank, bt, elo) == ("–", "–", "–")
+            assert (rank, bt, held, elo) == ("–", "–", "–", "–")
             continue
         assert rank.split()[0] == str(row["tier"])
         assert win == f"{100 * row['win_rate']:.1f}"

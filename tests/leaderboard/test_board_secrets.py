@@ -126,7 +126,8 @@ def test_votes_of_an_open_campaign_show_to_those_who_may_read_labels_only(role, 
     # Whose answer is whose is hidden too, as long as somebody labels it blind.
     assert ("says <strong>" in text) == (role in READERS)
     listed = flat(client.get("/leaderboards/grove/votes/?model=Alder"))
-    assert ("left out" in listed) == (role not in READERS)
+    assert ("hidden until the campaign closes" in listed) == (role not in READERS)
+    assert "won 0" not in listed, "what is held back is not counted as zeros"
     assert ("What does sign" in listed) == (role in READERS)
     run = Run.objects.get(judge__name="keen").pk
     compared = flat(client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{run}"))
@@ -144,7 +145,7 @@ def test_one_held_item_is_left_out_and_the_others_stay(item, client):
     CampaignItem.objects.create(campaign=second, item=item)
     model = item.places.first().response.model.name
     text = flat(client.get(f"/leaderboards/grove/votes/?model={model}"))
-    assert "1 item left out" in text
+    assert "1 item, hidden until the campaign closes" in text
     assert f"/items/{item.pk}/" not in text
     second.state = Campaign.State.CLOSED
     second.save()

@@ -8,7 +8,7 @@ from django.core.cache import cache
 from annotations.models import Label
 from bank.models import Benchmark
 from leaderboard.models import Snapshot
-from leaderboard.pages import plots
+from leaderboard.pages import marks, plots
 from tests.leaderboard.conftest import by_model, judgments
 from tests.leaderboard.test_graded_boards import scores
 from tests.markup import flat
@@ -34,12 +34,12 @@ def test_every_plot_is_a_file_that_stands_by_itself(voted, client, client_of):
     client_of("researcher").post(f"{BASE}/models/freeze/?source=keen")
     held = {
         "forest": "Alder", "matrix": "Birch", "judges": "dull", "agreement": "keen",
-        "correlation": "people", "history": "Alder",
+        "correlation": "people", "history": "Alder", "profile": "Alder",
     }  # fmt: skip
     for what, name in held.items():
         assert name in svg(client, what, source="keen"), what
     assert "keen" in svg(client, "bias", metric="position")
-    for what, query in (("forest", "?source=nobody"), ("nothing", ""), ("bias", "?metric=self"), ("profile", "")):
+    for what, query in (("forest", "?source=nobody"), ("nothing", ""), ("bias", "?metric=self")):
         assert client.get(f"{BASE}/plots/{what}.svg{query}").status_code == 404, what
 
 
@@ -93,20 +93,47 @@ def test_a_profile_shows_the_chosen_models_with_their_intervals(brought, client)
         assert "Birch" in table
         assert "Alder" not in table
         assert re.search(r"\d to \d[\d.]*, n \d+", table)
-        assert "A radar needs three levels" in html
+        plot = html[html.index('class="forest dotted"') : html.index("The same numbers")]
+        assert "Birch" in plot
+        assert re.search(r"<title>Birch, \w+ \d+\.\d+ .*?n = \d+", plot), "each dot says what it stands for"
 
 
-def test_a_radar_leaves_a_gap_where_there_is_no_number():
-    drawn = plots.radar(
-        ["one", "two", "three", "four"],
-        [plots.Profile("whole", (0.5, 0.5, 0.5, 0.5)), plots.Profile("<b>", (0.5, None, 1.0, 0.0))],
+def test_a_profile_leaves_a_gap_where_there_is_no_number_and_cuts_no_name():
+    long_name = "an-uncommonly-long/name-of-a-model-with-20261125"
+    dot = plots.Dot(0.5, 0.4, 0.6, ("50.0 [40.0, 60.0]", "n = 40"), "/rows/")
+    drawn = plots.profiles(
+        ["one", "two"],
+        [plots.Profile(long_name, (dot, dot)), plots.Profile("<b>", (None, dot))],
         title="t",
-        ends=("0", "100"),
+        write=str,
     )
-    whole, part = re.findall(r'<path d="(M[^"]+)" fill="none"', drawn)
-    assert (whole.count("L"), part.count("L")) == (4, 2)
+    assert drawn.count('<a class="hit"') == 3
+    assert long_name in drawn
     assert "<b>" not in drawn
-    assert plots.radar(["one", "two"], [], title="t", ends=("0", "1")) == ""
+    assert plots.profiles(["one"], [plots.Profile("none", (None,))], title="t", write=str) == ""
+
+
+def test_a_long_name_takes_as_many_lines_as_it_needs():
+    assert marks.in_lines("short", 20) == ["short"]
+    assert marks.in_lines("qwen/qwen-2-vl-72b-instruct", 20) == ["qwen/qwen-2-vl-72b-", "instruct"]
+    assert marks.in_lines("x" * 45, 20) == ["x" * 20, "x" * 20, "x" * 5]
+
+
+def test_a_board_sets_ratings_with_length_held_equal_beside_plain_ones_and_dots_lead_to_pages(voted, client):
+    html = flat(client.get(f"{BASE}/models/", {"source": "keen"}))
+    assert "held equal" in html
+    (plot,) = re.findall(r'<svg[^>]* class="forest".*?</svg>', html)[:1]
+    assert 'role="group"' in plot
+    dots = re.findall(
+        r'<a class="hit" href="(/models/\d+/)" data-rows="([^"]+)" data-key="(\w+)"><title>(.*?)</title>', plot
+    )
+    assert {key for _, _, key, _ in dots} >= {"Alder", "Birch", "Cedar"}
+    for page, rows, key, said in dots:
+        assert said.startswith(key)
+        assert " plain, " in said
+        assert client.get(page).status_code == 200
+        assert f"model={key}" in rows
+    assert "<a" not in svg(client, "forest", source="keen"), "a file has nothing to click on"
 
 
 def test_the_history_of_a_row_is_drawn_over_its_snapshots(voted, client, client_of):

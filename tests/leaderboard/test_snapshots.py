@@ -45,13 +45,15 @@ def test_a_frozen_board_is_drawn_as_the_board_was_and_says_what_moved_since(what
     board = told(visitor.get(f"/leaderboards/grove/{what}/{view}"))
     path = f"/snapshots/{freeze(client_of('researcher'), what=what, query=view).code}/"
     assert told(visitor.get(path)) == board
-    assert "Today the view is the same" in visitor.get(path).content.decode()
+    assert "Same as today." in visitor.get(path).content.decode()
+    assert "No row has moved" in visitor.get(f"{path}?view=moved").content.decode()
     brought("judgments", judgments("dull", noise=0.1, seed=5, repeats=1, settings={"criteria": False}))
     Label.objects.filter(pk__in=Label.objects.order_by("pk").values("pk")[:20]).update(choice="tie")
     changed = visitor.get(path).content.decode()
     assert told(visitor.get(path)) == board
     if what != "models":  # that board is of the judge alone
-        assert "what changed since" in changed
+        assert "numbers that differ" in changed
+        assert re.search(r"Since then \d+ of \d+ values moved|Since then no value moved|Same as today", changed)
         assert "Rows that changed" in visitor.get(f"{path}changes/now/").content.decode()
 
 
