@@ -309,8 +309,8 @@ def campaign_guidelines(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, "The guidelines are too long.")
         return redirect("annotations:campaign-settings", pk)
-    campaign.guidelines = form.cleaned_data["guidelines"].strip()
-    campaign.save(update_fields=["guidelines"])
+    text, about = (form.cleaned_data[name] for name in ("guidelines", "about"))
+    guidelines.change_guidelines(campaign=campaign, text=text, about=about, now=timezone.now())
     for file in request.FILES.getlist("pictures")[: guidelines.MAX_PICTURES]:
         try:
             guidelines.add_picture(campaign=campaign, name=file.name or "", data=file)

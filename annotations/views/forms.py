@@ -444,6 +444,12 @@ class AddAnnotatorsForm(Styled):
 
 class GuidelinesForm(Styled):
     guidelines = CleanCharField(required=False, widget=forms.Textarea(attrs={"rows": 12}), max_length=50_000)
+    about = CleanCharField(
+        required=False,
+        max_length=200,
+        label="What changes",
+        help_text="Shown to those who have read the guidelines already.",
+    )
 
 
 class InvitationForm(Styled):

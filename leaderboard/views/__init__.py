@@ -4,7 +4,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from accounts.models import Role
 from accounts.rules import allowed, requires, role_of
+from annotations.views.labelling import desk_for
 from bank.views.common import benchmark_named
 from leaderboard import queries
 from leaderboard.boards import BOARDS
@@ -34,8 +36,12 @@ def steps(request: HttpRequest, name: str) -> HttpResponse:
 
 @requires("read-public")
 def home(request: HttpRequest) -> HttpResponse:
-    """What this installation is, one item as judged, and where things stand."""
+    """What this installation is, one item as judged, and where things stand; for annotators, what waits for them."""
     viewer = request.user
+    if role_of(viewer) == Role.ANNOTATOR:
+        desk = desk_for(request)
+        context = {"desk": desk, "boards": home_page.boards_fed(desk.boards, viewer)}
+        return render(request, "annotations/home.html", context)
     page = until_written(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
     return render(request, "leaderboard/home.html", {"home": page})
 

@@ -7,7 +7,6 @@
   const AT_ONCE_AFTER = 500; // milliseconds to think again, where the choice submits by itself
   const TOAST_FOR = 7000;
 
-  document.documentElement.classList.add("js");
   const t = window.words;
   const root = () => document.getElementById("work");
   const form = () => document.getElementById("ballot");
