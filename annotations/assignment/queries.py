@@ -233,14 +233,15 @@ def annotator_of(user: User) -> Annotator | None:
     return Annotator.objects.filter(person=user).first()
 
 
-def progress_of(*, campaign: Campaign, annotator: Annotator) -> Progress:
+def progress_of(*, campaign: Campaign, annotator: Annotator, whole: bool = False) -> Progress:
+    """``whole``: with a practice round before them, of the campaign after it, and not of the practice round."""
     labels = Label.objects.filter(campaign=campaign, annotator=annotator)
     newest = list(labels.order_by("-pk").values_list("assignment_id", "seconds")[:PACE_LABELS])
     times = [seconds for _, seconds in newest if seconds is not None]
     pace = sum(times) / len(times) if len(times) >= 3 else None
     assignments = Assignment.objects.filter(annotator=annotator, campaign_item__campaign=campaign)
     previous = newest[0][0] if newest else None
-    if in_practice(campaign, annotator):
+    if not whole and in_practice(campaign, annotator):
         submitted = assignments.filter(campaign_item__practice=True, state="submitted")
         practice = CampaignItem.objects.assignable().filter(campaign=campaign, practice=True)
         ahead = practice.exclude(pk__in=submitted.values("campaign_item"))

@@ -129,7 +129,7 @@ class Row:
 
     @property
     def due(self) -> str:
-        return date_format(self.campaign.due, "D j M") if self.campaign.due else ""
+        return date_format(self.campaign.due, "j M") if self.campaign.due else ""
 
     @property
     def due_in(self) -> str:
@@ -154,13 +154,14 @@ class Row:
             return _("you did {done} of {total}").format(done=self.progress.done, total=self.progress.total)
         if not self.left:
             return _("every item has its labels")
-        steps = [str(self.ballot.question) if self.ballot else ""]
+        steps = []
         if self.campaign.guidelines and not self.prepared:
             steps.append(_("{minutes} min of guidelines").format(minutes=self.minutes_to_read))
         if self.practises and self.practice:
             items = self.practice.items
             steps.append(ngettext("{n} practice item", "{n} practice items", items).format(n=items))
-        return "; ".join(filter(None, [steps[0], ", ".join(steps[1:])]))
+        question = str(self.ballot.question) if self.ballot else ""
+        return " ".join([question, _("First: {steps}.").format(steps=", ".join(steps))] if steps else [question])
 
     @property
     def ended_on(self) -> datetime | None:
@@ -315,7 +316,7 @@ def _current(rows: Iterable[Row]) -> Row | None:
 
 
 def _row(campaign: Campaign, annotator: Annotator, viewer: Viewer | None, closed: dict[int, list[LabelRow]]) -> Row:
-    progress = progress_of(campaign=campaign, annotator=annotator)
+    progress = progress_of(campaign=campaign, annotator=annotator, whole=True)
     member = Membership.objects.filter(campaign=campaign, annotator=annotator).first()
     mine = Assignment.objects.filter(campaign_item__campaign=campaign, annotator=annotator)
     newest = mine.aggregate(at=Max("leased_at"))["at"]

@@ -13,6 +13,7 @@ from django.db.models import Count, Exists, F, Min, OuterRef, Sum
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotations import ballots
 from annotations.ballots.pairs import LEFT_RIGHT, PRESENTED
@@ -46,7 +47,7 @@ def each(seconds: float) -> str:
 
 
 def usual_seconds(protocol: str) -> tuple[float, int]:
-    """How long a label of this protocol usually takes here, and how many labels say so; without enough, a guess and 0."""
+    """How long a label of this protocol usually takes here, and of how many; without enough labels a guess, of 0."""
     campaigns = Campaign.objects.filter(protocol=protocol).order_by("-pk").values_list("pk", flat=True)[:CAMPAIGNS]
     timed = Label.objects.filter(campaign__in=list(campaigns), seconds__gt=0).order_by("-pk")
     seconds = [float(taken or 0) for taken in timed.values_list("seconds", flat=True)[:NEWEST]]
@@ -175,6 +176,19 @@ class Statistics:
     agreed: Agreed
     reviewed: int  # labels that a reviewer sent back and they answered
     kept: int  # of them, those they left as they were
+
+    @property
+    def week_words(self) -> str:
+        """ "130 labels, 1 h 44 min"."""
+        labels = ngettext("{n} label", "{n} labels", self.week).format(n=f"{self.week:,}")
+        return f"{labels}, {self.week_time}" if self.week_time else labels
+
+    @property
+    def all_words(self) -> str:
+        labels = ngettext("{n} label", "{n} labels", self.labels).format(n=f"{self.labels:,}")
+        if self.since is None:
+            return labels
+        return _("{labels} since {month}").format(labels=labels, month=date_format(self.since, "M Y"))
 
     @property
     def in_words(self) -> str:

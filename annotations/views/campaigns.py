@@ -91,6 +91,7 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     if may_write and not campaign.imported:
         context |= {"adding": AddAnnotatorsForm(campaign=campaign), "inviting": InvitationForm()}
         context["invitations"] = open_invitations(campaign, request)
+        context["said"] = campaign.memberships.exclude(message="").select_related("annotator").order_by("-message_at")
     return render(request, "annotations/campaign.html", context)
 
 

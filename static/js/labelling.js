@@ -100,6 +100,9 @@
     if (element) element.hidden = true;
   };
 
+  // A place of their own in the bar of the verdict, so that they cover nothing; it comes with every item.
+  const toasts = document.getElementById("toasts");
+  const seatToasts = () => (find("[data-toasts]") || document.body).append(toasts);
   let toastTimer = 0;
   const toast = (words, action, act, { stays = false } = {}) => {
     const snack = document.createElement("div");
@@ -117,7 +120,8 @@
       });
       snack.append(button);
     }
-    document.getElementById("toasts").replaceChildren(snack);
+    toasts.replaceChildren(snack);
+    say(words);
     clearTimeout(toastTimer);
     if (!stays) toastTimer = setTimeout(() => snack.remove(), TOAST_FOR);
   };
@@ -466,6 +470,7 @@
       if (!isNaN(at)) element.textContent = minute.format(at);
     }
     chip(unsent.all().length, unsent.state);
+    seatToasts();
     showCaps();
     window.drawTex(root()).then(reachable);
     reachable();
