@@ -157,6 +157,7 @@ TABLE = {
     "annotations:campaign-remove": STAFF,
     "annotations:annotator-change": STAFF,
     "annotations:campaign-count": STAFF,
+    "annotations:campaign-preview": STAFF,
     "annotations:campaign-scale": STAFF,
     "annotations:campaign-ballot": STAFF,
     "annotations:items-known": STAFF,

@@ -57,7 +57,7 @@ def annotators(db):
 
 @pytest.fixture
 def campaign_of(pairs, annotators):
-    """``campaign_of(samples, annotators)`` makes both and a campaign, with its guidelines read: (campaign, annotators)."""
+    """``campaign_of(samples, annotators)`` makes both and a campaign whose guidelines they have read: the two."""
 
     def make(samples=4, people=2, *, texts=None, **options):
         benchmark = pairs(samples, texts=texts)
