@@ -1,7 +1,7 @@
 """How large a campaign would be before it is made: items, labels, hours; and an item as annotators will see it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -52,7 +52,7 @@ class Size:
 
     @property
     def hours_about(self) -> str:
-        pace = f"at {each(self.usual)} a label"
+        pace = f"{each(self.usual)} a label"
         if not self.timed:
             return f"{pace}, our guess: nobody has labelled this way here yet"
         return f"{pace}, the median of the last {self.timed:,} labels of this protocol here"
@@ -94,7 +94,11 @@ def _none(benchmark: Benchmark, protocol: str) -> Size:
     why = why_no_items(benchmark=benchmark, ballot=ballot)
     if not ballot.kind or Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind).exists():
         return Size(benchmark, protocol, why=why)
-    return Size(benchmark, protocol, why=why, makable=_makable(benchmark, ballot.kind), kind=ballot.kind)
+    size = Size(benchmark, protocol, makable=_makable(benchmark, ballot.kind), kind=ballot.kind)
+    if size.makable:
+        return size
+    few = f"Too few models have answered {benchmark.titled} for {size.noun}. Bring their answers in from a file first."
+    return replace(size, why=few)
 
 
 def _makable(benchmark: Benchmark, kind: str) -> int:
