@@ -58,7 +58,6 @@ GUIDELINES = {
     )
 }
 DUE = {simulation.MORE_PAIRS: 5, simulation.RANKINGS: 9}  # days from now
-PLAYS = "Ada"  # whom the demo's annotator signs in as, so that there is work of theirs to look back on
 PRACTISED, PRACTICE_PASS = 4, 0.75  # items, share to get right
 LETTER = re.compile(r"The answer is ([A-D])\.")
 
@@ -171,8 +170,6 @@ def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
             file = Path(folder) / f"{part}.jsonl"
             file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
             _clean(run_import(path=file, format=generic, parts=[part], slug=SLUG)[part])
-    Annotator.objects.filter(origin=SLUG, name=PLAYS).update(person=people["annotator"])
-    User.objects.filter(pk=people["annotator"].pk).update(first_name=PLAYS)
     for campaign in Campaign.objects.filter(benchmark=benchmark, name__in=OVERLAPS):
         _played(campaign, person=people["annotator"])
     runs = list(Run.objects.filter(benchmark=benchmark, judge__simulated=True).select_related("judge"))
@@ -202,12 +199,10 @@ def _played(campaign: Campaign, *, person: User) -> None:
             CampaignItem(campaign=campaign, item=item) for item in items if item.pk not in known
         )
         campaign.due = timezone.now().date() + timedelta(days=DUE[campaign.name])
-        Membership.objects.get_or_create(campaign=campaign, annotator=make_annotator(person))
+        Membership.objects.create(campaign=campaign, annotator=make_annotator(person))
     else:
         campaign.closed_at = campaign.labels.aggregate(last=Max("created_at"))["last"]
     campaign.save()
-    begun = campaign.memberships.filter(annotator__assignments__campaign_item__campaign=campaign)
-    begun.update(guidelines_read=campaign.guidelines_version)
     for shown in Assignment.objects.filter(campaign_item__campaign=campaign).select_related("campaign_item"):
         item, size = shown.campaign_item.item_id, len(shown.order)
         shown.order = presented_order(seed=0, item_id=item, annotator_id=shown.annotator_id, size=size)
@@ -220,7 +215,7 @@ def _played(campaign: Campaign, *, person: User) -> None:
 
 def _reviews(benchmark: Benchmark, run: Run, person: User) -> None:
     """Three people look at what the steady judge wrote about samples that are still open; a part is done."""
-    annotators = Annotator.objects.filter(origin=SLUG, person=None).order_by("name")[:3]
+    annotators = Annotator.objects.filter(origin=SLUG).order_by("name")[:3]
     campaign = make_campaign(
         name=REVIEWS,
         benchmark=benchmark,
