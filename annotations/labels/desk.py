@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -432,8 +432,8 @@ def _shortened(text: str) -> str:
 
 
 def _boards(annotator: Annotator, viewer: Viewer) -> list[Board]:
-    counts = Label.objects.filter(annotator=annotator, excluded=False).order_by().values_list("campaign__benchmark")
-    of_benchmark = dict(counts.annotate(n=Count("pk", filter=Q(assignment__campaign_item__practice=False))))
+    counted = Label.objects.filter(annotator=annotator, excluded=False, assignment__campaign_item__practice=False)
+    of_benchmark = dict(counted.order_by().values_list("campaign__benchmark").annotate(n=Count("pk")))
     benchmarks = Benchmark.objects.visible_to(viewer).filter(pk__in=of_benchmark)
     boards = [Board(benchmark, of_benchmark[benchmark.pk], board_of(benchmark, viewer)) for benchmark in benchmarks]
     return sorted(boards, key=lambda board: -board.labels)

@@ -39,11 +39,17 @@ def home(request: HttpRequest) -> HttpResponse:
     """What this installation is, one item as judged, and where things stand; for annotators, what waits for them."""
     viewer = request.user
     if role_of(viewer) == Role.ANNOTATOR:
-        desk = desk_for(request)
-        context = {"desk": desk, "boards": home_page.boards_fed(desk.boards, viewer)}
-        return render(request, "annotations/home.html", context)
+        return render(request, "annotations/home.html", {"desk": desk_for(request)})
     page = until_written(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
     return render(request, "leaderboard/home.html", {"home": page})
+
+
+@requires("label")
+@require_safe
+def boards_fed(request: HttpRequest) -> HttpResponse:
+    """The boards that a person's labels count for, with who leads there; their home loads it, for it takes a while."""
+    boards = home_page.boards_fed(desk_for(request).boards, request.user)
+    return render(request, "leaderboard/_boards_fed.html", {"boards": boards})
 
 
 @requires("read-public")

@@ -21,6 +21,7 @@ STAFF = {"curator", "administrator"}
 TABLE = {
     "home": EVERYBODY,
     "leaderboard:find": EVERYBODY,
+    "leaderboard:boards-fed": LABELLERS,
     "leaderboard:data": EVERYBODY,
     "leaderboard:model-detail": EVERYBODY,
     "leaderboard:judge-detail": EVERYBODY,
@@ -399,6 +400,7 @@ def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
     pages = (
         "index",
         "find",
+        "boards-fed",
         "data",
         "model-detail",
         "judge-detail",

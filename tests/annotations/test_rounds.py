@@ -168,6 +168,17 @@ class TestDesk:
         assert (statistics.sides.first, statistics.sides.second) == (6, 0)
         assert statistics.labels == 6
 
+    def test_boards_that_labels_feed_tell_who_leads_and_private_ones_are_absent(self, campaign_of, now):
+        campaign, (one, two) = campaign_of(4, 2, overlap=2)
+        for person in (one, two):
+            label_all(campaign, person, ["first"], now)
+        assert 'hx-get="/boards-fed/"' in flat(signed_in(one).get("/"))
+        fragment = flat(signed_in(one).get("/boards-fed/"))
+        assert "model-one" in fragment
+        Benchmark.objects.update(visibility="private")
+        assert "Pairs" not in flat(signed_in(one).get("/boards-fed/"))
+        assert desk(one).boards == []
+
     def test_visitors_and_curators_keep_their_own_home(self, client_of, campaign_of):
         campaign_of(2, 1)
         for role in ("anonymous", "curator", "researcher"):
