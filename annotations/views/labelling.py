@@ -77,7 +77,10 @@ def prepare(request: PageRequest, pk: int) -> HttpResponse:
 def begin(request: PageRequest, pk: int) -> HttpResponse:
     """They have read the guidelines, and go on to the items."""
     campaign, annotator = _campaign(request, pk)
-    mark_guidelines_read(campaign=campaign, annotator=annotator)
+    try:
+        mark_guidelines_read(campaign=campaign, annotator=annotator)
+    except NotInvited:
+        raise Http404("no longer a member") from None
     return redirect("annotations:work", pk)
 
 
