@@ -63,6 +63,9 @@ class Campaign(models.Model):
     protocol = models.CharField(max_length=30, default="pairwise-criteria")
     ballot = models.JSONField(default=dict, blank=True)  # settings of the protocol, see annotations.ballots
     guidelines = models.TextField(blank=True)
+    guidelines_version = models.PositiveSmallIntegerField(default=1, db_default=1)
+    guidelines_changed_at = models.DateTimeField(null=True, blank=True)
+    guidelines_change = models.CharField(max_length=200, blank=True, db_default="")  # what the last change is about
     overlap = models.PositiveSmallIntegerField(default=1)
     blind = models.BooleanField(default=True)
     shows_criteria = models.BooleanField(default=False)
@@ -84,6 +87,7 @@ class Campaign(models.Model):
     imported = models.BooleanField(default=False)
     open_to_all = models.BooleanField(default=False)  # every annotator may join, by asking for an item
     created_at = models.DateTimeField(auto_now_add=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
     members = models.ManyToManyField(Annotator, through="Membership", related_name="campaigns")
 
     objects = FinishedManager["Campaign"]()
@@ -123,6 +127,9 @@ class Membership(models.Model):
     warned_at = models.DateTimeField(null=True, blank=True)  # warned about wrong labels on hidden gold
     warning_seen = models.BooleanField(default=False)
     stopped_at = models.DateTimeField(null=True, blank=True)  # no more items are assigned
+    guidelines_read = models.PositiveSmallIntegerField(null=True, blank=True)  # the version they have read
+    message = models.TextField(blank=True, db_default="")  # to the curators, about the whole round
+    message_at = models.DateTimeField(null=True, blank=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     joined_at = models.DateTimeField(auto_now_add=True)
 

@@ -2,19 +2,15 @@
 
 from django.urls import path
 
-from annotations.views import data, items, labelling
+from annotations.views import data, items, labelling, making
 from annotations.views.campaigns import (
     campaign_ballot,
     campaign_close,
     campaign_copy,
-    campaign_count,
     campaign_detail,
     campaign_guidelines,
     campaign_list,
-    campaign_new,
-    campaign_open,
     campaign_pause,
-    campaign_scale,
     campaign_settings,
     guidelines_picture,
     guidelines_preview,
@@ -32,6 +28,10 @@ app_name = "annotations"
 urlpatterns = [
     path("annotate/", labelling.index, name="index"),
     path("annotate/<int:pk>/", labelling.work, name="work"),
+    path("annotate/<int:pk>/prepare/", labelling.prepare, name="prepare"),
+    path("annotate/<int:pk>/begin/", labelling.begin, name="begin"),
+    path("annotate/<int:pk>/done/", labelling.done, name="done"),
+    path("annotate/<int:pk>/say/", labelling.say, name="say"),
     path("annotate/<int:pk>/go-on/", labelling.go_on, name="go-on"),
     path("annotate/<int:pk>/ahead/", labelling.ahead, name="ahead"),
     path("annotate/assignments/<int:pk>/", labelling.assignment_detail, name="assignment-detail"),
@@ -41,12 +41,13 @@ urlpatterns = [
     path("annotate/assignments/<int:pk>/images/<int:position>/", labelling.assignment_image, name="assignment-image"),
     path("invitations/<str:token>/", invitation, name="invitation"),
     path("campaigns/", campaign_list, name="campaign-list"),
-    path("campaigns/new/", campaign_new, name="campaign-new"),
-    path("campaigns/count/", campaign_count, name="campaign-count"),
-    path("campaigns/scale/", campaign_scale, name="campaign-scale"),
+    path("campaigns/new/", making.campaign_new, name="campaign-new"),
+    path("campaigns/count/", making.campaign_count, name="campaign-count"),
+    path("campaigns/preview/", making.campaign_preview, name="campaign-preview"),
+    path("campaigns/scale/", making.campaign_scale, name="campaign-scale"),
     path("campaigns/guidelines/preview/", guidelines_preview, name="guidelines-preview"),
     path("campaigns/<int:pk>/", campaign_detail, name="campaign-detail"),
-    path("campaigns/<int:pk>/open/", campaign_open, name="campaign-open"),
+    path("campaigns/<int:pk>/open/", making.campaign_open, name="campaign-open"),
     path("campaigns/<int:pk>/pause/", campaign_pause, name="campaign-pause"),
     path("campaigns/<int:pk>/close/", campaign_close, name="campaign-close"),
     path("campaigns/<int:pk>/copy/", campaign_copy, name="campaign-copy"),

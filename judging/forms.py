@@ -1,7 +1,6 @@
 """Forms of the judging pages. The actions and protocols check the values; the forms do not check them again."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +9,7 @@ from django import forms
 from accounts.forms import Styled
 from bank.forms.benchmarks import FileShape
 from bank.forms.fields import BenchmarkChoice, CleanCharField
+from bank.forms.folds import Fold
 from bank.models import Benchmark, Item
 from bank.models.verdict import LABEL
 from judging import protocols
@@ -34,16 +34,6 @@ ENDPOINT_DEFAULT = ("", "The endpoint's default")
 def _with_suggestions(values: str, **options: Any) -> forms.CharField:
     """A text field with suggestions from the page's list of that name, see ``RequestForm.parts``."""
     return forms.CharField(required=False, widget=forms.TextInput(attrs={"list": values}), **options)
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Fields that stay folded until somebody wants them; ``said`` tells what they hold."""
-
-    title: str
-    fields: list[forms.BoundField]
-    said: str
-    is_open: bool
 
 
 class RequestForm(Styled):
@@ -119,14 +109,14 @@ class RequestForm(Styled):
 
     @property
     def folds(self) -> list[Fold]:
-        """The other fields by topic. A fold with an error is open."""
+        """The other fields by topic."""
         folds = []
         for title, names in self.FOLDS.items():
             fields = [self[name] for name in names if name in self.fields]
             set_fields = [f"{field.label} {_chosen(field)}".lower() for field in fields if _chosen(field)]
             said = ", ".join(set_fields) or ("all" if "split" in names else "as the protocol has it")
             if fields:
-                folds.append(Fold(title, fields, said, any(field.errors for field in fields)))
+                folds.append(Fold(title, fields, said))
         return folds
 
     @property

@@ -20,6 +20,7 @@ from leaderboard.views import (
 app_name = "leaderboard"
 urlpatterns = [
     path("find/", views.find, name="find"),
+    path("boards-fed/", views.boards_fed, name="boards-fed"),
     path("method/", views.method, name="method"),
     path("data/", views.data, name="data"),
     path("models/<int:pk>/", profiles.model_detail, name="model-detail"),

@@ -233,14 +233,15 @@ def annotator_of(user: User) -> Annotator | None:
     return Annotator.objects.filter(person=user).first()
 
 
-def progress_of(*, campaign: Campaign, annotator: Annotator) -> Progress:
+def progress_of(*, campaign: Campaign, annotator: Annotator, whole: bool = False) -> Progress:
+    """``whole``: with a practice round before them, of the campaign after it, and not of the practice round."""
     labels = Label.objects.filter(campaign=campaign, annotator=annotator)
     newest = list(labels.order_by("-pk").values_list("assignment_id", "seconds")[:PACE_LABELS])
     times = [seconds for _, seconds in newest if seconds is not None]
     pace = sum(times) / len(times) if len(times) >= 3 else None
     assignments = Assignment.objects.filter(annotator=annotator, campaign_item__campaign=campaign)
     previous = newest[0][0] if newest else None
-    if in_practice(campaign, annotator):
+    if not whole and in_practice(campaign, annotator):
         submitted = assignments.filter(campaign_item__practice=True, state="submitted")
         practice = CampaignItem.objects.assignable().filter(campaign=campaign, practice=True)
         ahead = practice.exclude(pk__in=submitted.values("campaign_item"))
@@ -361,42 +362,3 @@ def count_words(text: str) -> int:
     """Number of words. A Chinese or Japanese character counts as one, because there are no spaces between words."""
     spaced = _UNSPACED.sub(" ", text)
     return len(spaced.split()) + len(_UNSPACED.findall(text))
-
-
-@dataclass(frozen=True, slots=True)
-class MyCampaign:
-    """A row in an annotator's own list of campaigns."""
-
-    campaign: Campaign
-    ballot: ballots.Ballot | None
-    progress: Progress
-    open: int  # leased assignments
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether there is still something to label."""
-        is_open = self.campaign.state == Campaign.State.OPEN and self.ballot is not None
-        return is_open and self.progress.done < self.progress.total
-
-    @property
-    def begun(self) -> bool:
-        return bool(self.progress.done or self.open)
-
-
-def my_campaigns(annotator: Annotator | None) -> list[MyCampaign]:
-    """The campaigns somebody may label in, open ones first."""
-    if annotator is None:
-        return []
-    rank = {Campaign.State.OPEN: 0, Campaign.State.PAUSED: 1}
-    leased = Assignment.objects.filter(annotator=annotator, state=Assignment.State.LEASED)
-    open_counts = dict(leased.order_by().values_list("campaign_item__campaign").annotate(n=Count("pk")))
-    rows = [
-        MyCampaign(
-            campaign,
-            ballots.BALLOTS.get(campaign.protocol),
-            progress_of(campaign=campaign, annotator=annotator),
-            open_counts.get(campaign.pk, 0),
-        )
-        for campaign in campaigns_of(annotator).select_related("benchmark")
-    ]
-    return sorted(rows, key=lambda row: (rank.get(Campaign.State(row.campaign.state), 2), -row.campaign.pk))

@@ -25,6 +25,7 @@ from judging import protocols
 from judging.protocols.label import categories_of, question_of
 from judging.protocols.replies import NONE_OF_THEM
 
+NONE = Choice(NONE_OF_THEM, lazy("None of them"), "tie", quiet=True)
 YES_NO = (Choice("yes", lazy("Yes"), "first", "Y"), Choice("no", lazy("No"), "second", "N"))
 
 
@@ -39,13 +40,19 @@ class ChoiceExtraction(Ballot):
     question = lazy("Which option does this answer mean?")
     advice = lazy("What it means counts, whether or not it is right.")
     about = lazy("Which option an answer means, or none, as MMBench needs it.")
+    usual_seconds = 15
+
+    @property
+    def keys(self) -> Sequence[Choice]:
+        first, second = lazy("the first option"), lazy("the second, and so on")
+        return (Choice("", first, "first"), Choice("", second, "second"), NONE)
 
     def buttons_of(self, material: Material) -> list[Choice]:
         options = [
             Choice(option.shown, option.text, KEYS[index] if index < 9 else "")
             for index, option in enumerate(material.options)
         ]
-        return [*options, Choice(NONE_OF_THEM, lazy("None of them"), "tie", quiet=True)]
+        return [*options, NONE]
 
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         return {"option": [*(option.shown for option in material.options), NONE_OF_THEM]}
@@ -82,7 +89,10 @@ class YesNo(Ballot):
     question = lazy("Does this answer say yes or no?")
     advice = lazy("What it means counts, whether or not it is right.")
     about = lazy("Whether an answer says yes or no, as POPE needs it.")
-    buttons = YES_NO
+
+    @property
+    def buttons(self) -> Sequence[Choice]:
+        return YES_NO
 
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         return {"answer": [True, False]}

@@ -87,6 +87,16 @@ class Choice:
         """The default label of its key."""
         return str((KEYS.index(self.key) + 1) % 10) if self.key in KEYS else self.key[:1].upper()
 
+    @property
+    def bindable(self) -> bool:
+        """Whether its key is one of those that people may change."""
+        return self.key in (*KEYS, "undecided")
+
+    @property
+    def said(self) -> Words:
+        """What a key means, in short."""
+        return self.short or self.words or self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -135,6 +145,8 @@ class Ballot(ABC):
     rubric_style: ClassVar[str] = ""  # CSS class: named, if what is explained has a name and not a number
     setting_names: ClassVar[tuple[str, ...]] = ()  # besides those of every ballot
 
+    usual_seconds: ClassVar[int] = 45  # a label takes, until there are labels to tell it
+
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         self.settings = self.clean_settings(settings) if settings else self.default_settings()
 
@@ -155,6 +167,16 @@ class Ballot(ABC):
     @property
     def asks_confidence(self) -> bool:
         return bool(self.settings["confidence"])
+
+    @property
+    def buttons(self) -> Sequence[Choice]:
+        """The verdicts that do not depend on the item, as buttons."""
+        return ()
+
+    @property
+    def keys(self) -> Sequence[Choice]:
+        """The keys that give a verdict, for the page before the first item."""
+        return [button for button in self.buttons if button.key]
 
     @property
     def rubric(self) -> Sequence[Choice]:

@@ -1,6 +1,6 @@
 """Which of two answers is better."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
@@ -142,7 +142,10 @@ class PairGraded(Ballot):
     question = lazy("Which answer helps the person more, and by how much?")
     advice = lazy("Correct first, then complete, then clear.")
     about = lazy("How much better one of two answers is, in five steps.")
-    buttons = STEPS
+
+    @property
+    def buttons(self) -> Sequence[Choice]:
+        return STEPS
 
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         return {"preference": [float(step.value) for step in STEPS]}

@@ -1,13 +1,13 @@
 """Rankings of three to eight answers, best first."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from annotations.ballots.base import BadVerdict, Ballot, Material, PostedForm, Scale, Settings, bool_setting
+from annotations.ballots.base import BadVerdict, Ballot, Choice, Material, PostedForm, Scale, Settings, bool_setting
 
 
 class Batch(Ballot):
@@ -22,10 +22,19 @@ class Batch(Ballot):
     question = lazy("Put the best answer on top.")
     about = lazy("Three to eight answers from best to worst.")
     setting_names = ("ties",)
+    usual_seconds = 90
 
     @classmethod
     def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
         return super().clean_settings(given) | {"ties": bool_setting("ties", given.get("ties", False))}
+
+    @property
+    def keys(self) -> Sequence[Choice]:
+        return (
+            Choice("", lazy("to a card"), "Tab"),
+            Choice("", lazy("to lift"), "Space"),
+            Choice("", lazy("to place it"), "1–9"),
+        )
 
     @property
     def ties(self) -> bool:

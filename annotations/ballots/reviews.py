@@ -1,7 +1,7 @@
 """Reviews of a judge's verdict and analysis, as in MLLM-as-a-Judge."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -52,6 +52,10 @@ class Review(Ballot):
     @classmethod
     def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
         return super().clean_settings(given) | {"analyses": bool_setting("analyses", given.get("analyses", True))}
+
+    @property
+    def buttons(self) -> Sequence[Choice]:
+        return YES_NO
 
     @property
     def shows_analyses(self) -> bool:

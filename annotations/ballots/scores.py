@@ -184,6 +184,11 @@ class Components(Ballot):
     advice = lazy("From 0 to what the part is worth; fractions are fine.")
     about = lazy("Points for each weighted component that annotators may see, as in MIA-Bench.")
     setting_names = ("weight", "weights")
+    usual_seconds = 60
+
+    @property
+    def keys(self) -> Sequence[Choice]:
+        return (Choice("", lazy("points"), "0–9"), Choice("", lazy("to the next part"), "Tab"))
 
     @classmethod
     def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:

@@ -229,6 +229,8 @@ def copy_campaign(*, campaign: Campaign, name: str, with_annotators: bool = True
     copied.pk, copied._state.adding = None, True
     copied.name, copied.seed, copied.state = _free_name(name), new_seed(), Campaign.State.DRAFT
     copied.due = None if copied.due and _is_past(copied.due) else copied.due
+    copied.guidelines_version, copied.guidelines_changed_at, copied.guidelines_change = 1, None, ""
+    copied.closed_at = None
     copied.save(force_insert=True)
     Campaign.objects.filter(pk=copied.pk).update(created_at=timezone.now())
     columns = ("item_id", "reviewed_id", "gold", "practice", "note", "why", "position")
@@ -327,6 +329,8 @@ def pause_campaign(*, campaign: Campaign) -> None:
 def close_campaign(*, campaign: Campaign, now: datetime) -> None:
     """Close it for good: free all leases and accept no more labels. Raises Refused for imported labels."""
     _set_state(campaign, Campaign.State.CLOSED)
+    campaign.closed_at = now
+    campaign.save(update_fields=["closed_at"])
     release_all(campaign=campaign, now=now)
 
 

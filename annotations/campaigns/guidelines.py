@@ -1,16 +1,19 @@
 """Guidelines of a campaign: Markdown by staff, with its own pictures."""
 
 import re
+from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
 import bank.text.rendering
+from annotations.assignment.queries import count_words
 from annotations.models import Campaign, GuidelinePicture
 from bank import images
 
 MAX_PICTURES = 50
+WORDS_A_MINUTE = 200
 
 PLACEHOLDER_URL = "https://pictures.invalid/"  # prefix of picture names while the text is Markdown; no such host exists
 
@@ -31,6 +34,28 @@ def render_guidelines(text: str, campaign: Campaign | None) -> SafeString:
     return bank.text.rendering.markdown(
         _PICTURE_LINK.sub(rf"\1{PLACEHOLDER_URL}\2", text), links=True, pictures=pictures
     )
+
+
+def change_guidelines(*, campaign: Campaign, text: str, about: str, now: datetime) -> bool:
+    """Store new guidelines; after a campaign's start as its next version. Returns False if the text is the same.
+
+    ``about`` tells annotators what is different.
+    """
+    text = text.strip()
+    if text == campaign.guidelines:
+        return False
+    campaign.guidelines = text
+    if campaign.state != Campaign.State.DRAFT:
+        campaign.guidelines_version += 1
+        campaign.guidelines_changed_at, campaign.guidelines_change = now, about.strip()
+    names = ("guidelines", "guidelines_version", "guidelines_changed_at", "guidelines_change")
+    campaign.save(update_fields=names)
+    return True
+
+
+def reading_minutes(text: str) -> int:
+    """How long guidelines take to read, at 200 words a minute; at least 1."""
+    return max(1, round(count_words(text) / WORDS_A_MINUTE))
 
 
 def add_picture(*, campaign: Campaign, name: str, data: Any) -> GuidelinePicture:

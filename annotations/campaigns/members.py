@@ -10,7 +10,8 @@ from django.db.models import F
 from accounts.models import User
 from accounts.rules import RULES
 from annotations.assignment.errors import NotInvited
-from annotations.assignment.leases import release_all
+from annotations.assignment.leases import lock_membership, release_all
+from annotations.labels.actions import clean_note
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership, new_pseudonym
 from bank.errors import BadInput
 
@@ -44,6 +45,28 @@ def enter(*, person: User, **lookup: Any) -> tuple[Campaign, Annotator]:
     if not campaign.open_to_all or campaign.state != Campaign.State.OPEN:
         raise NotInvited(f"{person} is not a member of {campaign}.")
     return campaign, make_annotator(person)
+
+
+def is_prepared(*, campaign: Campaign, annotator: Annotator) -> bool:
+    """Whether they have read the guidelines, or have begun without: nobody meets the first item unprepared."""
+    read = Membership.objects.filter(campaign=campaign, annotator=annotator, guidelines_read__isnull=False)
+    return read.exists() or Assignment.objects.filter(campaign_item__campaign=campaign, annotator=annotator).exists()
+
+
+@transaction.atomic
+def mark_guidelines_read(*, campaign: Campaign, annotator: Annotator) -> None:
+    """Record that they have read the guidelines as they are; who may join becomes a member. Raises NotInvited."""
+    member = lock_membership(campaign=campaign, annotator=annotator)
+    member.guidelines_read = campaign.guidelines_version
+    member.save(update_fields=["guidelines_read"])
+
+
+def tell_curators(*, campaign: Campaign, annotator: Annotator, text: str, now: datetime) -> None:
+    """Keep a member's message about the round, in place of an earlier one. Raises BadInput, NotInvited."""
+    text = clean_note(text)
+    members = Membership.objects.filter(campaign=campaign, annotator=annotator, withdrawn_at__isnull=True)
+    if not members.update(message=text, message_at=now if text else None):
+        raise NotInvited(f"{annotator} is not a member of {campaign}.")
 
 
 @transaction.atomic

@@ -199,8 +199,8 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow], *, by_level: bo
     counted = [label for rows in shared.values() for label in rows]
     figures = [
         _matching(counted, len(shared)),
-        _alpha(counted, "nominal", len(shared)),
-        *([_alpha(counted, "ordinal", len(shared))] if _ordered(counted) else []),
+        alpha(counted, "nominal", len(shared)),
+        *([alpha(counted, "ordinal", len(shared))] if _ordered(counted) else []),
         _fleiss(shared),
     ]
     majorities: list[tuple[str, int]] = []
@@ -217,7 +217,7 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow], *, by_level: bo
         for name in sorted({label.level for label in counted}):
             in_level = [label for label in counted if label.level == name]
             items = len({label.campaign_item for label in in_level})
-            levels.append(Level(name, items, _matching(in_level, items), _alpha(in_level, "nominal", items)))
+            levels.append(Level(name, items, _matching(in_level, items), alpha(in_level, "nominal", items)))
     return Agreement(
         items=len(shared),
         labels=len(counted),
@@ -279,7 +279,8 @@ def _matching(labels: Sequence[LabelRow], items: int) -> Figure:
     return Figure("Matching", about, rate(hits=hits, cluster=cluster), items, percent=True)
 
 
-def _alpha(labels: Sequence[LabelRow], metric: Metric, items: int) -> Figure:
+def alpha(labels: Sequence[LabelRow], metric: Metric, items: int) -> Figure:
+    """Krippendorff's alpha of these labels, whose units are their campaign items."""
     unit: list[tuple[int, int]] = []
     groups: list[str] = []
     value: list[str | float] = []

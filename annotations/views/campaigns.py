@@ -22,22 +22,15 @@ from annotations.campaigns.actions import (
     change_campaign,
     close_campaign,
     copy_campaign,
-    make_campaign,
-    new_seed,
-    open_campaign,
     pause_campaign,
 )
-from annotations.campaigns.candidates import candidates_for, why_no_items
 from annotations.campaigns.invitations import open_invitations
-from annotations.campaigns.sampling import select_items
 from annotations.labels.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
 from annotations.models import Campaign, GuidelinePicture
 from annotations.views.forms import (
-    CHOSEN_PEOPLE,
     AddAnnotatorsForm,
     AssignmentForm,
     BallotForm,
-    CampaignForm,
     GuidelinesForm,
     InvitationForm,
     initial_of,
@@ -45,9 +38,7 @@ from annotations.views.forms import (
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.images import NotAnImage, image_response
-from bank.models import Benchmark, Item
-from judging.judgments import analyses
-from judging.models import Judgment
+from bank.models import Item
 
 PAGE = 50
 
@@ -91,13 +82,8 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     if may_write and not campaign.imported:
         context |= {"adding": AddAnnotatorsForm(campaign=campaign), "inviting": InvitationForm()}
         context["invitations"] = open_invitations(campaign, request)
+        context["said"] = campaign.memberships.exclude(message="").select_related("annotator").order_by("-message_at")
     return render(request, "annotations/campaign.html", context)
-
-
-@requires("write-campaigns")
-@require_POST
-def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:
-    return _change_state(request, pk, open_campaign)
 
 
 @requires("write-campaigns")
@@ -126,100 +112,6 @@ def _leaderboard_url(campaign: Campaign) -> str:
         return reverse("leaderboard:benchmark", args=[campaign.benchmark])
     except NoReverseMatch:
         return ""
-
-
-@requires("write-campaigns")
-@require_http_methods(["GET", "HEAD", "POST"])
-def campaign_new(request: HttpRequest) -> HttpResponse:
-    """The form for a new campaign, which is made open or as a draft."""
-    posted = request.method == "POST"
-    form = CampaignForm(request.POST, request.FILES) if posted else CampaignForm(initial=_initial(request))
-    if posted and form.is_valid():
-        data = form.cleaned_data
-        annotators = list(data["annotators"]) if data["who"] == CHOSEN_PEOPLE else None
-        names = ("name", "benchmark", "protocol", "overlap", "lease_minutes", "guidelines", "blind", "shows_criteria")
-        opened = "draft" not in request.POST
-        try:
-            campaign = make_campaign(
-                annotators=annotators,
-                plan=form.plan(),
-                ballot=form.ballot(data["protocol"], data["benchmark"]),
-                seed=data["seed"],
-                opened=opened,
-                **{name: data[name] for name in names},
-                **form.options(),
-            )
-        except BadInput as error:
-            form.add_error(error.field if error.field in form.fields else None, str(error))
-        else:
-            messages.success(request, f"{campaign.name} is {'open' if opened else 'a draft'}.")
-            return redirect("annotations:campaign-detail", campaign.pk)
-    context: dict[str, Any] = {"section": "campaigns", "form": form, "has_items": Item.objects.exists()}
-    context["scale"] = form.scale(_benchmark(form))
-    return render(request, "annotations/campaign-new.html", context)
-
-
-def _benchmark(form: CampaignForm) -> Benchmark | None:
-    """The benchmark chosen in the form; in a new form, the first one."""
-    if form.is_bound:
-        chosen: Benchmark | None = form.cleaned_data.get("benchmark")
-        return chosen
-    initial = form.initial.get("benchmark")
-    field: Any = form.fields["benchmark"]
-    return field.queryset.filter(pk=_number(str(initial))).first() if initial else field.queryset.first()
-
-
-def _initial(request: HttpRequest) -> dict[str, Any]:
-    """Initial values from a link to the form: ``?benchmark=1&how=run&run=3&reasons=differs``."""
-    names = ("benchmark", "protocol", "how", "run")
-    initial: dict[str, Any] = {name: request.GET[name] for name in names if request.GET.get(name)}
-    return initial | ({"reasons": request.GET.getlist("reasons")} if request.GET.get("reasons") else {})
-
-
-@requires("write-campaigns")
-@require_POST
-def campaign_count(request: HttpRequest) -> HttpResponse:
-    """How many items the campaign in the form would have."""
-    form = CampaignForm(request.POST)
-    form.is_valid()  # a name may still be missing
-    data = form.cleaned_data
-    context: dict[str, Any] = {}
-    if data.get("benchmark") and data.get("protocol"):
-        try:
-            seed = data.get("seed")
-            selection = select_items(
-                benchmark=data["benchmark"],
-                protocol=data["protocol"],
-                plan=form.plan(),
-                seed=new_seed() if seed is None else seed,
-                shows_criteria=bool(data.get("shows_criteria")),
-                ballot=form.ballot(data["protocol"], data["benchmark"]),
-            )
-            items = len(selection.candidates)
-            if not items and not candidates_for(benchmark=data["benchmark"], protocol=data["protocol"]):
-                raise BadInput(why_no_items(benchmark=data["benchmark"], ballot=ballots.get(data["protocol"])))
-            context = {"items": items, "samples": selection.samples, "labels": items * (data.get("overlap") or 1)}
-            if data["protocol"] == "review" and form.ballot("review", data["benchmark"]).get("analyses", True):
-                judgments = Judgment.objects.filter(pk__in=[candidate.pk for candidate in selection.candidates])
-                context["readable"] = analyses.open_count(judgments)
-        except BadInput as error:
-            kind = ballots.get(data["protocol"]).kind
-            existing = Item.objects.filter(sample__benchmark=data["benchmark"], kind=kind) if kind else None
-            context = {
-                "why": str(error),
-                "make_for": data["benchmark"] if existing is not None and not existing else None,
-            }
-    return render(request, "annotations/_campaign_count.html", context)
-
-
-@requires("write-campaigns")
-@require_POST
-def campaign_scale(request: HttpRequest) -> HttpResponse:
-    """The marks of a custom scale, with the labels typed so far."""
-    form = BallotForm(request.POST)
-    form.is_valid()
-    benchmark = Benchmark.objects.filter(pk=_number(request.POST.get("benchmark", ""))).first()
-    return render(request, "annotations/_scale.html", {"scale": form.scale(benchmark)})
 
 
 @requires("write-campaigns")
@@ -309,8 +201,8 @@ def campaign_guidelines(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, "The guidelines are too long.")
         return redirect("annotations:campaign-settings", pk)
-    campaign.guidelines = form.cleaned_data["guidelines"].strip()
-    campaign.save(update_fields=["guidelines"])
+    text, about = (form.cleaned_data[name] for name in ("guidelines", "about"))
+    guidelines.change_guidelines(campaign=campaign, text=text, about=about, now=timezone.now())
     for file in request.FILES.getlist("pictures")[: guidelines.MAX_PICTURES]:
         try:
             guidelines.add_picture(campaign=campaign, name=file.name or "", data=file)

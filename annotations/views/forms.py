@@ -23,6 +23,7 @@ from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
 from bank.errors import BadInput
 from bank.forms.fields import BenchmarkChoice, CleanCharField
+from bank.forms.folds import Fold
 from bank.models import Benchmark, EvaluatedModel, Item
 from judging.models import Judgment, Run
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
@@ -383,9 +384,16 @@ class AssignmentForm(Styled):
         }
 
 
+class WithItems(BenchmarkChoice):
+    """A benchmark, and whether there is nothing to label in it yet."""
+
+    def label_from_instance(self, benchmark: Any) -> str:
+        return f"{benchmark.titled}{'' if benchmark.has_items else ' (no items yet)'}"
+
+
 class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
     name = forms.CharField(max_length=200, help_text="Shown to annotators and used by scripts.")
-    benchmark = BenchmarkChoice(queryset=Benchmark.objects.none(), empty_label=None)
+    benchmark = WithItems(queryset=Benchmark.objects.none(), empty_label=None)
     protocol = forms.ChoiceField()
     who = forms.ChoiceField(
         label="Who labels",
@@ -414,13 +422,54 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         super().__init__(*args, **kwargs)
         benchmarks: Any = self.fields["benchmark"]
         items = Item.objects.filter(sample__benchmark=OuterRef("pk"))
-        benchmarks.queryset = Benchmark.objects.filter(Exists(items)).order_by("-pk")
+        benchmarks.queryset = Benchmark.objects.annotate(has_items=Exists(items)).order_by("-has_items", "-pk")
         people: Any = self.fields["annotators"]
         people.queryset = people_who_label()
         protocols: Any = self.fields["protocol"]
         protocols.choices = [(name, f"{name}: {ballot.title}") for name, ballot in ballots.BALLOTS.items()]
         if not self.is_bound:
             self.initial.setdefault("protocol", self._first_with_items())
+
+    @property
+    def folds(self) -> dict[str, Fold]:
+        """What is folded, with what it holds in words."""
+        value = {name: self[name].value() for name in self.fields}
+        order = dict(Campaign.Order.choices).get(value["order"] or Campaign.Order.LEAST, "")
+        cap, due = value["daily_cap"], value["due"]
+        handing = [f"{value['lease_minutes']} minutes an item", str(order).lower()]
+        handing += [f"at most {cap} a day"] if cap else []
+        handing.append(f"due {due}" if due else "no due date")
+        checks = [
+            f"practice to pass with {self._percent('practice_pass')}"
+            if value["practice_pass"]
+            else "no practice round",
+            f"{self._percent('gold_rate')} hidden gold" if value["gold_rate"] else "no hidden gold",
+        ]
+        seen = [
+            "model names hidden" if value["blind"] else "not blind",
+            "criteria shown" if value["shows_criteria"] else "no criteria",
+        ]
+        words = len((value["guidelines"] or "").split())
+        fewer = [
+            f"{len(value['models'])} models" if value["models"] else "all models",
+            f"at most {value['most']}" if value["most"] else "no limit",
+            f"seed {value['seed']}" if value["seed"] not in (None, "") else "random seed",
+        ]
+        return {
+            name: Fold(title, [self[field] for field in fields], said)
+            for name, title, fields, said in (
+                ("guidelines", "Guidelines", ("guidelines",), f"{words} words" if words else "none yet"),
+                ("ballot", "Ballot", BALLOT_FIELDS, "as the protocol has it, unless you change it"),
+                ("fewer", "Fewer items", ("models", "most", "seed"), ", ".join(fewer)),
+                ("handing", "Assignment", HANDING_FIELDS, ", ".join(handing)),
+                ("checks", "Quality checks", CHECK_FIELDS, ", ".join(checks)),
+                ("seen", "What they see", ("blind", "shows_criteria"), ", ".join(seen)),
+            )
+        }
+
+    def _percent(self, name: str) -> str:
+        value = self[name].value()
+        return f"{100 * value:g}%" if isinstance(value, float) else f"{value}%"
 
     def _first_with_items(self) -> str:
         """The first protocol that the chosen benchmark has items for."""
@@ -430,6 +479,11 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         kinds = set(Item.objects.filter(sample__benchmark=chosen.first()).order_by().values_list("kind").distinct())
         fitting = (name for name, ballot in ballots.BALLOTS.items() if (ballot.kind,) in kinds)
         return next(fitting, next(iter(ballots.BALLOTS)))
+
+
+BALLOT_FIELDS = ("allowed", "own_scale", "weight", "weights", "ties", "analyses", "confidence")
+HANDING_FIELDS = ("lease_minutes", "order", "daily_cap", "due")
+CHECK_FIELDS = ("practice_pass", "gold_rate", "gold_pass", "gold_least", "gold_stops")
 
 
 class AddAnnotatorsForm(Styled):
@@ -444,6 +498,12 @@ class AddAnnotatorsForm(Styled):
 
 class GuidelinesForm(Styled):
     guidelines = CleanCharField(required=False, widget=forms.Textarea(attrs={"rows": 12}), max_length=50_000)
+    about = CleanCharField(
+        required=False,
+        max_length=200,
+        label="What changes",
+        help_text="Shown to those who have read the guidelines already.",
+    )
 
 
 class InvitationForm(Styled):

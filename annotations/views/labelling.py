@@ -7,8 +7,10 @@ and a redirect.
 from datetime import datetime
 from typing import Any, cast
 
-from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_POST, require_safe
 
@@ -20,14 +22,17 @@ from annotations.assignment import material, notices
 from annotations.assignment.errors import NotInvited, Refused
 from annotations.assignment.leases import next_assignment, skip
 from annotations.assignment.notices import mark_notices_read
-from annotations.assignment.queries import annotator_of, assignment_of, load_work, my_campaigns, progress_of
+from annotations.assignment.queries import annotator_of, assignment_of, load_work, progress_of
 from annotations.ballots import BadVerdict
 from annotations.campaigns.auto_enqueue import enqueue_new_items
 from annotations.campaigns.guidelines import render_guidelines
-from annotations.campaigns.members import enter
+from annotations.campaigns.members import enter, is_prepared, mark_guidelines_read, tell_curators
 from annotations.labels.actions import change_label, save_draft, submit_label
+from annotations.labels.desk import Desk, card_of, desk_of
+from annotations.labels.result import result_of
 from annotations.models import Annotator, Assignment, Campaign
 from bank import database
+from bank.errors import BadInput
 from bank.images import image_response
 from bank.models import SampleImage
 
@@ -43,8 +48,67 @@ CONFIDENCES = (
 @require_safe
 def index(request: PageRequest) -> HttpResponse:
     """The campaigns this person labels in."""
-    mine = my_campaigns(annotator_of(cast(User, request.user)))
-    return render(request, "annotations/index.html", {"section": "annotate", "mine": mine})
+    return render(request, "annotations/index.html", {"section": "annotate", "desk": desk_for(request)})
+
+
+def desk_for(request: HttpRequest) -> Desk:
+    """What waits for the person who asks."""
+    person = cast(User, request.user)
+    return desk_of(annotator_of(person), person, name=person.first_name or person.username)
+
+
+@requires("label")
+@require_safe
+def prepare(request: PageRequest, pk: int) -> HttpResponse:
+    """The guidelines and the keys of a campaign; nobody meets the first item without."""
+    campaign, annotator = _campaign(request, pk)
+    context = {
+        "section": "annotate",
+        "campaign": campaign,
+        "ballot": ballots.of(campaign),
+        "card": card_of(campaign, annotator, request.user),
+        "guidelines": render_guidelines(campaign.guidelines, campaign),
+    }
+    return render(request, "annotations/prepare.html", context)
+
+
+@requires("label")
+@require_POST
+def begin(request: PageRequest, pk: int) -> HttpResponse:
+    """They have read the guidelines, and go on to the items."""
+    campaign, annotator = _campaign(request, pk)
+    try:
+        mark_guidelines_read(campaign=campaign, annotator=annotator)
+    except NotInvited:
+        raise Http404("no longer a member") from None
+    return redirect("annotations:work", pk)
+
+
+@requires("label")
+@require_safe
+def done(request: PageRequest, pk: int) -> HttpResponse:
+    """How the campaign went for this annotator, and where to go on."""
+    campaign, annotator = _campaign(request, pk)
+    result = result_of(campaign, annotator, request.user)
+    person = cast(User, request.user)
+    context = {"section": "annotate", "result": result, "name": person.first_name or person.username}
+    return render(request, "annotations/done.html", context)
+
+
+@requires("label")
+@require_POST
+def say(request: PageRequest, pk: int) -> HttpResponse:
+    """A message to the curators about the whole round."""
+    campaign, annotator = _campaign(request, pk)
+    try:
+        tell_curators(campaign=campaign, annotator=annotator, text=request.POST.get("message", ""), now=database.now())
+    except NotInvited:
+        raise Http404("not a member") from None
+    except BadInput as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _("The curators see it on the campaign's page."))
+    return redirect("annotations:done", pk)
 
 
 @requires("label")
@@ -52,6 +116,8 @@ def index(request: PageRequest) -> HttpResponse:
 def work(request: PageRequest, pk: int) -> HttpResponse:
     """The annotator's open item in this campaign, or the next one."""
     campaign, annotator = _campaign(request, pk)
+    if campaign.state == Campaign.State.OPEN and not is_prepared(campaign=campaign, annotator=annotator):
+        return redirect("annotations:prepare", pk)
     if (returned := notices.next_returned(campaign=campaign, annotator=annotator)) is not None:
         return redirect("annotations:assignment-detail", returned)
     if (notice := notices.pending_notice(campaign=campaign, annotator=annotator)) is not None:
@@ -204,6 +270,8 @@ def _show_work(
 
 def _no_work(request: PageRequest, campaign: Campaign, annotator: Annotator, why: str = "") -> HttpResponse:
     progress = progress_of(campaign=campaign, annotator=annotator)
+    if progress.done and (not why or campaign.state == Campaign.State.CLOSED):
+        return redirect("annotations:done", campaign.pk)
     return _render(request, campaign, annotator, {"work": None, "why": why, "progress": progress})
 
 

@@ -2,15 +2,18 @@
 
 import json
 import random
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from django.db import transaction
+from django.db.models import Max
 from django.utils import timezone
 
 from accounts.models import User
 from annotations import ballots
+from annotations.assignment.gold import GoldVerdict, mark_all_gold
 from annotations.assignment.leases import next_assignment, presented_order
 from annotations.assignment.material import material_for
 from annotations.campaigns.actions import deal, make_campaign
@@ -44,7 +47,19 @@ IN_PROGRESS = (simulation.MORE_PAIRS, simulation.RANKINGS)
 REVIEWS, REVIEWED = "Everyday scenes, is the judge right?", 40
 OPTIONS_CAMPAIGN = "Shapes at a glance, which option is meant"
 PROTOCOLS = ("pairwise-criteria", "score", "batch")  # that the baselines run in
-GUIDELINES = (FOLDER / "guidelines.md").read_text(encoding="utf-8")
+# What annotators read before the first item, by protocol, and until when the open campaigns run.
+GUIDELINES = {
+    protocol: (FOLDER / f"guidelines{name}.md").read_text(encoding="utf-8").strip()
+    for protocol, name in (
+        ("pairwise-criteria", ""),
+        ("batch", "-rankings"),
+        (REVIEW, "-reviews"),
+        ("choice-extraction", "-options"),
+    )
+}
+DUE = {simulation.MORE_PAIRS: 5, simulation.RANKINGS: 9}  # days from now
+PRACTISED, PRACTICE_PASS = 4, 0.75  # items, share to get right
+LETTER = re.compile(r"The answer is ([A-D])\.")
 
 
 @transaction.atomic
@@ -124,9 +139,28 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
     for split in ("", "test"):
         editions.publish(benchmark=benchmark, kind="choice", split=split, by=curator)
     make_items(plan_items(kind=Item.Kind.SCORE, benchmark=benchmark))
-    make_campaign(
-        name=OPTIONS_CAMPAIGN, benchmark=benchmark, protocol="choice-extraction", annotators=[annotator], seed=0
+    campaign = make_campaign(
+        name=OPTIONS_CAMPAIGN,
+        benchmark=benchmark,
+        protocol="choice-extraction",
+        annotators=[annotator],
+        seed=0,
+        guidelines=GUIDELINES["choice-extraction"],
+        practice_pass=PRACTICE_PASS,
     )
+    _practice(campaign)
+
+
+def _practice(campaign: Campaign) -> None:
+    """The first items whose answer names its option become the practice round."""
+    verdicts = []
+    for campaign_item in campaign.campaign_items.select_related("item__sample").order_by("position"):
+        response = campaign_item.item.ordered_responses()[0]
+        if response.variant or not (letter := LETTER.match(response.text)):
+            continue
+        note = f"It says {letter[1]}. Whether that is right does not matter here."
+        verdicts.append(GoldVerdict(campaign_item, {"option": letter[1]}, note))
+    mark_all_gold(verdicts[:PRACTISED], practice=True)
 
 
 def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
@@ -152,19 +186,22 @@ def _played(campaign: Campaign, *, person: User) -> None:
     """Imported labels become a campaign as if they had been given here; an open one has the demo annotator, too."""
     campaign.imported = False
     campaign.overlap = OVERLAPS[campaign.name]
-    campaign.guidelines = GUIDELINES if campaign.protocol == "pairwise-criteria" else ""
+    campaign.guidelines = GUIDELINES.get(campaign.protocol, "")
     campaign.ballot = ballots.get(campaign.protocol).default_settings(scale=ballots.scale_of(campaign.benchmark))
     items = Item.objects.filter(places__isnull=False, kind=ballots.get(campaign.protocol).kind).distinct()
     items = items.filter(sample__benchmark=campaign.benchmark)
-    begun = set(campaign.campaign_items.values_list("item", flat=True))
+    known = set(campaign.campaign_items.values_list("item", flat=True))
     if campaign.name in IN_PROGRESS:
         campaign.state = Campaign.State.OPEN
         elsewhere = CampaignItem.objects.filter(campaign__name=simulation.PAIRS).values("item")
         items = items.filter(sample__key__in=simulation.open_samples()).exclude(pk__in=elsewhere)
         CampaignItem.objects.bulk_create(
-            CampaignItem(campaign=campaign, item=item) for item in items if item.pk not in begun
+            CampaignItem(campaign=campaign, item=item) for item in items if item.pk not in known
         )
+        campaign.due = timezone.now().date() + timedelta(days=DUE[campaign.name])
         Membership.objects.create(campaign=campaign, annotator=make_annotator(person))
+    else:
+        campaign.closed_at = campaign.labels.aggregate(last=Max("created_at"))["last"]
     campaign.save()
     for shown in Assignment.objects.filter(campaign_item__campaign=campaign).select_related("campaign_item"):
         item, size = shown.campaign_item.item_id, len(shown.order)
@@ -187,6 +224,7 @@ def _reviews(benchmark: Benchmark, run: Run, person: User) -> None:
         overlap=3,
         annotators=[person],
         seed=0,
+        guidelines=GUIDELINES[REVIEW],
         order=Campaign.Order.FIXED,  # all three review the same verdicts
         plan=Plan(how=KEYS, keys=tuple(simulation.open_samples()), most=REVIEWED),
     )

@@ -10,13 +10,15 @@ from django.db.models import Count, Exists, OuterRef
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from accounts.rules import Viewer
+from accounts.rules import Viewer, role_of
+from annotations.labels.desk import Board
 from annotations.models import CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, cache, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached, key_of
 from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard, sided
+from leaderboard.cache import until_written
 from leaderboard.figures import NONE, interval, number_of, percent, span, tick, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.metrics import Metric
@@ -166,6 +168,38 @@ def page_of(viewer: Viewer) -> Home:
         [keys, queries.sees_labels(viewer), len(newest)],
         lambda: _made(viewer, benchmark_counts[:MOST], addresses, len(newest)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class BoardFed:
+    """A board that an annotator's labels count for: who leads there, and the judge most like people."""
+
+    title: str
+    link: str
+    labels: int
+    model: MiniRow | None
+    judge: MiniRow | None
+    unit: str
+
+
+def boards_fed(boards: Sequence[Board], viewer: Viewer) -> list[BoardFed]:
+    """What the page of visitors says of these benchmarks, as far as it shows them."""
+    page = until_written(("home", role_of(viewer)), lambda: page_of(viewer))
+    entries = {entry.title: entry for entry in page.entries}
+    fed = []
+    for board in boards:
+        entry = entries.get(board.benchmark.titled)
+        fed.append(
+            BoardFed(
+                title=board.benchmark.titled,
+                link=board.link,
+                labels=board.labels,
+                model=entry.models[0] if entry and entry.models else None,
+                judge=entry.judges[0] if entry and entry.judges else None,
+                unit=entry.models_unit if entry else "",
+            )
+        )
+    return fed
 
 
 def _made(

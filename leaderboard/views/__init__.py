@@ -5,8 +5,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from accounts.http import PageRequest
-from accounts.models import User
+from accounts.models import Role, User
 from accounts.rules import allowed, requires, role_of
+from annotations.views.labelling import desk_for
 from bank.views.common import benchmark_named
 from leaderboard import queries
 from leaderboard.boards import BOARDS
@@ -42,8 +43,8 @@ def steps(request: HttpRequest, name: str) -> HttpResponse:
 
 @requires("read-public")
 def home(request: HttpRequest) -> HttpResponse:
-    """What this installation is, one item as judged, and where things stand. For staff what needs them, unless they ask
-    for the page ``?as=visitor``.
+    """What this installation is, one item as judged, and where things stand; for annotators what waits for them, for
+    staff what needs a decision. These see the page of visitors at ``?as=visitor``.
     """
     viewer = request.user
     if isinstance(viewer, User) and allowed(viewer, "read-bank") and request.GET.get("as") != "visitor":
@@ -52,8 +53,18 @@ def home(request: HttpRequest) -> HttpResponse:
             viewer.save(update_fields=["preferences"])
             return redirect("home")
         return render(request, "leaderboard/dashboard.html", {"page": dashboard.dashboard_of(viewer)})
+    if role_of(viewer) == Role.ANNOTATOR:
+        return render(request, "annotations/home.html", {"desk": desk_for(request)})
     page = until_written(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
     return render(request, "leaderboard/home.html", {"home": page})
+
+
+@requires("label")
+@require_safe
+def boards_fed(request: HttpRequest) -> HttpResponse:
+    """The boards that a person's labels count for, with who leads there; their home loads it, for it takes a while."""
+    boards = home_page.boards_fed(desk_for(request).boards, request.user)
+    return render(request, "leaderboard/_boards_fed.html", {"boards": boards})
 
 
 @requires("read-public")

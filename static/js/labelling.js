@@ -7,7 +7,6 @@
   const AT_ONCE_AFTER = 500; // milliseconds to think again, where the choice submits by itself
   const TOAST_FOR = 7000;
 
-  document.documentElement.classList.add("js");
   const t = window.words;
   const root = () => document.getElementById("work");
   const form = () => document.getElementById("ballot");
@@ -101,6 +100,9 @@
     if (element) element.hidden = true;
   };
 
+  // A place of their own in the bar of the verdict, so that they cover nothing; it comes with every item.
+  const toasts = document.getElementById("toasts");
+  const seatToasts = () => (find("[data-toasts]") || document.body).append(toasts);
   let toastTimer = 0;
   const toast = (words, action, act, { stays = false } = {}) => {
     const snack = document.createElement("div");
@@ -118,7 +120,8 @@
       });
       snack.append(button);
     }
-    document.getElementById("toasts").replaceChildren(snack);
+    toasts.replaceChildren(snack);
+    say(words);
     clearTimeout(toastTimer);
     if (!stays) toastTimer = setTimeout(() => snack.remove(), TOAST_FOR);
   };
@@ -467,6 +470,7 @@
       if (!isNaN(at)) element.textContent = minute.format(at);
     }
     chip(unsent.all().length, unsent.state);
+    seatToasts();
     showCaps();
     window.drawTex(root()).then(reachable);
     reachable();

@@ -2,6 +2,7 @@
 // The frame of every page: theme, menus, times. Pages work without it.
 (() => {
   const root = document.documentElement;
+  root.classList.add("js");
   const dark = () =>
     (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 
@@ -35,6 +36,14 @@
       find.focus();
     }
     if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
+  });
+
+  // Enter takes the next step, where the page has one and nothing else has the focus.
+  document.addEventListener("keydown", (event) => {
+    const next = document.querySelector("[data-on-enter]");
+    if (event.key !== "Enter" || !next || event.target.closest("a, button, input, textarea, select, summary")) return;
+    event.preventDefault();
+    next.click();
   });
 
   // The list under the search box: arrows go through it, Escape and a look elsewhere close it.

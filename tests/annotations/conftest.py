@@ -9,6 +9,7 @@ from django.db import connections
 from accounts.models import User
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.members import make_annotator
+from annotations.models import Membership
 from bank.models import Benchmark, EvaluatedModel, Response, Sample
 from bank.samples.items import make_items, plan_items
 
@@ -56,13 +57,14 @@ def annotators(db):
 
 @pytest.fixture
 def campaign_of(pairs, annotators):
-    """``campaign_of(samples, annotators)`` makes both and a campaign: (campaign, annotators)."""
+    """``campaign_of(samples, annotators)`` makes both and a campaign whose guidelines they have read: the two."""
 
     def make(samples=4, people=2, *, texts=None, **options):
         benchmark = pairs(samples, texts=texts)
         members = annotators(people)
         wanted = {"name": "Round 1", "protocol": "pairwise-criteria", "seed": 7} | options
         campaign = make_campaign(benchmark=benchmark, annotators=[member.person for member in members], **wanted)
+        Membership.objects.filter(campaign=campaign).update(guidelines_read=campaign.guidelines_version)
         return campaign, members
 
     return make

@@ -6,6 +6,7 @@ import bank.criteria
 from accounts.models import User
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.members import make_annotator
+from annotations.models import Membership
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.samples.items import make_items, plan_items
 from judging.models import AnalysisRelease, Judge, Judgment, Run
@@ -79,4 +80,5 @@ def campaign_of(protocol, *, person="ada", benchmark=None, **options):
         seed=3,
         **options,
     )
+    Membership.objects.filter(campaign=campaign).update(guidelines_read=1)
     return campaign, make_annotator(user)

@@ -7,7 +7,7 @@ from annotations.campaigns.actions import make_campaign
 from annotations.labels.actions import submit_label
 from annotations.labels.monitor import monitor_of
 from annotations.models import Assignment, Campaign, Membership
-from bank.models import Benchmark
+from bank.models import Benchmark, Item
 from tests.markup import flat
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -70,7 +70,7 @@ class TestRunning:
             assert client.post(f"/campaigns/{campaign.pk}/{action}/").status_code == 302
             campaign.refresh_from_db()
             assert campaign.state == state
-            assert client.get(f"/campaigns/{campaign.pk}/{action}/").status_code == 405
+            assert client.get(f"/campaigns/{campaign.pk}/{action}/").status_code == (302 if action == "open" else 405)
 
     def test_annotators_come_and_go(self, client_of, people, campaign_of):
         campaign, _ = campaign_of(people=0)
@@ -143,3 +143,74 @@ class TestWatching:
         assert client_of("researcher").get(f"/campaigns/{campaign.pk}/").status_code == 404
         assert campaign.name not in text_of(client_of("researcher").get("/campaigns/"))
         assert client_of("curator").get(f"/campaigns/{campaign.pk}/").status_code == 200
+
+
+class TestForm:
+    def test_a_benchmark_without_items_is_listed_and_its_items_are_made_in_the_form(self, client_of, pairs):
+        benchmark = pairs(3)
+        Item.objects.all().delete()
+        client = client_of("curator")
+        assert "Pairs (no items yet)" in text_of(client.get("/campaigns/new/"))
+        sent = {"name": "Typed", "benchmark": benchmark.pk, "protocol": "pair", "overlap": 2}
+        assert "Make 3 pairs now" in text_of(client.post("/campaigns/count/", sent))
+        page = text_of(client.post("/campaigns/new/", sent | {"make_items": "1"}))
+        assert "3 items of Pairs were made." in page
+        assert 'value="Typed"' in page
+        assert "<dd>3</dd>" in text_of(client.post("/campaigns/count/", sent))
+        assert not Campaign.objects.exists()
+
+    def test_the_hours_come_from_past_labels_of_the_protocol(self, client_of, campaign_of, now):
+        campaign, (one, two) = campaign_of(12, 2, protocol="pair", overlap=2)
+        asked = {"benchmark": campaign.benchmark.pk, "protocol": "pair", "overlap": 3}
+        client = client_of("curator")
+        assert "our guess: nobody has labelled this way" in text_of(client.post("/campaigns/count/", asked))
+        for annotator in (one, two):
+            label_all(campaign, annotator, "left", now, seconds=100)
+        page = text_of(client.post("/campaigns/count/", asked))
+        assert "<dd>1.0 h</dd>" in page
+        assert "the median of the last 24 labels" in page
+
+    def test_an_item_is_shown_as_annotators_see_it_with_names_hidden_and_nothing_stored(self, client_of, pairs):
+        benchmark = pairs(1, texts=["As model-one, I see two.", "Three."])
+        sent = {"benchmark": benchmark.pk, "protocol": "pair", "overlap": 1, "blind": "on"}
+        client = client_of("curator")
+        fragment = text_of(client.post("/campaigns/preview/", sent, HTTP_HX_REQUEST="true"))
+        assert "Question 0?" in fragment
+        assert "model name hidden" in fragment
+        assert "model-one" not in fragment
+        assert "First is better" in fragment
+        assert "<html" not in fragment
+        assert "<html" in text_of(client.post("/campaigns/preview/", sent))
+        assert not Campaign.objects.exists()
+        assert not Assignment.objects.exists()
+
+    def test_many_items_for_everybody_are_confirmed_with_the_numbers(self, client_of, pairs, monkeypatch):
+        monkeypatch.setattr("annotations.campaigns.sizing.MANY", 3)
+        benchmark = pairs(4)
+        client = client_of("curator")
+        sent = {
+            **{"name": "Many", "benchmark": benchmark.pk, "protocol": "pair", "overlap": 2},
+            **{"lease_minutes": 20, "who": "everybody"},
+        }
+        answer = client.post("/campaigns/new/", sent)
+        campaign = Campaign.objects.get()
+        assert campaign.state == "draft"
+        assert answer.url == f"/campaigns/{campaign.pk}/open/"
+        page = text_of(client.get(answer.url))
+        assert "<dd>8</dd>" in page
+        assert "Work in all" in page
+        client.post(answer.url)
+        campaign.refresh_from_db()
+        assert campaign.state == "draft"
+        client.post(answer.url, {"confirmed": "1"})
+        campaign.refresh_from_db()
+        assert campaign.state == "open"
+
+    def test_chosen_people_and_few_items_need_no_confirmation(self, client_of, pairs, people, monkeypatch):
+        monkeypatch.setattr("annotations.campaigns.sizing.MANY", 3)
+        sent = {
+            **{"name": "Few", "benchmark": pairs(4).pk, "protocol": "pair", "overlap": 1, "lease_minutes": 20},
+            **{"who": "these", "annotators": [people["annotator"].pk]},
+        }
+        client_of("curator").post("/campaigns/new/", sent)
+        assert Campaign.objects.get().state == "open"

@@ -197,8 +197,8 @@ class TestLabelling:
         campaign, (one, _), (client, _) = room
         while (assignment := next_assignment(campaign=campaign, annotator=one, now=now)) is not None:
             submit_label(assignment=assignment, verdict={"choice": "tie"}, now=now)
-        html = text_of(client.get(page_of(campaign)))
-        assert "You have labelled 4 items" in html
+        html = text_of(client.get(page_of(campaign), follow=True))
+        assert "All 4 done. Thank you, person-0." in html
         assert "Your last label" in html
         assert client.post(page_of(campaign) + "ahead/").status_code == 204
 

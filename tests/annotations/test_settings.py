@@ -22,7 +22,7 @@ def test_settings_are_kept_and_shown_on_every_device(annotator, people):
     head = html[html.index("<html") : html.index("<head>")]
     for shown in ('lang="zh-hans"', 'data-theme="dark"', 'data-text="large"', 'data-layout="stacked"'):
         assert shown in head
-    assert "您的任务" in html
+    assert "还没有任务" in html
 
 
 def test_pages_that_are_not_translated_stay_in_english_whole(annotator):

@@ -22,6 +22,7 @@ def labelling() -> Iterator[Result]:
 
     from accounts.models import User
     from annotations.campaigns.actions import make_campaign
+    from annotations.models import Membership
     from bank.models import Benchmark, EvaluatedModel, Response, Sample
     from bank.samples.items import make_items, plan_items
 
@@ -40,6 +41,7 @@ def labelling() -> Iterator[Result]:
         campaign = make_campaign(
             name="labels", benchmark=benchmark, protocol="pairwise-criteria", annotators=people, overlap=3
         )
+        Membership.objects.update(guidelines_read=1)
         for submits, nexts, words in (
             _by_page(people[0], campaign.pk),
             _by_api(AuthToken.objects.create(people[1])[1]),

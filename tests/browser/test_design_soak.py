@@ -59,19 +59,19 @@ async def label_all(browser, address, number):
     begun = time.perf_counter()
     await page.get_by_role("button", name="Sign in").click()
     async with page.expect_response(lambda response: response.url.endswith("/ahead/")):  # the keys work then
-        await page.get_by_role("link", name="Start").click()
+        await page.get_by_role("link", name="See what to do").click()
+        await page.get_by_role("button", name="Read, start").click()
     times = []
     for _ in range(ITEMS):
         before = await page.locator("#work").get_attribute("data-assignment")
         await page.keyboard.press("120"[len(times) % 3])
         await page.keyboard.press("Enter")
         await page.wait_for_function(
-            "before => document.getElementById('work').dataset.assignment !== before", arg=before
+            "before => document.getElementById('work')?.dataset.assignment !== before", arg=before
         )
         times.append(time.perf_counter() - begun)
         begun = time.perf_counter()
-    await page.get_by_role("heading", name="That is all for now").wait_for()
-    await page.wait_for_function("document.getElementById('unsent').hidden")
+    await page.get_by_role("heading", name=f"All {ITEMS} done").wait_for()
     await context.close()
     return times[0], times[1:], said
 

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from accounts.models import User
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.members import make_annotator
-from annotations.models import Assignment, Label, LabelRevision
+from annotations.models import Assignment, Label, LabelRevision, Membership
 from bank import images
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
 from bank.samples.items import make_items, plan_items
@@ -40,7 +40,9 @@ def campaign(settings, tmp_path):
     make_items(plan_items(kind="pair", benchmark=benchmark))
     person = User.objects.create_user("ada", role="annotator")
     make_annotator(person)
-    return make_campaign(name="Boats, round 1", benchmark=benchmark, protocol="pairwise-criteria", annotators=[person])
+    made = make_campaign(name="Boats, round 1", benchmark=benchmark, protocol="pairwise-criteria", annotators=[person])
+    Membership.objects.update(guidelines_read=1)
+    return made
 
 
 @pytest.fixture
@@ -97,11 +99,53 @@ def test_the_last_item_leads_to_a_page_that_says_so(work, complaints):
         decide(work, "0")
     work.keyboard.press("0")
     work.keyboard.press("Enter")
-    expect(work.get_by_role("heading", name="That is all for now")).to_be_visible()
+    expect(work.get_by_role("heading", name="All 5 done. Thank you, ada.")).to_be_visible()
     stored(work, 5)
-    work.keyboard.press("ArrowLeft")
+    assert serious(work) == []
+    work.get_by_label("Was anything unclear or tiring?").fill("The third one.")
+    work.get_by_role("button", name="Send").click()
+    expect(work.get_by_role("status").filter(has_text="The curators see it")).to_be_visible()
+    work.get_by_role("link", name="Your last label").click()
     expect(work.get_by_role("button", name="Update")).to_be_visible()
     assert complaints == []
+
+
+def test_from_home_to_the_first_label_by_enter_alone(page, live_server, campaign, sign_in, faults):
+    Membership.objects.update(guidelines_read=None)
+    campaign.guidelines = "Look at the boats."
+    campaign.save()
+    said = faults(page)
+    sign_in(page.context, User.objects.get(username="ada"))
+    page.goto(live_server.url)
+    expect(page.get_by_role("heading", name="Hello, ada.")).to_be_visible()
+    assert serious(page) == []
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Look at the boats.")).to_be_visible()
+    assert serious(page) == []
+    page.keyboard.press("Enter")
+    expect(page.locator("#work")).to_have_attribute("data-shape", "pair")
+    page.goto(live_server.url)
+    expect(page.get_by_text("Guidelines read")).to_be_visible()
+    assert said == []
+
+
+@pytest.mark.parametrize("width", [1440, 1280, 1024, 375])
+def test_what_a_step_says_covers_nothing_and_moves_nothing(work, width):
+    work.set_viewport_size({"width": width, "height": 800})
+    height = work.locator(".verdict").bounding_box()["height"]
+    work.keyboard.press("s")
+    expect(work.locator(".snack")).to_contain_text("Skipped")
+    assert work.locator(".verdict").bounding_box()["height"] == height
+    covered = """() => {
+      const box = document.querySelector(".snack").getBoundingClientRect();
+      return [...document.querySelectorAll(".strip a, .pictools, .choice, .after > .btn, .after > .pop")]
+        .map((each) => [each.className, each.getBoundingClientRect()])
+        .filter(([, other]) => other.left < box.right && box.left < other.right)
+        .filter(([, other]) => other.top < box.bottom && box.top < other.bottom)
+        .map(([name]) => name);
+    }"""
+    assert work.evaluate(covered) == []
+    assert work.locator(".verdict .snack").count() == 1
 
 
 def test_a_draft_survives_a_reload(work):

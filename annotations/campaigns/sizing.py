@@ -1,0 +1,162 @@
+"""How large a campaign would be before it is made: items, labels, hours; and an item as annotators will see it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+import bank.text.rendering
+from annotations import ballots
+from annotations.assignment import material
+from annotations.assignment.queries import Answer, presented_answers
+from annotations.campaigns.candidates import REVIEW, Candidate, ballot_settings, candidates_for, why_no_items
+from annotations.campaigns.sampling import Plan, select_items
+from annotations.labels.own import each, usual_seconds
+from annotations.models import Assignment, Campaign, CampaignItem
+from bank.errors import BadInput
+from bank.models import Benchmark, Item, Sample, SampleImage
+from bank.samples.items import make_items, plan_items
+from judging.judgments import analyses
+from judging.models import Judgment
+
+MANY = 1_000  # items; opening so many to everybody is confirmed first
+MADE_AT_ONCE = 5_000  # items that the form makes itself; more are made on the page Items, in steps
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """``why`` says why there are no items, and ``makable`` how many the form could make now."""
+
+    benchmark: Benchmark
+    protocol: str
+    items: int = 0
+    samples: int = 0
+    overlap: int = 1
+    usual: float = 0
+    timed: int = 0  # labels that the usual time comes from
+    readable: int | None = None
+    why: str = ""
+    makable: int = 0
+    kind: str = ""
+    first: Candidate | None = None
+
+    @property
+    def labels(self) -> int:
+        return self.items * self.overlap
+
+    @property
+    def hours(self) -> str:
+        hours = self.labels * self.usual / 3600
+        return f"{hours:,.0f} h" if hours >= 10 else f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.0f} min"
+
+    @property
+    def hours_about(self) -> str:
+        pace = f"{each(self.usual)} a label"
+        if not self.timed:
+            return f"{pace}, our guess: nobody has labelled this way here yet"
+        return f"{pace}, the median of the last {self.timed:,} labels of this protocol here"
+
+    @property
+    def noun(self) -> str:
+        """What is made: pairs, scores."""
+        return {Item.Kind.PAIR: "pairs", Item.Kind.BATCH: "batches"}.get(Item.Kind(self.kind), "single answers")
+
+
+def size_of(
+    *,
+    benchmark: Benchmark,
+    protocol: str,
+    plan: Plan,
+    seed: int,
+    shows_criteria: bool,
+    ballot: Mapping[str, Any],
+    overlap: int,
+) -> Size:
+    """Of the campaign that these settings make. Raises BadInput for settings that make none."""
+    selection = select_items(
+        benchmark=benchmark, protocol=protocol, plan=plan, seed=seed, shows_criteria=shows_criteria, ballot=ballot
+    )
+    candidates = selection.candidates
+    if not candidates and not candidates_for(benchmark=benchmark, protocol=protocol):
+        return _none(benchmark, protocol)
+    readable = None
+    if protocol == REVIEW and ballot.get("analyses", True):
+        judgments = Judgment.objects.filter(pk__in=[candidate.pk for candidate in candidates])
+        readable = analyses.open_count(judgments)
+    usual, timed = usual_seconds(protocol)
+    first = candidates[0] if candidates else None
+    return Size(benchmark, protocol, len(candidates), selection.samples, overlap, usual, timed, readable, first=first)
+
+
+def _none(benchmark: Benchmark, protocol: str) -> Size:
+    ballot = ballots.get(protocol)
+    why = why_no_items(benchmark=benchmark, ballot=ballot)
+    if not ballot.kind or Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind).exists():
+        return Size(benchmark, protocol, why=why)
+    size = Size(benchmark, protocol, makable=_makable(benchmark, ballot.kind), kind=ballot.kind)
+    if size.makable:
+        return size
+    few = f"Too few models have answered {benchmark.titled} for {size.noun}. Bring their answers in from a file first."
+    return replace(size, why=few)
+
+
+def _makable(benchmark: Benchmark, kind: str) -> int:
+    try:
+        return plan_items(kind=kind, benchmark=benchmark).count()
+    except BadInput:
+        return 0
+
+
+def make_missing(*, benchmark: Benchmark, protocol: str) -> int:
+    """Make the items of a benchmark that this protocol needs. Raises BadInput for none, and for too many at once."""
+    plan = plan_items(kind=ballots.get(protocol).kind, benchmark=benchmark)
+    if not 0 < plan.count() <= MADE_AT_ONCE:
+        raise BadInput(f"{plan.count():,} items cannot be made here. Make them on the benchmark's page Items.")
+    return make_items(plan)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """An item as annotators will see it, without criteria: those are logged when somebody labels."""
+
+    ballot: ballots.Ballot
+    sample: Sample
+    instruction: SafeString
+    images: list[SampleImage]
+    answers: list[Answer]
+    groups: list[ballots.Group]
+    components: Sequence[ballots.Component]
+    reviewed: str
+
+    @property
+    def ranked(self) -> bool:
+        return self.ballot.layout == "ranking"
+
+
+def preview_of(size: Size, *, ballot: Mapping[str, Any], blind: bool) -> Preview | None:
+    """The first item of a campaign of this size."""
+    first = size.first
+    if first is None:
+        return None
+    settings = ballot_settings(benchmark=size.benchmark, protocol=size.protocol, ballot=ballot)
+    campaign = Campaign(benchmark=size.benchmark, protocol=size.protocol, ballot=settings, blind=blind)
+    item = Item.objects.select_related("sample").get(pk=first.item)
+    judgment = Judgment.objects.select_related("run", "item").get(pk=first.pk) if size.protocol == REVIEW else None
+    places = 2 if item.kind == Item.Kind.PAIR else max(1, item.places.count())
+    assignment = Assignment(
+        campaign_item=CampaignItem(campaign=campaign, item=item, reviewed=judgment),
+        order=judgment.order if judgment else "".join(map(str, range(places))),
+    )
+    configured = ballots.of(campaign)
+    subject = material.material_for(assignment, configured)
+    return Preview(
+        ballot=configured,
+        sample=item.sample,
+        instruction=bank.text.rendering.markdown(item.sample.instruction),
+        images=list(SampleImage.objects.filter(sample=item.sample_id)),
+        answers=presented_answers(assignment) if item.places.exists() else [],
+        groups=configured.groups(subject, {}),
+        components=subject.components,
+        reviewed=material.verdict_in_words(judgment) if judgment else "",
+    )

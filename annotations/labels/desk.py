@@ -1,0 +1,439 @@
+"""The desk of an annotator: the campaign in progress, the others by due date, those that have ended, and notices."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+from django.db.models import Count, Max
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.rules import Viewer
+from annotations import ballots
+from annotations.assignment.quality import has_practice
+from annotations.assignment.queries import Progress, campaigns_of, progress_of
+from annotations.campaigns.guidelines import reading_minutes
+from annotations.labels import own
+from annotations.labels.agreement import LabelRow
+from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, LabelReturn, Membership
+from bank.models import Benchmark, SampleImage
+
+OPEN, PAUSED, CLOSED = Campaign.State.OPEN, Campaign.State.PAUSED, Campaign.State.CLOSED
+ENDED = 10  # campaigns whose agreement is computed
+NOTICES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Practice:
+    """The practice round of a campaign, for one annotator."""
+
+    items: int
+    needed: int
+    passed: bool
+    failed: bool
+    right: int = 0
+    of: int = 0
+
+    @property
+    def result(self) -> str:
+        """How the last round went, in words."""
+        if not self.of:
+            return _("A curator let you past it.")
+        words = _("{right} of {of} right, {needed} were needed")
+        return words.format(right=self.right, of=self.of, needed=self.needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    cap: str
+    said: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A campaign as its annotator sees it."""
+
+    campaign: Campaign
+    ballot: ballots.Ballot | None
+    progress: Progress
+    prepared: bool  # has begun, or has read the guidelines
+    began: bool
+    newest: datetime | None  # when they last took an item or labelled one
+    read: int | None  # the version of the guidelines that they have read
+    practice: Practice | None
+    usual: float  # seconds of a label: their own pace, or what the protocol usually takes
+    agreed: own.Agreed | None = None
+    board: str = ""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is still something to label."""
+        return self.campaign.state == OPEN and self.ballot is not None and self.left > 0
+
+    @property
+    def ended(self) -> bool:
+        return self.campaign.state == CLOSED or (self.campaign.state == OPEN and not self.left and self.began)
+
+    @property
+    def left(self) -> int:
+        return self.progress.total - self.progress.done
+
+    @property
+    def practises(self) -> bool:
+        return self.practice is not None and not self.practice.passed
+
+    @property
+    def blocked(self) -> bool:
+        """Whether they wait for a curator: the practice round was not passed."""
+        return self.practice is not None and self.practice.failed
+
+    @property
+    def minutes_to_read(self) -> int:
+        return reading_minutes(self.campaign.guidelines)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the guidelines have changed since they read them."""
+        return self.read is not None and self.read < self.campaign.guidelines_version
+
+    @property
+    def verb(self) -> str:
+        """What the button says: the next step."""
+        if not self.prepared:
+            return _("Read guidelines") if self.campaign.guidelines else _("See what to do")
+        if self.practises:
+            return _("Practise")
+        return _("Go on") if self.began else _("Start")
+
+    @property
+    def link(self) -> str:
+        return reverse("annotations:work" if self.prepared else "annotations:prepare", args=[self.campaign.pk])
+
+    @property
+    def pace(self) -> str:
+        return own.each(self.usual)
+
+    @property
+    def to_go(self) -> str:
+        return own.duration(self.left * self.usual)
+
+    @property
+    def when(self) -> str:
+        """How long it takes and until when: "1 h 16 min, due 4 Dec"."""
+        due = _("due {date}").format(date=self.due) if self.campaign.due else _("no date")
+        return f"{self.to_go}, {due}"
+
+    @property
+    def due(self) -> str:
+        return date_format(self.campaign.due, "j M") if self.campaign.due else ""
+
+    @property
+    def due_in(self) -> str:
+        """ "in 5 days", or that the day is over."""
+        if self.campaign.due is None:
+            return ""
+        days = (self.campaign.due - timezone.now().date()).days
+        if days < 0:
+            return _("overdue")
+        if not days:
+            return _("today")
+        return ngettext("in {days} day", "in {days} days", days).format(days=days)
+
+    @property
+    def about(self) -> str:
+        """What it is, in a line of the list."""
+        if self.campaign.state == PAUSED:
+            return _("paused by a curator; it comes back by itself")
+        if self.blocked:
+            return _("practice not passed yet; a curator can let you try again")
+        if self.began:
+            return _("you did {done} of {total}").format(done=self.progress.done, total=self.progress.total)
+        if not self.left:
+            return _("every item has its labels")
+        steps = []
+        if self.campaign.guidelines and not self.prepared:
+            steps.append(_("{minutes} min of guidelines").format(minutes=self.minutes_to_read))
+        if self.practises and self.practice:
+            items = self.practice.items
+            steps.append(ngettext("{n} practice item", "{n} practice items", items).format(n=items))
+        question = str(self.ballot.question) if self.ballot else ""
+        return " ".join([question, _("First: {steps}.").format(steps=", ".join(steps))] if steps else [question])
+
+    @property
+    def ended_on(self) -> datetime | None:
+        return self.campaign.closed_at
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """How far everybody is. Hidden gold counts as any item, so that the counts do not tell which one it was."""
+
+    done: int
+    total: int
+    people: int
+
+    @property
+    def words(self) -> str:
+        words = ngettext("{done} of {total}, {n} person", "{done} of {total}, {n} people", self.people)
+        return words.format(done=f"{self.done:,}", total=f"{self.total:,}", n=self.people)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """The campaign on top, with what its card shows besides its row."""
+
+    row: Row
+    together: Together
+    keys: list[Key]
+    picture: str  # the address of the picture of their open or last item
+    draft_at: datetime | None
+
+    @property
+    def campaign(self) -> Campaign:
+        return self.row.campaign
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A line of what is new for them."""
+
+    at: datetime | None
+    words: str
+    link: str
+    link_words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A benchmark that their labels count for."""
+
+    benchmark: Benchmark
+    labels: int
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    name: str
+    current: Card | None
+    others: list[Row] = field(default_factory=list)
+    ended: list[Row] = field(default_factory=list)
+    returned: LabelReturn | None = None
+    returns: int = 0
+    notices: list[Notice] = field(default_factory=list)
+    statistics: own.Statistics | None = None
+    boards: list[Board] = field(default_factory=list)
+
+    @property
+    def waiting(self) -> int:
+        """Campaigns besides the current one in which they can label."""
+        return sum(row.goes_on for row in self.others)
+
+    @property
+    def ended_labels(self) -> int:
+        return sum(row.progress.done for row in self.ended)
+
+    @property
+    def greeting(self) -> str:
+        if self.current is None:
+            return _("Hello, {name}.").format(name=self.name)
+        progress, left = self.current.row.progress, self.current.row.left
+        words = _("Hello, {name}. {done} done, {left} to go.")
+        return words.format(name=self.name, done=f"{progress.done:,}", left=f"{left:,}")
+
+    @property
+    def said(self) -> str:
+        """The sentence under the greeting."""
+        if self.current is None:
+            return _("Nothing waits for you.")
+        first = _("One campaign in progress") if self.current.row.began else _("One campaign to begin")
+        parts = [first]
+        if self.waiting:
+            parts.append(ngettext("{n} more open", "{n} more open", self.waiting).format(n=self.waiting))
+        if self.returns:
+            parts.append(
+                ngettext(
+                    "{n} label came back with a question", "{n} labels came back with a question", self.returns
+                ).format(n=self.returns)
+            )
+        return ", ".join(parts) + _(".")
+
+
+def desk_of(annotator: Annotator | None, viewer: Viewer, *, name: str) -> Desk:
+    """Everything on somebody's own page."""
+    if annotator is None:
+        return Desk(name, None)
+    closed = own.closed_rounds(annotator, most=ENDED)
+    rows = [_row(campaign, annotator, viewer, closed) for campaign in _campaigns(annotator)]
+    rows.sort(key=lambda row: (row.campaign.due or date.max, row.campaign.pk))
+    current = _current(rows)
+    running = [row.campaign.pk for row in rows if row.campaign.state in (OPEN, PAUSED)]
+    returns = LabelReturn.objects.filter(label__annotator=annotator, label__excluded=False, answered_at__isnull=True)
+    returns = returns.filter(label__campaign__in=running)
+    ended = [row for row in rows if row.ended]
+    ended.sort(key=lambda row: (row.ended_on is None, -(row.ended_on or timezone.now()).timestamp(), -row.campaign.pk))
+    waiting = list(returns.select_related("label__campaign", "label__item__sample").order_by("pk")[:NOTICES])
+    return Desk(
+        name=name,
+        current=_card(current, annotator, viewer) if current else None,
+        others=[row for row in rows if row is not current and not row.ended],
+        ended=ended,
+        returned=waiting[0] if waiting else None,
+        returns=returns.count(),
+        notices=_notices(waiting, ended),
+        statistics=own.statistics_of(annotator, closed),
+        boards=_boards(annotator, viewer),
+    )
+
+
+def card_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Card:
+    """The card of one campaign, for the page before its first item."""
+    return _card(_row(campaign, annotator, viewer, {}), annotator, viewer)
+
+
+def next_campaign(annotator: Annotator, *, besides: Campaign) -> Row | None:
+    """Where they may go on: what they have begun first, then what is due first."""
+    campaigns = [campaign for campaign in _campaigns(annotator) if campaign.pk != besides.pk]
+    rows = [_row(campaign, annotator, None, {}) for campaign in campaigns]
+    return _current(sorted(rows, key=lambda row: (row.campaign.due or date.max, row.campaign.pk)))
+
+
+def _campaigns(annotator: Annotator) -> Iterable[Campaign]:
+    return campaigns_of(annotator).filter(imported=False).select_related("benchmark")
+
+
+def _current(rows: Iterable[Row]) -> Row | None:
+    """Where they were last; else what is due first."""
+    open_rows = [row for row in rows if row.goes_on and not row.blocked]
+    begun = [row for row in open_rows if row.newest]
+    if begun:
+        return max(begun, key=lambda row: row.newest.timestamp() if row.newest else 0)
+    return next(iter(open_rows), None)
+
+
+def _row(campaign: Campaign, annotator: Annotator, viewer: Viewer | None, closed: dict[int, list[LabelRow]]) -> Row:
+    progress = progress_of(campaign=campaign, annotator=annotator, whole=True)
+    member = Membership.objects.filter(campaign=campaign, annotator=annotator).first()
+    mine = Assignment.objects.filter(campaign_item__campaign=campaign, annotator=annotator)
+    newest = mine.aggregate(at=Max("leased_at"))["at"]
+    read = member.guidelines_read if member else None
+    rows = closed.get(campaign.pk)
+    return Row(
+        campaign=campaign,
+        ballot=ballots.of(campaign) if campaign.protocol in ballots.BALLOTS else None,
+        progress=progress,
+        prepared=read is not None or newest is not None,
+        began=bool(newest),
+        newest=newest,
+        read=read,
+        practice=_practice(campaign, member),
+        usual=progress.pace or own.usual_seconds(campaign.protocol)[0],
+        agreed=own.own_alpha(rows, annotator.pk) if rows else None,
+        board=board_of(campaign.benchmark, viewer) if viewer else "",
+    )
+
+
+def _practice(campaign: Campaign, member: Membership | None) -> Practice | None:
+    if not has_practice(campaign):
+        return None
+    items = CampaignItem.objects.assignable().filter(campaign=campaign, practice=True).count()
+    needed = next(n for n in range(items + 1) if n >= (campaign.practice_pass or 0) * items - 1e-9)
+    last = (member.tries if member else [])[-1:]
+    return Practice(
+        items,
+        needed,
+        passed=bool(member and member.qualified),
+        failed=bool(member and member.qualified is False),
+        right=last[0]["right"] if last else 0,
+        of=last[0]["of"] if last else 0,
+    )
+
+
+def _card(row: Row, annotator: Annotator, viewer: Viewer) -> Card:
+    mine = Assignment.objects.filter(campaign_item__campaign=row.campaign, annotator=annotator)
+    shown = mine.filter(state=Assignment.State.LEASED).order_by("leased_at").first()
+    last = shown or mine.filter(state=Assignment.State.SUBMITTED).order_by("-leased_at").first()
+    return Card(
+        row=row,
+        together=_together(row.campaign),
+        keys=keys_of(row.ballot, viewer) if row.ballot else [],
+        picture=_picture(last),
+        draft_at=shown.draft_at if shown else None,
+    )
+
+
+def _picture(assignment: Assignment | None) -> str:
+    """Of an item that they have had: of no other may they see anything."""
+    if assignment is None:
+        return ""
+    first = SampleImage.objects.filter(sample__items__campaign_items=assignment.campaign_item_id).order_by("position")
+    position = first.values_list("position", flat=True).first()
+    return "" if position is None else reverse("annotations:assignment-image", args=[assignment.pk, position])
+
+
+def _together(campaign: Campaign) -> Together:
+    total = CampaignItem.objects.filter(campaign=campaign, practice=False).count() * campaign.overlap
+    labels = Label.objects.filter(campaign=campaign, assignment__campaign_item__practice=False, excluded=False)
+    counts = labels.aggregate(done=Count("pk"), people=Count("annotator", distinct=True))
+    return Together(min(counts["done"], total), total, counts["people"])
+
+
+def keys_of(ballot: ballots.Ballot, viewer: Viewer) -> list[Key]:
+    """The keys of this ballot as the viewer has bound them."""
+    bound = getattr(viewer, "preferences", {}).get("keyboard", {})
+    keys = [
+        Key(bound.get(choice.key, choice.cap).upper() if choice.bindable else choice.key, choice.said)
+        for choice in ballot.keys
+    ]
+    return [*keys, Key("Enter", _("next"))]
+
+
+def board_of(benchmark: Benchmark, viewer: Viewer) -> str:
+    """The address of the board that labels on this benchmark feed, or "" where the viewer may not see it."""
+    if not Benchmark.objects.visible_to(viewer).filter(pk=benchmark.pk).exists():
+        return ""
+    try:
+        return reverse("leaderboard:benchmark", args=[benchmark])
+    except NoReverseMatch:
+        return ""
+
+
+def _notices(returns: list[LabelReturn], ended: list[Row]) -> list[Notice]:
+    notices = [
+        Notice(
+            each.at,
+            _("A reviewer asks about an item of {campaign}: “{note}”").format(
+                campaign=each.label.campaign.name, note=_shortened(each.note)
+            ),
+            reverse("annotations:assignment-detail", args=[each.label.assignment_id]),
+            _("Read and answer"),
+        )
+        for each in returns
+    ]
+    for row in ended:
+        if row.campaign.state == CLOSED and row.campaign.closed_at:
+            notices.append(
+                Notice(
+                    row.campaign.closed_at,
+                    _("{campaign} closed.").format(campaign=row.campaign.name),
+                    reverse("annotations:done", args=[row.campaign.pk]),
+                    _("How it went"),
+                )
+            )
+    return sorted(notices, key=lambda notice: -(notice.at or timezone.now()).timestamp())[:NOTICES]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:119].rstrip()}…"
+
+
+def _boards(annotator: Annotator, viewer: Viewer) -> list[Board]:
+    counted = Label.objects.filter(annotator=annotator, excluded=False, assignment__campaign_item__practice=False)
+    of_benchmark = dict(counted.order_by().values_list("campaign__benchmark").annotate(n=Count("pk")))
+    benchmarks = Benchmark.objects.visible_to(viewer).filter(pk__in=of_benchmark)
+    boards = [Board(benchmark, of_benchmark[benchmark.pk], board_of(benchmark, viewer)) for benchmark in benchmarks]
+    return sorted(boards, key=lambda board: -board.labels)

@@ -1,0 +1,260 @@
+"""What annotators see of their own labels: how many, how long they took, and how they agree with those of others.
+
+Agreement is told for closed rounds alone: while one runs, it would tell what others say.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from statistics import median
+from typing import Any
+
+from django.db.models import Count, Exists, F, Min, OuterRef, Sum
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotations import ballots
+from annotations.ballots.pairs import LEFT_RIGHT, PRESENTED
+from annotations.labels.agreement import LabelRow, alpha, by_item, label_rows
+from annotations.labels.verdicts import majority_word
+from annotations.models import Annotator, Campaign, Label, LabelReturn, LabelRevision
+from bank.models.verdict import Choice
+from stats.proportions import rate
+from stats.results import Estimate
+
+DAYS = 7
+NEWEST = 300  # labels that tell how long one usually takes
+CAMPAIGNS = 20  # of the same protocol, in which they are looked for
+FEWEST_TIMED = 10  # labels
+BAR_HEIGHT, BAR_STEP = 42, 39.4  # of the drawing of a week
+
+
+def duration(seconds: float) -> str:
+    """ "1 h 6 min", "8 min"; at least one minute."""
+    hours, minutes = divmod(max(1, round(seconds / 60)), 60)
+    if not hours:
+        return _("{minutes} min").format(minutes=minutes)
+    return _("{hours} h {minutes} min").format(hours=hours, minutes=minutes)
+
+
+def each(seconds: float) -> str:
+    """The time of one label: "48 s", "2.5 min"."""
+    if seconds < 120:
+        return _("{seconds} s").format(seconds=f"{seconds:.0f}")
+    return _("{minutes} min").format(minutes=f"{seconds / 60:.1f}")
+
+
+def usual_seconds(protocol: str) -> tuple[float, int]:
+    """How long a label of this protocol usually takes here, and of how many; without enough labels a guess, of 0."""
+    campaigns = Campaign.objects.filter(protocol=protocol).order_by("-pk").values_list("pk", flat=True)[:CAMPAIGNS]
+    timed = Label.objects.filter(campaign__in=list(campaigns), seconds__gt=0).order_by("-pk")
+    seconds = [float(taken or 0) for taken in timed.values_list("seconds", flat=True)[:NEWEST]]
+    if len(seconds) < FEWEST_TIMED:
+        ballot = ballots.BALLOTS.get(protocol)
+        return float(ballot.usual_seconds if ballot else 45), 0
+    return median(seconds), len(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """How somebody agrees with others, as a share or as alpha, from 0 to 1."""
+
+    estimate: Estimate
+    name: str = ""
+
+    @property
+    def value(self) -> str:
+        value = self.estimate.value
+        return "–" if value is None else f"{value:.2f}".replace("-", "−")
+
+    @property
+    def interval(self) -> str:
+        interval = self.estimate.interval
+        return f"[{interval.low:.2f}, {interval.high:.2f}]".replace("-", "−") if interval else ""
+
+
+def own_alpha(rows: Sequence[LabelRow], annotator: int) -> Agreed:
+    """Krippendorff's alpha of somebody's labels with each label of the others on the same item."""
+    paired: list[LabelRow] = []
+    for own, others in _shared(rows, annotator):
+        for other in others:
+            unit = len(paired)
+            paired += [replace(own, campaign_item=unit), replace(other, campaign_item=unit)]
+    choices = any(row.raw in Choice.values for row in paired)
+    ordered = not choices and any(row.ranking or row.verdict_number is not None for row in paired)
+    return Agreed(alpha(paired, "ordinal" if ordered else "nominal", len(paired) // 2).estimate)
+
+
+def own_shares(rows: Sequence[LabelRow], annotator: int) -> list[tuple[int, Estimate]]:
+    """The share of the same verdicts with each other person, the most like them first."""
+    hits: dict[int, list[bool]] = {}
+    groups: dict[int, list[str]] = {}
+    for own, others in _shared(rows, annotator):
+        for other in others:
+            hits.setdefault(other.annotator, []).append(own.verdict == other.verdict)
+            groups.setdefault(other.annotator, []).append(own.group)
+    shares = [(other, rate(hits=same, cluster=groups[other])) for other, same in hits.items()]
+    return sorted(shares, key=lambda share: -(share[1].value or 0))
+
+
+def with_majority(rows: Sequence[LabelRow], annotator: int) -> list[tuple[bool, str]]:
+    """Of each item on which the others have a majority: whether the own verdict is the same, and the item's group."""
+    compared = []
+    for own, others in _shared(rows, annotator):
+        majority = majority_word(other.verdict for other in others)
+        if majority is not None:
+            compared.append((own.verdict == majority, own.group))
+    return compared
+
+
+def share_of(compared: Sequence[tuple[bool, str]]) -> Estimate:
+    return rate(hits=[same for same, _group in compared], cluster=[group for _same, group in compared])
+
+
+def _shared(rows: Iterable[LabelRow], annotator: int) -> Iterable[tuple[LabelRow, list[LabelRow]]]:
+    """The own label of each item that others have labelled, too, with theirs."""
+    for labels in by_item(rows).values():
+        own = next((label for label in labels if label.annotator == annotator), None)
+        others = [label for label in labels if label.annotator != annotator]
+        if own is not None and others:
+            yield own, others
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A bar of the week."""
+
+    name: str
+    labels: int
+    x: float
+    height: float
+
+    @property
+    def y(self) -> float:
+        return round(66 - self.height, 1)
+
+    @property
+    def above(self) -> float:
+        return round(62 - self.height, 1)
+
+    @property
+    def middle(self) -> float:
+        return round(self.x + 9, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Verdicts on pairs as they were shown: the left answer is the first."""
+
+    first: int = 0
+    tie: int = 0
+    second: int = 0
+    unable: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.first + self.tie + self.second + self.unable
+
+    @property
+    def shares(self) -> str:
+        decided = self.tie + self.unable
+        return ", ".join(f"{100 * count / self.total:.0f}%" for count in (self.first, decided, self.second))
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Somebody's own numbers, over all campaigns."""
+
+    days: list[Day]
+    week: int
+    week_time: str
+    labels: int
+    since: datetime | None
+    sides: Sides
+    agreed: Agreed
+    reviewed: int  # labels that a reviewer sent back and they answered
+    kept: int  # of them, those they left as they were
+
+    @property
+    def week_words(self) -> str:
+        """ "130 labels, 1 h 44 min"."""
+        labels = ngettext("{n} label", "{n} labels", self.week).format(n=f"{self.week:,}")
+        return f"{labels}, {self.week_time}" if self.week_time else labels
+
+    @property
+    def all_words(self) -> str:
+        labels = ngettext("{n} label", "{n} labels", self.labels).format(n=f"{self.labels:,}")
+        if self.since is None:
+            return labels
+        return _("{labels} since {month}").format(labels=labels, month=date_format(self.since, "M Y"))
+
+    @property
+    def in_words(self) -> str:
+        return ", ".join(f"{day.name} {day.labels}" for day in self.days)
+
+
+def statistics_of(annotator: Annotator, closed: Mapping[int, Sequence[LabelRow]]) -> Statistics:
+    """``closed``: the labels of the closed rounds they took part in, by campaign."""
+    labels = Label.objects.filter(annotator=annotator)
+    today = timezone.now().date()
+    first = today - timedelta(days=DAYS - 1)
+    recent = labels.filter(created_at__date__gte=first).values_list("created_at", "seconds")
+    per_day = dict.fromkeys((first + timedelta(days=day) for day in range(DAYS)), 0)
+    spent = 0.0
+    for at, seconds in recent:
+        per_day[at.date()] = per_day.get(at.date(), 0) + 1
+        spent += seconds or 0
+    compared = [same for rows in closed.values() for same in with_majority(rows, annotator.pk)]
+    totals = labels.aggregate(n=Count("pk"), since=Min("created_at"))
+    changed = LabelRevision.objects.filter(label=OuterRef("label"), replaced_at=OuterRef("answered_at"))
+    answered = LabelReturn.objects.filter(label__annotator=annotator, answered_at__isnull=False)
+    return Statistics(
+        days=_days(per_day),
+        week=sum(per_day.values()),
+        week_time=duration(spent) if spent else "",
+        labels=totals["n"],
+        since=totals["since"],
+        sides=sides_of(labels.filter(assignment__campaign_item__practice=False)),
+        agreed=Agreed(share_of(compared)),
+        reviewed=answered.count(),
+        kept=answered.exclude(Exists(changed)).count(),
+    )
+
+
+def sides_of(labels: Any) -> Sides:
+    """Of these labels, those on pairs as their annotator saw them."""
+    counts = dict.fromkeys(LEFT_RIGHT, 0)
+    rows = labels.filter(choice__isnull=False).values_list("choice", "assignment__order").annotate(n=Count("pk"))
+    for choice, order, n in rows.order_by():
+        counts[_presented(choice, order)] += n
+    return Sides(counts["left"], counts["tie"], counts["right"], counts["undecided"])
+
+
+def _presented(choice: str, order: str) -> str:
+    turned = {Choice.FIRST: Choice.SECOND, Choice.SECOND: Choice.FIRST} if order == "10" else {}
+    stored = Choice(choice)
+    return PRESENTED[turned.get(stored, stored)]
+
+
+def _days(per_day: Mapping[date, int]) -> list[Day]:
+    most = max(per_day.values(), default=0) or 1
+    return [
+        Day(date_format(day, "D"), n, round(10.7 + BAR_STEP * place, 1), round(BAR_HEIGHT * n / most, 1))
+        for place, (day, n) in enumerate(per_day.items())
+    ]
+
+
+def closed_rounds(annotator: Annotator, *, most: int) -> dict[int, list[LabelRow]]:
+    """The labels that count of the newest closed campaigns in which somebody has labelled."""
+    own = Label.objects.filter(annotator=annotator, campaign=OuterRef("pk"))
+    closed = Campaign.objects.filter(Exists(own), state=Campaign.State.CLOSED)
+    newest = closed.order_by(F("closed_at").desc(nulls_last=True), "-pk")[:most]
+    return {campaign.pk: label_rows(campaign) for campaign in newest.select_related("benchmark")}
+
+
+def time_of(campaign: Campaign, annotator: Annotator) -> float:
+    """Seconds of work on a campaign."""
+    labels = Label.objects.filter(campaign=campaign, annotator=annotator)
+    return float(labels.aggregate(spent=Sum("seconds"))["spent"] or 0)

@@ -1,0 +1,251 @@
+"""How a campaign went for one of its annotators: what the page at its end tells.
+
+While the round runs, it tells nothing of what others say; after that, single verdicts of others only where everybody
+may read them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from django.utils.translation import gettext as _
+
+from accounts.rules import Viewer
+from annotations.assignment.queries import Progress, progress_of
+from annotations.labels import own
+from annotations.labels.agreement import UNDECIDED, LabelRow, Matches, by_item, label_rows
+from annotations.labels.desk import Row, board_of, next_campaign
+from annotations.labels.verdicts import describe, majority_word, verdict_key
+from annotations.models import Annotator, Campaign, CampaignItem, Label, Membership
+from bank.models import Sample
+from stats.paired import mcnemar
+from stats.results import Estimate
+
+HOLDING = (Campaign.State.DRAFT, Campaign.State.OPEN, Campaign.State.PAUSED)
+PUBLISHED = ("pair", "pairwise-criteria", "pair-graded")  # whose single votes everybody reads on a public benchmark
+LOOKED_AT = 5  # items worth another look
+WIDTH, INSET = 220, 8  # of the bars
+CHANCE = 0.05
+NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The share of the same verdicts with somebody, as a dot with its interval on the axis of all of them."""
+
+    who: str
+    agreed: own.Agreed
+    n: int
+    low: float
+    high: float
+
+    @property
+    def x(self) -> float:
+        return self._at(self.agreed.estimate.value or 0)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        interval = self.agreed.estimate.interval
+        return (self._at(interval.low), self._at(interval.high)) if interval else None
+
+    def _at(self, value: float) -> float:
+        return _x(value, self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An item on which they differ from the majority of the others, or that they flagged."""
+
+    assignment: int
+    instruction: str
+    picture: int | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    campaign: Campaign
+    progress: Progress
+    closed: bool
+    time: str
+    days: int
+    pace: str
+    everybody: str
+    agreed: own.Agreed | None
+    gold: Matches | None
+    shares: list[Share]
+    ticks: list[tuple[float, str]]
+    sides: own.Sides
+    bar: list[tuple[str, float, float]]
+    chance: str
+    looks: list[Look]
+    settled: int
+    board: str
+    pseudonym: str
+    public: bool
+    message: str
+    next: Row | None
+
+    @property
+    def next_words(self) -> str:
+        if self.next is None:
+            return _("Back to home")
+        name = self.next.campaign.name
+        name = name if len(name) <= 40 else f"{name[:39]}…"
+        return _("Next: {name}, {left} left").format(name=name, left=f"{self.next.left:,}")
+
+    @property
+    def left(self) -> int:
+        return self.progress.total - self.progress.done
+
+
+def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Result:
+    rows = label_rows(campaign)
+    mine = [row for row in rows if row.annotator == annotator.pk]
+    closed = campaign.state == Campaign.State.CLOSED
+    progress = progress_of(campaign=campaign, annotator=annotator)
+    others = [row.seconds for row in rows if row.seconds and row.annotator != annotator.pk]
+    seconds = [row.seconds for row in mine if row.seconds]
+    known = [row.right for row in mine if row.right is not None]
+    shares, ticks = _shares(rows, annotator.pk) if closed else ([], [])
+    labels = Label.objects.filter(campaign=campaign, annotator=annotator)
+    sides = own.sides_of(labels.filter(assignment__campaign_item__practice=False))
+    member = Membership.objects.filter(campaign=campaign, annotator=annotator).first()
+    board = board_of(campaign.benchmark, viewer)
+    return Result(
+        campaign=campaign,
+        progress=progress,
+        closed=closed,
+        time=own.duration(spent) if (spent := own.time_of(campaign, annotator)) else "–",
+        days=len({row.at.date() for row in mine}),
+        pace=own.each(median(seconds)) if seconds else "–",
+        everybody=own.each(median(others)) if others else "",
+        agreed=own.own_alpha(rows, annotator.pk) if closed else None,
+        gold=Matches(sum(known), len(known)) if closed and known else None,
+        shares=shares,
+        ticks=ticks,
+        sides=sides,
+        bar=_bar(sides),
+        chance=_chance(sides),
+        looks=_looks(campaign, annotator, rows, viewer) if closed else [],
+        settled=_settled(rows, annotator.pk) if closed else 0,
+        board=board,
+        pseudonym=annotator.pseudonym,
+        public=bool(board) and campaign.benchmark.visibility == "public",
+        message=member.message if member else "",
+        next=next_campaign(annotator, besides=campaign),
+    )
+
+
+def _shares(rows: Sequence[LabelRow], annotator: int) -> tuple[list[Share], list[tuple[float, str]]]:
+    """With each other person, whom the page calls A, B and so on, and with their majority."""
+    people = own.own_shares(rows, annotator)[: len(NAMES)]
+    named: list[tuple[str, Estimate]] = [
+        (_("You and person {letter}").format(letter=NAMES[place]), share) for place, (_who, share) in enumerate(people)
+    ]
+    compared = own.with_majority(rows, annotator)
+    if compared:
+        named.append((_("You and the majority of the others"), own.share_of(compared)))
+    ends = [end for _who, share in named for end in _ends(share)]
+    if not ends:
+        return [], []
+    low, high = int(10 * min(ends)) / 10, min(1.0, int(10 * max(ends) + 0.999) / 10)
+    low = min(low, high - 0.1)
+    step = 0.1 if high - low < 0.45 else 0.2
+    count = round((high - low) / step + 1e-9)
+    ticks = [(_x(high - step * place, low, high), f"{high - step * place:.1f}") for place in range(count + 1)]
+    return [Share(who, own.Agreed(share), share.n, low, high) for who, share in named], ticks
+
+
+def _ends(share: Estimate) -> list[float]:
+    if share.interval:
+        return [share.interval.low, share.interval.high]
+    return [] if share.value is None else [share.value]
+
+
+def _x(value: float, low: float, high: float) -> float:
+    part = min(1.0, max(0.0, (value - low) / (high - low)))
+    return round(INSET + part * (WIDTH - 2 * INSET), 1)
+
+
+def _bar(sides: own.Sides) -> list[tuple[str, float, float]]:
+    """Class, x and width of the parts of a bar 400 wide."""
+    counts = (("w1", sides.first), ("t1", sides.tie), ("l1", sides.second), ("u1", sides.unable))
+    shown = [(name, count) for name, count in counts if count]
+    room, x, parts = 400 - 2 * (len(shown) - 1), 0.0, []
+    for name, count in shown:
+        width = round(room * count / sides.total, 1)
+        parts.append((name, round(x, 1), width))
+        x += width + 2
+    return parts
+
+
+def _chance(sides: own.Sides) -> str:
+    """Whether one side was chosen more often than chance explains: which answer stood on it was drawn at random."""
+    if not sides.first + sides.second:
+        return ""
+    p = mcnemar(only_first=sides.first, only_second=sides.second).p or 0.0
+    said = _("p {p}").format(p=f"{p:.2f}") if p >= 0.005 else _("p below 0.005")
+    words = (
+        _("Sides are drawn at random: {first} first against {second} second is within chance ({p}).")
+        if p >= CHANCE
+        else _("Sides are drawn at random, and {first} first against {second} second is more than chance ({p}).")
+    )
+    return words.format(first=sides.first, second=sides.second, p=said)
+
+
+def _settled(rows: Sequence[LabelRow], annotator: int) -> int:
+    """Items that have a majority with their label, and none without it."""
+    settled = 0
+    for labels in by_item(rows).values():
+        others = [label.verdict for label in labels if label.annotator != annotator]
+        if len(others) == len(labels) or len(others) < 2 or majority_word(others) is not None:
+            continue
+        settled += majority_word(label.verdict for label in labels) is not None
+    return settled
+
+
+def _looks(campaign: Campaign, annotator: Annotator, rows: Sequence[LabelRow], viewer: Viewer) -> list[Look]:
+    """Only items whose verdicts the viewer may read, and that nobody is labelling elsewhere."""
+    if campaign.protocol not in PUBLISHED:
+        return []
+    differing = []
+    for campaign_item, labels in by_item(rows).items():
+        mine = next((label for label in labels if label.annotator == annotator.pk), None)
+        others = [label for label in labels if label.annotator != annotator.pk]
+        majority = majority_word(label.verdict for label in others)
+        if mine and len(others) > 1 and majority is not None and majority != mine.verdict:
+            same = sum(label.verdict == majority for label in others)
+            differing.append((same / len(others), campaign_item, majority, same, len(others)))
+    differing.sort(key=lambda row: (-row[0], -row[3], row[1]))
+    readable = Sample.objects.verdicts_visible_to(viewer)
+    open_items = CampaignItem.objects.filter(campaign__state__in=HOLDING).values("item")
+    looks: list[Look] = []
+    for _share, campaign_item, majority, same, total in differing:
+        if len(looks) == LOOKED_AT:
+            break
+        stored = Label.objects.filter(assignment__campaign_item=campaign_item, excluded=False)
+        stored = stored.filter(item__sample__in=readable).exclude(item__in=open_items)
+        given = {label.annotator_id: label for label in stored.select_related("assignment", "item__sample")}
+        if annotator.pk in given:
+            looks.append(_look(campaign, given, annotator.pk, majority, (same, total)))
+    return looks
+
+
+def _look(campaign: Campaign, given: dict[int, Label], annotator: int, majority: str, counts: tuple[int, int]) -> Look:
+    """The verdicts in words, with the answers named as this annotator saw them."""
+    mine = given[annotator]
+    sample, order = mine.item.sample, mine.assignment.order
+    keys = {label.annotator_id: verdict_key(label.verdict()) or "" for label in given.values()}
+    other = next(label for label in given.values() if UNDECIDED.get(key := keys[label.annotator_id], key) == majority)
+    names = {int(place): _("Answer {number}").format(number=at) for at, place in enumerate(order, 1)}
+    letters = [names[position] for position in sorted(names)]
+    said = [describe(label.verdict(), campaign.protocol, letters=letters) for label in (mine, other)]
+    picture = sample.images.order_by("position").values_list("position", flat=True).first()
+    words = _("you: {own}; {same} of the {others} others: {other}")
+    return Look(
+        assignment=mine.assignment_id,
+        instruction=sample.instruction,
+        picture=picture,
+        words=words.format(own=said[0], other=said[1], same=counts[0], others=counts[1]),
+    )

@@ -1,0 +1,188 @@
+"""The form for a new campaign: its size and a preview as it is filled in, and the question before many get it."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts.rules import requires
+from annotations.assignment.errors import Refused
+from annotations.campaigns import sizing
+from annotations.campaigns.actions import make_campaign, new_seed, open_campaign
+from annotations.labels.own import usual_seconds
+from annotations.models import Campaign
+from annotations.views.forms import CHOSEN_PEOPLE, BallotForm, CampaignForm, people_who_label
+from bank.errors import BadInput
+from bank.forms.fields import whole_number
+from bank.models import Benchmark
+
+SETTINGS = ("name", "benchmark", "protocol", "overlap", "lease_minutes", "guidelines", "blind", "shows_criteria")
+
+
+@requires("write-campaigns")
+@require_http_methods(["GET", "HEAD", "POST"])
+def campaign_new(request: HttpRequest) -> HttpResponse:
+    """The form for a new campaign, which is made open or as a draft."""
+    posted = request.method == "POST"
+    form = CampaignForm(request.POST, request.FILES) if posted else CampaignForm(initial=_initial(request))
+    if posted and "make_items" in request.POST:
+        _make_items(request, form)
+    elif posted and form.is_valid() and (campaign := _made(form, opened="draft" not in request.POST)):
+        if campaign.state == Campaign.State.DRAFT and "draft" not in request.POST:
+            return redirect("annotations:campaign-open", campaign.pk)
+        opened = campaign.state == Campaign.State.OPEN
+        messages.success(request, f"{campaign.name} is {'open' if opened else 'a draft'}.")
+        return redirect("annotations:campaign-detail", campaign.pk)
+    context = {
+        "section": "campaigns",
+        "form": form,
+        "has_benchmarks": Benchmark.objects.exists(),
+        "scale": form.scale(_benchmark(form)),
+        "folds": form.folds,
+    }
+    return render(request, "annotations/campaign-new.html", context)
+
+
+def _made(form: CampaignForm, *, opened: bool) -> Campaign | None:
+    """The campaign of a valid form; a draft if so many items would go to everybody that it is asked about first."""
+    data = form.cleaned_data
+    annotators = list(data["annotators"]) if data["who"] == CHOSEN_PEOPLE else None
+    try:
+        campaign = make_campaign(
+            annotators=annotators,
+            plan=form.plan(),
+            ballot=form.ballot(data["protocol"], data["benchmark"]),
+            seed=data["seed"],
+            opened=False,
+            **{name: data[name] for name in SETTINGS},
+            **form.options(),
+        )
+    except BadInput as error:
+        form.add_error(error.field if error.field in form.fields else None, str(error))
+        return None
+    if opened and not _is_asked_about(campaign):
+        open_campaign(campaign=campaign)
+    return campaign
+
+
+def _is_asked_about(campaign: Campaign) -> bool:
+    """Whether opening it gives so many items to everybody that staff confirm it."""
+    is_draft = campaign.open_to_all and campaign.state == Campaign.State.DRAFT
+    return is_draft and campaign.campaign_items.count() >= sizing.MANY
+
+
+@requires("write-campaigns")
+@require_http_methods(["GET", "HEAD", "POST"])
+def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:
+    """Open a campaign; one with very many items for everybody is confirmed on a page with the numbers."""
+    campaign = get_object_or_404(Campaign, pk=pk)
+    asked = _is_asked_about(campaign) and "confirmed" not in request.POST
+    if not asked and request.method == "POST":
+        try:
+            open_campaign(campaign=campaign)
+        except Refused as refusal:
+            messages.error(request, str(refusal))
+    if not asked:
+        return redirect("annotations:campaign-detail", pk)
+    items = campaign.campaign_items.filter(practice=False).count()
+    usual, timed = usual_seconds(campaign.protocol)
+    size = sizing.Size(campaign.benchmark, campaign.protocol, items, 0, campaign.overlap, usual, timed)
+    context = {"section": "campaigns", "campaign": campaign, "size": size, "people": people_who_label().count()}
+    return render(request, "annotations/campaign-confirm.html", context)
+
+
+def _make_items(request: HttpRequest, form: CampaignForm) -> None:
+    """Make the items that the chosen benchmark lacks; the form stays as it is filled in."""
+    form.is_valid()  # a name may still be missing
+    data = form.cleaned_data
+    form.errors.clear()
+    if not (data.get("benchmark") and data.get("protocol")):
+        return
+    try:
+        made = sizing.make_missing(benchmark=data["benchmark"], protocol=data["protocol"])
+    except BadInput as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{made:,} items of {data['benchmark'].titled} were made.")
+
+
+def _benchmark(form: CampaignForm) -> Benchmark | None:
+    """The benchmark chosen in the form; in a new form, the first one."""
+    if form.is_bound:
+        chosen: Benchmark | None = form.cleaned_data.get("benchmark")
+        return chosen
+    initial = form.initial.get("benchmark")
+    field: Any = form.fields["benchmark"]
+    return field.queryset.filter(pk=_number(str(initial))).first() if initial else field.queryset.first()
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    """Initial values from a link to the form: ``?benchmark=1&how=run&run=3&reasons=differs``."""
+    names = ("benchmark", "protocol", "how", "run")
+    initial: dict[str, Any] = {name: request.GET[name] for name in names if request.GET.get(name)}
+    return initial | ({"reasons": request.GET.getlist("reasons")} if request.GET.get("reasons") else {})
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_count(request: HttpRequest) -> HttpResponse:
+    """How many items the campaign in the form would have, and how long they take."""
+    form = CampaignForm(request.POST)
+    form.is_valid()  # a name may still be missing
+    context: dict[str, Any] = {}
+    try:
+        context["size"] = _size(form)
+    except BadInput as error:
+        context["why"] = str(error)
+    return render(request, "annotations/_campaign_count.html", context)
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_preview(request: HttpRequest) -> HttpResponse:
+    """The first item of the campaign in the form, as annotators will see it."""
+    form = CampaignForm(request.POST)
+    form.is_valid()
+    data, context = form.cleaned_data, dict[str, Any](section="campaigns")
+    try:
+        if size := _size(form):
+            ballot = form.ballot(data["protocol"], data["benchmark"])
+            context["preview"] = sizing.preview_of(size, ballot=ballot, blind=bool(data.get("blind")))
+            context["why"] = size.why
+    except BadInput as error:
+        context["why"] = str(error)
+    template = "_item_preview" if cast(Any, request).htmx else "item-preview"
+    return render(request, f"annotations/{template}.html", context)
+
+
+def _size(form: CampaignForm) -> sizing.Size | None:
+    """Of the campaign in a form that may be incomplete. Raises BadInput."""
+    data = form.cleaned_data
+    if not (data.get("benchmark") and data.get("protocol")):
+        return None
+    seed = data.get("seed")
+    return sizing.size_of(
+        benchmark=data["benchmark"],
+        protocol=data["protocol"],
+        plan=form.plan(),
+        seed=new_seed() if seed is None else seed,
+        shows_criteria=bool(data.get("shows_criteria")),
+        ballot=form.ballot(data["protocol"], data["benchmark"]),
+        overlap=data.get("overlap") or 1,
+    )
+
+
+@requires("write-campaigns")
+@require_POST
+def campaign_scale(request: HttpRequest) -> HttpResponse:
+    """The marks of a custom scale, with the labels typed so far."""
+    form = BallotForm(request.POST)
+    form.is_valid()
+    benchmark = Benchmark.objects.filter(pk=_number(request.POST.get("benchmark", ""))).first()
+    return render(request, "annotations/_scale.html", {"scale": form.scale(benchmark)})
+
+
+def _number(text: str) -> int:
+    return whole_number(text, below=10**9) or 0
