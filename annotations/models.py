@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from accounts.crypto import EncryptedJSONField
 from accounts.models import User
@@ -41,6 +41,16 @@ class Annotator(models.Model):
     def shown(self, *, named: bool) -> str:
         """The name or the pseudonym, and that the annotator is simulated."""
         return f"{self.name if named else self.pseudonym}{' (simulated)' if self.simulated else ''}"
+
+
+class CampaignQuerySet(models.QuerySet["Campaign"]):
+    def complete(self) -> "CampaignQuerySet":
+        """Open ones in which every item has its labels, and nobody holds one."""
+        items = CampaignItem.objects.filter(campaign=OuterRef("pk"))
+        lacking = items.filter(practice=False, gold__isnull=True, taken__lt=F("campaign__overlap"))
+        held = items.filter(assignments__state=Assignment.State.LEASED)
+        labelled = Label.objects.filter(campaign=OuterRef("pk"))
+        return self.filter(~Exists(lacking), ~Exists(held), Exists(labelled), state=Campaign.State.OPEN)
 
 
 class Campaign(models.Model):
@@ -88,9 +98,10 @@ class Campaign(models.Model):
     open_to_all = models.BooleanField(default=False)  # every annotator may join, by asking for an item
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
+    by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")  # who made it
     members = models.ManyToManyField(Annotator, through="Membership", related_name="campaigns")
 
-    objects = FinishedManager["Campaign"]()
+    objects = FinishedManager.from_queryset(CampaignQuerySet)()
 
     class Meta:
         ordering = ["-pk"]

@@ -11,7 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
+from django.urls import reverse
 
+from accounts import notices
 from annotations.assignment import quality, slots
 from annotations.assignment.errors import (
     AlreadyLabelled,
@@ -64,11 +66,23 @@ def next_assignment(
             _check_daily_cap(campaign, annotator, len(leased), now)
         # After the practice round, unfinished practice items are not handed out again.
         unfinished = [assignment for assignment in unfinished if assignment.practice == practice]
-        return (
+        assignment = (
             _lease_again([a for a in unfinished if a.state == EXPIRED], campaign, annotator, now)
             or _lease_new(campaign, annotator, now, practice=practice)
             or _lease_again([a for a in unfinished if a.state == SKIPPED], campaign, annotator, now)
         )
+        if assignment is None and not leased:
+            _tell_if_complete(campaign)
+        return assignment
+
+
+def _tell_if_complete(campaign: Campaign) -> None:
+    """Tell whoever made the campaign that every item has its labels; once for the items that it has."""
+    if campaign.by is None or not Campaign.objects.complete().filter(pk=campaign.pk).exists():
+        return
+    key = f"campaign-{campaign.pk}-complete-{campaign.campaign_items.count()}"
+    text = f"{campaign.name} is complete: every item has its labels. Closing it opens its rows."
+    notices.tell(campaign.by, key=key, text=text, link=reverse("annotations:campaign-detail", args=[campaign.pk]))
 
 
 def skip(*, assignment: Assignment, now: datetime) -> datetime | None:

@@ -9,8 +9,11 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
+from accounts import notices
 from accounts.models import User
 from annotations import ballots
 from annotations.assignment.errors import Refused
@@ -61,6 +64,7 @@ def make_campaign(
     opened: bool = True,
     ballot: Mapping[str, Any] | None = None,
     run: Run | None = None,
+    by: User | None = None,
     **options: Any,
 ) -> Campaign:
     """A campaign over the items that ``plan`` selects, by default all that fit the protocol.
@@ -102,6 +106,7 @@ def make_campaign(
         plan=plan.as_json(),
         state=Campaign.State.OPEN if opened else Campaign.State.DRAFT,
         open_to_all=annotators is None,
+        by=by,
         **options,
     )
     _store_items(campaign, selection)
@@ -332,6 +337,13 @@ def close_campaign(*, campaign: Campaign, now: datetime) -> None:
     campaign.closed_at = now
     campaign.save(update_fields=["closed_at"])
     release_all(campaign=campaign, now=now)
+    labelled = User.objects.filter(annotator__labels__campaign=campaign, annotator__labels__excluded=False)
+    for person in labelled.distinct():
+        with notices.in_language_of(person):
+            text = _("{campaign} is closed. Thank you for your labels: see what became of them.")
+            text = text.format(campaign=campaign.name)
+        key = f"campaign-{campaign.pk}-closed-{now:%Y%m%d%H%M%S}"
+        notices.tell(person, key=key, text=text, link=reverse("annotations:done", args=[campaign.pk]))
 
 
 def _set_state(campaign: Campaign, state: str) -> None:

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from accounts import notices
 from accounts.models import User
 from annotations import ballots
 from annotations.assignment import material, quality
@@ -265,9 +267,14 @@ def return_label(*, label: Label, by: User, note: str, now: datetime) -> LabelRe
         raise Refused("Its annotator was removed from the campaign and can no longer change it.")
     if label.excluded or label.assignment.campaign_item.practice:
         raise Refused("This label does not count, so it cannot be returned.")
-    returned, _ = LabelReturn.objects.update_or_create(
+    returned, _made = LabelReturn.objects.update_or_create(
         label=label, answered_at=None, defaults={"note": note, "by": by, "at": now}
     )
+    if person := label.annotator.person:
+        with notices.in_language_of(person):
+            text = _("A label of yours in {campaign} came back with a note.").format(campaign=label.campaign.name)
+        link = reverse("annotations:assignment-detail", args=[label.assignment_id])
+        notices.tell(person, key=f"return-{returned.pk}-{now:%Y%m%d%H%M%S}", text=text, link=link)
     return returned
 
 

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.models import User
 from accounts.rules import requires
 from annotations.assignment.errors import Refused
 from annotations.campaigns import sizing
@@ -29,7 +30,11 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     form = CampaignForm(request.POST, request.FILES) if posted else CampaignForm(initial=_initial(request))
     if posted and "make_items" in request.POST:
         _make_items(request, form)
-    elif posted and form.is_valid() and (campaign := _made(form, opened="draft" not in request.POST)):
+    elif (
+        posted
+        and form.is_valid()
+        and (campaign := _made(form, by=cast(User, request.user), opened="draft" not in request.POST))
+    ):
         if campaign.state == Campaign.State.DRAFT and "draft" not in request.POST:
             return redirect("annotations:campaign-open", campaign.pk)
         opened = campaign.state == Campaign.State.OPEN
@@ -45,7 +50,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     return render(request, "annotations/campaign-new.html", context)
 
 
-def _made(form: CampaignForm, *, opened: bool) -> Campaign | None:
+def _made(form: CampaignForm, *, by: User, opened: bool) -> Campaign | None:
     """The campaign of a valid form; a draft if so many items would go to everybody that it is asked about first."""
     data = form.cleaned_data
     annotators = list(data["annotators"]) if data["who"] == CHOSEN_PEOPLE else None
@@ -56,6 +61,7 @@ def _made(form: CampaignForm, *, opened: bool) -> Campaign | None:
             ballot=form.ballot(data["protocol"], data["benchmark"]),
             seed=data["seed"],
             opened=False,
+            by=by,
             **{name: data[name] for name in SETTINGS},
             **form.options(),
         )

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
+from django.db.models import Count, Exists, Max, OuterRef, Q, Sum
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts import mail
 from accounts.models import AuditEntry, Role, User
 from accounts.rules import allowed
-from annotations.models import Campaign, CampaignItem
+from annotations.models import Campaign
 from bank.models import Benchmark, Draft, Item, SampleReview, Upload
 from judging.models import AnalysisRelease, Judge, QueuedSubmission, Run
 from judging.runs.queries import worker_seen
@@ -133,12 +133,7 @@ def _uploads() -> Iterator[Decision]:
 
 
 def _complete_campaigns() -> Iterator[Decision]:
-    """Open ones in which every item has its labels."""
-    items = CampaignItem.objects.filter(campaign=OuterRef("pk"))
-    lacking = items.filter(practice=False, gold__isnull=True, taken__lt=F("campaign__overlap"))
-    being_labelled = items.filter(assignments__state="leased")
-    complete = Campaign.objects.filter(~Exists(lacking), ~Exists(being_labelled), state=Campaign.State.OPEN)
-    complete = complete.filter(labels__isnull=False).annotate(n=Count("labels"), newest=Max("labels__created_at"))
+    complete = Campaign.objects.complete().annotate(n=Count("labels"), newest=Max("labels__created_at"))
     for campaign in complete.select_related("benchmark").order_by("-pk")[:MOST]:
         yield Decision(
             "check",

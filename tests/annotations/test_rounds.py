@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from accounts.models import Notice
 from annotations import ballots
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import close_campaign, make_campaign
@@ -275,3 +276,32 @@ class TestResult:
     def test_somebody_without_work_reads_what_comes_next(self, client_of):
         assert not Annotator.objects.exists()
         assert "No campaign yet" in flat(client_of("annotator").get("/"))
+
+
+class TestTold:
+    def test_whoever_made_a_campaign_is_told_once_when_every_item_has_its_labels(self, pairs, people, annotators, now):
+        (one,) = annotators(1)
+        campaign = make_campaign(
+            name="Told", benchmark=pairs, protocol="pair", annotators=[one.person], by=people["curator"]
+        )
+        shown = next_assignment(campaign=campaign, annotator=one, now=now)
+        assert not Notice.objects.exists()
+        answer(shown, "first", now)
+        label_all(campaign, one, ["first"], now)
+        next_assignment(campaign=campaign, annotator=one, now=now)
+        told = Notice.objects.get(person=people["curator"])
+        assert told.text == "Told is complete: every item has its labels. Closing it opens its rows."
+        assert told.link == f"/campaigns/{campaign.pk}/"
+
+    def test_those_who_labelled_are_told_that_it_closed_and_that_a_label_came_back(self, campaign_of, now, people):
+        campaign, (one, two) = campaign_of(2, 2)
+        label_all(campaign, one, ["first"], now)
+        one.person.preferences = {"language": "zh-hans"}
+        one.person.save()
+        return_label(label=one.labels.first(), by=people["curator"], note="Look again.", now=now)
+        close_campaign(campaign=campaign, now=now)
+        texts = list(Notice.objects.filter(person=one.person).order_by("pk").values_list("text", flat=True))
+        assert [campaign.name in text for text in texts] == [True, True]
+        assert "Look again." not in " ".join(texts)
+        assert "已结束" in texts[1]
+        assert not Notice.objects.filter(person=two.person).exists()
