@@ -282,7 +282,7 @@ class TestTold:
     def test_whoever_made_a_campaign_is_told_once_when_every_item_has_its_labels(self, pairs, people, annotators, now):
         (one,) = annotators(1)
         campaign = make_campaign(
-            name="Told", benchmark=pairs, protocol="pair", annotators=[one.person], by=people["curator"]
+            name="Told", benchmark=pairs(2), protocol="pair", annotators=[one.person], by=people["curator"]
         )
         shown = next_assignment(campaign=campaign, annotator=one, now=now)
         assert not Notice.objects.exists()
