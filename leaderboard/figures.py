@@ -69,6 +69,13 @@ def span(low: int | None, high: int | None) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
+def rank_range(shown: int | None, low: int | None, high: int | None) -> str:
+    """The range of ranks beside the rank that is shown. It holds that rank: models that share one because no test tells
+    them apart may have ranges of their own that do not.
+    """
+    return span(low if low is None or shown is None else min(low, shown), high)
+
+
 def interval(number: Number, write: Callable[[float | None], str]) -> str:
     """``95%: 0.917 to 0.962``, or why there is none."""
     return number.reason if number.low is None else f"95%: {write(number.low)} to {write(number.high)}"

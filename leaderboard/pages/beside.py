@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from leaderboard.boards.judge_board import ALL, MAJORITY
-from leaderboard.figures import MINUS, NONE, number_of, percent, signed, span, two, whole
+from leaderboard.figures import MINUS, NONE, number_of, percent, rank_range, signed, two, whole
 from leaderboard.kinds import KINDS, Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.models import Snapshot
@@ -149,7 +149,9 @@ def _row(
         organisation=organisation,
         css=css,
         rank=_rank(old),
-        ranks=span(old.get("rank_low"), old.get("rank_high")) if old and _rank(old) != NONE else "",
+        ranks=rank_range(old.get("tier"), old.get("rank_low"), old.get("rank_high"))
+        if old and _rank(old) != NONE
+        else "",
         value=followed.write(before),
         bar=marks.interval_bar(scale, before, low, high, write=followed.write),
         n=whole(old.get("n")) if old else NONE,

@@ -19,7 +19,7 @@ from leaderboard import boards, cache, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached, key_of
 from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard, sided
 from leaderboard.cache import until_written
-from leaderboard.figures import NONE, interval, number_of, percent, span, tick, two, whole
+from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.metrics import Metric
 from leaderboard.pages import marks
@@ -339,7 +339,7 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str) -> Mi
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
     rank = NONE if few or row.rank is None else str(row.place)
     link = place.address.to(kind.rows_page, model=row.model, kind=kind.in_address)
-    ranks = "" if few else span(row.rank_low, row.rank_high)
+    ranks = "" if few else rank_range(row.place, row.rank_low, row.rank_high)
     return MiniRow(rank, ranks, row.model, link, write(ends[0]), bar, page)
 
 
@@ -383,7 +383,7 @@ def _judge_row(
         link = verdicts_link(place.address, run) or link
     if standing is None:
         return MiniRow(NONE, "", row.judge, link, two(row.value.value), bar, page, row.simulated)
-    ranks = span(standing.rank_low, standing.rank_high)
+    ranks = rank_range(standing.tier, standing.rank_low, standing.rank_high)
     return MiniRow(str(standing.tier), ranks, row.judge, link, two(row.value.value), bar, page, row.simulated)
 
 

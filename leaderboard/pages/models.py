@@ -16,7 +16,19 @@ from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard, Tally
 from leaderboard.definitions import LENGTH, NO_CONTROL
-from leaderboard.figures import NONE, count, in_brackets, interval, listed, percent, signed, span, tick, whole
+from leaderboard.figures import (
+    NONE,
+    count,
+    in_brackets,
+    interval,
+    listed,
+    percent,
+    rank_range,
+    signed,
+    span,
+    tick,
+    whole,
+)
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
@@ -280,7 +292,7 @@ def _row(
         page=page,
         link=address.to("leaderboard:votes", **own),
         rank=NONE if provisional or row.rank is None else str(row.place),
-        ranks="" if provisional else span(row.rank_low, row.rank_high),
+        ranks="" if provisional else rank_range(row.place, row.rank_low, row.rank_high),
         kind=kind,
         css=row_css(kind, tinted=tinted, last=last),
         win=percent(row.win_rate.value),

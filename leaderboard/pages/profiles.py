@@ -16,7 +16,7 @@ from leaderboard.boards import cached, standin
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import BiasRow
 from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard
-from leaderboard.figures import NONE, in_brackets, number_of, percent, signed, signed_points, span, two, whole
+from leaderboard.figures import NONE, in_brackets, number_of, percent, rank_range, signed, signed_points, two, whole
 from leaderboard.kinds import Kind, available
 from leaderboard.models import Snapshot
 from leaderboard.pages import bias as bias_page
@@ -135,7 +135,8 @@ def _title(on: _OnBoard) -> str:
 
 def _lead(on: _OnBoard) -> str:
     shape = scored.shape_of(on.scope, on.board)
-    said = f"{shape.main.label} {shape.main.write(on.number.value)} {in_brackets(on.number, shape.main.write)}".strip()
+    label, unit = (shape.main.label.removesuffix(", %"), "%" if shape.main.label.endswith(", %") else "")
+    said = f"{label} {shape.main.write(on.number.value)}{unit} {in_brackets(on.number, shape.main.write)}".strip()
     place = "" if on.row.rank is None else f", rank {on.row.place} of {_ranked(on.board)}"
     return f"{said} over {number_of(on.row.n, 'item')} of {_title(on)}{place}."
 
@@ -168,7 +169,7 @@ def _board_line(on: _OnBoard) -> BoardLine:
         link=on.address.link(),
         rows=on.address.to(kind.rows_page, model=on.row.model, kind=kind.in_address),
         rank=NONE if few or on.row.rank is None else str(on.row.place),
-        ranks="" if few else span(on.row.rank_low, on.row.rank_high),
+        ranks="" if few else rank_range(on.row.place, on.row.rank_low, on.row.rank_high),
         of=str(_ranked(on.board)),
         value=main.write(on.number.value),
         bar=bar,

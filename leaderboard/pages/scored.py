@@ -9,7 +9,7 @@ from bank.forms.fields import whole_number
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
 from leaderboard.boards.scores import ScoresBoard
-from leaderboard.figures import NONE, interval, percent, span, whole
+from leaderboard.figures import NONE, interval, percent, rank_range, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import Column, Shape
 from leaderboard.pages import marks
@@ -185,7 +185,7 @@ def _row(
         page=page,
         link=address.to("leaderboard:answers", **address.view(), model=row.model) if address else "",
         rank=NONE if provisional or row.rank is None else str(row.place),
-        ranks="" if provisional else span(row.rank_low, row.rank_high),
+        ranks="" if provisional else rank_range(row.place, row.rank_low, row.rank_high),
         provisional=provisional,
         css=row_css("provisional" if provisional else "", tinted=tinted, last=last),
         value=main.write(number.value),

@@ -13,7 +13,7 @@ from bank.models import Submission, SubmissionScore
 from judging.runs import submissions as queue
 from judging.runs.submissions import Progress
 from leaderboard import submissions
-from leaderboard.figures import span, tick
+from leaderboard.figures import rank_range, tick
 from leaderboard.pages.marks import WIDE, Axis, axis, axis_head, interval_bar
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.submissions import Standing
@@ -251,7 +251,7 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
         standing=standing,
         heading=column.label,
         rank=f"{row.place} of {standing.models}" if row.rank is not None else "",
-        ranks=span(row.rank_low, row.rank_high) if row.rank_low is not None else "",
+        ranks=rank_range(row.place, row.rank_low, row.rank_high) if row.rank_low is not None else "",
         board=f"{reverse('leaderboard:models', args=[submission.benchmark])}?{urlencode(view)}",
         ticks=axis_head(scale, _tick if unit == 0.01 else tick),
         lines=[
