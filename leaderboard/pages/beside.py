@@ -143,15 +143,14 @@ def _row(
     before, after = (row.get(followed.name) if row else None for row in (old, new))
     low, high = (old.get(f"{followed.name}{end}") if old else None for end in ("_low", "_high"))
     change, way = _change(before, after, followed)
+    ranks = rank_range(old.get("tier"), old.get("rank_low"), old.get("rank_high")) if old else ""
     return BesideRow(
         name=name,
         page=page,
         organisation=organisation,
         css=css,
         rank=_rank(old),
-        ranks=rank_range(old.get("tier"), old.get("rank_low"), old.get("rank_high"))
-        if old and _rank(old) != NONE
-        else "",
+        ranks=ranks if _rank(old) != NONE else "",
         value=followed.write(before),
         bar=marks.interval_bar(scale, before, low, high, write=followed.write),
         n=whole(old.get("n")) if old else NONE,

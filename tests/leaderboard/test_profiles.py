@@ -29,7 +29,7 @@ def of_judge(name):
 def test_a_models_page_has_its_boards_and_the_boards_link_to_it(voted, client, board):
     row = by_model(board("models"))["Alder"]
     page = text_of(client, page_of("Alder"))
-    assert f"{100 * row['win_rate']:.1f} [{100 * row['win_rate_low']:.1f}, {100 * row['win_rate_high']:.1f}]" in page
+    assert f"{100 * row['win_rate']:.1f}% [{100 * row['win_rate_low']:.1f}, {100 * row['win_rate_high']:.1f}]" in page
     assert f"over {row['n']} items" in page
     assert f'href="{page_of("Alder")}"' in text_of(client, "/leaderboards/grove/models/")
     assert f'href="{page_of("Alder")}"' in text_of(client, "/")
