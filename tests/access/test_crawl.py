@@ -44,6 +44,7 @@ HIDDEN_TEXT = {
     "bank:review",
     "api-sample-criteria",
     "judging:judgment-detail",
+    "leaderboard:run-tryout",
     "judging:judgment-prompt",
     "judging:trial-detail",
     "judging:trial-prompt",

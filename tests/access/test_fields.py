@@ -20,12 +20,12 @@ KEPT = {
     "Judge": "paced_until any_host any_address created_at",
     "Recipe": "by",
     "Evaluation": "judge model_name by",
-    "Run": """recipe evaluation items_hash criteria_fingerprint reported live by
+    "Run": """recipe evaluation items_hash criteria_fingerprint reported live by told
         abilities batches planned verdicts failures undecided priced""",
     "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",
     "Campaign": """shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed imported
-        open_to_all created_at""",
+        open_to_all created_at closed_at by guidelines_version guidelines_change guidelines_changed_at""",
     "Snapshot": "id tables by",
     "OutsideScore": "by",
     "Draft": "by",
@@ -34,7 +34,7 @@ KEPT = {
 # Models that have no serializer of their own and must never get one by accident.
 NEVER = {
     *("Criterion", "CriterionRevision", "CriteriaAccess", "AccessedSample", "User"),
-    *("InstallationKey", "AuditEntry", "AuditHead", "SignInCount"),
+    *("InstallationKey", "AuditEntry", "AuditHead", "SignInCount", "Notice", "Mail", "SavedView"),
     *(
         "AnalysisRelease",
         "Attempt",

@@ -163,7 +163,7 @@ def test_annotators_stand_side_by_side_for_those_who_may_read_labels(role, voted
 
 def test_the_item_on_the_home_page_keeps_votes_of_an_open_campaign_back(going_on, client, client_of):
     for visitor in (client, client_of("researcher"), client_of("curator")):
-        assert "are labelling it now" in flat(visitor.get("/"))
+        assert "are labelling it now" in flat(visitor.get("/?as=visitor"))
 
 
 # ---- the baseline that reads criteria ----
