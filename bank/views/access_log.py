@@ -15,6 +15,7 @@ from bank.criteria.access_log import LogFilter
 from bank.forms.fields import whole_number
 
 HEAD = ("time", "who", "how", "about", "samples", "sample_ids", "reason")
+ALL = "all"  # in place of a way: with what computations read
 NOT_A_DAY = "Days are written like 2026-03-31; this filter was left out."
 
 
@@ -78,7 +79,8 @@ def _asked(request: HttpRequest) -> tuple[LogFilter, str]:
             days[name], problem = None, NOT_A_DAY
     log_filter = LogFilter(
         person=values.get("person", ""),
-        how=values.get("how", ""),
+        how="" if values.get("how") == ALL else values.get("how", ""),
+        computed="how" in values,
         sample=values.get("sample", ""),
         sample_id=_key(request, "sample_id"),
         since=days["since"],

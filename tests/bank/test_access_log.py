@@ -86,6 +86,19 @@ def test_filters_by_person_command_way_sample_and_days(client_of, people, sample
     ]
 
 
+def test_what_computations_read_is_shown_when_it_is_asked_for(client_of, people, samples):
+    read(people, samples[:1])
+    bank.criteria.for_command(command="export", sample_ids=[samples[0].pk], reason="r")
+    page, command = CriteriaAccess.objects.order_by("pk").values_list("pk", flat=True)
+    boards = [CriteriaAccess.objects.create(how="boards", sample_count=1).pk for _ in range(60)]
+    client = client_of("administrator")
+    assert keys(client.get(LOG)) == [command, page]
+    assert keys(client.get(f"{LOG}?how=all"))[:2] == boards[:-3:-1]
+    assert keys(client.get(f"{LOG}?how=boards")) == boards[:9:-1]
+    lines = b"".join(client.get(f"{LOG}export/?how=all").streaming_content).decode().splitlines()
+    assert len(lines) == 63
+
+
 def test_pages_go_there_and_back_in_as_many_queries(client_of, people, samples):
     read(people, samples[:1], count=120)
     newest = list(CriteriaAccess.objects.order_by("-pk").values_list("pk", flat=True))

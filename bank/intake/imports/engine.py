@@ -276,7 +276,9 @@ def _batches(
     weight = 0
     for entry in source:
         if isinstance(entry, Problem):
+            bad = report.bad
             report.add(entry)
+            report.rows += report.bad - bad  # a row that cannot be read is a row, once
             continue
         report.rows += len(entry) if isinstance(entry, Block) else 1
         if isinstance(entry, Row):
