@@ -108,6 +108,19 @@ def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class OnBoards:
+    """A model's lines on all boards, with their axis."""
+
+    boards: list[BoardLine]
+    axis: SafeString
+
+
+def on_boards(model: EvaluatedModel, viewer: Viewer) -> OnBoards:
+    found = sorted(_boards_of(model.name, viewer), key=lambda on: (on.row.rank is None, -on.row.n))
+    return OnBoards([_board_line(on) for on in found], marks.axis_head(HUNDRED, lambda value: whole(100 * value)))
+
+
 def _boards_of(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
     answered = Response.objects.filter(model__name=name).order_by().values("sample__benchmark")
     staff = allowed(viewer, "read-hidden")

@@ -22,6 +22,7 @@ from judging.runs import submissions as queue
 from leaderboard import submissions
 from leaderboard.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm
 from leaderboard.pages import submissions as shown
+from leaderboard.pages.profiles import on_boards
 
 PAGE = 50
 MARKS = 100
@@ -152,6 +153,7 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "ticks": shown.axis_ticks(),
         "faults": shown.faults(submission.problems),
         "judged": shown.judged(submission, request.user),
+        "on_boards": on_boards(submission.model, request.user) if submission.model else None,
         "page": page,
         "staff": allowed(request.user, "manage-submissions"),
         "may_manage": allowed(request.user, "manage-submissions"),

@@ -179,6 +179,13 @@ def test_the_kept_half_shows_to_a_researcher_once_it_is_released(bench, research
     assert [score["part"] for score in researcher.get(f"{API}{pk}/").json()["scores"]] == ["whole", "kept", "shown"]
 
 
+def test_a_submissions_page_shows_where_its_model_stands_on_boards_that_its_owner_may_see(bench, researcher, client_of):
+    pk = post(researcher, bench, answers(bench)).json()["id"]
+    page = f"/submissions/{pk}/"
+    assert "All boards" not in flat(researcher.get(page))
+    assert "All boards" in flat(client_of("curator").get(page))
+
+
 def test_no_answer_of_a_hidden_split_is_marked_anywhere(bench, researcher, allow):
     pk = post(researcher, bench, answers(bench, right=lambda n: n > 2)).json()["id"]
     everything = "".join(
