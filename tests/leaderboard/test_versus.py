@@ -113,7 +113,7 @@ def test_the_boxes_on_the_board_lead_to_the_page_of_two(voted, client_of):
     assert client.get("/leaderboards/grove/judges/compare/?judge=run-1&judge=run-2&judge=run-3").status_code == 400
     assert client.get("/leaderboards/grove/judges/compare/?a=run-x&b=run-2").status_code == 400
     assert "Which two?" in flat(client.get("/leaderboards/grove/judges/compare/"))
-    assert "Choose two models" in flat(client.get("/leaderboards/grove/models/compare/"))
+    assert "Which two?" in flat(client.get("/leaderboards/grove/models/compare/"))
 
 
 def test_settings_of_one_judge_are_rows_of_their_own(brought):
