@@ -10,6 +10,14 @@
     for (const field of document.querySelectorAll("[data-drop-empty] :disabled")) field.disabled = false;
   });
 
+  // The folded pickers open under their button, as far as there is room.
+  for (const more of document.querySelectorAll(".morefilters"))
+    more.addEventListener("toggle", () => {
+      const [list, row] = [more.querySelector(".menu-list"), more.parentElement.getBoundingClientRect()];
+      const room = row.right - more.getBoundingClientRect().left - list.offsetWidth;
+      if (getComputedStyle(list).position === "absolute") list.style.right = `${Math.max(0, room)}px`;
+    });
+
   // "How to read it" stays as it was left; the server has set the attribute, so that nothing moves.
   const root = document.documentElement;
   const open = () => root.dataset.howto !== "closed";

@@ -1,13 +1,16 @@
 """The pages: the same rows as the API and the command, in the order and under the filters of the address."""
 
 import csv
+import gzip
 import io
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.urls import reverse
 
 from annotations.models import Campaign, Label
@@ -74,6 +77,18 @@ def models_of(html):
 
 
 # ---- one set of rows ----
+
+
+def test_the_first_board_page_sends_at_most_150_kb_compressed_script_included(voted, client):
+    html = client.get(MODELS_PAGE).content.decode()
+    files = {re.sub(r"#.*", "", link) for link in re.findall(r'(?:src|href)="/static/([^"]+)"', html)}
+    assert any(name.startswith("js/charts") for name in files)
+    sent = [html.encode()]
+    for name in files:
+        found = finders.find(name) or finders.find(re.sub(r"\.[0-9a-f]{12}(?=\.\w+$)", "", name))
+        assert found, name
+        sent.append(Path(found).read_bytes())
+    assert sum(len(gzip.compress(part)) for part in sent) < 150_000
 
 
 def test_page_api_and_command_give_the_same_rows(voted, board, client):
