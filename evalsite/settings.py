@@ -54,6 +54,7 @@ MIDDLEWARE = [
     "evalsite.middleware.bare_head",
     "evalsite.middleware.unannounced_proxy",
     "django.middleware.security.SecurityMiddleware",
+    "evalsite.middleware.compressed",
     "django.middleware.http.ConditionalGetMiddleware",
     "evalsite.middleware.headers",
     "csp.middleware.CSPMiddleware",

@@ -1,6 +1,10 @@
 """What responses carry beside their content; what all of them do is in test_crawl.py."""
 
+import gzip
+
 import pytest
+
+from tests.access.world import PUBLIC
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -28,3 +32,17 @@ def test_an_error_page_tells_nothing(page, world, client_of):
     assert answer.status_code == 404
     for word in (b"Traceback", b"evalsite.settings", b"SELECT", b"Exception"):
         assert word not in answer.content
+
+
+def test_pages_go_out_compressed_and_pictures_as_they_are(world, client):
+    plain = client.get("/leaderboards/")
+    page = client.get("/leaderboards/", headers={"Accept-Encoding": "gzip"})
+    assert page.headers["Content-Encoding"] == "gzip"
+    assert "Accept-Encoding" in page.headers["Vary"]
+    assert len(page.content) < len(plain.content) / 2
+    again = client.get("/leaderboards/", headers={"Accept-Encoding": "gzip"})
+    assert again.content != page.content  # bytes at random
+    assert gzip.decompress(again.content) == plain.content
+    image = world.samples[PUBLIC].images.get()
+    picture = client.get(f"/bank/images/{image.sha256}.png", headers={"Accept-Encoding": "gzip"})
+    assert "Content-Encoding" not in picture.headers
