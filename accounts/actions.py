@@ -9,7 +9,6 @@ from collections.abc import Callable
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.tokens import default_token_generator
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -88,7 +87,7 @@ def new_password(*, person: User, password: str | None = None, by: User | None =
 def set_email(*, person: User, email: str) -> None:
     """Change where notices and links for a new password go. Raises ValidationError."""
     if email:
-        validate_email(email)
+        User._meta.get_field("email").run_validators(email)
     person.email = email
     person.save(update_fields=["email"])
 

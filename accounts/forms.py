@@ -9,12 +9,13 @@ from django.contrib.auth.forms import AuthenticationForm, PasswordResetForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from accounts import attempts, audit, mail
 from accounts.http import client_address
-from accounts.models import Role
+from accounts.models import Role, User
 
 MAY = {
     Role.ANNOTATOR: "labels answers in the browser",
@@ -22,6 +23,7 @@ MAY = {
     Role.CURATOR: "bank, criteria, campaigns, judges and runs",
     Role.ADMINISTRATOR: "everything, and people",
 }
+LONGEST_ADDRESS = User._meta.get_field("email").max_length  # else PostgreSQL refuses the row
 # The actions that keys can be bound to; static/js/labelling.js carries them out.
 ACTIONS = (
     *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tie", "undecided"),
@@ -94,6 +96,9 @@ class ResetForm(PasswordResetForm):
         to_email: str,
         html_email_template_name: str | None = None,
     ) -> None:
+        # Under the site's own name where that is known: whoever asks for another's password chooses the host asked.
+        link = mail.full_address(reverse("accounts:password-choose", args=[context["uid"], context["token"]]))
+        context["link"] = f"{context['protocol']}://{context['domain']}{link}" if link.startswith("/") else link
         mail.queue(
             to_email, render_to_string(subject_template_name, context), render_to_string(email_template_name, context)
         )
@@ -103,6 +108,7 @@ class NewAccount(Styled):
     name = forms.CharField(max_length=150, help_text="Letters, digits and @ . + - _")
     role = forms.ChoiceField(choices=[(role, f"{role}: {may}") for role, may in MAY.items()])
     email = forms.EmailField(
+        max_length=LONGEST_ADDRESS,
         required=False,
         label="E-mail address",
         help_text="Without a password below, a link for choosing one is mailed there.",
@@ -138,7 +144,10 @@ class Preferences(forms.Form):
     )
     at_once = forms.BooleanField(label=lazy("Submit right after choosing"), required=False)
     email = forms.EmailField(
-        label=lazy("E-mail address"), required=False, help_text=lazy("For notices, and for a new password.")
+        max_length=LONGEST_ADDRESS,
+        label=lazy("E-mail address"),
+        required=False,
+        help_text=lazy("For notices, and for a new password."),
     )
     mail = forms.ChoiceField(
         label=lazy("Notices by mail"),

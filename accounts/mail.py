@@ -2,7 +2,6 @@
 
 import logging
 from datetime import timedelta
-from smtplib import SMTPException
 
 from django.conf import settings
 from django.core.mail import send_mail
@@ -45,7 +44,8 @@ def send_waiting() -> None:
             continue  # another worker has it
         try:
             send_mail(mail.subject, mail.text, None, [mail.to])
-        except (SMTPException, OSError) as error:
+        except Exception as error:
+            # Of whatever kind: an address that no mail can be made for must not stop the worker, and the site with it.
             _put_back(mail, type(error).__name__)
         else:
             Mail.objects.filter(pk=mail.pk).delete()

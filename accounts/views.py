@@ -39,6 +39,7 @@ YEAR = 365 * 24 * 3600
 MAX_TOKENS = 10
 MAX_VIEWS = 50
 MAX_PATH = 2_000
+LONGEST_NUMBER = 19  # a column holds any shorter one
 SHOWN = 8  # characters of a token that tell it from one's others
 FILTERS = ("person", "action", "since", "until")
 HEAD = ("number", "time", "action", "who", "about", "address", "details", "digest")
@@ -150,7 +151,9 @@ def notice_list(request: HttpRequest) -> HttpResponse:
     """What the person was told, newest first. Opening one marks it as read."""
     own = Notice.objects.filter(person=cast(User, request.user))
     if request.method == "POST":
-        opened = own.filter(pk=request.POST["open"]).first() if request.POST.get("open", "").isdigit() else None
+        number = request.POST.get("open", "")
+        known = len(number) < LONGEST_NUMBER and number.isascii() and number.isdigit()
+        opened = own.filter(pk=number).first() if known else None
         notices.mark_read([opened] if opened else own)
         return redirect(opened.link if opened else "accounts:notices")
     page = Paginator(own, PAGE_SIZE).get_page(request.GET.get("page"))
@@ -161,7 +164,7 @@ def notice_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["POST"])
 def view_save(request: HttpRequest) -> HttpResponse:
     """Keep a page with its filters under a name, or forget it. The same name again replaces the page."""
-    person, path = cast(User, request.user), request.POST.get("path", "")
+    person, path = cast(User, request.user), request.POST.get("path", "").replace("\x00", "")
     name = " ".join(request.POST.get("name", "").replace("\x00", "").split())[:80]
     if not path.startswith("/leaderboards/") or len(path) > MAX_PATH:
         messages.error(request, "This page cannot be saved as a view.")
@@ -268,7 +271,7 @@ def people(request: HttpRequest) -> HttpResponse:
                 return redirect("people")
             context["made"] = (made, password)
             form = NewAccount()
-    search, role = request.GET.get("q", "").strip()[:150], request.GET.get("role", "")
+    search, role = request.GET.get("q", "").replace("\x00", "").strip()[:150], request.GET.get("role", "")
     accounts = User.objects.annotate(tokens=Count("auth_token_set")).order_by("username")
     if search:
         accounts = accounts.filter(Q(username__icontains=search) | Q(email__icontains=search))

@@ -184,6 +184,7 @@ FILE_UPLOAD_HANDLERS = ["bank.intake.uploads.staging.SignedInUploadHandler"]
 
 # Mail, for invitations: printed by the server unless EMAIL_URL names a mail server (smtp+tls://name:password@host:587).
 vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+EMAIL_TIMEOUT = 10  # seconds: meanwhile the worker takes no new run
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="evalsite@localhost")
 
 REST_FRAMEWORK = {

@@ -12,6 +12,8 @@ from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.samples.listing import holding
 from judging.models import Judge, Run
+from judging.models.runs import RunQuerySet
+from leaderboard import queries
 
 FEWEST, MOST = 2, 8  # characters needed for a search; rows of each kind
 FEW = 4  # rows of each kind while somebody still types
@@ -92,7 +94,7 @@ def similar(text: str, viewer: Viewer) -> list[Hit]:
     """Models, judges and benchmarks whose names are nearly ``text``: what was perhaps meant."""
     answers = Response.objects.visible_to(viewer).filter(model=OuterRef("pk"))
     models = EvaluatedModel.objects.filter(Exists(answers)).values_list("name", flat=True)
-    runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS, benchmark__in=Benchmark.objects.visible_to(viewer))
+    runs = _judged(viewer)
     judges = Judge.objects.filter(Exists(runs.filter(judge=OuterRef("pk")))).values_list("name", flat=True)
     titles = Benchmark.objects.visible_to(viewer).values_list("title", flat=True)
     names = dict.fromkeys(chain.from_iterable(kind.order_by("pk")[:COMPARED] for kind in (models, judges, titles)))
@@ -141,7 +143,7 @@ def _models(text: str, viewer: Viewer) -> list[Hit]:
 
 
 def _judges(text: str, viewer: Viewer) -> list[Hit]:
-    runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS, benchmark__in=Benchmark.objects.visible_to(viewer))
+    runs = _judged(viewer)
     judges = Judge.objects.filter(name__icontains=text).order_by("name")
     if not allowed(viewer, "read-judging"):
         judges = judges.filter(Exists(runs.filter(judge=OuterRef("pk"))))
@@ -157,6 +159,11 @@ def _judges(text: str, viewer: Viewer) -> list[Hit]:
         to = reverse("leaderboard:judge-detail", args=[judge.pk])
         hits.append(Hit(str(judge), to, "built in" if judge.is_baseline else "", places))
     return hits
+
+
+def _judged(viewer: Viewer) -> RunQuerySet:
+    """The runs that the page of a judge counts, so that no result leads nowhere."""
+    return Run.objects.visible_to(viewer).filter(kind=Run.Kind.JUDGMENTS, benchmark__in=queries.newest_visible(viewer))
 
 
 def _samples(text: str, viewer: Viewer) -> list[Hit]:

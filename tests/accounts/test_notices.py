@@ -105,6 +105,28 @@ def test_a_mail_that_the_server_refuses_is_tried_again_later_and_given_up_after_
     assert notices.unread(curator) == 1
 
 
+def test_an_address_that_no_mail_can_be_made_for_does_not_stop_the_mails_of_others(people, curator, monkeypatch):
+    send = EmailBackend.send_messages
+
+    def refuse(backend, messages):
+        if "ſ" in messages[0].to[0]:
+            raise ValueError("address parts cannot contain CR or LF")
+        return send(backend, messages)
+
+    monkeypatch.setattr(EmailBackend, "send_messages", refuse)
+    people["annotator"].email = "ſ" * 70 + "@example.org"
+    tell(people["annotator"])
+    tell(curator)
+    mail.send_waiting()
+    assert [message.to for message in outgoing.outbox] == [["curator@example.org"]]
+    assert Mail.objects.get().tries == 1
+
+
+@pytest.mark.parametrize("opened", ["²", "9" * 30, "9" * 5_000, "-1", "\x00", "1e3"])
+def test_a_notice_that_there_is_not_leads_back_to_the_list(client_of, opened):
+    assert client_of("researcher").post("/accounts/notices/", {"open": opened}).url == "/accounts/notices/"
+
+
 def link_in(message):
     return re.search(r"https?://[^/\s]+(/\S+)", message.body).group(1)
 
@@ -133,6 +155,23 @@ def test_asking_for_a_link_tells_nobody_which_addresses_have_accounts(curator, c
     token = re.compile(r'"[A-Za-z0-9]{64}"')
     assert token.sub("", known.content.decode()) == token.sub("", unknown.content.decode())
     assert Mail.objects.count() == 1
+
+
+def test_the_link_leads_to_this_site_whatever_host_was_asked(curator, client):
+    client.post("/accounts/password/reset/", {"email": "curator@example.org"}, headers={"host": "localhost:6666"})
+    mail.send_waiting()
+    assert "6666" not in outgoing.outbox[0].body
+    assert "Choose a password" in client.get(link_in(outgoing.outbox[0]), follow=True).content.decode()
+
+
+def test_an_address_that_is_too_long_to_keep_is_refused(people, client_of):
+    address = "x" * 250 + "@example.org"
+    assert "at most 254" in client_of("researcher").post("/accounts/settings/", {"email": address}).content.decode()
+    administrator, page = client_of("administrator"), f"/people/{people['researcher'].pk}/"
+    told = administrator.post(page, {"do": "email", "email": address}, follow=True).content.decode()
+    assert "at most 254" in told
+    people["researcher"].refresh_from_db()
+    assert people["researcher"].email == ""
 
 
 def test_links_for_passwords_are_asked_for_ten_times_in_a_quarter_of_an_hour_at_most(curator, client):

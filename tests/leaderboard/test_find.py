@@ -6,7 +6,7 @@ import pytest
 
 from bank.criteria import Criterion
 from bank.models import Benchmark, Item, Sample, Submission
-from judging.models import OVERLAP, Judge
+from judging.models import OVERLAP, Judge, Run
 from tests.leaderboard.conftest import folder, grove, manage
 from tests.markup import flat
 
@@ -58,6 +58,14 @@ def test_what_somebody_else_submitted_and_judges_without_runs_are_not_told_of(gr
     assert "Nothing found" in found(client, "Alder")
     assert ">Alder</a>" in found(client_of("researcher"), "Alder")
     assert not Judge.objects.filter(baseline=OVERLAP, runs__isnull=False).exists()
+
+
+def test_a_judge_whose_page_a_visitor_may_not_open_is_not_found(grove, client, client_of):
+    judge = Judge.objects.create(name="sequoia-overlap", baseline=OVERLAP)
+    Run.objects.create(judge=judge, benchmark=grove, protocol="pair", state=Run.State.FINISHED)
+    assert client.get(f"/judges/{judge.pk}/").status_code == 404
+    assert "sequoia-overlap" not in found(client, "sequoia")
+    assert "sequoia-overlap" in found(client_of("curator"), "sequoia")
 
 
 def test_while_somebody_types_they_see_the_first_of_each_kind_and_pages_they_may_open(grove, client, client_of):
