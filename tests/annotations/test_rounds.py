@@ -211,6 +211,12 @@ class TestResult:
         assert finished.statistics.agreed.estimate.n == 0
         assert finished.ended[0].agreed is None
 
+    def test_whoever_comes_before_their_first_label_is_told_that_nothing_is_done(self, campaign_of):
+        campaign, (one, *_) = campaign_of(3, 1)
+        page = flat(signed_in(one).get(f"/annotate/{campaign.pk}/done/"))
+        assert "0 done, 3 to go." in page
+        assert "Your last label" not in page
+
     def test_a_closed_round_tells_agreement_with_its_interval_and_what_to_look_at(self, labelled, now):
         campaign, people = labelled
         close_campaign(campaign=campaign, now=now)
