@@ -84,12 +84,21 @@ def new_password(*, person: User, password: str | None = None, by: User | None =
     return password
 
 
-def set_email(*, person: User, email: str) -> None:
-    """Change where notices and links for a new password go. Raises ValidationError."""
+@transaction.atomic
+def set_email(*, person: User, email: str, by: User) -> None:
+    """Change where notices and links for a new password go; the old address is told. Raises ValidationError."""
+    if email == person.email:
+        return
     if email:
         User._meta.get_field("email").run_validators(email)
+    if person.email and mail.is_set_up():
+        text = _(
+            "The account {name} of evalsite has another e-mail address now. If it was not you, tell whoever keeps it."
+        )
+        mail.queue(person.email, _("Your e-mail address at evalsite"), text.format(name=person.username))
     person.email = email
     person.save(update_fields=["email"])
+    audit.record("address-changed", by=by, about=person.username)
 
 
 def mail_password_link(*, person: User) -> None:

@@ -25,6 +25,7 @@ ACTIONS = {
     "account-made": "made an account",
     "role-changed": "changed a role",
     "password-changed": "changed a password",
+    "address-changed": "changed an e-mail address",
     "account-switched": "switched an account on or off",
     "token-made": "made a token for the API",
     "token-ended": "ended a token for the API",

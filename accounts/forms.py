@@ -149,19 +149,40 @@ class Preferences(forms.Form):
         required=False,
         help_text=lazy("For notices, and for a new password."),
     )
+    password = forms.CharField(
+        label=lazy("Your password"),
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+        help_text=lazy("Only to change the address."),
+    )
     mail = forms.ChoiceField(
         label=lazy("Notices by mail"),
         required=False,
         choices=[("", lazy("As they come")), ("daily", lazy("Once a day")), ("never", lazy("Never"))],
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.request = request
         language: Any = self.fields["language"]
         language.choices = [("", _("Same as the browser")), *settings.LANGUAGES]
         for name, field in self.fields.items():
             if name != "at_once":
                 field.widget.attrs["class"] = "input"
+
+    def clean(self) -> dict[str, Any]:
+        """Links for a new password go to the address: whoever finds an open browser must not change it."""
+        data, person = self.cleaned_data, self.request.user
+        if "email" in data and data["email"] != self.initial.get("email"):
+            attempt = attempts.begin(self.request, person.get_username())
+            if not attempt.allowed:
+                self.add_error("password", _("Too many attempts. Wait 15 minutes, then try again."))
+            elif person.check_password(data.get("password", "")):
+                attempt.succeeded()
+            else:
+                self.add_error("password", _("Type your password to change the address."))
+        return data
 
 
 def bound_keys(text: str) -> dict[str, str]:

@@ -47,6 +47,8 @@ def send_waiting() -> None:
         except Exception as error:
             # Of whatever kind: an address that no mail can be made for must not stop the worker, and the site with it.
             _put_back(mail, type(error).__name__)
+            if isinstance(error, OSError):
+                return  # the mail server does not answer: others wait with it, and not the worker for each of them
         else:
             Mail.objects.filter(pk=mail.pk).delete()
 

@@ -222,10 +222,10 @@ def preferences(request: PageRequest) -> HttpResponse:
         _keep(user, keys | at_once)
         return JsonResponse({"saved": True})
     initial = user.preferences | {"email": user.email}
-    form = Preferences(request.POST if request.method == "POST" else None, initial=initial)
+    form = Preferences(request.POST if request.method == "POST" else None, initial=initial, request=request)
     if request.method == "POST" and form.is_valid():
-        user.email = form.cleaned_data.pop("email")
-        user.save(update_fields=["email"])
+        form.cleaned_data.pop("password")
+        actions.set_email(person=user, email=form.cleaned_data.pop("email"), by=user)
         _keep(user, form.cleaned_data)
         with override(language_of(request)):
             messages.success(request, _("Your settings are saved."))
@@ -311,7 +311,7 @@ def _apply(posted: QueryDict, account: User, by: User, context: dict[str, Any]) 
     """Carry out the action. Returns what was done, or "" if the page itself shows it. Raises ValidationError."""
     match do := posted.get("do", ""):
         case "email":
-            actions.set_email(person=account, email=posted.get("email", "").strip())
+            actions.set_email(person=account, email=posted.get("email", "").strip(), by=by)
             return f"The address of {account.username} is saved."
         case "link":
             actions.mail_password_link(person=account)

@@ -20,6 +20,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="run",
+            name="tryout",
+            field=models.BooleanField(db_default=False, default=False),
+        ),
+        migrations.AddField(
+            model_name="run",
             name="told",
             field=models.CharField(blank=True, db_default="", max_length=9),
         ),

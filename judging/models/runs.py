@@ -29,12 +29,12 @@ class RunQuerySet(models.QuerySet["Run"]):
     def visible_to(self, viewer: "Viewer") -> "RunQuerySet":
         """Runs of the overlap baseline, which uses the hidden criteria, are for staff only.
 
-        So are runs of marks: these are given to right answers alone.
+        So are runs of marks, which are given to right answers alone, and tryouts that nobody has gone on with.
         """
         if allowed(viewer, "read-hidden"):
             return self
-        public = self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(kind=Run.Kind.MARKS)
-        return public.exclude(judge__baseline=OVERLAP)
+        public = self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC, tryout=False)
+        return public.exclude(kind=Run.Kind.MARKS).exclude(judge__baseline=OVERLAP)
 
     def withheld_from(self, *, staff: bool) -> list[int]:
         """Runs of which the viewer sees only that they exist and their state, but no results.
@@ -45,11 +45,12 @@ class RunQuerySet(models.QuerySet["Run"]):
         if staff:
             return []
         fields = ("kind", "settings", "imported", "criteria_fingerprint", "state")
-        active = {run.pk for run in self.filter(state__in=Run.GOING).only(*fields) if run.is_withheld}
-        if not active:
+        withheld = {run.pk for run in self.filter(state__in=Run.GOING).only(*fields) if run.is_withheld}
+        withheld |= set(self.filter(tryout=True).values_list("pk", flat=True))
+        if not withheld:
             return []
         juries = self.filter(settings__has_key=JURY).values_list("pk", f"settings__{JURY}")
-        return sorted(active | {pk for pk, members in juries if active & set(members)})
+        return sorted(withheld | {pk for pk, members in juries if withheld & set(members)})
 
 
 class Run(models.Model):
@@ -97,6 +98,7 @@ class Run(models.Model):
     budget = models.FloatField(null=True, blank=True)  # US dollars
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
     state_reason = models.TextField(blank=True)  # why it paused, in words
+    tryout = models.BooleanField(default=False, db_default=False)  # on a few items, and nobody has gone on with it
     told = models.CharField(max_length=9, blank=True, db_default="")  # the state as last told to who started it
     imported = models.BooleanField(default=False)
     reported_model = models.CharField(max_length=200, blank=True)  # newest one that the endpoint reported

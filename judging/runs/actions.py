@@ -39,6 +39,7 @@ def start_run(
     reuse: bool = False,
     batched: bool = False,
     attacks: Sequence[str] | None = None,
+    tryout: bool = False,
 ) -> Run:
     """Start judging a benchmark's items, or continue the run that does the same. Raises BadInput.
 
@@ -49,7 +50,7 @@ def start_run(
     ``items``, a part of the benchmark (see ``item_sets``). A new ``budget`` replaces the old one. ``reuse`` answers
     identical calls from stored ones; ``batched`` uses the endpoint's batch interface. With ``attacks`` the run tests
     the judge against these attacks (all of them if the list is empty) and makes no judgments (see
-    ``judging.runs.attacks``).
+    ``judging.runs.attacks``). A ``tryout`` stays with staff until a run with the same settings goes on from it.
     """
     asked_settings, asked_items = _split_settings(settings)
     try:
@@ -90,6 +91,9 @@ def start_run(
         "settings_hash": protocols.settings_hash(canonical_settings),
         "items_hash": items_hash(item_ids),
     }
+    if not tryout:
+        same_settings = {name: value for name, value in identity.items() if name != "items_hash"}
+        Run.objects.filter(**same_settings, tryout=True).update(tryout=False)
     if not new:
         if run := continue_run(identity, budget):
             return run
@@ -123,6 +127,7 @@ def start_run(
         by=by,
         reuse=reuse,
         batched=batched,
+        tryout=tryout,
     )
     bulk.insert(RunItem, ("run_id", "item_id"), [(run.pk, pk) for pk in item_ids])
     run.criteria_fingerprint = plan.criteria_fingerprint(run)

@@ -172,6 +172,7 @@ def started_from(request: HttpRequest, form: RunForm) -> HttpResponse | None:
         protocol=data["protocol"],
         settings=form.settings(),
         items=items,
+        tryout=tries,
         attacks=data.get("attacks"),
         by=cast(User, request.user),
     )

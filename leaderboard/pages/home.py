@@ -253,10 +253,10 @@ def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summar
                 judges_link=place.address.to("leaderboard:judges"),
                 models=[_model_row(place, row, model_axis, pages.get(row.model, "")) for row in top],
                 models_note=place.note or _models_note(place, top),
-                models_unit=place.models_kind.shape.short if top else "",
+                models_unit=_models_unit(place) if top else "",
                 judges=[_judge_row(place, *judge_row, judge_axis, ceiling) for judge_row in ranked],
                 judges_note=_judges_note(place, ranked),
-                judges_unit=place.metric.within_sentence if ranked else "",
+                judges_unit=_judges_unit(place) if ranked else "",
             )
             for place, top, ranked, ceiling in zip(places, models, judges, ceilings, strict=True)
         ],
@@ -311,6 +311,17 @@ def _counts(counts: queries.BenchmarkCounts) -> str:
     parts = [number_of(counts.samples, "sample"), number_of(counts.models, "model")]
     parts += [number_of(counts.judges, "judge")] if counts.judges else []
     return ", ".join([*parts, number_of(counts.labels, "label")])
+
+
+def _models_unit(place: _Place) -> str:
+    unit = place.models_kind.shape.short
+    return f"{unit}, in the order of their rating" if place.models_kind.pairwise else unit
+
+
+def _judges_unit(place: _Place) -> str:
+    """Pairs that people could not decide count here, and not in the first sentence of the page."""
+    unit = place.metric.within_sentence
+    return f"{unit}, ties counted" if place.judges_kind.pairwise else unit
 
 
 def _top_models(place: _Place) -> list[ModelRow]:

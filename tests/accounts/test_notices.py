@@ -200,7 +200,7 @@ def test_an_administrator_makes_an_account_whose_owner_chooses_the_password(peop
     administrator.post(page, {"do": "email", "email": "j.novak@example.org"})
     administrator.post(page, {"do": "link"})
     mail.send_waiting()
-    assert outgoing.outbox[1].to == ["j.novak@example.org"]
+    assert [message.to for message in outgoing.outbox[1:]] == [["jana@example.org"], ["j.novak@example.org"]]
     refused = administrator.post(page, {"do": "email", "email": "no address"}, follow=True)
     assert "Enter a valid email address" in refused.content.decode()
 
@@ -221,3 +221,33 @@ def test_a_view_is_kept_under_a_name_replaced_and_forgotten(people, client_of):
 def test_a_view_is_a_board_of_this_site(people, client_of, path):
     assert client_of("researcher").post("/accounts/views/", {"path": path, "name": "x"}).url == "/"
     assert not SavedView.objects.exists()
+
+
+def test_an_address_is_changed_with_the_password_alone_and_the_old_one_is_told(curator, client_of):
+    client = client_of("curator")
+    for password in ("", "wrong"):
+        refused = client.post("/accounts/settings/", {"email": "thief@example.org", "password": password})
+        assert "Type your password" in refused.content.decode()
+    curator.refresh_from_db()
+    assert curator.email == "curator@example.org"
+    client.post("/accounts/settings/", {"email": "new@example.org", "password": "a-long-password"})
+    curator.refresh_from_db()
+    assert curator.email == "new@example.org"
+    assert AuditEntry.objects.filter(action="address-changed", about="curator").count() == 1
+    mail.send_waiting()
+    assert [message.to for message in outgoing.outbox] == [["curator@example.org"]]
+    assert client.post("/accounts/settings/", {"email": "new@example.org", "theme": "dark"}).status_code == 302
+
+
+def test_while_the_mail_server_is_away_the_worker_tries_one_mail_and_goes_on(people, curator, monkeypatch):
+    tried = []
+
+    def refuse(backend, messages):
+        tried.append(messages)
+        raise SMTPServerDisconnected("gone")
+
+    monkeypatch.setattr(EmailBackend, "send_messages", refuse)
+    for number in range(5):
+        tell(curator, number)
+    mail.send_waiting()
+    assert len(tried) == 1

@@ -318,6 +318,9 @@ def test_a_run_is_tried_on_a_few_items_first_and_goes_on_without_asking_for_them
         assert "every 1s" in waiting.content.decode()
         work_on(first)
         assert len(server.calls) == 4  # two pairs in both orders
+        of_judge = reverse("leaderboard:judge-detail", args=[first.judge_id])
+        assert client_of("anonymous").get(of_judge).status_code == 404
+        assert client_of("researcher").get(reverse("judging:run-detail", args=[first.pk])).status_code == 404
         page = client.get(tried.headers["Location"])
         words = text_of(page)
         assert "4 of 4 replies readable" in words
@@ -332,6 +335,7 @@ def test_a_run_is_tried_on_a_few_items_first_and_goes_on_without_asking_for_them
         client.post(reverse("judging:run-new"), chosen)
         rest = Run.objects.exclude(pk=first.pk).get()
         work_on(rest)
+        assert client_of("anonymous").get(of_judge).status_code == 200
     assert rest.items.count() == items - 2
     assert not set(rest.items.all()) & set(first.items.all())
 

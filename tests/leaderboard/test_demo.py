@@ -94,7 +94,7 @@ def test_real_votes_come_in_beside_it_once_and_give_the_first_sentence_its_numbe
     assert Judge.objects.filter(simulated=False, baseline="").count() == 2
     assert Label.objects.filter(campaign__benchmark__slug="llmfao").count() == 8_931
     sentence = " ".join(demo.get("/").content.decode().split())
-    assert "1,049 LLMFAO pairs that people decided" in sentence
+    assert "1,049 LLMFAO pairs on which people chose a side" in sentence
     assert ">73.6%</a> of the time" in sentence
     assert ">70.9%</a>" in sentence
 
