@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from django.db import models
+from django.db.models import Q
 
 from bank.database.unfinished import FinishedManager
 from bank.models.catalogue import Sample
@@ -32,13 +33,19 @@ class Item(models.Model):
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="items")
     content_hash = models.CharField(max_length=64, unique=True)
     responses = models.ManyToManyField(Response, through="ItemResponse", related_name="items")
-    recipe = models.ForeignKey(Recipe, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    recipe = models.ForeignKey(
+        Recipe, on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )  # see Meta
 
     objects = OrdinaryManager()
     all_objects = FinishedManager["Item"]()
 
     class Meta:
-        indexes = [models.Index(fields=["sample", "kind"], name="item_of_sample")]
+        # An index of all recipes would list every ordinary item under null, and the database would go through it.
+        indexes = [
+            models.Index(fields=["sample", "kind"], name="item_of_sample", condition=Q(recipe=None)),
+            models.Index(fields=["recipe"], name="item_of_recipe", condition=Q(recipe__isnull=False)),
+        ]
 
     def ordered_responses(self) -> list[Response]:
         """The responses in canonical order (one query unless prefetched as ``places__response``)."""
