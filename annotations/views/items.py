@@ -69,7 +69,7 @@ def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk)
     show = request.GET.get("show", "")
     show = show if show in adjudication.FILTERS else ""
-    search = request.GET.get("q", "").strip()[:200]
+    search = request.GET.get("q", "").replace("\x00", "").strip()[:200]
     items = adjudication.list_items(campaign, show=show, search=search)
     context = {
         "section": "campaigns",

@@ -266,7 +266,8 @@ def _machine(viewer: User, now: datetime) -> list[tuple[str, str]]:
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     spent = Run.objects.filter(created_at__gte=month).aggregate(spent=Sum("spent"))["spent"] or 0.0
     lines = [
-        ("Worker", f"at work, {number_of(queued, 'run')} queued" if worker_seen() else "none is running"),
+        ("Worker", "at work" if worker_seen() else "none is running"),
+        ("Runs that wait", f"{queued:,}"),
         ("Spent on runs of this month", f"${spent:.2f}"),
         ("Mail", "set up" if mail.is_set_up() else "not set up"),
     ]

@@ -326,7 +326,7 @@ def test_a_run_is_tried_on_a_few_items_first_and_goes_on_without_asking_for_them
         assert "4 of 4 replies readable" in words
         assert "2 of 2 items change with the order" in words
         assert "The first one names the bowl." in words
-        assert "A, B A B, A B" in words
+        assert "A, B → A B, A → B" in words
         assert "every 1s" not in page.content.decode()
         assert "Tried on 2 of" in text_of(client.get(reverse("judging:run-detail", args=[first.pk])))
         link = re.search(r'href="(/judging/runs/new/[^"]+limit=)"', page.content.decode())[1].replace("&amp;", "&")
