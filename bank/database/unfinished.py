@@ -40,13 +40,13 @@ def includes_unfinished() -> bool:
 @cache
 def unfinished_ids(table: str, column: str = "id") -> str:
     """An SQL condition that matches the ids of rows of an unfinished import. Both bounds are looked up once per
-    statement.
+    statement; mostly there are none, which is all that is asked for each row then.
     """
-    bounds = (
-        f'coalesce((SELECT "{end}" FROM bank_importrange WHERE "table" = \'{table}\'), 0)'  # noqa: S608 (names of ours)
+    first, last = (
+        f'(SELECT "{end}" FROM bank_importrange WHERE "table" = \'{table}\')'  # noqa: S608 (names of ours)
         for end in ("first", "last")
     )
-    return f"{column} BETWEEN {next(bounds)} AND {next(bounds)}"
+    return f"{first} IS NOT NULL AND {column} BETWEEN {first} AND {last}"
 
 
 class _IsFinished(models.Func):

@@ -298,8 +298,8 @@ class PairComparison(Comparison):
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.notes = [f"Majority rule: {scope.rule}."]
-        self.items = votes.pairs(scope)[["group", "level", "dataset"]]
         labels = votes.labels_of(scope).rename(columns={"choice": "value"})
+        self.items = votes.pairs(scope, only=labels["item"])[["group", "level", "dataset"]]
         self.labels = labels[labels["item"].isin(self.items.index)]
 
     def verdicts_of(self, runs: list[Run]) -> pd.DataFrame:

@@ -109,12 +109,16 @@ def by_pairs(scope: Scope) -> PairsBoard:
     elo_of = _elo(scope, battle)
     anchor = scope.anchor if scope.anchor in battle.place else ""
     at_length = length_controlled(scope, battle, anchor)
+    names = battle.names
+    del battle
     code_of = {str(name): code for code, name in enumerate(frame["a"].cat.categories)}
     counts_of = partial(_counted, anchor=code_of.get(anchor), models=len(code_of))
     judged = votes.judged(frame)
-    judged = judged[_first_of_item(judged["item"])]
-    judged_counts = counts_of(*(judged[side].cat.codes.to_numpy() for side in ("a", "b"))).tolist()
-    expected_counts = counts_of(*sides).tolist()
+    first = _first_of_item(judged["item"])
+    judged_sides = [judged[side].cat.codes.to_numpy()[first] for side in ("a", "b")]
+    judged_counts, expected_counts = (counts_of(*of).tolist() for of in (judged_sides, sides))
+    judged_items, expected_items = len(judged_sides[0]), len(sides[0])
+    del judged, judged_sides, sides
     extremes = _extremes(failed, anchor, scope.ties)
     preferences = votes.mean_preferences(votes.sided(frame, anchor)) if "preference" in frame else {}
     first = _first_of_item(frame["item"])
@@ -128,7 +132,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
             mask = (frame["level"] == name).to_numpy()
             by_level[name] = Tallies(frame[mask], anchor=code_of.get(anchor), first=first[mask], ties=scope.ties)
     rows = []
-    for name in battle.names:
+    for name in names:
         fit, code = rating.ratings[name], code_of[name]
         row = PairRow(
             model=name,
@@ -159,7 +163,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
         runs,
         items=int(first.sum()),
         outcomes=len(frame),
-        coverage=share(len(judged), len(sides[0])),
+        coverage=share(judged_items, expected_items),
         repeats=repeats,
         clustered_by=rating.clustered_by,
     )

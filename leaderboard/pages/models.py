@@ -27,6 +27,7 @@ from leaderboard.figures import (
     signed,
     span,
     tick,
+    two,
     whole,
 )
 from leaderboard.methods import PROVISIONAL
@@ -37,7 +38,7 @@ from leaderboard.rows import UNKNOWN, Number
 
 R = TypeVar("R", bound=Row)
 MOST_LEVELS = 4  # beside both LC % and length: more would cut the table off; names then say the length
-COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "n", "mean_length", "bt", "held", "elo")
+COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "preference", "n", "mean_length", "bt", "held", "elo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class ModelRow:
     bar: SafeString
     lc: str
     lc_title: str
+    preference: Cell
     n: str
     failed: str
     failed_title: str
@@ -105,12 +107,14 @@ class ModelsPage:
     by_rank: bool
     has_wins: bool
     has_lc: bool
+    has_preference: bool
     has_length: bool
     has_elo: bool
     has_held: bool
     held_word: str
     elo_css: str
     lc_css: str
+    preference_css: str
     clustered_by: str
     taken_out: str
     worth: SafeString  # what was taken out: a plot, and in words
@@ -198,12 +202,14 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str, beside: PairsBo
         by_rank=sorting.is_usual,
         has_wins=any(row.win_rate.value is not None for row in rows),
         has_lc=has_lc,
+        has_preference=any(row.preference.value is not None for row in settled),
         has_length=len(levels) <= MOST_LEVELS or not has_lc,
         has_elo=any(row.elo.value is not None for row in rows),
         has_held=ratings.both,
         held_word=ratings.what,
         elo_css=_where_wide("elo", sorting, ratings),
         lc_css=_where_wide("win_rate_lc", sorting, ratings),
+        preference_css=_where_wide("preference", sorting, ratings),
         clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
         taken_out=taken_out(board),
         worth=_worth(board),
@@ -301,6 +307,7 @@ def _row(
         bar=marks.interval_bar(scale, *row.win_rate.ends, write=percent, provisional=provisional),
         lc=NONE if provisional else percent(row.win_rate_lc.value),
         lc_title=interval(row.win_rate_lc, percent) or row.win_rate_lc.reason,
+        preference=Cell(NONE if provisional else two(row.preference.value), title=interval(row.preference, two)),
         n=whole(row.n),
         failed=failed(row.failures),
         failed_title=extremes("Win %", row.win_rate_worst, row.win_rate_best),
@@ -372,6 +379,9 @@ def _heads(sorting: Sorting, scale: marks.Axis, board: PairsBoard, ratings: Rati
             "win_rate_lc",
             title=f"Length-controlled: wins if answers were as long as the anchor's, in {unit}; a tie counts half",
         ),
+        "preference": sorting.head(
+            "Preference", "preference", title="Mean preference for the model's answers, from 0 to 1; 0.5: no better"
+        ),
         "n": sorting.head("n", "n", title="Items"),
         "length": length_head(sorting),
         "bt": sorting.head("Rating", "bt", title="Bradley–Terry strength: natural log of the odds, mean 0"),
@@ -408,6 +418,11 @@ def reading(page: ModelsPage, anchor: str) -> list[tuple[str, str]]:
             f"is the share of its n items that a model won against {against}, with a 95% interval.",
         ),
         (page.has_lc, "LC %", f"is Win % if answers were as long as those of {against}; a tie counts half."),
+        (
+            page.has_preference,
+            "Preference",
+            "is how much better its answers were, the mean over items: 1 all much better, 0.5 no better, 0 much worse.",
+        ),
         (
             True,
             "Rating",

@@ -41,8 +41,9 @@ def samples_in(scope: Scope) -> QuerySet[Sample]:
     return samples.filter(split=scope.split) if scope.split else samples
 
 
-def pairs(scope: Scope) -> pd.DataFrame:
-    """The pair items of a view: index ``item``; columns ``sample, level, group, dataset, a, b`` (a, b: models).
+def pairs(scope: Scope, *, only: "pd.Series[int] | None" = None) -> pd.DataFrame:
+    """The pair items of a view, or those among ``only``: index ``item``; columns ``sample, level, group, dataset, a,
+    b`` (a, b: models).
 
     ``level`` is the top of the sample's capability, or the step below the level that the view is narrowed to. Words are
     categories, those of ``a`` and ``b`` the same.
@@ -58,6 +59,7 @@ def pairs(scope: Scope) -> pd.DataFrame:
     samples["dataset"] = dataset_of(scope, samples["dataset"])
 
     items = verdict_cache.pair_items(scope.benchmark)
+    items = items if only is None else items.among(only.to_numpy(np.int64))
     found, place = locate(samples["pk"].to_numpy(np.int32), items.sample)
     rows = slice(None) if found.all() else found
     names, codes = _model_names(items.sides)

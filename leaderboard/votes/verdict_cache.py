@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from django.db import connection
 from django.db.models import Aggregate, Case, Count, F, Max, Min, QuerySet, TextField, Value, When
 
@@ -211,6 +212,13 @@ class PairItems:
     second: Column
     sides: Sequence[tuple[int, str]]
 
+    def among(self, ids: Column) -> "PairItems":
+        """Those of these ids."""
+        at = np.searchsorted(self.item, wanted := np.unique(ids))
+        at = at[at < len(self.item)]
+        at = at[self.item[at] == wanted[: len(at)]]
+        return PairItems(self.item[at], self.sample[at], self.first[at], self.second[at], self.sides)
+
 
 def pair_items(benchmark: Benchmark) -> PairItems:
     """The pairs of a benchmark; incomplete ones are left out."""
@@ -225,7 +233,7 @@ def pair_items(benchmark: Benchmark) -> PairItems:
 def _sides_of(responses: QuerySet[Response]) -> tuple[Column, Column]:
     """The ids of responses, and the codes of their models and variants."""
     ids, models, varied = packed(responses, F("pk"), F("model_id"), Case(When(variant="", then=0), default=Value(1)))
-    distinct, places = np.unique(models, return_inverse=True)
+    places, distinct = pd.factorize(models)
     codes = np.array([_sides.code(model, "") for model in distinct.tolist()], dtype=np.int64)[places]
     if varied.any():
         rows = responses.exclude(variant="").values_list("pk", "model_id", "variant")
@@ -278,7 +286,7 @@ def _pair_rows(
 
 
 def _sorted(keys: Column, values: Column) -> tuple[Column, Column]:
-    order = np.argsort(keys)
+    order = np.argsort(keys, kind="stable")  # fast where they rise already, and mostly they do
     return keys[order], values[order]
 
 
@@ -286,8 +294,11 @@ def _looked_up(keys: Column, values: Column, targets: Column) -> Column:
     """The value of each target (n,) among sorted keys; -1 for those that are not among them."""
     if not len(keys):
         return np.full(len(targets), -1, dtype=np.int64)
-    at = np.searchsorted(keys, targets)
-    at[at == len(keys)] = 0
+    if keys[-1] - keys[0] + 1 == len(keys):  # none is left out: no need to look for them
+        at = np.clip(targets - keys[0], 0, len(keys) - 1)
+    else:
+        at = np.searchsorted(keys, targets)
+        at[at == len(keys)] = 0
     return np.where(keys[at] == targets, values[at], -1)
 
 

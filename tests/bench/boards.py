@@ -142,8 +142,8 @@ def main() -> None:
     from django.core.management import call_command
     from django.test import Client
 
-    call_command("migrate", verbosity=0)
-    if os.fork() == 0:  # what filling takes is not the board's memory
+    if os.fork() == 0:  # what making and filling the database takes is not the board's memory
+        call_command("migrate", verbosity=0)
         fill()
         os._exit(0)
     assert os.wait()[1] == 0

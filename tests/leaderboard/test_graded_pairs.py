@@ -140,3 +140,16 @@ def test_a_judges_two_orders_have_the_mean_of_their_preferences(brought, board):
     alder = by_model(board("models", "--source", "keen"))["Alder"]
     given = [row["preference"] for row in rows if row["responses"][0] == "Alder"]
     assert alder["preference"] == pytest.approx(np.mean(given))
+
+
+def test_the_page_of_models_shows_the_mean_preference_with_its_interval_where_votes_are_graded(brought, board, client):
+    brought("judgments", graded(judge="keen", protocol="pair-graded"))
+    row = by_model(board("models", "--source", "keen"))["Alder"]
+    page = client.get("/leaderboards/grove/models/?source=keen&sort=preference").text
+    low, high = (f"{row[f'preference_{end}']:.2f}" for end in ("low", "high"))
+    assert f'title="95%: {low} to {high}"' in page
+    assert f"{row['preference']:.2f}" in page
+    assert "how much better its answers were, the mean" in page
+    plain = [{"kind": "pair", "sample": "s00", "responses": list(THREE[:2]), "judge": "plain", "choice": "first"}]
+    brought("judgments", plain)
+    assert "Preference" not in client.get("/leaderboards/grove/models/?source=plain").text
