@@ -7,13 +7,8 @@ import secrets
 from collections.abc import Callable
 
 from django.contrib.auth.password_validation import validate_password
-from django.contrib.auth.tokens import default_token_generator
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.template.loader import render_to_string
-from django.urls import reverse
-from django.utils.encoding import force_bytes
-from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext as _
 from knox.models import AuthToken
 
@@ -105,16 +100,7 @@ def mail_password_link(*, person: User) -> None:
     """Mail a link with which the person sets a password. Raises ValidationError."""
     if not (person.email and person.is_active and mail.is_set_up()):
         raise ValidationError("A link can be mailed to an account with an address, where mail is set up.")
-    link = reverse(
-        "accounts:password-choose",
-        args=[urlsafe_base64_encode(force_bytes(person.pk)), default_token_generator.make_token(person)],
-    )
-    context = {"user": person, "link": mail.full_address(link)}
-    mail.queue(
-        person.email,
-        render_to_string("accounts/password-reset-subject.txt", context),
-        render_to_string("accounts/password-reset-mail.txt", context),
-    )
+    mail.queue_password_link(person)
 
 
 def _tell_followers(person: User) -> None:

@@ -8,8 +8,6 @@ from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm, PasswordResetForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -97,11 +95,7 @@ class ResetForm(PasswordResetForm):
         html_email_template_name: str | None = None,
     ) -> None:
         # Under the site's own name where that is known: whoever asks for another's password chooses the host asked.
-        link = mail.full_address(reverse("accounts:password-choose", args=[context["uid"], context["token"]]))
-        context["link"] = f"{context['protocol']}://{context['domain']}{link}" if link.startswith("/") else link
-        mail.queue(
-            to_email, render_to_string(subject_template_name, context), render_to_string(email_template_name, context)
-        )
+        mail.queue_password_link(context["user"], host=f"{context['protocol']}://{context['domain']}")
 
 
 class NewAccount(Styled):

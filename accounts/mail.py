@@ -4,16 +4,20 @@ import logging
 from datetime import timedelta
 
 from django.conf import settings
+from django.contrib.auth.tokens import default_token_generator
 from django.core.mail import send_mail
 from django.db.models import F
+from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
 
-from accounts.models import Mail
+from accounts.models import Mail, User
 
 log = logging.getLogger(__name__)
-WAITS = [
-    timedelta(minutes=minutes) for minutes in (1, 5, 60, 360)
-]  # before the next try; after the last it is given up
+# Before the next try; after the last the mail is given up.
+WAITS = [timedelta(minutes=minutes) for minutes in (1, 5, 60, 360)]
 CLAIM = timedelta(minutes=5)  # how long one worker has for one mail
 AT_ONCE = 20
 
@@ -34,6 +38,18 @@ def full_address(path: str) -> str:
 def queue(to: str, subject: str, text: str) -> None:
     """Have a mail sent, once the caller's transaction is stored."""
     Mail.objects.create(to=to, subject=" ".join(subject.split())[:200], text=text, not_before=timezone.now())
+
+
+def queue_password_link(person: User, host: str = "") -> None:
+    """Have a link mailed with which the person sets a password; under ``host`` where the site does not know its own."""
+    key = urlsafe_base64_encode(force_bytes(person.pk))
+    link = full_address(reverse("accounts:password-choose", args=[key, default_token_generator.make_token(person)]))
+    context = {"user": person, "link": f"{host}{link}" if link.startswith("/") else link}
+    queue(
+        person.email,
+        render_to_string("accounts/password-reset-subject.txt", context),
+        render_to_string("accounts/password-reset-mail.txt", context),
+    )
 
 
 def send_waiting() -> None:

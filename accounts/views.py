@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import (
     LoginView,
     LogoutView,
@@ -21,10 +21,13 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse, reverse_lazy
+from django.utils.functional import Promise
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import override
 from django.views.decorators.http import require_http_methods, require_safe
+from django.views.generic import FormView
 from knox.models import AuthToken
 
 from accounts import actions, attempts, audit, csv, mail, notices
@@ -70,14 +73,13 @@ class SignOut(LogoutView):
         return super().post(request, *args, **kwargs)
 
 
-class NewPassword(PasswordChangeView):
-    """Asks for the old password. Signs other devices out and deletes API tokens, whoever holds them."""
+class SetsPassword(FormView):
+    """A page on which people set their password. API tokens, whoever holds them, end with the old one."""
 
-    template_name = "accounts/password.html"
-    success_url = reverse_lazy("accounts:settings")
+    done: Promise
 
-    def get_form(self, form_class: Any = None) -> PasswordChangeForm:
-        form: PasswordChangeForm = super().get_form(form_class)
+    def get_form(self, form_class: Any = None) -> Any:
+        form = super().get_form(form_class)
         for field in form.fields.values():
             field.widget.attrs["class"] = "input"
             field.help_text = ""
@@ -90,11 +92,16 @@ class NewPassword(PasswordChangeView):
             AuthToken.objects.filter(user=form.user).delete()
             about = form.user.get_username()
             audit.record("password-changed", by=form.user, about=about, address=client_address(self.request))
-        messages.success(
-            self.request,
-            _("Your password is changed. Other devices are signed out, and tokens for the API have ended."),
-        )
+        messages.success(self.request, str(self.done))
         return response
+
+
+class NewPassword(SetsPassword, PasswordChangeView):
+    """Asks for the old password. Signs other devices out."""
+
+    template_name = "accounts/password.html"
+    success_url = reverse_lazy("accounts:settings")
+    done = lazy("Your password is changed. Other devices are signed out, and tokens for the API have ended.")
 
 
 class ResetPassword(PasswordResetView):
@@ -121,28 +128,12 @@ class ResetPassword(PasswordResetView):
         return super().form_valid(form)
 
 
-class ChoosePassword(PasswordResetConfirmView):
-    """Where the mailed link leads. API tokens end with the old password."""
+class ChoosePassword(SetsPassword, PasswordResetConfirmView):
+    """Where the mailed link leads."""
 
     template_name = "accounts/password-choose.html"
     success_url = reverse_lazy("accounts:sign-in")
-
-    def get_form(self, form_class: Any = None) -> Any:
-        form = super().get_form(form_class)
-        for field in form.fields.values():
-            field.widget.attrs["class"] = "input"
-            field.help_text = ""
-        form.fields["new_password1"].help_text = _("At least 10 characters.")
-        return form
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        with transaction.atomic():
-            response = super().form_valid(form)
-            AuthToken.objects.filter(user=form.user).delete()
-            about = form.user.get_username()
-            audit.record("password-changed", by=form.user, about=about, address=client_address(self.request))
-        messages.success(self.request, _("Your password is set. Sign in with it."))
-        return response
+    done = lazy("Your password is set. Sign in with it.")
 
 
 @requires("be-signed-in")

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from annotations.assignment.quality import count_right, finished_practice, practice_labels
+from annotations.assignment.quality import count_right, finished_practice, needed_to_pass, practice_labels
 from annotations.labels.verdicts import describe, is_right
 from annotations.models import Annotator, Assignment, Campaign, Label, LabelReturn, Membership
 
@@ -112,7 +112,7 @@ def practice_round(campaign: Campaign, annotator: Annotator) -> PracticeRound | 
     if not finished_practice(campaign, annotator):
         return None
     right, done = count_right(practice_labels(campaign, annotator))
-    needed = next(n for n in range(done + 1) if n >= (campaign.practice_pass or 0) * done - 1e-9)
+    needed = needed_to_pass(campaign, done)
     return PracticeRound(right, done, right >= needed, needed)
 
 

@@ -18,6 +18,12 @@ def has_practice(campaign: Campaign) -> bool:
     return CampaignItem.objects.assignable().filter(campaign=campaign, practice=True).exists()
 
 
+def needed_to_pass(campaign: Campaign, items: int) -> int:
+    """How many of the items of a practice round must be right."""
+    share = campaign.practice_pass or 0
+    return next(n for n in range(items + 1) if n >= share * items - 1e-9)
+
+
 def gold_block_size(campaign: Campaign) -> int:
     """One item in each block of this many is hidden gold."""
     return max(2, round(1 / campaign.gold_rate))
@@ -110,7 +116,7 @@ def _after_practice(campaign: Campaign, member: Membership, now: datetime) -> No
     if not finished_practice(campaign, member.annotator):
         return
     right, done = count_right(practice_labels(campaign, member.annotator))
-    member.qualified = right >= campaign.practice_pass * done - 1e-9
+    member.qualified = right >= needed_to_pass(campaign, done)
     member.tries = [*member.tries, {"right": right, "of": done, "at": now.isoformat()}]
     member.save(update_fields=["qualified", "tries"])
 

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from accounts.rules import Viewer
 from annotations import ballots
-from annotations.assignment.quality import has_practice
+from annotations.assignment.quality import has_practice, needed_to_pass
 from annotations.assignment.queries import Progress, campaigns_of, progress_of
 from annotations.campaigns.guidelines import reading_minutes
 from annotations.labels import own
@@ -341,7 +341,7 @@ def _practice(campaign: Campaign, member: Membership | None) -> Practice | None:
     if not has_practice(campaign):
         return None
     items = CampaignItem.objects.assignable().filter(campaign=campaign, practice=True).count()
-    needed = next(n for n in range(items + 1) if n >= (campaign.practice_pass or 0) * items - 1e-9)
+    needed = needed_to_pass(campaign, items)
     last = (member.tries if member else [])[-1:]
     return Practice(
         items,

@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from django.contrib import messages
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
@@ -92,9 +93,13 @@ def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:
             messages.error(request, str(refusal))
     if not asked:
         return redirect("annotations:campaign-detail", pk)
-    items = campaign.campaign_items.filter(practice=False).count()
+    counts = campaign.campaign_items.filter(practice=False).aggregate(
+        items=Count("pk"), samples=Count("item__sample", distinct=True)
+    )
     usual, timed = usual_seconds(campaign.protocol)
-    size = sizing.Size(campaign.benchmark, campaign.protocol, items, 0, campaign.overlap, usual, timed)
+    size = sizing.Size(
+        campaign.benchmark, campaign.protocol, **counts, overlap=campaign.overlap, usual=usual, timed=timed
+    )
     context = {"section": "campaigns", "campaign": campaign, "size": size, "people": people_who_label().count()}
     return render(request, "annotations/campaign-confirm.html", context)
 

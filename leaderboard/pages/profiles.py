@@ -88,7 +88,7 @@ class _OnBoard:
 
 def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
     """None for a model of which the viewer may see neither a board nor an answer, unless the viewer is staff."""
-    found = sorted(_boards_of(model.name, viewer), key=lambda on: (on.row.rank is None, -on.row.n))
+    found = _boards_of(model.name, viewer)
     answers = Response.objects.visible_to(viewer).filter(model=model)
     if not (found or allowed(viewer, "read-bank") or answers.exists()):
         return None
@@ -117,11 +117,18 @@ class OnBoards:
 
 
 def on_boards(model: EvaluatedModel, viewer: Viewer) -> OnBoards:
-    found = sorted(_boards_of(model.name, viewer), key=lambda on: (on.row.rank is None, -on.row.n))
-    return OnBoards([_board_line(on) for on in found], marks.axis_head(HUNDRED, lambda value: whole(100 * value)))
+    return OnBoards(
+        [_board_line(on) for on in _boards_of(model.name, viewer)],
+        marks.axis_head(HUNDRED, lambda value: whole(100 * value)),
+    )
 
 
-def _boards_of(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
+def _boards_of(name: str, viewer: Viewer) -> list[_OnBoard]:
+    """Where the model has a rank first, the larger boards first among them."""
+    return sorted(_find_on_boards(name, viewer), key=lambda on: (on.row.rank is None, -on.row.n))
+
+
+def _find_on_boards(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
     answered = Response.objects.filter(model__name=name).order_by().values("sample__benchmark")
     staff = allowed(viewer, "read-hidden")
     visible = {benchmark.pk for benchmark in queries.newest_visible(viewer)}
