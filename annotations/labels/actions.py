@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from accounts import notices
-from accounts.models import User
+from accounts.models import Notice, User
 from annotations import ballots
 from annotations.assignment import material, quality
 from annotations.assignment.errors import (
@@ -148,7 +148,9 @@ def change_label(
     if columns["seconds"] is None:
         columns["seconds"] = label.seconds
     Assignment.objects.filter(pk=assignment.pk).update(draft={})
-    label.returns.filter(answered_at__isnull=True).update(answered_at=now)  # answered, whether changed or not
+    # Answered, whether changed or not.
+    if label.returns.filter(answered_at__isnull=True).update(answered_at=now):
+        notices.mark_read(Notice.objects.filter(person=label.annotator.person_id, link=_page_of(label)))
     if all(getattr(label, name) == value for name, value in columns.items() if name != "seconds"):
         return False
     if seen is not None and seen != label.changed_at:
@@ -273,9 +275,12 @@ def return_label(*, label: Label, by: User, note: str, now: datetime) -> LabelRe
     if person := label.annotator.person:
         with notices.in_language_of(person):
             text = _("A label of yours in {campaign} came back with a note.").format(campaign=label.campaign.name)
-        link = reverse("annotations:assignment-detail", args=[label.assignment_id])
-        notices.tell(person, key=f"return-{returned.pk}-{now:%Y%m%d%H%M%S}", text=text, link=link)
+        notices.tell(person, key=f"return-{returned.pk}-{now:%Y%m%d%H%M%S}", text=text, link=_page_of(label))
     return returned
+
+
+def _page_of(label: Label) -> str:
+    return reverse("annotations:assignment-detail", args=[label.assignment_id])
 
 
 def clean_note(text: str) -> str:

@@ -12,6 +12,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts.models import Notice
 from accounts.rules import Viewer
 from annotations import ballots
 from annotations.assignment.quality import has_practice, needed_to_pass
@@ -198,16 +199,6 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
-    """A line of what is new for them."""
-
-    at: datetime | None
-    words: str
-    link: str
-    link_words: str
-
-
-@dataclass(frozen=True, slots=True)
 class Board:
     """A benchmark that their labels count for."""
 
@@ -276,15 +267,14 @@ def desk_of(annotator: Annotator | None, viewer: Viewer, *, name: str) -> Desk:
     returns = returns.filter(label__campaign__in=running)
     ended = [row for row in rows if row.ended]
     ended.sort(key=lambda row: (row.ended_on is None, -(row.ended_on or timezone.now()).timestamp(), -row.campaign.pk))
-    waiting = list(returns.select_related("label__campaign", "label__item__sample").order_by("pk")[:NOTICES])
     return Desk(
         name=name,
         current=_card(current, annotator, viewer) if current else None,
         others=[row for row in rows if row is not current and not row.ended],
         ended=ended,
-        returned=waiting[0] if waiting else None,
+        returned=returns.select_related("label__campaign", "label__item__sample").order_by("pk").first(),
         returns=returns.count(),
-        notices=_notices(waiting, ended),
+        notices=list(Notice.objects.filter(person=annotator.person_id, read_at=None)[:NOTICES]),
         statistics=own.statistics_of(annotator, closed),
         boards=_boards(annotator, viewer),
     )
@@ -400,35 +390,6 @@ def board_of(benchmark: Benchmark, viewer: Viewer) -> str:
         return reverse("leaderboard:benchmark", args=[benchmark])
     except NoReverseMatch:
         return ""
-
-
-def _notices(returns: list[LabelReturn], ended: list[Row]) -> list[Notice]:
-    notices = [
-        Notice(
-            each.at,
-            _("A reviewer asks about an item of {campaign}: “{note}”").format(
-                campaign=each.label.campaign.name, note=_shortened(each.note)
-            ),
-            reverse("annotations:assignment-detail", args=[each.label.assignment_id]),
-            _("Read and answer"),
-        )
-        for each in returns
-    ]
-    for row in ended:
-        if row.campaign.state == CLOSED and row.campaign.closed_at:
-            notices.append(
-                Notice(
-                    row.campaign.closed_at,
-                    _("{campaign} closed.").format(campaign=row.campaign.name),
-                    reverse("annotations:done", args=[row.campaign.pk]),
-                    _("How it went"),
-                )
-            )
-    return sorted(notices, key=lambda notice: -(notice.at or timezone.now()).timestamp())[:NOTICES]
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 120 else f"{text[:119].rstrip()}…"
 
 
 def _boards(annotator: Annotator, viewer: Viewer) -> list[Board]:

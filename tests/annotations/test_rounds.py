@@ -160,6 +160,20 @@ class TestDesk:
         assert (statistics.reviewed, statistics.kept) == (1, 0)
         assert "came back" not in flat(signed_in(one).get("/"))
 
+    def test_a_round_that_closed_is_told_until_its_notice_is_opened(self, campaign_of, now):
+        campaign, (one,) = campaign_of(3, 1)
+        answer(next_assignment(campaign=campaign, annotator=one, now=now), "first", now)
+        close_campaign(campaign=campaign, now=now)
+        browser = signed_in(one)
+        told = desk(one).notices
+        assert [notice.text for notice in told] == [
+            f"{campaign.name} is closed. Thank you for your labels: see what became of them."
+        ]
+        assert f'name="open" value="{told[0].pk}"' in browser.get("/").content.decode()
+        opened = browser.post("/accounts/notices/", {"open": told[0].pk})
+        assert opened["Location"] == f"/annotate/{campaign.pk}/done/"
+        assert desk(one).notices == []
+
     def test_own_statistics_count_sides_as_they_were_shown(self, campaign_of, now):
         campaign, (one,) = campaign_of(6, 1)
         for _ in range(6):
