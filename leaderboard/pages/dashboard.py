@@ -133,7 +133,9 @@ def _uploads() -> Iterator[Decision]:
 
 
 def _complete_campaigns() -> Iterator[Decision]:
-    complete = Campaign.objects.complete().annotate(n=Count("labels"), newest=Max("labels__created_at"))
+    complete = Campaign.objects.complete().annotate(
+        n=Count("labels", filter=Q(labels__excluded=False)), newest=Max("labels__created_at")
+    )
     for campaign in complete.select_related("benchmark").order_by("-pk")[:MOST]:
         yield Decision(
             "check",

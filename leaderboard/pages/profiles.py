@@ -211,7 +211,9 @@ def _levels(on: _OnBoard) -> tuple[list[LevelLine], SafeString, str]:
         others = [
             value
             for row in on.board.rows
-            if row.model != on.row.model and (level := row.level(name)) and (value := level.number(main.name).value)
+            if row.model != on.row.model
+            and (level := row.level(name))
+            and (value := level.number(main.name).value) is not None
         ]
         level = on.row.level(name)
         middle = [median(others)] if others else []
@@ -416,7 +418,7 @@ def _judge_lead(judge: Judge, found: Sequence[_Judged]) -> str:
 
 def _agreement_line(on: _Judged, scale: marks.Axis) -> AgreementLine:
     metric = on.kind.metrics[0]
-    stand_in, passes = ("", None) if on.run.judge.is_baseline else _stand_in(on)
+    stand_in, passes = _stand_in(on)
     ceiling = on.person.value if on.person else None
     return AgreementLine(
         title=on.address.benchmark.titled,
@@ -434,12 +436,16 @@ def _agreement_line(on: _Judged, scale: marks.Axis) -> AgreementLine:
     )
 
 
+def _stand_in_row(on: _Judged) -> standin.StandInRow | None:
+    """None for a baseline, and of kinds without such a test."""
+    if on.run.judge.is_baseline or not on.kind.stand_in:
+        return None
+    return next((row for row in standin.stand_ins(on.scope, standin.EPSILON).rows if row.run == on.run.pk), None)
+
+
 def _stand_in(on: _Judged) -> tuple[str, bool | None]:
     """Whether the judge may stand in for an annotator, in words."""
-    if not on.kind.stand_in:
-        return "", None
-    tested = standin.stand_ins(on.scope, standin.EPSILON)
-    row = next((row for row in tested.rows if row.run == on.run.pk), None)
+    row = _stand_in_row(on)
     if row is None or row.passes is None:
         return row.reason if row else "", None
     rate = two(row.winning_rate)
@@ -447,10 +453,7 @@ def _stand_in(on: _Judged) -> tuple[str, bool | None]:
 
 
 def _stand_in_panel(on: _Judged) -> StandIn | None:
-    """None for a baseline, and of kinds without such a test."""
-    if on.run.judge.is_baseline or not on.kind.stand_in:
-        return None
-    row = next((row for row in standin.stand_ins(on.scope, standin.EPSILON).rows if row.run == on.run.pk), None)
+    row = _stand_in_row(on)
     if row is None:
         return None
     people, numbers = len(row.annotators), ""
