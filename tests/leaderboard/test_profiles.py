@@ -7,7 +7,7 @@ import pytest
 
 from bank.models import Benchmark, EvaluatedModel
 from judging.models import Judge, Run
-from tests.leaderboard.conftest import by_model
+from tests.leaderboard.conftest import STRENGTH, by_model, labels
 
 pytestmark = pytest.mark.django_db
 
@@ -34,6 +34,20 @@ def test_a_models_page_has_its_boards_and_the_boards_link_to_it(voted, client, b
     assert f'href="{page_of("Alder")}"' in text_of(client, "/leaderboards/grove/models/")
     assert f'href="{page_of("Alder")}"' in text_of(client, "/")
     assert f'href="{page_of("Alder")}"' in text_of(client, "/find/?q=alder")
+
+
+def test_models_at_0_count_in_the_median_of_a_level(brought, client):
+    """Alder wins all, Birch half, Cedar and Dogwood nothing: beside Birch the median of the others is 0."""
+    rows = [
+        row | {"choice": "first" if STRENGTH[row["responses"][0]] > STRENGTH[row["responses"][1]] else "second"}
+        for row in labels()
+    ]
+    brought("labels", rows)
+    page = text_of(client, page_of("Birch"))
+    levels = page[page.index("By level") :]
+    bars = re.findall(r'class="oth" d="M([\d.]+) 4v8"/>.*?class="pt" cx="([\d.]+)"', levels)
+    assert len(bars) >= 2
+    assert all(float(median) < float(own) for median, own in bars)
 
 
 def test_a_judges_page_says_how_it_does_beside_people_and_what_sways_it(voted, client, board):
