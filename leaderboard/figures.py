@@ -69,6 +69,11 @@ def span(low: int | None, high: int | None) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
+def without_zeros(number: str) -> str:
+    """``40`` of ``40.0``, for the ticks of an axis."""
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
 def rank_range(shown: int | None, low: int | None, high: int | None) -> str:
     """The range of ranks beside the rank that is shown. It holds that rank: models that share one because no test tells
     them apart may have ranges of their own that do not.

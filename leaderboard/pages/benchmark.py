@@ -114,9 +114,10 @@ def _samples(address: Address) -> list[SampleCard]:
     for sample in shown:
         images = list(sample.images.all())
         item = items.get(sample.pk)
+        before_code = sample.instruction.partition("```")[0].strip()
         cards.append(
             SampleCard(
-                instruction=sample.instruction,
+                instruction=before_code or sample.instruction,
                 level=sample.capability.level if sample.capability else "",
                 image=images[0] if images else None,
                 link=reverse("leaderboard:item", args=[address.name, item]) if item else "",

@@ -16,7 +16,18 @@ from leaderboard.boards import cached, standin
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import BiasRow
 from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard
-from leaderboard.figures import NONE, in_brackets, number_of, percent, rank_range, signed, signed_points, two, whole
+from leaderboard.figures import (
+    NONE,
+    in_brackets,
+    number_of,
+    percent,
+    rank_range,
+    signed,
+    signed_points,
+    two,
+    whole,
+    without_zeros,
+)
 from leaderboard.kinds import Kind, available
 from leaderboard.models import Snapshot
 from leaderboard.pages import bias as bias_page
@@ -226,11 +237,7 @@ def _levels(on: _OnBoard) -> tuple[list[LevelLine], SafeString, str]:
                 n=whole(level.n if level else None),
             )
         )
-    return lines, marks.axis_head(scale, lambda value: _plain(main.write(value))), main.label.lower()
-
-
-def _plain(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return lines, marks.axis_head(scale, lambda value: without_zeros(main.write(value))), main.label.lower()
 
 
 def _history(on: _OnBoard) -> tuple[SafeString, str]:

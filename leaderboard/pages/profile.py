@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 
 from leaderboard.boards.base import Level, ModelsBoard
 from leaderboard.boards.pairs import PairsBoard
-from leaderboard.figures import NONE, in_brackets, interval, whole
+from leaderboard.figures import NONE, in_brackets, interval, whole, without_zeros
 from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import models as models_page
@@ -96,14 +96,10 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
             [scored.short(level) for level in levels],
             profiles,
             title=f"{measure} by level, with 95% intervals: {', '.join(names)}; the table holds the same numbers",
-            write=lambda value: _plain(write(value)),
+            write=lambda value: without_zeros(write(value)),
             unit=shape.unit,
         ),
     )
-
-
-def _plain(number: str) -> str:
-    return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 def rows_of(address: Address, scope: Scope, model: str, level: str) -> str:

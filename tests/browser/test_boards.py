@@ -7,7 +7,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from bank.criteria import Criterion
-from bank.models import Item
+from bank.models import EvaluatedModel, Item
 from judging.models import Run
 from tests.browser.conftest import looked_at
 from tests.leaderboard.conftest import brought, folder, grove, judgments, manage, voted
@@ -151,6 +151,20 @@ def test_head_and_first_column_stay_in_sight(voted, live_server, browser):
     name = page.locator("tbody th.stick").nth(1).bounding_box()
     assert name["x"] == pytest.approx(box["x"], abs=2)
     context.close()
+
+
+@pytest.mark.parametrize("width", [375, 1440])
+def test_long_names_stay_in_their_cells(width, voted, live_server, page):
+    EvaluatedModel.objects.filter(name="Alder").update(name="Chronos Hermes 2 Instruct (13B)")
+    EvaluatedModel.objects.filter(name="Birch").update(name="a-name-without-a-place-to-break-it-at-all-70b")
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in ("", "models/", "models/matrix/", "judges/"):
+        page.goto(f"{live_server.url}/leaderboards/grove/{path}")
+        cells = page.locator("tbody th[scope=row]")
+        assert cells.count()
+        beyond = """cells => cells.flatMap(cell => [...cell.querySelectorAll("a, .name")].filter(name =>
+            name.getBoundingClientRect().right > cell.getBoundingClientRect().right + 1).map(name => name.innerText))"""
+        assert cells.evaluate_all(beyond) == [], (width, path)
 
 
 def test_a_dot_says_what_it_stands_for_and_lights_up_its_row(voted, live_server, page, faults):
