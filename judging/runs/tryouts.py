@@ -25,13 +25,14 @@ def draw(items: QuerySet[Item]) -> QuerySet[Item]:
     return items.filter(pk__in=random.Random(SEED).sample(pool, min(ITEMS, len(pool))))
 
 
-def is_tryout(run: Run) -> bool:
+def is_small(run: Run) -> bool:
+    """Whether the page of a tryout can show the run, be it that somebody has gone on with it since."""
     return run.kind == Run.Kind.JUDGMENTS and not run.imported and run.run_items.count() <= ITEMS
 
 
 def all_items(run: Run) -> int:
     """How many items a run with the settings of a tryout could judge; 0 for other runs."""
-    if not is_tryout(run):
+    if not is_small(run):
         return 0
     try:
         items = plan.judgeable_items(benchmark=run.benchmark, protocol=protocols.get(run.protocol))

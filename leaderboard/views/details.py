@@ -57,7 +57,7 @@ def run_tryout(request: PageRequest, pk: int) -> HttpResponse:
     """What a judge made of the items that a new run was tried on; the page renews itself until all is there."""
     runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
     run = get_object_or_404(runs, pk=pk)
-    if not tryouts.is_tryout(run):
+    if not tryouts.is_small(run):
         return redirect("judging:run-detail", pk)
     context = {
         "section": "judging",
