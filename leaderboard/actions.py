@@ -12,7 +12,7 @@ from leaderboard.boards import Board, rated_otherwise
 from leaderboard.boards.base import ModelsBoard, whole_as_text
 from leaderboard.models import Snapshot
 from leaderboard.rows import order_of
-from leaderboard.scope import Scope
+from leaderboard.scope import PEOPLE, Scope
 
 
 class NothingToFreeze(ValueError):
@@ -64,7 +64,7 @@ def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
         "anchor": scope.anchor,
         "methods": methods.VERSION,
         "notes": board.notes,
-        "counted": board.counted,
+        "counted": board.counted | _labels(scope, board),
         "runs": [
             {
                 "run": run.pk,
@@ -80,3 +80,10 @@ def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
             for run in runs
         ],
     }
+
+
+def _labels(scope: Scope, board: Board) -> dict[str, int]:
+    """How many labels a board of models by people's verdicts rests on; other boards count them themselves."""
+    if not isinstance(board, ModelsBoard) or scope.run is not None or scope.source not in PEOPLE or board.edition:
+        return {}
+    return {"labels": scope.kind.labels().filter(campaign__benchmark=scope.benchmark, excluded=False).count()}

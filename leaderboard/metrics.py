@@ -33,7 +33,7 @@ class Metric:
     two ends of the color scale of its cells, worst first.
 
     ``compute`` takes the rows as the kind of verdict prepares them (``OfPairs``, ``OfGrades``); without it the metric
-    is about a judge's own repeats. ``terms`` turns rows into columns to sum (n, K), the first of which counts rows;
+    is about a judge's replies alone. ``terms`` turns rows into columns to sum (n, K), the first of which counts rows;
     ``of_sums`` turns sums (..., K) into values.
     """
 
@@ -66,7 +66,12 @@ CONSISTENCY = Metric(
 MCC = Metric(
     name="mcc", label="Same in most repeats", words="share of items where more than half of the repeats are the same"
 )
-OF_REPEATS = (CONSISTENCY, MCC)
+READABLE = Metric(
+    name="readable",
+    label="Readable replies",
+    words="share of the replies that a judge was asked for that could be read",
+)
+OF_REPLIES = (CONSISTENCY, MCC, READABLE)
 
 
 # ---- pairs ----
@@ -99,6 +104,11 @@ class OfPairs:
 
     def kappa(self) -> Measured:
         return kappa(**self.rows), None
+
+    def tie_rate(self) -> Measured:
+        told = three_way(self.rows["second"])
+        cluster, stratum = (self.rows[name][told != MISSING] for name in ("cluster", "stratum"))
+        return rate(hits=(told == TIE)[told != MISSING], cluster=cluster, stratum=stratum), None
 
 
 def strata_of(paired: pd.DataFrame) -> Any:
@@ -182,6 +192,12 @@ def _of_scores(name: str, label: str, words: str, of_sums: Callable[[FloatArray]
     )
 
 
+TIE_RATE = Metric(
+    name="tie_rate",
+    label="Says tie",
+    words="share of its verdicts that are a tie, undecided among them",
+    compute=OfPairs.tie_rate,
+)
 WITH_TIE = "share of items with people's verdict; undecided counts as a tie"
 WITHOUT_TIE = "share of items with people's verdict where both chose a side"
 PAIRS = (
@@ -220,7 +236,8 @@ PAIRS = (
         heat=(-0.1, 0.9),
         always_shown=True,
     ),
-    *OF_REPEATS,
+    TIE_RATE,
+    *OF_REPLIES,
 )
 
 
@@ -326,7 +343,7 @@ SCORES = (
         heat=(0.0, 0.9),
         always_shown=True,
     ),
-    *OF_REPEATS,
+    *OF_REPLIES,
 )
 RANKINGS = (
     Metric(
@@ -338,7 +355,7 @@ RANKINGS = (
         terms=partial(_counted, distance_of_rankings),
         heat=(1.0, 0.0),
     ),
-    *OF_REPEATS,
+    *OF_REPLIES,
 )
 
 
@@ -375,7 +392,7 @@ def _over_categories(name: str, label: str, **more: Any) -> Metric:
 READINGS = (
     _agreement("share of answers that the judge reads as most people do"),
     _kappa("options"),
-    *OF_REPEATS,
+    *OF_REPLIES,
 )
 CATEGORIES = (
     _agreement("share of items to which the judge gives the category that most people give"),
@@ -383,5 +400,5 @@ CATEGORIES = (
     _over_categories("f1", "F1", always_shown=True),
     _over_categories("recall", "Recall"),
     _over_categories("precision", "Precision"),
-    *OF_REPEATS,
+    *OF_REPLIES,
 )

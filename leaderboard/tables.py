@@ -16,6 +16,7 @@ from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries
 from leaderboard.boards import cached, reviews, standin, versus
+from leaderboard.boards.bias import by_place
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
 from leaderboard.definitions import DEFINITIONS
@@ -38,6 +39,7 @@ OF_BOARD = {
     "agreement": tuple(name for name in OF_JUDGES if name != "failures"),
     "bias": tuple(name for name in OF_JUDGES if name != "failures"),
 }
+OF_PLACES = tuple(name for name in VIEW if name not in (*STRENGTHS, "failures", "majority", "reading"))
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
 OF_REVIEWS = ("source", "run", "kind", "campaign", "level", "question_type", "split")
 RANKINGS = ("pairs", "ranks", "repeats", "languages")
@@ -103,6 +105,10 @@ def _part(asked: Asked, parts: Sequence[str]) -> str:
 
 def _can_stand_in(kind: Kind) -> bool:
     return bool(kind.stand_in)
+
+
+def _is_pairwise(kind: Kind) -> bool:
+    return kind.pairwise
 
 
 def _has_means(kind: Kind) -> bool:
@@ -291,6 +297,11 @@ def extraction(scope: Scope, asked: Asked) -> Rows:
 # ---- rankings, and two of a kind ----
 
 
+def places(scope: Scope, asked: Asked) -> Rows:
+    """Each model's win rate where its answer was shown first, and where second."""
+    return Rows(plain(by_place(scope)))
+
+
 def correlation(scope: Scope, asked: Asked) -> Rows:
     """How far rankings of the same models agree: people's, judges', other benchmarks' and versions'."""
     part = _part(asked, RANKINGS)
@@ -340,6 +351,7 @@ TABLES = {
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
     "letters": Table(make=letters, board="models", fits=_has_options),
     "extraction": Table(make=extraction, board="models", fits=_has_options),
+    "places": Table(make=places, board="models", fits=_is_pairwise, view=OF_PLACES),
     "correlation": Table(make=correlation, board="models", takes=("part",)),
     "compare": Table(make=compare, board="models", takes=("a", "b", "part")),
 }

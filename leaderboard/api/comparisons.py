@@ -114,6 +114,13 @@ class Extraction(TableView):
     table = TABLES["extraction"]
 
 
+@extend_schema(parameters=parameters_of("places"), responses=OpenApiTypes.OBJECT)
+class Places(TableView):
+    """Pairs: each model's win rate where its answer was shown first, and where second, each verdict by itself."""
+
+    table = TABLES["places"]
+
+
 @extend_schema(parameters=parameters_of("correlation"), responses=OpenApiTypes.OBJECT)
 class Correlation(TableView):
     """How far rankings of the same models agree: people's, judges', other benchmarks' and versions'.

@@ -30,6 +30,7 @@ urlpatterns = [
     path("leaderboards/reviews/", comparisons.Reviews.as_view(), name="api-leaderboard-reviews"),
     path("leaderboards/campaign/", comparisons.CampaignAgreement.as_view(), name="api-leaderboard-campaign"),
     path("leaderboards/letters/", comparisons.Letters.as_view(), name="api-leaderboard-letters"),
+    path("leaderboards/places/", comparisons.Places.as_view(), name="api-leaderboard-places"),
     path("leaderboards/extraction/", comparisons.Extraction.as_view(), name="api-leaderboard-extraction"),
     path("leaderboards/compare/", comparisons.Compare.as_view(), name="api-leaderboard-compare"),
     path("leaderboards/correlation/", comparisons.Correlation.as_view(), name="api-leaderboard-correlation"),

@@ -28,7 +28,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board, share
 from leaderboard.hidden import STAFFS, is_kept_back
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import covariates, scores, verdict_cache
 from stats.arrays import BoolArray
 from stats.bias import (
@@ -299,22 +299,81 @@ def _lean(straight: Any, turned: Any) -> Any:
     return np.sign(placed)
 
 
-def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
-    """Of labels whose presented order is known: imported ones do not say which it was."""
+def _labels_with_order(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
+    """Labels whose presented order is known, which imported ones do not say: ``item, choice, turned``."""
     rows = Label.objects.filter(
         campaign__benchmark=scope.benchmark, campaign__imported=False, excluded=False, choice__isnull=False
     ).exclude(assignment__campaign_item__practice=True)
     if scope.campaign:
         rows = rows.filter(campaign__name=scope.campaign)
     frame = pd.DataFrame(rows.values_list("item", "assignment__order", "choice"), columns=["item", "order", "choice"])
-    frame = frame[frame["item"].isin(items.index)]
+    return frame[frame["item"].isin(items.index)].assign(turned=frame["order"] == "10")
+
+
+def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
+    frame = _labels_with_order(scope, items)
     if frame.empty:
         return _absent(HUMANS, None, "position", "no label says in which order its answers were shown")
-    shown_first = np.where(frame["order"] == "10", -1, 1)
-    lean = shown_first * frame["choice"].map(POINTS).fillna(0)
+    lean = np.where(frame["turned"], -1, 1) * frame["choice"].map(POINTS).fillna(0)
     detail = _places(lean, drawn=True)
     group = items["group"].reindex(frame["item"]).to_numpy()
     return _row(HUMANS, None, "position", mean(values=lean.to_numpy(), cluster=group, ends=LEANS), detail)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceRow(Row):
+    """A model's win rate where its answer was shown ``first`` or ``second``, each verdict by itself."""
+
+    model: str
+    shown: str
+    win_rate: Number
+    tie_rule: str
+    n: int
+
+
+def by_place(scope: Scope) -> list[PlaceRow]:
+    """The win rates of all models by the place of their answers; against the anchor, where there is one.
+
+    A judge's verdicts in two orders count as two. None of verdicts that do not say in which order answers were shown.
+    """
+    items = votes.pairs(scope)
+    if scope.run is None and scope.source in PEOPLE:
+        frame = _labels_with_order(scope, items)
+        item, turned, choice = (frame[name].to_numpy() for name in ("item", "turned", "choice"))
+        first, second = (choice == side for side in ("first", "second"))
+    else:
+        columns = [verdict_cache.verdicts(run) for run in votes.outcomes(scope).runs]
+        item, code, turned = (np.concatenate([column[at] for column in columns]) for at in (0, 2, 3))
+        known = np.isin(item, items.index) & (code >= 0)
+        item, code, turned = item[known], code[known], turned[known]
+        first, second = code == FIRST, code == SECOND
+    of_item = items.reindex(item)
+    turned = turned.astype(bool)
+    sides = [
+        pd.DataFrame(
+            {
+                "model": of_item[own].to_numpy(),
+                "other": of_item[other].to_numpy(),
+                "group": of_item["group"].to_numpy(),
+                "outcome": np.select([won, lost], [votes.WIN, votes.LOSS], votes.TIE),
+                "second": is_second,
+            }
+        )
+        for own, other, won, lost, is_second in (("a", "b", first, second, turned), ("b", "a", second, first, ~turned))
+    ]
+    rows = pd.concat(sides)
+    if scope.anchor:
+        rows = rows[(rows["other"] == scope.anchor) & (rows["model"] != scope.anchor)]
+    return [
+        PlaceRow(
+            model=str(model),
+            shown="second" if is_second else "first",
+            win_rate=number(votes.share_won(of_place, scope.ties)),
+            tie_rule=scope.ties,
+            n=len(of_place),
+        )
+        for (model, is_second), of_place in rows.groupby(["model", "second"], observed=True)
+    ]
 
 
 def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:

@@ -13,16 +13,16 @@ from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, level_names, share
 from leaderboard.boards.judge_ranks import Cell, ItemSums
-from leaderboard.metrics import CONSISTENCY, MCC, Metric, OfGrades, OfPairs
+from leaderboard.metrics import CONSISTENCY, MCC, READABLE, Metric, OfGrades, OfPairs
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number
 from leaderboard.scope import Scope
-from leaderboard.votes import scores
+from leaderboard.votes import scores, verdict_cache
 from stats.arrays import IntArray
 from stats.proportions import mean, rate
 from stats.ranks import Place
 from stats.reliability import steadiness
 from stats.results import Estimate
-from stats.verdicts import RULES, VERDICTS, encode, majority, words
+from stats.verdicts import MISSING, RULES, UNASKED, VERDICTS, encode, majority, words
 
 NO_LABELS = "No labels by people yet, so no judge can be compared with them."
 ALL = "all"  # data sets
@@ -134,11 +134,12 @@ def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
     rows: list[JudgeRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
-        verdicts = comparison.verdicts_of(runs)
+        verdicts, replies = comparison.verdicts_of(runs), comparison.replies_of(runs)
         used += runs
         for reference, truth in references.items():
             paired = truth.merge(verdicts, on="item").join(items, on="item", how="inner")
-            rows += _rows(scope, runs[-1], reference, truth, paired, comparison.by_dataset(paired, verdicts, runs[-1]))
+            by_dataset = comparison.by_dataset(paired, verdicts, replies, runs[-1])
+            rows += _rows(scope, runs[-1], reference, truth, paired, by_dataset)
             tables[reference].add(runs[-1].pk, paired, ranked=not runs[0].judge.baseline)
     against = {}
     for name in REFERENCES:
@@ -228,6 +229,21 @@ class Comparison:
         verdicts = self.scope.kind.numbers(self.scope, scores.of_runs(self.scope, runs), self.items)
         return verdicts.rename(columns={"value": "told"})
 
+    def replies_of(self, runs: list[Run]) -> pd.DataFrame:
+        """Every reply that was asked for: ``item, read``. A call that the budget did not allow has none."""
+        failed = Judgment.objects.filter(run__in=runs, status__in=Judgment.FAILURES)
+        failed = failed.exclude(status=Judgment.Status.SKIPPED_BUDGET)
+        counted = [
+            [*rows.order_by().values_list("item").annotate(n=Count("pk"))]
+            for rows in (failed, self.scope.kind.judgments(runs))
+        ]
+        parts = [
+            pd.DataFrame({"item": np.repeat([item for item, _ in rows], [n for _, n in rows]), "read": bool(read)})
+            for read, rows in enumerate(counted)
+            if rows
+        ]
+        return pd.concat(parts) if parts else pd.DataFrame({"item": [], "read": []})
+
     def aggregated(self) -> pd.DataFrame:
         """People's verdict on each item: ``item, value``."""
         return self.labels.groupby("item")["value"].agg(scores.mean_of).reset_index()
@@ -236,12 +252,15 @@ class Comparison:
         """Each metric of ``told`` against ``value``: the mean over data sets and repeats."""
         return _measured(self.scope.kind.metrics, OfGrades(paired))
 
-    def by_dataset(self, paired: pd.DataFrame, verdicts: pd.DataFrame, run: Run) -> dict[str, dict[str, MetricValue]]:
-        """The metrics by data set, and over all of them. How steady a judge is counts items without labels, too."""
+    def by_dataset(
+        self, paired: pd.DataFrame, verdicts: pd.DataFrame, replies: pd.DataFrame, run: Run
+    ) -> dict[str, dict[str, MetricValue]]:
+        """The metrics by data set, and over all of them. Those of replies count items without labels, too."""
         datasets = sorted(str(name) for name in paired["dataset"].unique())
         parts = {name: paired[paired["dataset"] == name] for name in datasets} | {ALL: paired}
         asked = max(run.repeats, int(verdicts["repeat"].max()) + 1 if len(verdicts) else 1)
         steady = votes.judged(verdicts).join(self.items[["group", "dataset"]], on="item", how="inner")
+        replies = replies.join(self.items[["group", "dataset"]], on="item", how="inner")
         by_set: dict[str, dict[str, MetricValue]] = {}
         for name, rows in parts.items():
             repeats = max(rows["repeat"].nunique(), 1)
@@ -250,6 +269,9 @@ class Comparison:
             }
             if asked > 1:
                 by_set[name] |= _of_repeats(steady if name == ALL else steady[steady["dataset"] == name], asked)
+            if len(own := replies if name == ALL else replies[replies["dataset"] == name]):
+                read = rate(hits=own["read"].to_numpy(), cluster=own["group"].to_numpy())
+                by_set[name][READABLE.name] = replace(_value(read, None))
         return by_set
 
     def ceiling(self, paired: pd.DataFrame, *, twice: bool) -> dict[str, MetricValue]:
@@ -306,6 +328,12 @@ class PairComparison(Comparison):
         frame = votes.with_failures(votes.of_runs(runs), self.scope.failures)
         told = frame["choice"].astype(object).where(frame["choice"] != votes.FAILED, None)
         return frame.drop(columns="choice").assign(told=told)
+
+    def replies_of(self, runs: list[Run]) -> pd.DataFrame:
+        columns = [verdict_cache.verdicts(run) for run in runs]
+        item, choice = (np.concatenate([column[at] for column in columns]) for at in (0, 2))
+        asked = choice != UNASKED
+        return pd.DataFrame({"item": item[asked], "read": choice[asked] != MISSING})
 
     def aggregated(self) -> pd.DataFrame:
         return majority_of(self.labels, self.scope.rule)

@@ -186,6 +186,11 @@ def read(request: HttpRequest, page: str, name: str, *, parameters: Sequence[str
     return Address(request.user, page, name, benchmark, params)
 
 
+def named(benchmark: Benchmark) -> str:
+    """The benchmark as addresses write it."""
+    return str(benchmark) if benchmark.version != "1" else benchmark.slug
+
+
 def run_number(text: str) -> int | None:
     """The number of a run. Raises BadScope if it is not a number."""
     if not text:

@@ -213,7 +213,9 @@ def steps(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A point of a scatter plot: its name, its two numbers with their intervals' ends, and where a click leads."""
+    """A point of a scatter plot: its name, its two numbers with their intervals' ends, and where a click leads.
+    ``beside``: it is not what the plot is about, and drawn as a ring.
+    """
 
     name: str
     x: float
@@ -222,6 +224,7 @@ class Place:
     y_ends: tuple[float | None, float | None] = (None, None)
     words: str = ""
     link: str = ""
+    beside: bool = False
 
 
 def scatter(
@@ -233,10 +236,12 @@ def scatter(
     write_x: Callable[[float], str],
     write_y: Callable[[float], str],
     units: tuple[float, float] = (1.0, 1.0),
+    narrow: bool = False,
 ) -> SafeString:
     """Points on two axes cut to the data, with thin lines for intervals and names where they do not collide."""
-    width, tall, left, top = 520, 280, 62, 12
-    x_scale = marks.axis([end for place in places for end in (place.x, *place.x_ends)], most=6, unit=units[0])
+    width, tall, left, top = (300, 170, 56, 8) if narrow else (520, 280, 62, 12)
+    most = 3 if narrow else 6
+    x_scale = marks.axis([end for place in places for end in (place.x, *place.x_ends)], most=most, unit=units[0])
     y_scale = marks.axis([end for place in places for end in (place.y, *place.y_ends)], most=5, unit=units[1])
 
     def x(value: float) -> float:
@@ -263,11 +268,19 @@ def scatter(
         body.append(f'<path class="thin" d="{lines}" stroke="#C6CDD1"/>' if lines else "")
     taken: list[tuple[float, float, float]] = []
     for place in places:
-        dot = f'<circle class="pt" cx="{x(place.x)}" cy="{y(place.y)}" r="4" fill="{INK}"/>'
+        ring = f'class="pt ring" fill="#FFFFFF" stroke="{INK}"' if place.beside else f'class="pt" fill="{INK}"'
+        dot = f'<circle {ring} cx="{x(place.x)}" cy="{y(place.y)}" r="4"/>'
         body.append(marks.hit(dot, (place.name, place.words), link=place.link))
-    for place in places:
+    for place in sorted(places, key=lambda place: place.beside):  # its own name has room first
         body.append(_label(place.name, x(place.x), y(place.y), left, width, taken))
-    return _svg("forest scatter", width, top + tall + 46, title, body, group=any(place.link for place in places))
+    return _svg(
+        f"forest scatter{' narrow' if narrow else ''}",
+        width,
+        top + tall + 46,
+        title,
+        body,
+        group=any(place.link for place in places),
+    )
 
 
 def _label(name: str, x: float, y: float, left: float, width: float, taken: list[tuple[float, float, float]]) -> str:

@@ -7,7 +7,8 @@ from datetime import datetime
 from django.urls import NoReverseMatch, reverse
 
 from accounts.rules import Viewer, allowed
-from judging.models import Run
+from bank.models import EvaluatedModel
+from judging.models import Judge, Run
 from leaderboard.boards import Board
 from leaderboard.figures import NONE, percent
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
@@ -96,3 +97,9 @@ def data_facts(board: Board, *, counted: str, coverage: float | None = None) -> 
     if coverage is not None:
         facts.append(Fact("Coverage", f"{percent(coverage)} %"))
     return [*facts, Fact("Computed", "", at=board.computed_at)]
+
+
+def priced(priced: EvaluatedModel | Judge) -> str:
+    """``$2.5 and $10 a million tokens``; empty where nothing is known."""
+    prices = [f"${price:g}" for price in (priced.price_in, priced.price_out) if price is not None]
+    return f"{' and '.join(prices)} a million tokens" if prices else ""

@@ -2,22 +2,27 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from django.db.models import Max
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from annotations.models import Label
+from judging.judgments.analyses import sees_usage
+from judging.models import Run
 from leaderboard.definitions import DEFINITIONS
-from leaderboard.figures import NONE, percent, signed
+from leaderboard.figures import NONE, number_of, percent, signed
 from leaderboard.files import columns, three
 from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
-from leaderboard.pages.provenance import Fact
+from leaderboard.pages.provenance import Fact, verdicts_link
 from leaderboard.rows import JSON
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}
@@ -306,23 +311,82 @@ def changes(before: Snapshot, after: Snapshot) -> list[ChangeRow]:
     return change_rows
 
 
-def causes(before: Snapshot, after: Snapshot) -> list[str]:
-    """What made the difference: runs, rule, methods, counts."""
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that made the difference: when it happened, where that is known, and where its rows are."""
+
+    text: str
+    link: str = ""
+    at: datetime | None = None
+
+
+def causes(before: Snapshot, after: Snapshot, view: Address) -> list[Cause]:
+    """What made the difference, newest first: runs, models or judges, counts, rule, method. ``view`` is the board that
+    was frozen, as it is now.
+    """
+    changed = [*_runs_changed(before, after, view), *_entries_changed(before, after, view)]
+    changed += [*_counts_changed(before, after, view), *_method_changed(before, after)]
+    return sorted(changed, key=lambda cause: (cause.at is None, -cause.at.timestamp() if cause.at else 0))
+
+
+def _rows_link(view: Address, **parameters: str) -> str:
+    return view.to(view.kind.rows_page, **view.view(), **parameters)
+
+
+def _runs_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
+    """A new run of a judge whose run is gone replaces it. Its day is that on which it was done, for whom sees that."""
+    old, new = ({run["run"]: run["judge"] for run in each.made_from.get("runs", [])} for each in (before, after))
+    gone = {pk: judge for pk, judge in old.items() if pk not in new}
+    stored = Run.objects.in_bulk([pk for pk in new if pk not in old])
+    for pk, judge in new.items():
+        if pk in old:
+            continue
+        replaced = next((other for other, name in gone.items() if name == judge), None)
+        gone.pop(replaced, None)
+        run = stored.get(pk)
+        at = run.finished_at or run.created_at if run and sees_usage(run, view.viewer) else None
+        link = verdicts_link(view, run) if run and after.what != "models" else _rows_link(view)
+        yield Cause(f"Run {pk} of {judge} {f'replaces run {replaced}' if replaced else 'is new'}.", link, at)
+    for pk, judge in gone.items():
+        yield Cause(f"Run {pk} of {judge} is gone.")
+
+
+def _entries_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
+    """Models that came or went; those of judges are told by their runs."""
+    if after.what != "models":
+        return
+    old, new = (entries_of(each) for each in (before, after))
+    for word, names in (
+        ("added", [name for name in new if name not in old]),
+        ("gone", [name for name in old if name not in new]),
+    ):
+        if names:
+            link = _rows_link(view, model=names[0]) if word == "added" and len(names) == 1 else ""
+            yield Cause(f"{number_of(len(names), 'model')} {word}: {', '.join(names)}.", link)
+
+
+def _counts_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
+    """What is counted otherwise; labels have the day of the last one."""
+    counted = after.made_from.get("counted", {})
+    for name, n in counted.items():
+        then = before.made_from.get("counted", {}).get(name)
+        if then == n:
+            continue
+        at = None
+        if name == "labels":
+            labels = Label.objects.filter(campaign__benchmark=view.benchmark, changed_at__lte=after.computed_at)
+            at = labels.aggregate(last=Max("changed_at"))["last"]
+        was = "not counted" if then is None else f"{then:,}"
+        yield Cause(f"{name.capitalize()}: {was}, then {n:,}.", _rows_link(view), at)
+
+
+def _method_changed(before: Snapshot, after: Snapshot) -> Iterator[Cause]:
     old, new = before.made_from, after.made_from
-    sentences = []
-    runs = [{run["run"]: run for run in inputs.get("runs", [])} for inputs in (old, new)]
-    for pk in runs[1].keys() - runs[0].keys():
-        sentences.append(f"Run {pk} of {runs[1][pk]['judge']} is new.")
-    for pk in runs[0].keys() - runs[1].keys():
-        sentences.append(f"Run {pk} of {runs[0][pk]['judge']} is gone.")
-    for name, words in (("methods", "Version of the methods"), ("majority", "Majority rule")):
-        if old.get(name) != new.get(name):
-            sentences.append(f"{words}: {old.get(name)}, then {new.get(name)}.")
-    for name in new.get("counted", {}):
-        numbers = [inputs.get("counted", {}).get(name) for inputs in (old, new)]
-        if numbers[0] != numbers[1]:
-            sentences.append(f"{name.capitalize()}: {numbers[0]}, then {numbers[1]}.")
-    return sentences
+    if old.get("methods") != new.get("methods"):
+        link = reverse("leaderboard:method")
+        yield Cause(f"Version of the methods: {old.get('methods')}, then {new.get('methods')}.", link)
+    if old.get("majority") != new.get("majority"):
+        yield Cause(f"Majority rule: {old.get('majority')}, then {new.get('majority')}.")
 
 
 def as_json(snapshot: Snapshot) -> dict[str, Any]:

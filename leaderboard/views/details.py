@@ -15,7 +15,9 @@ from bank.forms.models import CardForm
 from bank.models import EvaluatedModel
 from judging.models import Judge, Run
 from judging.runs import tryouts
-from leaderboard.pages import details, tryout
+from leaderboard.pages import tryout
+from leaderboard.pages.judge_detail import judge_page
+from leaderboard.pages.model_detail import model_page
 from leaderboard.pages.snapshots import citation_of
 
 
@@ -31,7 +33,7 @@ def model_detail(request: HttpRequest, pk: int) -> HttpResponse:
         form.save()
         messages.success(request, f"Saved the card of {model.name}.")
         return redirect("leaderboard:model-detail", pk)
-    page = details.model_page(model, request.user)
+    page = model_page(model, request.user)
     if page is None:
         raise Http404("no such model")
     context = {"section": "leaderboards", "model": model, "page": page, "form": form}
@@ -43,7 +45,7 @@ def model_detail(request: HttpRequest, pk: int) -> HttpResponse:
 def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """A judge beside people on every benchmark that the viewer may see."""
     judge = get_object_or_404(Judge, pk=pk)
-    page = details.judge_page(judge, request.user)
+    page = judge_page(judge, request.user)
     if page is None:
         raise Http404("no such judge")
     context = {"section": "leaderboards", "judge": judge, "page": page, "staff": allowed(request.user, "read-judging")}

@@ -82,7 +82,7 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
         "views": _views(request.path, beside, view) if beside else [],
         "aside": rows is not None or snapshot.what == "models",
         "changed": len(snapshots_page.changes(snapshot, now)) if now else 0,
-        "causes": snapshots_page.causes(snapshot, now) if now else [],
+        "causes": snapshots_page.causes(snapshot, now, live) if now else [],
         "no_cause": "Nothing: the same runs, data, prompts and method."
         if now and now.fingerprint == snapshot.fingerprint
         else "Single verdicts under it, but none of what is counted here.",
@@ -166,7 +166,7 @@ def snapshot_changes(request: HttpRequest, code: str, other: str) -> HttpRespons
         "after": after,
         "title": snapshots_page.title_of(after),
         "rows": snapshots_page.changes(before, after),
-        "causes": snapshots_page.causes(before, after),
+        "causes": snapshots_page.causes(before, after, live),
     }
     return render(request, "leaderboard/snapshot-changes.html", context)
 

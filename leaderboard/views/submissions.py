@@ -22,7 +22,7 @@ from judging.runs import submissions as queue
 from leaderboard import submissions
 from leaderboard.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm
 from leaderboard.pages import submissions as shown
-from leaderboard.pages.details import on_boards
+from leaderboard.pages.model_detail import on_boards
 
 PAGE = 50
 MARKS = 100

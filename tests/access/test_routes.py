@@ -241,6 +241,7 @@ TABLE = {
     "api-leaderboard-campaign": READERS,
     "api-leaderboard-letters": EVERYBODY,
     "api-leaderboard-extraction": EVERYBODY,
+    "api-leaderboard-places": EVERYBODY,
     "api-leaderboard-compare": EVERYBODY,
     "api-compare-models": EVERYBODY,
     "api-compare-judges": EVERYBODY,

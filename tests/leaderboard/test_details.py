@@ -2,12 +2,13 @@
 
 import json
 import re
+from collections import defaultdict
 
 import pytest
 
 from bank.models import Benchmark, EvaluatedModel
-from judging.models import Judge, Run
-from tests.leaderboard.conftest import STRENGTH, by_model, labels
+from judging.models import Judge, Judgment, Run
+from tests.leaderboard.conftest import STRENGTH, by_model, judgments, labels
 
 pytestmark = pytest.mark.django_db
 
@@ -50,6 +51,46 @@ def test_models_at_0_count_in_the_median_of_a_level(brought, client):
     assert all(float(median) < float(own) for median, own in bars)
 
 
+def test_a_models_page_has_the_capabilities_below_its_levels(voted, client, board):
+    page = text_of(client, page_of("Birch"))
+    rows = re.findall(
+        r'title="(Creation[^"]*|Perception[^"]*)" ?>(?:<b>)?(\w+)(?:</b>)?</th>.*?<b ?>([\d.]+)</b>', page
+    )
+    shown = {path: value for path, _, value in rows}
+    assert list(shown) == [
+        "Creation",
+        "Creation / Stories",
+        "Creation / Poetry",
+        "Perception",
+        "Perception / Reading",
+    ]
+    for level, below in (("Creation", "Poetry"), ("Creation", "Stories"), ("Perception", "Reading")):
+        row = by_model(board("models", "--level", level))["Birch"]
+        assert shown[f"{level} / {below}"] == f"{100 * row['levels'][below]['win_rate']:.1f}"
+
+
+def test_a_models_page_says_what_its_number_is_by_other_verdicts_and_at_each_place(voted, client, board):
+    EvaluatedModel.objects.filter(name="Alder").update(family="keens")
+    Judge.objects.filter(name="keen").update(family="keens")
+    page = text_of(client, page_of("Alder"))
+    panel = page[page.index("What sways its results") :]
+    panel = panel[: panel.index("</section>")]
+    for judge in ("keen", "dull"):
+        row = by_model(board("models", "--source", judge))["Alder"]
+        shown = re.search(rf"By {judge}(.*?)</tr>", panel)[1]
+        assert f">{100 * row['win_rate']:.1f}</a>" in shown
+        assert ("a judge of its own family" in shown) == (judge == "keen")
+    assert "Shown first" not in panel  # imported labels do not say which answer stood first
+    rows = [row for row in judgments("keen", noise=0.6, seed=2) if "Alder" in row["responses"]]
+    places = {row["shown"]: row for row in board("places", "--source", "keen") if row["model"] == "Alder"}
+    for place, shown in enumerate(("first", "second")):
+        own = [row for row in rows if row["order"][place] == "Alder"]
+        won = [row["choice"] == ("first" if row["responses"][0] == "Alder" else "second") for row in own]
+        assert (places[shown]["n"], places[shown]["win_rate_n"]) == (len(own), len(own))
+        assert places[shown]["win_rate"] == pytest.approx(sum(won) / len(won))
+        assert places[shown]["win_rate_low"] < places[shown]["win_rate"] < places[shown]["win_rate_high"]
+
+
 def test_a_judges_page_says_how_it_does_beside_people_and_what_sways_it(voted, client, board):
     rows = {row["metric"]: row for row in board("judges") if (row["judge"], row["reference"]) == ("keen", "majority")}
     page = text_of(client, of_judge("keen"))
@@ -59,6 +100,51 @@ def test_a_judges_page_says_how_it_does_beside_people_and_what_sways_it(voted, c
     assert "Position" in page
     assert "@misc{evalsite-judge-" in page
     assert f'href="{of_judge("keen")}"' in text_of(client, "/leaderboards/grove/judges/")
+
+
+def test_a_judges_page_says_how_steady_it_is(voted, brought, client, board):
+    rows = [*judgments("steady", noise=0.6, seed=5, repeats=3)]
+    for row in rows[:30]:
+        row |= {"status": "refused", "choice": None, "raw": ""}
+    brought("judgments", rows)
+    page = text_of(client, of_judge("steady"))
+    panel = page[page.index("Steadiness") :]
+    facts = dict(re.findall(r"<dt>([^<]+)</dt><dd ?> ?(.*?) ?</dd>", panel[: panel.index("</section>")]))
+    labelled = {(row["sample"], *row["responses"]) for row in labels()}
+    read = [bool(row["choice"]) for row in rows if (row["sample"], *row["responses"]) in labelled]
+    assert 0 < len(read) < len(rows)
+    assert facts["Readable replies"].startswith(f"{100 * sum(read) / len(read):.1f}% [")
+    by_metric = {
+        row["metric"]: row for row in board("judges") if (row["judge"], row["reference"]) == ("steady", "majority")
+    }
+    again = by_metric["consistency"]
+    assert facts["Same if asked again"] == (
+        f"{100 * again['value']:.1f}% [{100 * again['value_low']:.1f}, {100 * again['value_high']:.1f}]"
+    )
+    bias = next(row for row in board("bias") if (row["judge"], row["bias"]) == ("steady", "position"))
+    assert facts["Same in both orders"].startswith(f"{100 * bias['detail']['consistent']:.1f}%")
+    by_pair = defaultdict(list)
+    for row in labels():
+        by_pair[row["sample"], *row["responses"]].append(row["choice"])
+    people = [choice for choices in by_pair.values() if len(choices) > 1 for choice in choices]
+    assert facts["Says tie"].endswith(f"; people {100 * people.count('tie') / len(people):.1f}%")
+
+
+@pytest.mark.parametrize("role", ["anonymous", "curator"])
+def test_what_a_judge_costs_is_drawn_beside_the_others_for_those_who_may_see_it(role, voted, client_of):
+    runs = {run.judge.name: run for run in Run.objects.filter(judge__name__in=["keen", "dull"])}
+    Run.objects.update(settings={"order": "both", "criteria": False})
+    Judgment.objects.filter(run=runs["keen"]).update(cost=0.002, latency=1.5)
+    Judgment.objects.filter(run=runs["dull"]).update(cost=0.02)
+    page = text_of(client_of(role), of_judge("keen"))
+    assert "<dt>1,000 verdicts</dt><dd > $2 </dd>" in page
+    assert "<dt>A call</dt><dd > 1.5 s </dd>" in page
+    assert "$20 for 1,000 verdicts, Accuracy" in page
+    Run.objects.filter(pk=runs["keen"].pk).update(settings={"order": "both", "criteria": True})
+    page = text_of(client_of(role), of_judge("keen"))
+    assert ("1,000 verdicts" in page) == (role == "curator")
+    other = text_of(client_of(role), of_judge("dull"))
+    assert ("$2 for 1,000 verdicts" in other) == (role == "curator")
 
 
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from annotations.models import Label
 from bank.intake.parquet import NEEDED
 from bank.models import Benchmark
+from judging.models import Run
 from leaderboard.models import Snapshot
 from tests.leaderboard.conftest import judgments, labels
 
@@ -111,11 +112,34 @@ def test_what_changed_between_two_is_told_with_its_cause(voted, brought, client_
     assert first.pk != second.pk
     page = client_of("anonymous").get(f"/snapshots/{first.code}/changes/{second.code}/").content.decode()
     assert "Alder" in page
+    n = Label.objects.count()
+    day = Label.objects.latest("changed_at").changed_at
+    link = r'<a href="/leaderboards/grove@1/votes/[^"]*">'
+    cause = rf">{day.day} {day:%b %Y}</time>\s+</span>\s+{link}Labels: {n - len(unique)}, then {n}\.</a>"
+    assert re.search(cause, page)
     old, new = ({row["model"]: row["bt"] for row in one.tables["rows"]} for one in (first, second))
     assert f"{new['Alder'] - old['Alder']:+.2f}".replace("-", "−") in page
     history = client_of("anonymous").get("/leaderboards/grove/snapshots/?entry=Alder").content.decode()
     assert f"{old['Alder']:.3f}" in history
     assert f"{new['Alder']:.3f}" in history
+
+
+def test_a_run_that_takes_the_place_of_another_is_a_cause_with_its_day_and_its_verdicts(voted, brought, client_of):
+    first = freeze(client_of("researcher"), "judges")
+    old = Run.objects.get(judge__name="keen").pk
+    settings = {"order": "both", "temperature": 1.0}
+    brought("judgments", [row | {"settings": settings} for row in judgments("keen", noise=1, seed=9)])
+    new = Run.objects.filter(judge__name="keen").latest("pk")
+    Run.objects.get(pk=old).delete()
+    day = new.finished_at or new.created_at
+    link = (
+        rf'<a href="/leaderboards/grove@1/compare/\?[^"]*b=run-{new.pk}">Run {new.pk} of keen replaces run {old}\.</a>'
+    )
+    dated = rf'datetime="{day:%Y-%m-%d}[^"]*">{day.day} {day:%b %Y}</time>\s+</span>\s+{link}'
+    assert re.search(dated, client_of("curator").get(f"/snapshots/{first.code}/").content.decode())
+    below = client_of("anonymous").get(f"/snapshots/{first.code}/").content.decode()
+    assert re.search(link, below)
+    assert not re.search(dated, below)  # when a run with criteria was done is not for everybody
 
 
 @pytest.mark.one_database

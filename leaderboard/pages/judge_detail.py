@@ -1,282 +1,40 @@
-"""The public pages of a model and of a judge: all boards that it is on, its history, what sways it, and its card."""
+"""The public page of a judge beside people: its agreement, what sways it, what it costs, how steady it is, its card."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
+from math import log10
 from typing import Any
 
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer, allowed
-from bank.models import Benchmark, EvaluatedModel, Response
+from judging.judgments.analyses import sees_usage
 from judging.models import Judge, Run
 from judging.runs.juries import members_of
 from leaderboard import boards, queries
 from leaderboard.boards import cached, standin
-from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import BiasRow
-from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard
+from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard, Running
 from leaderboard.figures import (
-    NONE,
     in_brackets,
     number_of,
     percent,
-    rank_range,
     signed,
     signed_points,
     two,
     whole,
-    without_zeros,
 )
 from leaderboard.kinds import Kind, available
-from leaderboard.models import Snapshot
+from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE
 from leaderboard.pages import bias as bias_page
-from leaderboard.pages import marks, profile, scored
-from leaderboard.pages import models as models_page
-from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, settings_in_words, source_of
-from leaderboard.pages.provenance import Fact, verdicts_link
-from leaderboard.rows import Number
-from leaderboard.scope import BadScope, Scope
+from leaderboard.pages import marks, plots
+from leaderboard.pages.address import Address, named, settings_in_words
+from leaderboard.pages.provenance import Fact, priced, verdicts_link
+from leaderboard.rows import UNKNOWN, Number
+from leaderboard.scope import Scope
 
-HUNDRED = marks.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), marks.WIDE)
-MOST_LEVELS = 16
 FAR = 6.0  # times a strong bias, where the axis of biases ends
-BLANK = SafeString()
-
-
-@dataclass(frozen=True, slots=True)
-class BoardLine:
-    """A model on one board: its place among ``of`` ranked models, its number, and where all others stand."""
-
-    title: str
-    by: str
-    link: str
-    rows: str  # what is behind the number
-    rank: str
-    ranks: str
-    of: str
-    value: str
-    bar: SafeString
-    n: str
-
-
-@dataclass(frozen=True, slots=True)
-class LevelLine:
-    name: str
-    rows: str  # what is behind the number
-    value: str
-    bar: SafeString
-    n: str
-
-
-@dataclass(frozen=True, slots=True)
-class ModelPage:
-    lead: str
-    boards: list[BoardLine]
-    axis: SafeString
-    levels: list[LevelLine]
-    levels_of: str
-    levels_axis: SafeString
-    history: SafeString
-    history_of: str
-    facts: list[Fact]
-
-
-@dataclass(frozen=True, slots=True)
-class _OnBoard:
-    """A model's row on one board."""
-
-    address: Address
-    scope: Scope
-    board: ModelsBoard
-    row: ModelRow
-
-    @property
-    def number(self) -> Number:
-        return self.row.number(scored.shape_of(self.scope, self.board).main.name)
-
-
-def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
-    """None for a model of which the viewer may see neither a board nor an answer, unless the viewer is staff."""
-    found = _boards_of(model.name, viewer)
-    answers = Response.objects.visible_to(viewer).filter(model=model)
-    if not (found or allowed(viewer, "read-bank") or answers.exists()):
-        return None
-    first = found[0] if found else None
-    levels, axis, measure = _levels(first) if first else ([], BLANK, "")
-    history, followed = _history(first) if first else (BLANK, "")
-    return ModelPage(
-        lead=_lead(first) if first else "Not on a public board yet.",
-        boards=[_board_line(on) for on in found],
-        axis=marks.axis_head(HUNDRED, lambda value: whole(100 * value)),
-        levels=levels,
-        levels_of=f"{_title(first)}, {measure}" if first else "",
-        levels_axis=axis,
-        history=history,
-        history_of=f"{_title(first)}, {followed}" if first else "",
-        facts=_model_facts(model),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class OnBoards:
-    """A model's lines on all boards, with their axis."""
-
-    boards: list[BoardLine]
-    axis: SafeString
-
-
-def on_boards(model: EvaluatedModel, viewer: Viewer) -> OnBoards:
-    return OnBoards(
-        [_board_line(on) for on in _boards_of(model.name, viewer)],
-        marks.axis_head(HUNDRED, lambda value: whole(100 * value)),
-    )
-
-
-def _boards_of(name: str, viewer: Viewer) -> list[_OnBoard]:
-    """Where the model has a rank first, the larger boards first among them."""
-    return sorted(_find_on_boards(name, viewer), key=lambda on: (on.row.rank is None, -on.row.n))
-
-
-def _find_on_boards(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
-    answered = Response.objects.filter(model__name=name).order_by().values("sample__benchmark")
-    staff = allowed(viewer, "read-hidden")
-    visible = {benchmark.pk for benchmark in queries.newest_visible(viewer)}
-    for benchmark in Benchmark.objects.filter(pk__in=answered).select_related("anchor").order_by("pk"):
-        for kind in available(benchmark, "models", staff=staff) if benchmark.pk in visible else ():
-            address = Address(viewer, "leaderboard:models", _named(benchmark), benchmark, {"kind": kind.name})
-            try:
-                scope = source_of(address).scope
-                board = cached(scope, "models", boards.models)
-            except BadScope:
-                continue
-            row = next((row for row in board.rows if row.model == name), None)
-            if row is not None:
-                yield _OnBoard(address, scope, board, row)
-
-
-def _named(benchmark: Benchmark) -> str:
-    return str(benchmark) if benchmark.version != "1" else benchmark.slug
-
-
-def _title(on: _OnBoard) -> str:
-    return on.address.benchmark.titled
-
-
-def _lead(on: _OnBoard) -> str:
-    shape = scored.shape_of(on.scope, on.board)
-    label, unit = (shape.main.label.removesuffix(", %"), "%" if shape.main.label.endswith(", %") else "")
-    said = f"{label} {shape.main.write(on.number.value)}{unit} {in_brackets(on.number, shape.main.write)}".strip()
-    place = "" if on.row.rank is None else f", rank {on.row.place} of {_ranked(on.board)}"
-    return f"{said} over {number_of(on.row.n, 'item')} of {_title(on)}{place}."
-
-
-def _ranked(board: ModelsBoard) -> int:
-    return sum(row.rank is not None for row in board.rows)
-
-
-def _board_line(on: _OnBoard) -> BoardLine:
-    shape, kind = scored.shape_of(on.scope, on.board), on.scope.kind
-    main, hundred = shape.main, shape.hundred
-    scale = HUNDRED if hundred else marks.Axis(*kind.ends(on.address.benchmark), (), marks.WIDE)
-    others = [row.number(main.name).value for row in on.board.rows if row.model != on.row.model]
-
-    def at(value: float | None) -> float | None:
-        return value if value is None or not hundred else value / hundred
-
-    few = models_page.is_provisional(on.row, on.scope.anchor)
-    bar = marks.interval_bar(
-        scale,
-        *(at(end) for end in on.number.ends),
-        write=lambda value: main.write(value * hundred if hundred else value),
-        provisional=few,
-        others=[at(value) for value in others],
-    )
-    source = on.scope.source
-    return BoardLine(
-        title=f"{_title(on)}, {kind.title.lower()}",
-        by="" if kind.keyed else PEOPLE_IN_WORDS.get(source, source),
-        link=on.address.link(),
-        rows=on.address.to(kind.rows_page, model=on.row.model, kind=kind.in_address),
-        rank=NONE if few or on.row.rank is None else str(on.row.place),
-        ranks="" if few else rank_range(on.row.place, on.row.rank_low, on.row.rank_high),
-        of=str(_ranked(on.board)),
-        value=main.write(on.number.value),
-        bar=bar,
-        n=whole(on.row.n),
-    )
-
-
-def _levels(on: _OnBoard) -> tuple[list[LevelLine], SafeString, str]:
-    """The levels of a board, each beside the median of the other models; and the axis."""
-    shape = scored.shape_of(on.scope, on.board)
-    main = shape.main
-    names = [name for name in on.row.levels if name][:MOST_LEVELS]
-    if len(names) < 2:
-        return [], BLANK, ""
-    numbers = {name: level.number(main.name) for name in names if (level := on.row.level(name))}
-    scale = marks.axis([end for number in numbers.values() for end in number.ends], width=marks.WIDE, unit=shape.unit)
-    lines = []
-    for name, number in numbers.items():
-        others = [
-            value
-            for row in on.board.rows
-            if row.model != on.row.model
-            and (level := row.level(name))
-            and (value := level.number(main.name).value) is not None
-        ]
-        level = on.row.level(name)
-        middle = [median(others)] if others else []
-        lines.append(
-            LevelLine(
-                name=name.rpartition(" / ")[2],
-                rows=profile.rows_of(on.address, on.scope, on.row.model, name),
-                value=main.write(number.value),
-                bar=marks.interval_bar(scale, *number.ends, write=main.write, others=middle),
-                n=whole(level.n if level else None),
-            )
-        )
-    return lines, marks.axis_head(scale, lambda value: without_zeros(main.write(value))), main.label.lower()
-
-
-def _history(on: _OnBoard) -> tuple[SafeString, str]:
-    """The model's number over the snapshots of its first board, and what it is called."""
-    snapshots = [
-        snapshot
-        for snapshot in Snapshot.objects.visible_to(on.address.viewer).filter(
-            benchmark=on.address.benchmark, what="models"
-        )
-        if on.row.model in snapshots_page.entries_of(snapshot)
-    ]
-    if not snapshots:
-        return BLANK, ""
-    same = [each for each in reversed(snapshots) if snapshots_page.same_view(each, snapshots[0])]  # newest last
-    line = snapshots_page.Line(snapshots, snapshots[0], same, on.row.model)
-    return snapshots_page.plot_of(line), snapshots_page.followed_in(line)
-
-
-def _model_facts(model: EvaluatedModel) -> list[Fact]:
-    facts = [
-        Fact("Organisation", model.organisation),
-        Fact("Family", model.family),
-        Fact("Weights", "" if model.open is None else "open" if model.open else "closed"),
-        Fact("Licence", model.licence),
-        Fact("Parameters", model.parameters),
-        Fact("Released", f"{model.released.day} {model.released:%B %Y}" if model.released else ""),
-        Fact("Price, in and out", _priced(model)),
-        Fact("Home page", model.homepage.partition("://")[2].rstrip("/"), model.homepage),
-    ]
-    return [fact for fact in facts if fact.text]
-
-
-def _priced(priced: EvaluatedModel | Judge) -> str:
-    """``$2.5 and $10 a million tokens``; empty where nothing is known."""
-    prices = [f"${price:g}" for price in (priced.price_in, priced.price_out) if price is not None]
-    return f"{' and '.join(prices)} a million tokens" if prices else ""
-
-
-# ---- judges ----
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +88,20 @@ class JudgePage:
     axis: SafeString
     sways: list[SwayLine]
     sways_axis: SafeString
+    cost: "Cost | None"
+    steady: list[Fact]
+    steady_of: str
     facts: list[Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a judge costs on one benchmark: itself and the others by agreement with people, and its own figures."""
+
+    of: str
+    plot: SafeString
+    facts: list[Fact]
+    link: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,13 +147,16 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
     swayed = [one for on in found for one in _sways(on)]
     sway_scale = _sway_scale(swayed)
     return JudgePage(
-        lead=_judge_lead(judge, found),
+        lead=_lead(judge, found),
         stand_in=next((test for on in found if (test := _stand_in_panel(on))), None),
         lines=[_agreement_line(on, scale) for on in found],
         axis=marks.axis_head(scale, two),
         sways=[_sway(on, row, sway_scale) for on, row in swayed],
         sways_axis=marks.axis_head(sway_scale, lambda value: "" if value else "0"),
-        facts=_judge_facts(judge, runs),
+        cost=next((cost for on in found if (cost := _cost(on))), None),
+        steady=_steady(found[0]) if found else [],
+        steady_of=f"{found[0].address.benchmark.titled}, {found[0].kind.title.lower()}" if found else "",
+        facts=_facts(judge, runs),
     )
 
 
@@ -398,7 +172,7 @@ def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
     for pk in dict.fromkeys(run.benchmark_id for run in _visible_runs(judge, viewer)):
         benchmark = visible[pk]
         for kind in available(benchmark, "judges", staff=staff):
-            address = Address(viewer, "leaderboard:judges", _named(benchmark), benchmark, {"kind": kind.name})
+            address = Address(viewer, "leaderboard:judges", named(benchmark), benchmark, {"kind": kind.name})
             scope = address.scope()
             board = cached(scope, "judges", boards.judges)
             rows = [
@@ -413,7 +187,7 @@ def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
                 yield _Judged(address, scope, kind, board, by_run[row.run], row)
 
 
-def _judge_lead(judge: Judge, found: Sequence[_Judged]) -> str:
+def _lead(judge: Judge, found: Sequence[_Judged]) -> str:
     if not found:
         return "People have labelled nothing that it judged, so there is nothing to compare it with."
     on = found[0]
@@ -527,7 +301,80 @@ def _sway(on: _Judged, row: BiasRow, scale: marks.Axis) -> SwayLine:
     )
 
 
-def _judge_facts(judge: Judge, runs: Sequence[Run]) -> list[Fact]:
+def _cost(on: _Judged) -> Cost | None:
+    """None where the viewer may not see what the run cost, or nobody knows. Prices are on a logarithmic axis."""
+    metric = on.kind.metrics[0]
+    rows = {
+        row.run: row
+        for row in on.board.rows
+        if (row.reference, row.metric, row.source_dataset) == (MAJORITY, metric.name, ALL)
+    }
+    runs = Run.objects.filter(pk__in=rows, judge__baseline="").select_related("judge")
+
+    def words(running: Running, value: Number) -> str:
+        return f"${running.cost:.3g} for 1,000 verdicts, {metric.label} {two(value.value)} {in_brackets(value, two)}"
+
+    places = [
+        plots.Place(
+            run.judge.name,
+            log10(running.cost),
+            value.value,
+            y_ends=(value.low, value.high),
+            words=words(running, value),
+            link=reverse("leaderboard:judge-detail", args=[run.judge_id]),
+            beside=run.pk != on.run.pk,
+        )
+        for run in runs
+        if (running := on.board.running.get(run.pk))
+        and running.cost
+        and sees_usage(run, on.address.viewer)
+        and (value := rows[run.pk].value).value is not None
+    ]
+    if all(place.beside for place in places):
+        return None
+    running = on.board.running[on.run.pk]
+    facts = [Fact("1,000 verdicts", f"${running.cost:,.3g}")]
+    facts += [] if running.seconds is None else [Fact("A call", f"{running.seconds:.3g} s")]
+    return Cost(
+        of=on.address.benchmark.titled,
+        plot=plots.scatter(
+            places,
+            title=f"{metric.label} by price of 1,000 verdicts on {on.address.benchmark.titled}",
+            across="US dollars for 1,000 verdicts",
+            up=metric.label,
+            write_x=lambda power: f"{float(f'{10**power:.2g}'):,.10g}",
+            write_y=two,
+            narrow=True,
+        ),
+        facts=facts,
+        link=on.address.link(),
+    )
+
+
+def _steady(on: _Judged) -> list[Fact]:
+    """How steady a judge is, in percent with intervals; only what was measured."""
+    of_run = {
+        row.metric: row.value
+        for row in on.board.rows
+        if (row.run, row.reference, row.source_dataset) == (on.run.pk, MAJORITY, ALL)
+    }
+    same_in_orders = next((row.detail.consistent for _, row in _sways(on) if row.detail.consistent), UNKNOWN)
+    numbers = [("Same in both orders", same_in_orders), ("Same if asked again", of_run.get(CONSISTENCY.name, UNKNOWN))]
+    numbers += [(metric.label, of_run.get(metric.name, UNKNOWN)) for metric in (READABLE, TIE_RATE)]
+    people = on.board.against[MAJORITY].ceiling.get(TIE_RATE.name)
+    of_people = f"; people {percent(people.number.value)}%" if people and people.number.value is not None else ""
+    return [
+        Fact(
+            term,
+            f"{percent(value.value)}% {in_brackets(value, percent)}".strip()
+            + (of_people if term == TIE_RATE.label else ""),
+        )
+        for term, value in numbers
+        if value.value is not None
+    ]
+
+
+def _facts(judge: Judge, runs: Sequence[Run]) -> list[Fact]:
     members = {pk for run in runs for pk in members_of(run)}
     names = Run.objects.filter(pk__in=members).order_by("judge__name").values_list("judge__name", flat=True).distinct()
     kind = "built-in baseline" if judge.is_baseline else "jury" if members else "model" if judge.model else "from files"
@@ -538,7 +385,7 @@ def _judge_facts(judge: Judge, runs: Sequence[Run]) -> list[Fact]:
         Fact("Model", judge.model or reported, mono=True),
         Fact("Answers as", reported if judge.model and reported != judge.model else "", mono=True),
         Fact("Family", judge.family),
-        Fact("Price, in and out", _priced(judge)),
+        Fact("Price, in and out", priced(judge)),
         Fact("Runs", ", ".join(str(run.pk) for run in runs)),
     ]
     return [fact for fact in facts if fact.text]

@@ -1,0 +1,424 @@
+"""The public page of a model: all boards that it is on, its levels, its history, what sways it, and its card."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from django.utils.safestring import SafeString
+
+from accounts.rules import Viewer, allowed
+from bank.models import Benchmark, Capability, EvaluatedModel, Response
+from judging.models import Judge
+from leaderboard import boards, cache, queries, votes
+from leaderboard.boards import cached
+from leaderboard.boards.base import ModelRow, ModelsBoard
+from leaderboard.boards.bias import by_place
+from leaderboard.boards.pairs import PairRow
+from leaderboard.definitions import LENGTH
+from leaderboard.figures import (
+    NONE,
+    in_brackets,
+    number_of,
+    rank_range,
+    whole,
+    without_zeros,
+)
+from leaderboard.hidden import is_kept_back
+from leaderboard.kinds import available
+from leaderboard.models import Snapshot
+from leaderboard.pages import marks, profile, scored
+from leaderboard.pages import models as models_page
+from leaderboard.pages import snapshots as snapshots_page
+from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, source_of
+from leaderboard.pages.provenance import Fact, priced
+from leaderboard.rows import UNKNOWN, Number
+from leaderboard.scope import HUMANS, NO_ELO, BadScope, Scope
+
+HUNDRED = marks.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), marks.WIDE)
+STEP = " / "  # between the levels of a path
+MOST_LEVELS = 16
+MOST_BELOW = 14  # capabilities below them
+MOST_SOURCES = 4
+BLANK = SafeString()
+
+
+@dataclass(frozen=True, slots=True)
+class BoardLine:
+    """A model on one board: its place among ``of`` ranked models, its number, and where all others stand."""
+
+    title: str
+    by: str
+    link: str
+    rows: str  # what is behind the number
+    rank: str
+    ranks: str
+    of: str
+    value: str
+    bar: SafeString
+    n: str
+
+
+@dataclass(frozen=True, slots=True)
+class LevelLine:
+    name: str
+    path: str
+    depth: int  # 1: a top level
+    rows: str  # what is behind the number
+    value: str
+    bar: SafeString
+    n: str
+
+
+@dataclass(frozen=True, slots=True)
+class Swayed:
+    """A model's number on its first board if one thing about it were otherwise."""
+
+    name: str
+    words: str
+    value: str
+    bar: SafeString
+    n: str
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPage:
+    lead: str
+    boards: list[BoardLine]
+    axis: SafeString
+    levels: list[LevelLine]
+    levels_of: str
+    levels_said: str  # which rows are left out
+    levels_axis: SafeString
+    swayed: list[Swayed]
+    swayed_axis: SafeString
+    history: SafeString
+    history_of: str
+    facts: list[Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class _OnBoard:
+    """A model's row on one board."""
+
+    address: Address
+    scope: Scope
+    board: ModelsBoard
+    row: ModelRow
+
+    @property
+    def number(self) -> Number:
+        return self.row.number(scored.shape_of(self.scope, self.board).main.name)
+
+
+def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
+    """None for a model of which the viewer may see neither a board nor an answer, unless the viewer is staff."""
+    found = _boards_of(model.name, viewer)
+    answers = Response.objects.visible_to(viewer).filter(model=model)
+    if not (found or allowed(viewer, "read-bank") or answers.exists()):
+        return None
+    first = found[0] if found else None
+    levels = _levels(first) if first else _Levels()
+    swayed, swayed_axis = _swayed(first, model) if first else ([], BLANK)
+    history, followed = _history(first) if first else (BLANK, "")
+    return ModelPage(
+        lead=_lead(first) if first else "Not on a public board yet.",
+        boards=[_board_line(on) for on in found],
+        axis=marks.axis_head(HUNDRED, lambda value: whole(100 * value)),
+        levels=levels.lines,
+        levels_of=f"{_title(first)}, {levels.measure}" if first else "",
+        levels_said=levels.said,
+        levels_axis=levels.axis,
+        swayed=swayed,
+        swayed_axis=swayed_axis,
+        history=history,
+        history_of=f"{_title(first)}, {followed}" if first else "",
+        facts=_facts(model),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OnBoards:
+    """A model's lines on all boards, with their axis."""
+
+    boards: list[BoardLine]
+    axis: SafeString
+
+
+def on_boards(model: EvaluatedModel, viewer: Viewer) -> OnBoards:
+    return OnBoards(
+        [_board_line(on) for on in _boards_of(model.name, viewer)],
+        marks.axis_head(HUNDRED, lambda value: whole(100 * value)),
+    )
+
+
+def _boards_of(name: str, viewer: Viewer) -> list[_OnBoard]:
+    """Where the model has a rank first, the larger boards first among them."""
+    return sorted(_find_on_boards(name, viewer), key=lambda on: (on.row.rank is None, -on.row.n))
+
+
+def _find_on_boards(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
+    answered = Response.objects.filter(model__name=name).order_by().values("sample__benchmark")
+    staff = allowed(viewer, "read-hidden")
+    visible = {benchmark.pk for benchmark in queries.newest_visible(viewer)}
+    for benchmark in Benchmark.objects.filter(pk__in=answered).select_related("anchor").order_by("pk"):
+        for kind in available(benchmark, "models", staff=staff) if benchmark.pk in visible else ():
+            address = Address(viewer, "leaderboard:models", named(benchmark), benchmark, {"kind": kind.name})
+            try:
+                scope = source_of(address).scope
+                board = cached(scope, "models", boards.models)
+            except BadScope:
+                continue
+            row = next((row for row in board.rows if row.model == name), None)
+            if row is not None:
+                yield _OnBoard(address, scope, board, row)
+
+
+def _title(on: _OnBoard) -> str:
+    return on.address.benchmark.titled
+
+
+def _lead(on: _OnBoard) -> str:
+    shape = scored.shape_of(on.scope, on.board)
+    label, unit = (shape.main.label.removesuffix(", %"), "%" if shape.main.label.endswith(", %") else "")
+    said = f"{label} {shape.main.write(on.number.value)}{unit} {in_brackets(on.number, shape.main.write)}".strip()
+    place = "" if on.row.rank is None else f", rank {on.row.place} of {_ranked(on.board)}"
+    return f"{said} over {number_of(on.row.n, 'item')} of {_title(on)}{place}."
+
+
+def _ranked(board: ModelsBoard) -> int:
+    return sum(row.rank is not None for row in board.rows)
+
+
+def _board_line(on: _OnBoard) -> BoardLine:
+    shape, kind = scored.shape_of(on.scope, on.board), on.scope.kind
+    main, hundred = shape.main, shape.hundred
+    scale = HUNDRED if hundred else marks.Axis(*kind.ends(on.address.benchmark), (), marks.WIDE)
+    others = [row.number(main.name).value for row in on.board.rows if row.model != on.row.model]
+
+    def at(value: float | None) -> float | None:
+        return value if value is None or not hundred else value / hundred
+
+    few = models_page.is_provisional(on.row, on.scope.anchor)
+    bar = marks.interval_bar(
+        scale,
+        *(at(end) for end in on.number.ends),
+        write=lambda value: main.write(value * hundred if hundred else value),
+        provisional=few,
+        others=[at(value) for value in others],
+    )
+    source = on.scope.source
+    return BoardLine(
+        title=f"{_title(on)}, {kind.title.lower()}",
+        by="" if kind.keyed else PEOPLE_IN_WORDS.get(source, source),
+        link=on.address.link(),
+        rows=on.address.to(kind.rows_page, model=on.row.model, kind=kind.in_address),
+        rank=NONE if few or on.row.rank is None else str(on.row.place),
+        ranks="" if few else rank_range(on.row.place, on.row.rank_low, on.row.rank_high),
+        of=str(_ranked(on.board)),
+        value=main.write(on.number.value),
+        bar=bar,
+        n=whole(on.row.n),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    lines: list[LevelLine] = field(default_factory=list)
+    axis: SafeString = BLANK
+    measure: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A model on a level or capability, and the median of the other models there."""
+
+    path: str
+    number: Number
+    n: int
+    others: float | None
+
+    @property
+    def parent(self) -> str:
+        return self.path.rpartition(STEP)[0]
+
+    @property
+    def ahead(self) -> float:
+        return (self.number.value or 0.0) - (self.others or 0.0)
+
+
+def _levels(on: _OnBoard) -> _Levels:
+    """The levels of a board and the capabilities below them, each beside the median of the other models. Of many
+    capabilities only the strongest and the weakest beside that median.
+    """
+    shape = scored.shape_of(on.scope, on.board)
+    main = shape.main
+    every = list(_parts(on, on.board, ""))
+    if _can_go_deeper(on) and not on.scope.kind.keyed:  # boards by keys have the whole tree
+        deeper = Capability.objects.filter(benchmark=on.address.benchmark, parent__parent=None, parent__isnull=False)
+        with_children = set(deeper.values_list("parent__name", flat=True))
+        for name in [part.path for part in every if part.path in with_children]:
+            board = cached(replace(on.scope, level=name, elo=NO_ELO), "models", boards.models)
+            every += _parts(on, board, name)
+    parts = [part for part in every if not part.parent][:MOST_LEVELS]
+    below = sorted(
+        (part for part in every if part.parent and part.number.value is not None), key=lambda part: part.ahead
+    )
+    if len(below) > MOST_BELOW:
+        shown = [*below[: MOST_BELOW // 2], *below[-(MOST_BELOW // 2) :]]
+    else:
+        shown = below
+    if len(parts) + len(shown) < 2:
+        return _Levels()
+    paths = [part.path for part in every]
+    order = {path: [paths.index(above) for above in _above(path) if above in paths] for path in paths}
+    parts = sorted([*parts, *shown], key=lambda part: order[part.path])
+    ends = [end for part in parts for end in (*part.number.ends, part.others)]
+    scale = marks.axis(ends, width=marks.WIDE, unit=shape.unit)
+    lines = [
+        LevelLine(
+            name=part.path.rpartition(STEP)[2],
+            path=part.path,
+            depth=len(_above(part.path)),
+            rows=profile.rows_of(on.address, on.scope, on.row.model, part.path),
+            value=main.write(part.number.value),
+            bar=marks.interval_bar(scale, *part.number.ends, write=main.write, others=[part.others]),
+            n=whole(part.n),
+        )
+        for part in parts
+    ]
+    said = ""
+    if len(shown) < len(below):
+        half = MOST_BELOW // 2
+        said = f"Of {len(below)} capabilities the {half} weakest and the {half} strongest beside that median."
+    return _Levels(
+        lines, marks.axis_head(scale, lambda value: without_zeros(main.write(value))), main.label.lower(), said
+    )
+
+
+def _above(path: str) -> list[str]:
+    """The path of each level down to this one, the top first."""
+    steps = path.split(STEP)
+    return [STEP.join(steps[: depth + 1]) for depth in range(len(steps))]
+
+
+def _can_go_deeper(on: _OnBoard) -> bool:
+    """Whether boards of single levels may be computed for a page: not of a million votes, and not behind an edition."""
+    return not (is_kept_back(on.scope) or votes.is_large(on.address.benchmark) or on.scope.kind.part_word != "level")
+
+
+def _parts(on: _OnBoard, board: ModelsBoard, level: str) -> Iterator[_Part]:
+    """The model on the levels of a board, which is narrowed to ``level``."""
+    name = scored.shape_of(on.scope, board).main.name
+    row = next((row for row in board.rows if row.model == on.row.model), None)
+    for part in row.levels if row else ():
+        own = row.level(part) if row and part else None
+        if own is None:
+            continue
+        others = [
+            value
+            for other in board.rows
+            if other.model != on.row.model
+            and (of_other := other.level(part))
+            and (value := of_other.number(name).value) is not None
+        ]
+        path = STEP.join(filter(None, (level, part)))
+        yield _Part(path, own.number(name), own.n, median(others) if others else None)
+
+
+def _swayed(on: _OnBoard, model: EvaluatedModel) -> tuple[list[Swayed], SafeString]:
+    """What the model's number would be with length held equal, at each place, and by others' verdicts; the axis.
+
+    The line in each bar is the number as it is on the board. Nothing of editions, and of a million votes.
+    """
+    if not _can_go_deeper(on) or on.scope.kind.keyed:
+        return [], BLANK
+    main = scored.shape_of(on.scope, on.board).main
+    found = [*_of_pairs_otherwise(on), *_by_other_sources(on, model, main.name)]
+    ends = [end for each in found for end in each.number.ends]
+    scale = marks.axis([*ends, on.number.value], most=3, unit=scored.shape_of(on.scope, on.board).unit)
+    lines = [
+        Swayed(
+            name=each.name,
+            words=each.words,
+            value=main.write(each.number.value),
+            bar=marks.interval_bar(scale, *each.number.ends, write=main.write, reference=on.number.value),
+            n=whole(each.n),
+            link=each.link,
+        )
+        for each in found
+    ]
+    return lines, marks.axis_head(scale, lambda value: without_zeros(main.write(value)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Otherwise:
+    name: str
+    words: str
+    number: Number
+    n: int | None
+    link: str
+
+
+def _of_pairs_otherwise(on: _OnBoard) -> Iterator[_Otherwise]:
+    row = on.row
+    if not isinstance(row, PairRow):
+        return
+    if row.win_rate_lc.value is not None:
+        words = "" if row.mean_length is None else f"{whole(round(row.mean_length))} characters on average"
+        yield _Otherwise("Length held equal", words, row.win_rate_lc, row.n, on.address.link(control=LENGTH))
+    for place in cache.cached("places", [on.board.key], lambda: by_place(on.scope)):
+        if place.model == row.model:
+            link = on.address.to("leaderboard:bias", kind=on.scope.kind.in_address)
+            yield _Otherwise(f"Shown {place.shown}", "", place.win_rate, place.n, link)
+
+
+def _by_other_sources(on: _OnBoard, model: EvaluatedModel, name: str) -> Iterator[_Otherwise]:
+    """The number by people and by judges that the board does not go by; judges of the model's own family first."""
+    judges = Judge.objects.filter(pk__in=votes.judged_runs(on.scope).order_by().values("judge"), baseline="")
+    found = [(HUMANS, False), *((judge.name, bool(model.family) and judge.family == model.family) for judge in judges)]
+    sources = sorted((each for each in found if each[0] != on.scope.source), key=lambda each: not each[1])
+    for source, own in sources[:MOST_SOURCES]:
+        address = replace(on.address, params=on.address.params | {"source": source})
+        try:
+            scope = source_of(address).scope
+            board = cached(scope, "models", boards.models)
+        except BadScope:
+            continue
+        row = next((row for row in board.rows if row.model == on.row.model), None)
+        number = row.number(name) if row else UNKNOWN
+        if row is None or number.value is None:
+            continue
+        words = "a judge of its own family" if own else ""
+        yield _Otherwise(f"By {PEOPLE_IN_WORDS.get(source, source)}", words, number, row.n, address.link())
+
+
+def _history(on: _OnBoard) -> tuple[SafeString, str]:
+    """The model's number over the snapshots of its first board, and what it is called."""
+    snapshots = [
+        snapshot
+        for snapshot in Snapshot.objects.visible_to(on.address.viewer).filter(
+            benchmark=on.address.benchmark, what="models"
+        )
+        if on.row.model in snapshots_page.entries_of(snapshot)
+    ]
+    if not snapshots:
+        return BLANK, ""
+    same = [each for each in reversed(snapshots) if snapshots_page.same_view(each, snapshots[0])]  # newest last
+    line = snapshots_page.Line(snapshots, snapshots[0], same, on.row.model)
+    return snapshots_page.plot_of(line), snapshots_page.followed_in(line)
+
+
+def _facts(model: EvaluatedModel) -> list[Fact]:
+    facts = [
+        Fact("Organisation", model.organisation),
+        Fact("Family", model.family),
+        Fact("Weights", "" if model.open is None else "open" if model.open else "closed"),
+        Fact("Licence", model.licence),
+        Fact("Parameters", model.parameters),
+        Fact("Released", f"{model.released.day} {model.released:%B %Y}" if model.released else ""),
+        Fact("Price, in and out", priced(model)),
+        Fact("Home page", model.homepage.partition("://")[2].rstrip("/"), model.homepage),
+    ]
+    return [fact for fact in facts if fact.text]
