@@ -8,7 +8,10 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from accounts.installation_key import WrongKeys, check_keys
@@ -51,17 +54,21 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 def migrations() -> str:
     """Whether the tables are those of this version."""
-    executor = MigrationExecutor(connection)
-    if older(executor):
+    if older(connection):
         return OLDER
+    executor = MigrationExecutor(connection)
     waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     return f"{waiting} wait: run `manage.py migrate`" if waiting else OK
 
 
-def older(executor: MigrationExecutor) -> bool:
-    """Whether the database was made by migrations that no longer exist: those before 0.1.0 were rewritten."""
-    ours = {app for app, _ in executor.loader.disk_migrations}
-    return any(app in ours for app, _ in set(executor.loader.applied_migrations) - set(executor.loader.disk_migrations))
+def older(database: BaseDatabaseWrapper) -> bool:
+    """Whether the database was made by migrations that no longer exist, and not by all that a squashed one replaces."""
+    applied = set(MigrationRecorder(database).applied_migrations())
+    ours = MigrationLoader(None).disk_migrations
+    replaced = [set(migration.replaces) for migration in ours.values()]
+    unknown = applied - set(ours) - set().union(*replaced)
+    apps = {app for app, _ in ours}
+    return any(app in apps for app, _ in unknown) or any(of & applied and not of <= applied for of in replaced)
 
 
 def keys() -> str:

@@ -39,19 +39,3 @@ class NameField(models.CharField):
             value = as_stored(value)
             setattr(model_instance, self.attname, value)
         return value
-
-
-def rename_stored(rows: "models.QuerySet[Any]", *within: str) -> None:
-    """For migrations: names that were stored before this rule. Of two that look the same, the later gets a number.
-
-    ``within``: the columns that a name is unique together with.
-    """
-    for row in rows.order_by("pk"):
-        name = wanted = as_stored(row.name)
-        if name == row.name:
-            continue
-        others = rows.filter(**{column: getattr(row, column) for column in within}).exclude(pk=row.pk)
-        number = 2
-        while others.filter(name=name).exists():
-            name, number = f"{wanted[:190]} ({number})", number + 1
-        rows.filter(pk=row.pk).update(name=name)

@@ -1,11 +1,8 @@
 """Names that look the same are the same name, whichever way they come in."""
 
-import importlib
 import unicodedata
 
 import pytest
-from django.apps import apps
-from django.db.models import Value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,23 +113,3 @@ def test_of_commands_and_forms_the_second_spelling_names_the_first_or_is_refused
         make_account(name=unicodedata.normalize("NFD", "각"), role=Role.ANNOTATOR)
     Benchmark.objects.filter(pk=small.pk).update(version=DECOMPOSED)
     assert Benchmark.objects.named(f"small@{COMPOSED}") == small
-
-
-@pytest.mark.django_db
-def test_names_that_were_stored_before_are_found_afterwards(small):
-    top = Capability.objects.create(benchmark=small, name="x", path="x")
-    below = Capability.objects.create(benchmark=small, name="y", path="x / y", parent=top)
-    models = [EvaluatedModel.objects.create(name=name) for name in ("x1", "x2")]
-    tables = {row._meta.db_table: row._meta.model for row in (top, models[0])}
-    spelled = {"x": DECOMPOSED, "x1": COMPOSED, "x2": DECOMPOSED}
-    for table in tables.values():  # past the field, which would write them as they are to be
-        for row in table.objects.filter(name__in=spelled):
-            table.objects.filter(pk=row.pk).update(name=Value(spelled[row.name]))
-    Capability.objects.filter(pk=below.pk).update(path=f"{DECOMPOSED} / y")
-    importlib.import_module("bank.migrations.0002_names").rename(apps, None)
-    assert sorted(model.name for model in EvaluatedModel.objects.filter(name__contains="Andr")) == [
-        COMPOSED,
-        f"{COMPOSED} (2)",
-    ]
-    below.refresh_from_db()
-    assert below.path == f"{COMPOSED} / y"

@@ -7,6 +7,7 @@ import sys
 from contextlib import closing
 
 import pytest
+from django.db.migrations.loader import MigrationLoader
 
 from tests.judging.outside import ROOT, Installation, installation, with_tables
 from tests.operations.served import GUNICORN, PRODUCTION, free_port, running, wait_for
@@ -70,6 +71,24 @@ def test_a_data_folder_of_before_the_migrations_were_written_anew_is_refused(fre
         assert "Start with a new data folder" in said(fresh, *command), command
     with closing(sqlite3.connect(tmp_path / "data" / "evalsite.sqlite3")) as older:
         assert older.execute("SELECT count(*) FROM sqlite_master").fetchone() == tables
+
+
+@pytest.mark.check("K3")
+@pytest.mark.one_database
+def test_a_data_folder_with_all_that_the_squashed_migrations_replace_is_taken_over_and_one_with_a_part_is_not(
+    fresh, tmp_path
+):
+    with_tables(fresh, tmp_path / "data" / "evalsite.sqlite3")
+    replaced = [pair for migration in MigrationLoader(None).disk_migrations.values() for pair in migration.replaces]
+    apps = {app for app, _ in replaced}
+    with closing(sqlite3.connect(tmp_path / "data" / "evalsite.sqlite3")) as stored, stored:
+        stored.executemany("DELETE FROM django_migrations WHERE app = ?", [(app,) for app in apps])
+        stored.executemany("INSERT INTO django_migrations (app, name, applied) VALUES (?, ?, '2026-11-20')", replaced)
+    fresh.manage("migrate", "-v0")
+    fresh.manage("worker", "--until-idle")
+    with closing(sqlite3.connect(tmp_path / "data" / "evalsite.sqlite3")) as stored, stored:
+        stored.execute("DELETE FROM django_migrations WHERE app = 'bank' AND name NOT LIKE '0001_initial'")
+    assert "Start with a new data folder" in said(fresh, *MANAGE, "migrate")
 
 
 @pytest.mark.check("K3")

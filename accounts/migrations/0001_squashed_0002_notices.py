@@ -9,6 +9,8 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
+    replaces = [('accounts', '0001_initial'), ('accounts', '0002_notices')]
+
     initial = True
 
     dependencies = [
@@ -30,6 +32,17 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('secret', accounts.crypto.EncryptedTextField()),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Mail',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('to', models.EmailField(max_length=254)),
+                ('subject', models.CharField(max_length=200)),
+                ('text', accounts.crypto.EncryptedTextField()),
+                ('tries', models.PositiveSmallIntegerField(default=0)),
+                ('not_before', models.DateTimeField(db_index=True)),
             ],
         ),
         migrations.CreateModel(
@@ -74,17 +87,48 @@ class Migration(migrations.Migration):
                 ('number', models.PositiveBigIntegerField(unique=True)),
                 ('at', models.DateTimeField(db_index=True)),
                 ('action', models.CharField(max_length=40)),
+                ('who', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('name', models.CharField(blank=True, max_length=150)),
                 ('command', models.CharField(blank=True, max_length=100)),
                 ('about', models.CharField(blank=True, max_length=200)),
                 ('address', models.CharField(blank=True, max_length=45)),
                 ('details', models.JSONField(default=dict)),
                 ('digest', models.CharField(max_length=64)),
-                ('who', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'ordering': ['-number'],
                 'indexes': [models.Index(fields=['action', 'number'], name='audit_of_action'), models.Index(fields=['who', 'number'], name='audit_of_person')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Notice',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notices', to=settings.AUTH_USER_MODEL)),
+                ('key', models.CharField(max_length=100)),
+                ('text', models.CharField(max_length=300)),
+                ('link', models.CharField(max_length=300)),
+                ('at', models.DateTimeField(auto_now_add=True)),
+                ('read_at', models.DateTimeField(blank=True, null=True)),
+                ('mailed', models.BooleanField(default=False)),
+            ],
+            options={
+                'ordering': ['-pk'],
+                'indexes': [models.Index(condition=models.Q(('read_at', None)), fields=['person'], name='notice_unread')],
+                'constraints': [models.UniqueConstraint(fields=('person', 'key'), name='notice_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='SavedView',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='saved_views', to=settings.AUTH_USER_MODEL)),
+                ('name', models.CharField(max_length=80)),
+                ('path', models.CharField(max_length=2000)),
+            ],
+            options={
+                'ordering': ['name'],
+                'constraints': [models.UniqueConstraint(fields=('person', 'name'), name='saved_view_name')],
             },
         ),
     ]

@@ -6,12 +6,14 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
+    replaces = [('annotations', '0001_initial'), ('annotations', '0002_names'), ('annotations', '0003_preference'), ('annotations', '0004_categories'), ('annotations', '0005_simulated'), ('annotations', '0006_rounds')]
+
     initial = True
 
     dependencies = [
         ('accounts', '__first__'),
-        ('bank', '0001_initial'),
-        ('judging', '0001_initial'),
+        ('bank', '0001_squashed_0005_item_indexes'),
+        ('judging', '0001_squashed_0006_simulated_told'),
     ]
 
     operations = [
@@ -19,10 +21,11 @@ class Migration(migrations.Migration):
             name='Annotator',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('person', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='annotator', to=settings.AUTH_USER_MODEL)),
                 ('name', models.CharField(max_length=200)),
                 ('origin', models.CharField(max_length=100)),
                 ('pseudonym', models.CharField(max_length=40, unique=True)),
-                ('person', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='annotator', to=settings.AUTH_USER_MODEL)),
+                ('simulated', models.BooleanField(db_default=False, default=False)),
             ],
             options={
                 'ordering': ['pk'],
@@ -34,9 +37,13 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=200, unique=True)),
+                ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaigns', to='bank.benchmark')),
                 ('protocol', models.CharField(default='pairwise-criteria', max_length=30)),
                 ('ballot', models.JSONField(blank=True, default=dict)),
                 ('guidelines', models.TextField(blank=True)),
+                ('guidelines_version', models.PositiveSmallIntegerField(db_default=1, default=1)),
+                ('guidelines_changed_at', models.DateTimeField(blank=True, null=True)),
+                ('guidelines_change', models.CharField(blank=True, db_default='', max_length=200)),
                 ('overlap', models.PositiveSmallIntegerField(default=1)),
                 ('blind', models.BooleanField(default=True)),
                 ('shows_criteria', models.BooleanField(default=False)),
@@ -56,7 +63,8 @@ class Migration(migrations.Migration):
                 ('imported', models.BooleanField(default=False)),
                 ('open_to_all', models.BooleanField(default=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaigns', to='bank.benchmark')),
+                ('closed_at', models.DateTimeField(blank=True, null=True)),
+                ('by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'ordering': ['-pk'],
@@ -67,6 +75,9 @@ class Migration(migrations.Migration):
             name='CampaignItem',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaign_items', to='annotations.campaign')),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaign_items', to='bank.item')),
+                ('reviewed', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='judging.judgment')),
                 ('gold', models.JSONField(blank=True, null=True)),
                 ('practice', models.BooleanField(default=False)),
                 ('note', models.TextField(blank=True)),
@@ -74,9 +85,6 @@ class Migration(migrations.Migration):
                 ('priority', models.IntegerField(default=0)),
                 ('position', models.PositiveIntegerField(default=0)),
                 ('taken', models.PositiveSmallIntegerField(default=0)),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaign_items', to='annotations.campaign')),
-                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaign_items', to='bank.item')),
-                ('reviewed', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='judging.judgment')),
             ],
             options={
                 'ordering': ['position', 'pk'],
@@ -88,6 +96,8 @@ class Migration(migrations.Migration):
             name='Assignment',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign_item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='annotations.campaignitem')),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotations.annotator')),
                 ('order', models.CharField(default='01', max_length=10)),
                 ('state', models.CharField(choices=[('leased', 'Leased'), ('submitted', 'Submitted'), ('skipped', 'Skipped'), ('expired', 'Expired'), ('withdrawn', 'Withdrawn')], default='leased', max_length=9)),
                 ('slot', models.PositiveSmallIntegerField(blank=True, null=True)),
@@ -98,8 +108,6 @@ class Migration(migrations.Migration):
                 ('feedback_seen', models.BooleanField(default=False)),
                 ('displayed_sha256', models.CharField(blank=True, max_length=64)),
                 ('displayed_length', models.PositiveIntegerField(blank=True, null=True)),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotations.annotator')),
-                ('campaign_item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='annotations.campaignitem')),
             ],
             options={
                 'indexes': [models.Index(fields=['annotator', 'state'], name='assignment_of_annotator'), models.Index(condition=models.Q(('state', 'leased')), fields=['lease_until'], name='assignment_lease_end')],
@@ -112,10 +120,11 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('score', models.FloatField(blank=True, null=True)),
                 ('choice', models.CharField(blank=True, choices=[('first', 'First'), ('second', 'Second'), ('tie', 'Tie'), ('undecided', 'Undecided')], max_length=9, null=True)),
+                ('preference', models.FloatField(blank=True, null=True)),
                 ('situation', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('ranking', models.JSONField(blank=True, null=True)),
                 ('parts', models.JSONField(blank=True, null=True)),
-                ('option', models.CharField(blank=True, max_length=8, null=True)),
+                ('option', models.CharField(blank=True, max_length=64, null=True)),
                 ('extraction', models.CharField(blank=True, max_length=6, null=True)),
                 ('answer', models.BooleanField(blank=True, null=True)),
                 ('agree', models.BooleanField(blank=True, null=True)),
@@ -124,27 +133,27 @@ class Migration(migrations.Migration):
                 ('spans', models.JSONField(blank=True, null=True)),
                 ('confidence', models.FloatField(blank=True, null=True)),
                 ('reason', models.TextField(blank=True)),
+                ('campaign_item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='adjudication', to='annotations.campaignitem')),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('comment', models.TextField(blank=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('changed_at', models.DateTimeField(auto_now=True)),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('campaign_item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='adjudication', to='annotations.campaignitem')),
             ],
             options={
                 'abstract': False,
-                'constraints': [models.CheckConstraint(condition=models.Q(('choice__isnull', True), ('choice__in', ['first', 'second', 'tie', 'undecided']), _connector='OR'), name='adjudication_choice_known'), models.CheckConstraint(condition=models.Q(('situation__isnull', True), models.Q(('choice', 'undecided'), ('situation__in', (1, 2))), _connector='OR'), name='adjudication_situation_only_undecided'), models.CheckConstraint(condition=models.Q(('extraction__isnull', True), ('extraction__in', ('label', 'judge', 'random')), _connector='OR'), name='adjudication_extraction_known')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('choice__isnull', True), ('choice__in', ['first', 'second', 'tie', 'undecided']), _connector='OR'), name='adjudication_choice_known'), models.CheckConstraint(condition=models.Q(('preference__isnull', True), models.Q(('choice__isnull', False), ('preference__gte', 0), ('preference__lte', 1)), _connector='OR'), name='adjudication_preference_from_0_to_1'), models.CheckConstraint(condition=models.Q(('situation__isnull', True), models.Q(('choice', 'undecided'), ('situation__in', (1, 2))), _connector='OR'), name='adjudication_situation_only_undecided'), models.CheckConstraint(condition=models.Q(('extraction__isnull', True), ('extraction__in', ('label', 'judge', 'random')), _connector='OR'), name='adjudication_extraction_known')],
             },
         ),
         migrations.CreateModel(
             name='GuidelinePicture',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pictures', to='annotations.campaign')),
                 ('name', models.CharField(max_length=100)),
                 ('sha256', models.CharField(max_length=64)),
                 ('kind', models.CharField(max_length=4)),
                 ('width', models.PositiveIntegerField()),
                 ('height', models.PositiveIntegerField()),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pictures', to='annotations.campaign')),
             ],
             options={
                 'ordering': ['name'],
@@ -155,14 +164,14 @@ class Migration(migrations.Migration):
             name='Invitation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='annotations.campaign')),
                 ('email', models.EmailField(blank=True, max_length=254)),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('created_at', models.DateTimeField()),
                 ('expires_at', models.DateTimeField()),
                 ('revoked_at', models.DateTimeField(blank=True, null=True)),
                 ('most', models.PositiveIntegerField(blank=True, null=True)),
                 ('used', models.PositiveIntegerField(default=0)),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='annotations.campaign')),
             ],
             options={
                 'ordering': ['-pk'],
@@ -174,10 +183,11 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('score', models.FloatField(blank=True, null=True)),
                 ('choice', models.CharField(blank=True, choices=[('first', 'First'), ('second', 'Second'), ('tie', 'Tie'), ('undecided', 'Undecided')], max_length=9, null=True)),
+                ('preference', models.FloatField(blank=True, null=True)),
                 ('situation', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('ranking', models.JSONField(blank=True, null=True)),
                 ('parts', models.JSONField(blank=True, null=True)),
-                ('option', models.CharField(blank=True, max_length=8, null=True)),
+                ('option', models.CharField(blank=True, max_length=64, null=True)),
                 ('extraction', models.CharField(blank=True, max_length=6, null=True)),
                 ('answer', models.BooleanField(blank=True, null=True)),
                 ('agree', models.BooleanField(blank=True, null=True)),
@@ -186,6 +196,10 @@ class Migration(migrations.Migration):
                 ('spans', models.JSONField(blank=True, null=True)),
                 ('confidence', models.FloatField(blank=True, null=True)),
                 ('reason', models.TextField(blank=True)),
+                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='label', to='annotations.assignment')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='labels', to='annotations.campaign')),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='labels', to='bank.item')),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='labels', to='annotations.annotator')),
                 ('seconds', models.FloatField(blank=True, null=True)),
                 ('comment', models.TextField(blank=True)),
                 ('flags', models.JSONField(blank=True, default=list)),
@@ -194,26 +208,22 @@ class Migration(migrations.Migration):
                 ('displayed_sha256', models.CharField(blank=True, max_length=64)),
                 ('created_at', models.DateTimeField()),
                 ('changed_at', models.DateTimeField()),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='labels', to='annotations.annotator')),
-                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='label', to='annotations.assignment')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='labels', to='annotations.campaign')),
-                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='labels', to='bank.item')),
             ],
             options={
                 'abstract': False,
                 'indexes': [models.Index(fields=['campaign', 'annotator'], name='label_of_annotator')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('choice__isnull', True), ('choice__in', ['first', 'second', 'tie', 'undecided']), _connector='OR'), name='label_choice_known'), models.CheckConstraint(condition=models.Q(('situation__isnull', True), models.Q(('choice', 'undecided'), ('situation__in', (1, 2))), _connector='OR'), name='label_situation_only_undecided'), models.CheckConstraint(condition=models.Q(('extraction__isnull', True), ('extraction__in', ('label', 'judge', 'random')), _connector='OR'), name='label_extraction_known'), models.UniqueConstraint(fields=('annotator', 'idempotency_key'), name='label_idempotency_key')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('choice__isnull', True), ('choice__in', ['first', 'second', 'tie', 'undecided']), _connector='OR'), name='label_choice_known'), models.CheckConstraint(condition=models.Q(('preference__isnull', True), models.Q(('choice__isnull', False), ('preference__gte', 0), ('preference__lte', 1)), _connector='OR'), name='label_preference_from_0_to_1'), models.CheckConstraint(condition=models.Q(('situation__isnull', True), models.Q(('choice', 'undecided'), ('situation__in', (1, 2))), _connector='OR'), name='label_situation_only_undecided'), models.CheckConstraint(condition=models.Q(('extraction__isnull', True), ('extraction__in', ('label', 'judge', 'random')), _connector='OR'), name='label_extraction_known'), models.UniqueConstraint(fields=('annotator', 'idempotency_key'), name='label_idempotency_key')],
             },
         ),
         migrations.CreateModel(
             name='LabelReturn',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('label', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='returns', to='annotations.label')),
                 ('note', models.TextField()),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('at', models.DateTimeField()),
                 ('answered_at', models.DateTimeField(blank=True, null=True)),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('label', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='returns', to='annotations.label')),
             ],
             options={
                 'ordering': ['pk'],
@@ -224,14 +234,14 @@ class Migration(migrations.Migration):
             name='LabelRevision',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('label', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='revisions', to='annotations.label')),
                 ('verdict', models.JSONField()),
                 ('seconds', models.FloatField(blank=True, null=True)),
                 ('comment', models.TextField(blank=True)),
                 ('flags', models.JSONField(blank=True, default=list)),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotations.annotator')),
                 ('given_at', models.DateTimeField()),
                 ('replaced_at', models.DateTimeField()),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotations.annotator')),
-                ('label', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='revisions', to='annotations.label')),
             ],
             options={
                 'ordering': ['pk'],
@@ -241,15 +251,18 @@ class Migration(migrations.Migration):
             name='Membership',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='annotations.campaign')),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='annotations.annotator')),
                 ('qualified', models.BooleanField(blank=True, null=True)),
                 ('tries', models.JSONField(blank=True, default=list)),
                 ('warned_at', models.DateTimeField(blank=True, null=True)),
                 ('warning_seen', models.BooleanField(default=False)),
                 ('stopped_at', models.DateTimeField(blank=True, null=True)),
+                ('guidelines_read', models.PositiveSmallIntegerField(blank=True, null=True)),
+                ('message', models.TextField(blank=True, db_default='')),
+                ('message_at', models.DateTimeField(blank=True, null=True)),
                 ('withdrawn_at', models.DateTimeField(blank=True, null=True)),
                 ('joined_at', models.DateTimeField(auto_now_add=True)),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='annotations.annotator')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='annotations.campaign')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('campaign', 'annotator'), name='membership_once')],
