@@ -29,12 +29,20 @@ settings.register_profile("suite", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("suite")
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 # Modules whose tests share an installation of their own: it is made once, in one process.
+# What takes longest is begun first: at the end no process waits for another.
+LONGEST = (
+    *("browser/test_pages.py", "access/test_crawl.py", "docs/test_tutorials.py", "browser/test_injection.py"),
+    *("access/test_arriving.py", "access/test_going_on.py", "access/test_served_worlds.py", "judging/test_sharing.py"),
+    *("operations/test_start.py", "access/test_links.py", "judging/test_processes.py", "operations/test_served.py"),
+    *("leaderboard/test_demo.py", "browser/"),
+)
 TOGETHER = ("test_served_worlds.py", "test_served.py", "test_processes.py", "test_sharing.py", "test_tutorials.py")
 DATA = Path(__file__).resolve().parent / "data"  # what may be passed on; see its README
 
 
 def pytest_collection_modifyitems(config, items):
-    """On PostgreSQL only what touches the database is run again, be it that of an installation: ``here``."""
+    """The longest first. On PostgreSQL only what touches the database is run again, be it an installation's: ``here``."""
+    items.sort(key=lambda item: next((n for n, path in enumerate(LONGEST) if path in item.nodeid), len(LONGEST)))
     if "TEST_DATABASE_URL" not in os.environ:
         return
     kept = [

@@ -135,7 +135,7 @@ def test_the_boards_work_without_javascript(voted, live_server, browser):
     page.get_by_role("button", name="Show").click()
     assert "source=keen" in page.url
     page.get_by_role("link", name="Rating", exact=True).click()
-    assert "sort=-bt" in page.url
+    page.wait_for_url("**sort=-bt**")
     assert "source=keen" in page.url
     assert names(page)[0] == "Alder"
     context.close()

@@ -54,7 +54,7 @@ def test_models_at_0_count_in_the_median_of_a_level(brought, client):
 def test_a_models_page_has_the_capabilities_below_its_levels(voted, client, board):
     page = text_of(client, page_of("Birch"))
     rows = re.findall(
-        r'title="(Creation[^"]*|Perception[^"]*)" ?>(?:<b>)?(\w+)(?:</b>)?</th>.*?<b ?>([\d.]+)</b>', page
+        r'title="(Creation[^"]*|Perception[^"]*)" ?> (?:<b>)?(\w+)(?:</b>)? </th>.*?<b ?>([\d.]+)</b>', page
     )
     shown = {path: value for path, _, value in rows}
     assert list(shown) == [
