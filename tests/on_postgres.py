@@ -12,6 +12,7 @@ from psycopg import sql
 
 URL = os.environ.get("TEST_POSTGRES_URL", "postgres://postgres@127.0.0.1:5432/postgres")
 NAME = f"evalsite_tests_{os.getpid()}"  # of this run alone: several may go on at once
+QUICK = "-c synchronous_commit=off"  # no test pulls the plug
 FOLDERS = ["access", "accounts", "operations", "annotations", "bank", "judging", "leaderboard"]
 
 
@@ -29,7 +30,8 @@ def main() -> int:
     command = [sys.executable, "-m", "pytest", "-m", chosen, "--create-db", *folders, *sys.argv[1:]]
     try:
         return subprocess.run(
-            command, env=os.environ | {"TEST_DATABASE_URL": URL, "TEST_DATABASE_NAME": NAME}
+            command,
+            env=os.environ | {"TEST_DATABASE_URL": URL, "TEST_DATABASE_NAME": NAME, "PGOPTIONS": QUICK},
         ).returncode
     finally:
         _clean()

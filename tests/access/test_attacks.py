@@ -80,13 +80,20 @@ def test_fields_that_are_not_offered_change_nothing(world, client_of, tokens, se
     curator = {"content_type": "application/json", **tokens["curator"]}
     client = Client()
     judge = {"name": "new", "base_url": "https://api.example.org/v1", "model": "m"}
-    extra = {"id": 77, "pk": 77, "any_host": True, "baseline": "random", "created_at": "2001-01-01", "key": "sk-1"}
+    extra = {
+        "id": 7_777_777,
+        "pk": 7_777_777,
+        "any_host": True,
+        "baseline": "random",
+        "created_at": "2001-01-01",
+        "key": "sk-1",
+    }
     assert client.post("/api/v1/judges/", judge | extra, **curator).status_code == 201
     made = Judge.objects.get(name="new")
-    assert (made.any_host, made.baseline, made.created_at.year > 2001, made.pk != 77) == (False, "", True, True)
+    assert (made.any_host, made.baseline, made.created_at.year > 2001, made.pk != 7_777_777) == (False, "", True, True)
 
     run = {"judge": "baseline-first", "benchmark": PUBLIC, "protocol": "pairwise-criteria", "new": True}
-    extra = {"id": 77, "state": "finished", "imported": True, "spent": -5, "by": 1, "calls": 5, "holds": [1]}
+    extra = {"id": 7_777_777, "state": "finished", "imported": True, "spent": -5, "by": 1, "calls": 5, "holds": [1]}
     extra |= {"releases": [1]}
     before = Run.objects.count()
     refused = client.post("/api/v1/runs/", run | extra, **curator)
@@ -96,7 +103,7 @@ def test_fields_that_are_not_offered_change_nothing(world, client_of, tokens, se
 
     mine = world.assignments[PUBLIC]
     label = {"assignment": mine.pk, "idempotency_key": "k1", "choice": "left"}
-    extra = {"id": 77, "annotator": 99, "campaign": 99, "item": 99, "excluded": True, "created_at": "2001-01-01"}
+    extra = {"id": 7_777_777, "annotator": 99, "campaign": 99, "item": 99, "excluded": True, "created_at": "2001-01-01"}
     answer = client.post("/api/v1/labels/", label | extra, content_type="application/json", **tokens["annotator"])
     assert answer.status_code == 400, answer.content
     assert set(answer.json()) == set(extra)
@@ -104,10 +111,10 @@ def test_fields_that_are_not_offered_change_nothing(world, client_of, tokens, se
 
     form = {"name": "new", "benchmark": world.samples[PUBLIC].benchmark_id, "protocol": "pairwise-criteria"}
     form |= {"overlap": 1, "lease_minutes": 30, "who": "everybody"}
-    form |= {"state": "closed", "imported": "on", "id": 77}
+    form |= {"state": "closed", "imported": "on", "id": 7_777_777}
     assert client_of("curator").post("/campaigns/new/", form).status_code == 302
     made = Campaign.objects.get(name="new")
-    assert (made.state, made.imported, made.pk != 77) == ("open", False, True)
+    assert (made.state, made.imported, made.pk != 7_777_777) == ("open", False, True)
 
 
 @pytest.mark.one_database
