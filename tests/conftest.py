@@ -41,7 +41,7 @@ DATA = Path(__file__).resolve().parent / "data"  # what may be passed on; see it
 
 
 def pytest_collection_modifyitems(config, items):
-    """The longest first. On PostgreSQL only what touches the database is run again, be it an installation's: ``here``."""
+    """The longest first; on PostgreSQL only what touches the database, be it that of an installation: ``here``."""
     items.sort(key=lambda item: next((n for n, path in enumerate(LONGEST) if path in item.nodeid), len(LONGEST)))
     if "TEST_DATABASE_URL" not in os.environ:
         return
