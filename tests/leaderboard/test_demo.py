@@ -57,6 +57,7 @@ def test_its_judges_and_people_are_simulated_and_say_so_on_pages_in_rows_and_in_
         assert judgment.get("simulated", False) is not judgment["judge"].startswith("baseline-")
 
 
+@pytest.mark.one_database
 def test_a_closed_round_of_five_labels_a_pair_covers_every_sample_and_its_votes_are_public(demo):
     closed = Campaign.objects.get(name="Everyday scenes, round 1")
     labels = Label.objects.filter(campaign=closed)
@@ -69,6 +70,7 @@ def test_a_closed_round_of_five_labels_a_pair_covers_every_sample_and_its_votes_
     assert sorted(open_now.values_list("protocol", flat=True)) == ["batch", "pairwise-criteria", "review"]
 
 
+@pytest.mark.one_database
 def test_judges_stand_in_lean_and_help_people_as_they_were_made_to(demo):
     tested = rows(demo, "/api/v1/leaderboards/stand-in/?benchmark=everyday-scenes&kind=pair")
     assert {row["judge"] for row in tested if row["passes"]} == {"Steady", "Jury of three", "Prefers length"}
@@ -99,6 +101,7 @@ def test_real_votes_come_in_beside_it_once_and_give_the_first_sentence_its_numbe
     assert ">70.9%</a>" in sentence
 
 
+@pytest.mark.one_database
 def test_every_account_of_it_is_a_real_one(demo):
     assert not Annotator.objects.filter(person__isnull=False, simulated=True).exists()
     assert User.objects.count() == 4

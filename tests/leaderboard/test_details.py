@@ -37,6 +37,7 @@ def test_a_models_page_has_its_boards_and_the_boards_link_to_it(voted, client, b
     assert f'href="{page_of("Alder")}"' in text_of(client, "/find/?q=alder")
 
 
+@pytest.mark.one_database
 def test_models_at_0_count_in_the_median_of_a_level(brought, client):
     """Alder wins all, Birch half, Cedar and Dogwood nothing: beside Birch the median of the others is 0."""
     rows = [
@@ -51,6 +52,7 @@ def test_models_at_0_count_in_the_median_of_a_level(brought, client):
     assert all(float(median) < float(own) for median, own in bars)
 
 
+@pytest.mark.one_database
 def test_a_models_page_has_the_capabilities_below_its_levels(voted, client, board):
     page = text_of(client, page_of("Birch"))
     rows = re.findall(
@@ -91,6 +93,7 @@ def test_a_models_page_says_what_its_number_is_by_other_verdicts_and_at_each_pla
         assert places[shown]["win_rate_low"] < places[shown]["win_rate"] < places[shown]["win_rate_high"]
 
 
+@pytest.mark.one_database
 def test_a_judges_page_says_how_it_does_beside_people_and_what_sways_it(voted, client, board):
     rows = {row["metric"]: row for row in board("judges") if (row["judge"], row["reference"]) == ("keen", "majority")}
     page = text_of(client, of_judge("keen"))
@@ -130,6 +133,7 @@ def test_a_judges_page_says_how_steady_it_is(voted, brought, client, board):
     assert facts["Says tie"].endswith(f"; people {100 * people.count('tie') / len(people):.1f}%")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", "curator"])
 def test_what_a_judge_costs_is_drawn_beside_the_others_for_those_who_may_see_it(role, voted, client_of):
     runs = {run.judge.name: run for run in Run.objects.filter(judge__name__in=["keen", "dull"])}
@@ -147,6 +151,7 @@ def test_what_a_judge_costs_is_drawn_beside_the_others_for_those_who_may_see_it(
     assert ("$2 for 1,000 verdicts" in other) == (role == "curator")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
 def test_pages_of_what_is_on_private_benchmarks_alone_are_not_there_below_staff(role, voted, client_of):
     Benchmark.objects.update(visibility="private")
@@ -155,6 +160,7 @@ def test_pages_of_what_is_on_private_benchmarks_alone_are_not_there_below_staff(
     assert "Not on a public board" not in text_of(client_of("curator"), page_of("Alder"))
 
 
+@pytest.mark.one_database
 def test_the_baseline_that_reads_criteria_has_no_page_below_staff(voted, client_of):
     judge = Judge.objects.get(baseline="criteria-overlap")
     Run.objects.create(judge=judge, benchmark=voted, protocol="pair", state="finished")
